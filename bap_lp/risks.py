@@ -1,0 +1,29 @@
+"""R_A = R_B - lam * R_E: the three numbers every mechanism is judged by, and how far they can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+Number = Fraction | float
+
+
+@dataclass(frozen=True)
+class Risks:
+    """Bob's and Eve's integrated Bayes risks under one mechanism.
+
+    Exact risks are Fractions with zero errors; a numerical method states the error bound or estimate of each risk.
+    """
+
+    bob: Number
+    eve: Number
+    bob_error: float = 0.0
+    eve_error: float = 0.0
+
+    def alice(self, lam: Number) -> Number:
+        """Alice's risk R_B - lam * R_E."""
+        return self.bob - lam * self.eve
+
+    def alice_error(self, lam: Number) -> float:
+        """Error of alice(lam): the two errors can only add up."""
+        return self.bob_error + float(lam) * self.eve_error

@@ -1,0 +1,182 @@
+"""The one gate between what users write and what the library computes with.
+
+A number is exact (int, "1/3", "0.25" read as 1/4, Fraction, Decimal, sympy.Rational, fmpq) or a float. Inside, exact
+arrays are object arrays of python-flint `fmpq` and float arrays are float64; the two never mix (fmpq * float raises
+TypeError), so no exact result can be touched by rounding unnoticed. What leaves is `fractions.Fraction` or float.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpz
+
+from bap_lp.risks import Number
+
+Array = np.ndarray
+
+_MAX_DIGITS = 300  # "1e999999999" is a short string and an endless integer; above 1e308 no float stands near
+_LARGEST = 10**_MAX_DIGITS
+_EXPONENT = re.compile(r"[eE]([-+]?\d+)$")
+
+
+class InputError(ValueError):
+    """Something the user gave breaks a rule: `field = value rule`."""
+
+    def __init__(self, field: str, value: object, rule: str) -> None:
+        self.field, self.value, self.rule = field, value, rule
+        super().__init__(f"{field} = {show(value)} {rule}" if value is not None else f"{field} {rule}")
+
+
+def show(value: object) -> str:
+    """A value as an error message quotes it: one line, never longer than a line."""
+    text = repr(value) if isinstance(value, str) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def number(value: Any, field: str) -> Any:
+    """Read one number: fmpq if it was given exactly, float if it was given as a float."""
+    if isinstance(value, fmpq):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        raise InputError(field, value, "must be a number, not a truth value")
+    if isinstance(value, Integral):
+        return fmpq(int(value))
+    if isinstance(value, Fraction):
+        return fmpq(value.numerator, value.denominator)
+    if isinstance(value, (float, np.floating)):
+        if not math.isfinite(value):
+            raise InputError(field, value, "must be finite")
+        return float(value)
+    if isinstance(value, str):
+        return _from_text(value, field)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise InputError(field, value, "must be finite")
+        return _from_text(str(value), field)
+    if isinstance(value, fmpz):
+        return fmpq(value)
+    if getattr(value, "is_Rational", False):  # sympy, without importing it
+        return fmpq(int(value.p), int(value.q))
+    if isinstance(value, Real) and math.isfinite(value):
+        return float(value)
+    raise InputError(field, value, 'must be a number: an integer, a fraction like "1/3", a decimal like "0.25" or a float')
+
+
+def _from_text(text: str, field: str) -> fmpq:
+    digits = _EXPONENT.search(text.strip())
+    if len(text) > _MAX_DIGITS or (digits and (len(digits[1]) > 5 or abs(int(digits[1])) > _MAX_DIGITS)):
+        raise InputError(field, text, f"must have at most {_MAX_DIGITS} digits")
+    try:
+        value = Fraction(text)
+    except ZeroDivisionError:
+        raise InputError(field, text, "divides by zero") from None
+    except ValueError:
+        rule = "must be finite" if text.strip().lower().lstrip("+-") in {"nan", "inf", "infinity"} else "is not a number"
+        raise InputError(field, text, rule) from None
+    return fmpq(value.numerator, value.denominator)
+
+
+def is_exact(value: Any) -> bool:
+    """Whether an array (or a single number) holds exact rationals."""
+    return value.dtype == object if isinstance(value, np.ndarray) else not isinstance(value, float)
+
+
+def array(values: Any, field: str, ndim: int) -> Array:
+    """Read a vector (ndim 1) or table (ndim 2) of non-negative finite numbers; exact unless it holds a float."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        out = np.array(values, dtype=float)
+        _check_shape(out.shape, field, ndim, out)
+        bad = ~(np.isfinite(out) & (out >= 0))
+        if bad.any():
+            at = tuple(int(k) for k in np.argwhere(bad)[0])
+            rule = "must not be negative" if math.isfinite(out[at]) else "must be finite"
+            raise InputError(field + "".join(f"[{k}]" for k in at), out[at], rule)
+        return out
+    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == ndim and values.size:
+        flat = values.ravel().tolist()
+        if all(type(v) is fmpq for v in flat) and min(flat) >= 0 and max(flat) <= _LARGEST:
+            return values.copy()
+    rows = [_sequence(values, field)] if ndim == 1 else list(_sequence(values, field))
+    numbers = []
+    for k, row in enumerate(rows):
+        name = field if ndim == 1 else f"{field}[{k}]"
+        numbers.append([_non_negative(v, f"{name}[{j}]") for j, v in enumerate(_sequence(row, name))])
+        if len(numbers[-1]) != len(numbers[0]):
+            raise InputError(name, None, f"has {len(numbers[-1])} entries, must have {len(numbers[0])} like {field}[0]")
+    _check_shape((len(numbers), len(numbers[0]) if numbers else 0), field, 2, values)
+    flat = [v for row in numbers for v in row]
+    out = np.array([float(v) for v in flat]) if any(isinstance(v, float) for v in flat) else objects(flat)
+    return out.reshape(len(numbers), -1) if ndim == 2 else out
+
+
+def _sequence(values: Any, field: str) -> Any:
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
+        raise InputError(field, values, "must be a list")
+    return values if isinstance(values, (list, tuple, np.ndarray)) else list(values)
+
+
+def _non_negative(value: Any, field: str) -> Any:
+    if isinstance(value, (list, tuple, dict, np.ndarray)):
+        raise InputError(field, value, "must be a number, not a list or table")
+    value = number(value, field)
+    if value < 0:
+        raise InputError(field, value, "must not be negative")
+    if value > _LARGEST:
+        raise InputError(field, value, f"must be at most 1e{_MAX_DIGITS}")
+    return value
+
+
+def _check_shape(shape: tuple[int, ...], field: str, ndim: int, values: Any) -> None:
+    if len(shape) != ndim:
+        raise InputError(field, None, f"has {len(shape)} dimensions, must have {ndim}")
+    if 0 in shape:
+        raise InputError(field, None, "must not be empty")
+
+
+def objects(values: Iterable[Any]) -> Array:
+    """A one-dimensional object array, even when the items look like sequences to numpy."""
+    items = list(values)
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return out
+
+
+def floats(values: Array) -> Array:
+    """The nearest float64 array."""
+    if not is_exact(values):
+        return values
+    return values.astype(float)  # float(fmpq) is correctly rounded, whatever the sizes
+
+
+def same_kind(*arrays: Array) -> tuple[Array, ...]:
+    """One float array makes all of them float arrays."""
+    return arrays if all(is_exact(a) for a in arrays) else tuple(floats(a) for a in arrays)
+
+
+def zeros(shape: int | tuple[int, ...], exact: bool) -> Array:
+    return np.full(shape, fmpq(0), dtype=object) if exact else np.zeros(shape)
+
+
+def public(values: Any) -> Any:
+    """What leaves the library: Fraction or float, alone or in a read-only array."""
+    if isinstance(values, np.ndarray):
+        out = values.copy()
+        if is_exact(values):
+            out = objects(Fraction(int(v.p), int(v.q)) for v in values.ravel()).reshape(values.shape)
+        out.flags.writeable = False
+        return out
+    return float(values) if isinstance(values, float) else Fraction(int(values.p), int(values.q))
+
+
+def text(value: Number) -> str | float:
+    """A number as JSON carries it: exact ones as strings like "13/40", floats as numbers."""
+    return value if isinstance(value, float) else str(value)

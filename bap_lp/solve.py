@@ -1,0 +1,236 @@
+"""solve: the mechanism that minimises R_A = R_B - lam R_E over all mechanisms, with its proof.
+
+Merge states that nobody can tell apart, solve the compact program in floats to a vertex, and, when the numbers are
+exact, carry its basis to the rationals. The value reported is the risk recomputed from the published channel; the bound
+is the dual function at Eve's replies u; their difference is the gap, zero in an exact solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from bap_lp import program
+from bap_lp.certificate import Certificate
+from bap_lp.evaluate import risks as risks_of
+from bap_lp.evaluate import signal_losses
+from bap_lp.exact import optimise
+from bap_lp.game import solve_game
+from bap_lp.highs import solve_lp
+from bap_lp.mechanism import Mechanism, without_unused
+from bap_lp.problem import Problem, class_sums, lam_of, merge_index
+from bap_lp.rational import Array, InputError, floats, is_exact, objects, public, zeros
+from bap_lp.risks import Number, Risks
+
+_DIRECT = 1500  # below this many columns rho, simplex on the whole program beats the structured method
+Progress = Callable[[int, float, float], None]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An optimal mechanism at lam. `gap` is value - bound: 0 if exact, certified and tiny if not."""
+
+    problem: Problem
+    lam: Number
+    value: Number
+    mechanism: Mechanism
+    risks: Risks
+    bound: Number
+    gap: Number
+    method: str
+    certificate: Certificate
+
+    @property
+    def exact(self) -> bool:
+        return self.certificate.exact
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The program's numbers on merged states, and the way back."""
+
+    p: Array
+    B: Array
+    E: Array
+    groups: tuple[slice, ...]
+    index: Array
+
+    @property
+    def exact(self) -> bool:
+        return is_exact(self.p)
+
+    def rounded(self) -> _Data:
+        return _Data(floats(self.p), floats(self.B), floats(self.E), self.groups, self.index)
+
+
+def solve(
+    problem: Problem,
+    lam: Any = "calibrated",
+    exact: bool | None = None,
+    formulation: str = "compact",
+    progress: Progress | None = None,
+) -> Solution:
+    """Minimise R_A over all mechanisms.
+
+    lam: a non-negative number, or "calibrated" (full and null release tie). exact: True insists on rationals, False
+    works in floats, None follows the numbers given. formulation: "compact", or "paper" for the paper's own program.
+    """
+    price = lam_of(problem, lam)
+    if exact is None:
+        exact = problem.exact and is_exact(price)
+    if exact and not (problem.exact and is_exact(price)):
+        what = ("lam", public(price)) if problem.exact else ("problem", "float")
+        raise InputError(*what, 'is a float; an exact solution needs exact numbers such as "1/3" (see rationalised())')
+    if formulation not in ("compact", "paper"):
+        raise InputError("formulation", formulation, 'must be "compact" or "paper"')
+    if not exact:
+        problem_used, price = problem.as_float(), float(price)
+    else:
+        problem_used = problem
+    data = _merge(problem_used)
+    rho, u, method = _solve_exact(data, price, progress) if exact else _solve_float(data, price, progress)
+    joint, names = rho, problem.bob_decisions
+    if formulation == "paper":
+        joint, pairs, method = _solve_paper(problem_used, data, price)
+        e = len(pairs) // len(names)
+        names = tuple(f"{names[k // e]} / {pairs[k]}" for k in range(len(pairs)))
+        rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), e), rho.shape[1]).T
+    return _conclude(problem_used, data, price, rho, u, joint, names, method)
+
+
+def _merge(problem: Problem) -> _Data:
+    index, count = merge_index(problem.p, np.hstack([problem.B, problem.E]))
+    if count == len(index):
+        return _Data(problem.p, problem.B, problem.E, problem.eve_groups, index)
+    first = np.unique(index[index >= 0], return_index=True)[1]
+    first = np.flatnonzero(index >= 0)[first]
+    p = class_sums(problem.p, index, count)
+    return _Data(p, problem.B[first], problem.E[first], problem.eve_groups, index)
+
+
+def _float_basis(data: _Data, lam: float, progress: Progress | None) -> tuple[Array, Array, Array, program.LinearProgram, str]:
+    """rho, u, basis (variable numbers of the compact program) and the program, from the float solver of choice."""
+    N, b = data.B.shape
+    e, G = data.E.shape[1], len(data.groups)
+    lp = program.compact(data.p * N, data.B, data.E, data.groups, lam)
+    if N * b <= _DIRECT:
+        vertex = solve_lp(lp)
+        return vertex.z[: N * b].reshape(N, b) / N, -vertex.y[N:].reshape(b, e), vertex.basic, lp, "HiGHS simplex"
+    game = solve_game(data.p, data.B, data.E, data.groups, lam, progress=progress)
+    flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(N, dtype=bool), game.basic_slack.ravel()]
+    assert len(flags[0]) + len(flags[1]) == N * b + b * G
+    return game.rho, game.u, np.flatnonzero(np.concatenate(flags)), lp, "structured interior point and simplex"
+
+
+def _solve_float(data: _Data, lam: float, progress: Progress | None) -> tuple[Array, Array, str]:
+    rho, u, _, _, how = _float_basis(data, lam, progress)
+    rho = _obedient(_normalised(rho, data.p), data.B)
+    return rho, _replies(u, lam, data.groups), f"compact program, {how}"
+
+
+def _solve_exact(data: _Data, lam: fmpq, progress: Progress | None) -> tuple[Array, Array, str]:
+    N, b = data.B.shape
+    _, _, basic, rounded, how = _float_basis(data.rounded(), float(lam), progress)
+    lp = program.compact(data.p, data.B, data.E, data.groups, lam)
+    vertex = optimise(lp, basic, rounded)
+    repairs = f", {vertex.pivots} exact pivots" if vertex.pivots else ""
+    u = -vertex.y[N:].reshape(b, -1)
+    return vertex.z[: N * b].reshape(N, b), u, f"compact program, {how}, exact basis{repairs}"
+
+
+def _solve_paper(problem: Problem, data: _Data, lam: Any) -> tuple[Array, tuple[str, ...], str]:
+    """The joint table of the paper's program: states x (Bob's decision, all Eves' decisions)."""
+    E = data.E[:, data.groups[0]]
+    names = [(d,) for d in problem.eves[0].decisions or ()]
+    for g, eve in zip(data.groups[1:], problem.eves[1:], strict=True):
+        E = (E[:, :, None] + data.E[:, None, g]).reshape(len(E), -1)
+        names = [(*n, d) for n in names for d in eve.decisions or ()]
+    lp = program.paper(data.p, data.B, E, lam)
+    scaled = program.paper(floats(data.p) * len(data.p), floats(data.B), floats(E), float(lam))
+    vertex = solve_lp(scaled)
+    pairs = tuple(", ".join(n) for n in names) * data.B.shape[1]
+    if not data.exact:
+        joint = vertex.z.reshape(len(data.p), -1) / len(data.p)
+        return _normalised(joint, data.p), pairs, "paper's program, HiGHS simplex"
+    optimum = optimise(lp, vertex.basic)
+    return optimum.z.reshape(len(data.p), -1), pairs, "paper's program, HiGHS simplex, exact basis"
+
+
+def _normalised(rho: Array, p: Array) -> Array:
+    """Float joint table with exact zeros and rows that sum to p."""
+    rho = np.where(rho > 1e-13 * p[:, None], rho, 0.0)
+    return rho * (p / rho.sum(axis=1))[:, None]
+
+
+def _obedient(rho: Array, B: Array) -> Array:
+    """Relabel a float signal that Bob would disobey by more than rounding: pooling it with his choice lowers R_A."""
+    losses = rho.T @ B
+    best = losses.argmin(axis=1)
+    own = losses.diagonal()
+    target = np.where(own <= losses.min(axis=1) + 1e-12 * losses.max(initial=0.0), np.arange(len(best)), best)
+    out = np.zeros_like(rho)
+    np.add.at(out.T, target, rho.T)
+    return out
+
+
+def _replies(u: Array, lam: float, groups: tuple[slice, ...]) -> Array:
+    """Float duals moved onto lam * simplex, so that the bound holds whatever the solver did."""
+    u = np.maximum(u, 0.0)
+    for g in groups:
+        total = u[:, g].sum(axis=1, keepdims=True)
+        width = g.stop - g.start
+        u[:, g] = np.where(total > 0, u[:, g] * (lam / np.where(total > 0, total, 1.0)), lam / width)
+    return u
+
+
+def _conclude(
+    problem: Problem, data: _Data, lam: Any, rho: Array, u: Array, joint: Array, names: tuple[str, ...], method: str
+) -> Solution:
+    exact = data.exact
+    q, signals = without_unused(joint / data.p[:, None], names, data.p)
+    on_classes = Mechanism(q, signals=signals, name="optimum")
+    mechanism = on_classes.expanded(data.index, data.p, problem.states)
+    full = zeros(problem.B.shape, exact)
+    live = data.index >= 0
+    full[live] = (rho / data.p[:, None])[data.index[live]] * problem.p[live][:, None]
+    risks = risks_of(problem, mechanism)
+    value = risks.alice(public(lam))
+    bound = _bound(data, u)
+    gap = value - public(bound)
+    if exact and gap != 0:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {public(bound)}")
+    certificate = Certificate(public(lam), value, full, u)
+    return Solution(problem, public(lam), value, mechanism, risks, public(bound), gap, method, certificate)
+
+
+def _bound(data: _Data, u: Array) -> Any:
+    """The dual function at u; in floats, minus a bound on its rounding error."""
+    if data.exact:
+        # the minimum over i is found in floats where that is safe; the value is exact either way
+        return data.p.dot(_exact_minimum(data, u))
+    margins = data.B - data.E @ u.T
+    size = float(data.p @ (data.B.max(axis=1) + data.E @ u.max(axis=0)))
+    rounding = (data.E.shape[1] + 40) * np.finfo(float).eps * size
+    return float(data.p @ margins.min(axis=1)) - rounding
+
+
+def _exact_minimum(data: _Data, u: Array) -> Array:
+    """min_i (B(x,i) - u_i . E(x,.)) per state, exact; floats decide only where their error bound lets them."""
+    B, E, v = floats(data.B), floats(data.E), floats(u)
+    margins = B - E @ v.T
+    error = 2 * (E.shape[1] + 4) * 2.0**-53 * (np.abs(B) + np.abs(E) @ np.abs(v).T) + 1e-290
+    close = margins - error <= (margins + error).min(axis=1, keepdims=True)
+    out = []
+    for x in range(len(B)):
+        out.append(min(data.B[x, i] - u[i].dot(data.E[x]) for i in np.flatnonzero(close[x]).tolist()))
+    return objects(out)
+
+
+def disobedience(problem: Problem, rho: Array) -> Array:
+    """How much Bob would gain at each signal i by not deciding i: zero at an optimum."""
+    losses = signal_losses(rho, problem.B)
+    return losses.diagonal() - losses.min(axis=1)

@@ -1,0 +1,181 @@
+"""Documents: TOML or JSON text as plain tables, checked along a JSON Schema, and written all or nothing.
+
+`check` walks a document along the tables of its schema: closed tables, required keys, tables where tables must be. What
+it leaves alone are the numbers and labels inside, which their user judges with better words.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bap_lp.rational import InputError, show
+
+_MAX_BYTES = 2**28
+_KINDS: dict[str, tuple[type, str]] = {
+    "object": (dict, "a table"),
+    "array": (list, "a list"),
+    "string": (str, "a string"),
+}
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def source_name(path: str | os.PathLike[str]) -> str:
+    """A path as messages quote it: as given, unless it holds characters that would break the line."""
+    name = os.fspath(path)
+    return name if name.isprintable() else ascii(name)
+
+
+def read_document(path: str | os.PathLike[str]) -> Any:
+    """The tables of a file: JSON if it is named .json or starts with a brace, TOML otherwise."""
+    source = source_name(path)
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(_MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(source, None, f"cannot be read: {reason}") from None
+    if len(raw) > _MAX_BYTES:
+        raise InputError(source, None, f"must be at most {_MAX_BYTES // 2**20} MB")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = raw[error.start]
+        raise InputError(source, None, f"is not UTF-8 text: byte 0x{byte:02x} at position {error.start}") from None
+    if not text.strip():
+        raise InputError(source, None, "is empty")
+    as_json = source.lower().endswith(".json") or (
+        not source.lower().endswith(".toml") and text.lstrip().startswith("{")
+    )
+    return parse_document(text, source, as_json)
+
+
+def parse_document(text: str, source: str, as_json: bool) -> Any:
+    """Parse TOML or JSON; `source` is what errors call the text."""
+    kind = "JSON" if as_json else "TOML"
+    try:
+        if not as_json:
+            return tomllib.loads(text)
+        document = json.loads(text, object_pairs_hook=_distinct)
+        if _SURROGATE.search(text):
+            json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair can be neither printed nor saved
+        return document
+    except InputError as error:
+        raise InputError(f"{source}: {error.field}", error.value, error.rule) from None
+    except UnicodeEncodeError:
+        raise InputError(source, None, "holds half a surrogate pair, which is not text") from None
+    except RecursionError:
+        raise InputError(source, None, "is nested too deeply") from None
+    except ValueError as error:
+        raise InputError(source, None, f"is not {kind}: {' '.join(str(error).split())}") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise InputError("key", next(k for k in keys if keys.count(k) > 1), "is given twice in one table")
+    return out
+
+
+def check(document: Any, schema: Mapping[str, Any]) -> None:
+    """Raise InputError where the tables of a document are not those of its schema."""
+    _walk(document, schema, "", schema.get("$defs", {}))
+
+
+def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, Any]) -> None:
+    schema = _resolved(schema, defs)
+    if "oneOf" in schema:  # a table, or a list of such tables
+        options = [s for s in (_resolved(option, defs) for option in schema["oneOf"]) if s.get("type") in _KINDS]
+        schema = next((s for s in options if type(value) is _KINDS[s["type"]][0]), options[0])
+    kind = schema.get("type")
+    if kind not in _KINDS:
+        return
+    python_type, words = _KINDS[kind]
+    if type(value) is not python_type:
+        shown = "null" if value is None else value
+        raise InputError(field or "the whole file", shown, f"must be {words}")
+    if kind == "string" and len(value) < schema.get("minLength", 0):
+        raise InputError(field, value, "must be a non-empty string")
+    if kind == "array":
+        items = _resolved(schema.get("items", {}), defs)
+        if items.get("type") == "object":
+            if not value:
+                raise InputError(field, None, "must not be empty")
+            for k, item in enumerate(value):
+                _walk(item, items, f"{field}[{k}]", defs)
+    if kind == "object":
+        _walk_table(value, schema, field, defs)
+
+
+def _walk_table(table: dict[str, Any], schema: Mapping[str, Any], field: str, defs: Mapping[str, Any]) -> None:
+    prefix = f"{field}." if field else ""
+    known = schema["properties"]
+    for key in table:
+        if key not in known:
+            name = key if _BARE_KEY.fullmatch(key) else show(key)
+            place = f"[{field}]" if field else "the file"
+            raise InputError(prefix + name, None, f"is not a known key: {place} may have {', '.join(known)}")
+    for key in schema.get("required", ()):
+        if key not in table:
+            raise InputError(prefix + key, None, "is missing")
+    for key, value in table.items():
+        _walk(value, known[key], prefix + key, defs)
+
+
+def _resolved(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
+    while "$ref" in schema:
+        schema = defs[schema["$ref"].removeprefix("#/$defs/")]
+    return schema
+
+
+@contextmanager
+def located(source: str, rename: Callable[[str], str] = str) -> Iterator[None]:
+    """Errors raised inside name the file, and its fields as the file spells them."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{source}: {rename(error.field)}", error.value, rename(error.rule)) from None
+    except RecursionError:
+        raise InputError(source, None, "is nested too deeply") from None
+
+
+def dumps(document: Any) -> str:
+    """A document as JSON text; what holds no further list or table stays on one line, so a channel reads as a table."""
+    return _dumped(document, "") + "\n"
+
+
+def _dumped(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(v, (dict, list)) for v in items):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, dict):
+        lines = [f"{json.dumps(k, ensure_ascii=False)}: {_dumped(v, inner)}" for k, v in value.items()]
+    else:
+        lines = [_dumped(v, inner) for v in value]
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{end}"
+
+
+def write_files(texts: Mapping[Path, str]) -> None:
+    """Write all files or none: each is staged next to its place, and they move in only when all are complete."""
+    staged = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in texts}
+    try:
+        for path, temporary in staged.items():
+            with open(temporary, "x", encoding="utf-8", newline="\n") as file:
+                file.write(texts[path])
+                file.flush()
+                os.fsync(file.fileno())
+        for path, temporary in staged.items():
+            os.replace(temporary, path)
+    finally:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from typing import Any
 from bap_lp.rational import InputError, show
 
 _MAX_BYTES = 2**28
-_KINDS: dict[str, tuple[type, str]] = {
+_KINDS: dict[str, tuple[Any, str]] = {
     "object": (dict, "a table"),
     "array": (list, "a list"),
     "string": (str, "a string"),
@@ -98,10 +98,9 @@ def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, 
     kind = schema.get("type")
     if kind not in _KINDS:
         return
-    python_type, words = _KINDS[kind]
-    if type(value) is not python_type:
+    if type(value) is not _KINDS[kind][0]:
         shown = "null" if value is None else value
-        raise InputError(field or "the whole file", shown, f"must be {words}")
+        raise InputError(field or "the whole file", shown, f"must be {_KINDS[kind][1]}")
     if kind == "string" and len(value) < schema.get("minLength", 0):
         raise InputError(field, value, "must be a non-empty string")
     if kind == "array":

@@ -1,0 +1,1 @@
+"""The command `bap`: problem files in; tables, proofs and releases out."""

@@ -1,0 +1,42 @@
+"""The catalogue: problem files that come with the package, called by name."""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+
+
+def catalogue() -> dict[str, Path]:
+    """Name -> file. An installed package carries its examples inside; a source tree has them at its root."""
+    inside = Path(__file__).with_name("examples")
+    folder = inside if inside.is_dir() else Path(__file__).parent.parent / "examples"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def titles() -> dict[str, str]:
+    """Name -> title of every example."""
+    return {name: tomllib.loads(path.read_text(encoding="utf-8"))["title"] for name, path in catalogue().items()}
+
+
+def example(name: str) -> Path:
+    """The file of a catalogue name."""
+    known = catalogue()
+    if name not in known:
+        raise ValueError(f"{name!r} is not in the catalogue{_hint(name, known)}")
+    return known[name]
+
+
+def locate(name: str) -> Path:
+    """The problem file a user means: a path, or else a catalogue name."""
+    path, known = Path(name), catalogue()
+    if name in known and not path.is_file():
+        return known[name]
+    if not path.exists() and path.name == name and not path.suffix:
+        raise ValueError(f"{name!r} is neither a file nor in the catalogue{_hint(name, known)}")
+    return path
+
+
+def _hint(name: str, known: dict[str, Path]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else " (`bap examples` lists it)"

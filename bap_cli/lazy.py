@@ -1,0 +1,25 @@
+"""Command groups that are imported only when somebody calls them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+
+def mount(app: typer.Typer, name: str, module: str, summary: str) -> None:
+    """Mount `module.app` as `name`: listed in the help from here, imported when it is first used."""
+
+    class Group(TyperGroup):
+        def _group(self) -> Any:
+            return typer.main.get_group(import_module(module).app)
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            return self._group().list_commands(ctx)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            return self._group().get_command(ctx, cmd_name)
+
+    app.add_typer(typer.Typer(cls=Group, rich_markup_mode=None), name=name, help=summary)

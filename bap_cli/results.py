@@ -1,0 +1,91 @@
+"""Results as JSON documents: exact numbers are strings like "13/40", float ones JSON numbers, no bound is "inf"."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from bap_lp.files import mechanism_document
+from bap_lp.rational import text
+from bap_lp.risks import Number, Risks
+
+if TYPE_CHECKING:
+    from bap_lp.evaluate import Evaluation
+    from bap_lp.mechanism import Mechanism
+    from bap_lp.problem import Problem
+    from bap_lp.releases import Comparison
+    from bap_lp.solve import Solution
+
+
+def solution_document(solution: Solution, evaluation: Evaluation) -> dict[str, Any]:
+    """What `bap solve --json` prints."""
+    return {
+        "exact": solution.exact,
+        "lambda": text(solution.lam),
+        "risks": _risks(solution.risks, solution.lam),
+        "bound": text(solution.bound),
+        "gap": text(solution.gap),
+        "mechanism": mechanism_document(solution.mechanism),
+        "signals": _signals(evaluation),
+        "method": solution.method,
+        "zero_probability_states": list(solution.problem.null_states),
+    }
+
+
+def evaluation_document(
+    problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number
+) -> dict[str, Any]:
+    """What `bap evaluate --json` prints; `agents` has every agent's own unweighted risk."""
+    return {
+        "exact": problem.exact and mechanism.exact,
+        "lambda": text(lam),
+        "risks": _risks(evaluation, lam),
+        "agents": {name: text(risk) for name, risk in evaluation.agents.items()},
+        "epsilon": _finite(mechanism.epsilon),
+        "signals": _signals(evaluation),
+        "zero_probability_states": list(problem.null_states),
+    }
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """What `bap compare --json` prints: releases by increasing R_A."""
+    return {
+        "exact": comparison.optimum.exact,
+        "lambda": text(comparison.lam),
+        "optimum": text(comparison.optimum.value),
+        "releases": [
+            {
+                "name": row.name,
+                "parameter": row.parameter,
+                "risks": _risks(row.risks, comparison.lam),
+                "excess": text(row.excess),
+                "epsilon": _finite(row.epsilon),
+            }
+            for row in comparison.rows
+        ],
+        "omitted": [{"name": name, "reason": reason} for name, reason in comparison.omitted],
+    }
+
+
+def _risks(risks: Risks, lam: Number) -> dict[str, Any]:
+    return {"bob": text(risks.bob), "eve": text(risks.eve), "alice": text(risks.alice(lam))}
+
+
+def _signals(evaluation: Evaluation) -> list[dict[str, Any]]:
+    out = []
+    for s in evaluation.signals:
+        entry = {
+            "signal": s.signal,
+            "probability": text(s.probability),
+            "posterior": {state: text(v) for state, v in s.posterior.items()},
+            "bob": s.bob,
+            "eve": s.eve,
+        }
+        if s.theta_posterior is not None:
+            entry["theta"] = {label: text(v) for label, v in s.theta_posterior.items()}
+        out.append(entry)
+    return out
+
+
+def _finite(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"

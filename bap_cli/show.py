@@ -1,0 +1,264 @@
+"""Results for people: tables with fractions and decimals, and each signal in plain words.
+
+Labels are other people's text: printed without markup, control characters spelled out, over-long ones cut.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rich.console import Console
+from rich.table import Table
+
+from bap_lp.risks import Number, Risks
+
+if TYPE_CHECKING:
+    from bap_lp.certificate import Certificate
+    from bap_lp.evaluate import Evaluation
+    from bap_lp.files import ProblemFile
+    from bap_lp.mechanism import Mechanism
+    from bap_lp.problem import Agent, Problem
+    from bap_lp.releases import Comparison
+    from bap_lp.solve import Solution
+
+_ROWS = 12  # states, signals or releases shown before the rest is only counted
+_LISTED = 6  # items of a list inside a sentence
+_LABEL = 80
+_FRACTION = 24  # characters of a fraction somebody might still read
+_COMPARED = 100  # states up to which `bap solve` adds the comparison of `bap compare`
+
+
+class _Paper(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
+def _console() -> Console:
+    return _Paper(markup=False, emoji=False, highlight=False)
+
+
+def clean(label: str, width: int = _LABEL) -> str:
+    """A label as one printable piece of text."""
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in label[: width + 1])
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def fraction(value: Number) -> str:
+    """An exact number as a fraction if it is short enough to read, anything else as a decimal."""
+    if isinstance(value, float):
+        return decimal(value)
+    if value.denominator.bit_length() + abs(value.numerator).bit_length() > 4 * _FRACTION:
+        return f"≈ {decimal(value)}"
+    text = str(value)
+    return text if len(text) <= _FRACTION else f"≈ {decimal(value)}"
+
+
+def decimal(value: Number) -> str:
+    return f"{float(value):.6g}"
+
+
+def both(value: Number) -> str:
+    """Fraction and decimal: 13/40 (0.325)."""
+    first, second = fraction(value), decimal(value)
+    return first if first == second or first.startswith("≈") else f"{first} ({second})"
+
+
+def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice: str, written: str) -> None:
+    """What `bap solve` prints."""
+    out = _console()
+    _heading(out, solution.problem, solution.exact)
+    out.print(f"lambda = {both(solution.lam)}, {choice}")
+    out.print()
+    _risks(out, solution.risks, solution.lam)
+    out.print()
+    _channel(out, solution.mechanism)
+    _signals(out, solution.problem, evaluation, solution.exact)
+    if len(solution.problem.states) <= _COMPARED:
+        from bap_lp.releases import compare
+
+        out.print()
+        _releases(out, compare(solution.problem, solution.lam, solution))
+    out.print()
+    if solution.exact:
+        out.print(f"Proved optimal among all mechanisms: value = bound = {both(solution.value)}.")
+    else:
+        out.print(
+            f"Optimal among all mechanisms up to {float(solution.gap):.2g}: value {solution.value:.12g}, "
+            f"lower bound {solution.bound:.12g}."
+        )
+    out.print(f"Method: {solution.method}.")
+    if written:
+        out.print(f"Wrote mechanism.json and certificate.json to {clean(written, 500)}.", soft_wrap=True)
+    folder = written or "DIR"
+    check = f"bap verify {file} {folder}/certificate.json"
+    out.print(f"Check it:  {clean(check, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
+
+
+def show_evaluation(
+    problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number, choice: str
+) -> None:
+    """What `bap evaluate` prints."""
+    out = _console()
+    exact = problem.exact and mechanism.exact
+    _heading(out, problem, exact)
+    out.print(f"lambda = {both(lam)}, {choice}")
+    out.print()
+    _risks(out, evaluation, lam)
+    if len(evaluation.agents) > 2:
+        for name, risk in evaluation.agents.items():
+            out.print(f"  {clean(name)} alone: {both(risk)}")
+    ratio = mechanism.max_ratio
+    out.print()
+    out.print(
+        "Differential privacy: none (epsilon is infinite)"
+        if ratio == math.inf
+        else f"Differential privacy: epsilon = log({fraction(ratio)}) = {mechanism.epsilon:.6g}"
+    )
+    out.print()
+    _channel(out, mechanism)
+    _signals(out, problem, evaluation, exact)
+
+
+def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> None:
+    """What `bap compare` prints."""
+    out = _console()
+    _heading(out, problem, comparison.optimum.exact)
+    out.print(f"lambda = {both(comparison.lam)}, {choice}")
+    out.print()
+    _releases(out, comparison)
+    for name, reason in comparison.omitted:
+        out.print(f"Left out: {name}: {clean(reason, 200)}")
+
+
+def show_verdict(loaded: ProblemFile, certificate: Certificate, reason: str) -> None:
+    """What `bap verify` prints when the proof holds."""
+    out = _console()
+    out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified at lambda = {both(certificate.lam)}.")
+    if not certificate.exact or len(reason) < 200:
+        out.print(f"{reason}.")
+    else:
+        out.print(f"R_A = {both(certificate.value)} is optimal: no mechanism goes below.")
+    if loaded.lam != "calibrated" and loaded.lam != certificate.lam:
+        out.print(f"Note: the file asks for lambda = {both(loaded.lam)}.")
+
+
+def _heading(out: Console, problem: Problem, exact: bool) -> None:
+    if problem.title:
+        out.print(clean(problem.title, 200))
+    states, b, e = problem.shape
+    eves = "Eve" if len(problem.eves) == 1 else f"{len(problem.eves)} Eves"
+    bobs = "Bob" if len(problem.bobs) == 1 else f"{len(problem.bobs)} Bobs"
+    theta = f"{len(problem.theta.labels)} parameter values, " if problem.theta is not None else ""
+    kind = "exact arithmetic" if exact else "floating-point arithmetic"
+    out.print(f"{theta}{states} states, {b} decisions for {bobs}, {e} for {eves}; {kind}")
+    if problem.null_states:
+        out.print(
+            f"Of probability zero: {_listed(problem.null_states)}; left out of the optimisation, "
+            "given the null row in the mechanism"
+        )
+
+
+def _risks(out: Console, risks: Risks, lam: Number) -> None:
+    table = _table("risk", "", "fraction" if not isinstance(risks.bob, float) else "value", "decimal")
+    for name, what, value in (
+        ("R_B", "Bob's, wanted low", risks.bob),
+        ("R_E", "Eve's, wanted high", risks.eve),
+        ("R_A", "Alice's = R_B - lambda R_E", risks.alice(lam)),
+    ):
+        table.add_row(name, what, fraction(value), decimal(value))
+    out.print(table)
+
+
+def _channel(out: Console, mechanism: Mechanism) -> None:
+    signals, states = mechanism.signals, mechanism.states
+    rows = [[fraction(v) for v in row] for row in mechanism.channel[:_ROWS].tolist()]
+    cells = [max(len(clean(name, 20)), *(len(row[s]) for row in rows)) for s, name in enumerate(signals)]
+    out.print("The mechanism: probability of each signal, given the data")
+    out.print()
+    if sum(cells) + 3 * len(cells) + 20 <= out.width:
+        table = _table("data", *(clean(s) for s in signals))
+        for state, row in zip(states, rows, strict=False):
+            table.add_row(clean(state), *row)
+        out.print(table)
+    else:
+        for state, row in zip(states, rows, strict=False):
+            parts = [f"{clean(s)} {v}" for s, v in zip(signals, row, strict=True) if v != "0"]
+            _paragraph(out, f"{clean(state)} → {', '.join(parts)}")
+    if len(states) > _ROWS:
+        out.print(f"  ... and {len(states) - _ROWS} more states (--json or --out gives all)")
+
+
+def _signals(out: Console, problem: Problem, evaluation: Evaluation, exact: bool) -> None:
+    for signal in evaluation.signals[:_ROWS]:
+        out.print()
+        out.print(f"Signal “{clean(signal.signal)}”, sent with probability {both(signal.probability)}")
+        lines = [f"The data: {_distribution(signal.posterior)}."]
+        if signal.theta_posterior is not None:
+            lines.append(f"The parameter: {_distribution(signal.theta_posterior)}.")
+        lines += _decisions(problem.bobs, signal.bob, exact) + _decisions(problem.eves, signal.eve, exact)
+        for line in lines:
+            _paragraph(out, line)
+    if len(evaluation.signals) > _ROWS:
+        out.print()
+        out.print(f"... and {len(evaluation.signals) - _ROWS} more signals (--json gives all)")
+
+
+def _paragraph(out: Console, text: str) -> None:
+    lines = textwrap.fill(text, out.width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    out.print(lines, soft_wrap=True)
+
+
+def _distribution(posterior: dict[str, Number]) -> str:
+    ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
+    parts = [f"{clean(label)} {both(v)}" for v, label in ranked[:_LISTED]]
+    if len(ranked) == 1:
+        return f"{clean(ranked[0][1])} for certain"
+    rest = len(ranked) - len(parts)
+    return ", ".join(parts) + (f", or one of {rest} others" if rest else "")
+
+
+def _decisions(agents: Sequence[Agent], best: list[str], exact: bool) -> list[str]:
+    """One sentence per agent: the decision, or what it cannot choose between."""
+    lines = []
+    for agent in agents:
+        everything = agent.decisions or ()
+        names = best if len(agents) == 1 else [d for d in everything if f"{agent.name}: {d}" in best]
+        if len(names) == 1:
+            lines.append(f"{clean(agent.name)} decides {clean(names[0])}.")
+        else:
+            how = "exactly indifferent" if exact else "indifferent, up to rounding,"
+            lines.append(f"{clean(agent.name)} is {how} between {_listed(names, ' and ')}.")
+    return lines
+
+
+def _listed(names: Sequence[str], last: str = ", ") -> str:
+    if len(names) > _LISTED:
+        return ", ".join(map(clean, names[:_LISTED])) + f" and {len(names) - _LISTED} more"
+    shown = [clean(n) for n in names]
+    return ", ".join(shown[:-1]) + last + shown[-1] if len(shown) > 1 else shown[0]
+
+
+def _releases(out: Console, comparison: Comparison) -> None:
+    table = _table("release", "R_B", "R_E", "R_A", "above optimum", "epsilon", right=range(1, 6))
+    for row in comparison.rows:
+        name = clean(row.name) + (f" ({row.parameter})" if row.parameter else "")
+        epsilon = "inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}"
+        numbers: Iterable[Any] = (row.risks.bob, row.risks.eve, row.alice, row.excess)
+        table.add_row(name, *(_short(v) for v in numbers), epsilon)
+    out.print(table)
+
+
+def _short(value: Number) -> str:
+    text = fraction(value)
+    return text if len(text) <= 12 else f"{'' if isinstance(value, float) else '≈ '}{decimal(value)}"
+
+
+def _table(*columns: str, right: Iterable[int] = ()) -> Table:
+    table = Table(box=None, pad_edge=True, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
+    ends = set(right)
+    for k, name in enumerate(columns):
+        table.add_column(name, overflow="fold", justify="right" if k in ends else "left")
+    return table

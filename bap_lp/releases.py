@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from bap_lp.solve import Solution
 
 RATIOS = tuple(Fraction(k, 20) for k in range(1, 20))  # of the truncated geometric releases that `compare` tries
-_LARGEST_TABLE = {True: 250_000, False: 4_000_000}  # entries of a states x states channel that `compare` will build
+# `compare` builds a states x states channel up to this many states. The geometric one spans ratio^(1 - N), and
+# 20^199 = 1e259 is still a float.
+_MOST_STATES = {"full": 2000, "synthetic data": 500, "randomised response": 500, "truncated geometric": 200}
 
 
 def full(problem: Problem) -> Mechanism:
@@ -167,14 +169,16 @@ def best_randomised_response(problem: Problem, lam: Any) -> tuple[str, Mechanism
 def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[str, Mechanism]:
     """The best of RATIOS. The channel is no affine function of the ratio, so this is a choice from a stated set.
 
-    Floats discard the ratios that are clearly worse; those within rounding of the best are compared exactly.
+    Floats discard the ratios that are clearly worse; those within rounding of the best are compared in the problem's
+    own numbers, and a tie goes to the larger R_E.
     """
-    weight, rough = float(public(lam_of(problem, lam))), problem.as_float()
+    price, rough = public(lam_of(problem, lam)), problem.as_float()
+    weight = float(price)
     scores = {a: risks(rough, truncated_geometric(rough, a)).alice(weight) for a in RATIOS}
     slack = 1e-9 * (rough.B.max() + weight * rough.E.max())
     near = [a for a in RATIOS if scores[a] <= min(scores.values()) + slack]
-    exact_lam = public(lam_of(problem, lam))
-    ratio = min(near, key=lambda a: risks(problem, truncated_geometric(problem, a)).alice(exact_lam))
+    found = {a: risks(problem, truncated_geometric(problem, a)) for a in near}
+    ratio = min(near, key=lambda a: (found[a].alice(price), -found[a].eve))
     return f"ratio = {_text(ratio)}", truncated_geometric(problem, ratio)
 
 
@@ -183,7 +187,6 @@ BEST: dict[str, Best] = {
     "randomised response": best_randomised_response,
     "truncated geometric": best_truncated_geometric,
 }
-_SQUARE = {"full", "synthetic data", *BEST}  # a channel of states x states
 
 
 @dataclass(frozen=True)
@@ -223,12 +226,14 @@ def compare(
 
     weight = public(lam_of(problem, lam))
     optimum = solve(problem, weight) if solution is None else solution
+    if float(optimum.lam) != float(weight):
+        raise InputError("solution.lam", optimum.lam, f"must be the table's lam, {weight}")
     found: list[tuple[str, str | None, Mechanism]] = [("optimum", None, optimum.mechanism)]
     omitted = []
     for name in (*RELEASES, *BEST):
         try:
-            if name in _SQUARE and len(problem.states) ** 2 > _LARGEST_TABLE[problem.exact]:
-                raise InputError("states", None, f"are {len(problem.states)}, too many for a states x states channel")
+            if len(problem.states) > _MOST_STATES.get(name, len(problem.states)):
+                raise InputError("states", None, f"are {len(problem.states)}, more than {_MOST_STATES[name]}")
             best = BEST[name](problem, weight) if name in BEST else (None, RELEASES[name](problem))
             found.append((name, *best))
         except InputError as reason:

@@ -1,0 +1,330 @@
+"""Every number of the paper's coin toss, with tolerance zero; then Eve's asymmetry k in place of 10.
+
+The model: tails or heads with probabilities 3/4, 1/4; B = [[1/3, 2/3], [1, 0]] (columns: fixed, fair) and
+E = [[0, 1], [k, 0]] (columns: tails, heads). Send the signals "fixed" and "fair" by default on tails and heads, and
+let a = P(fair, tails), c = P(fixed, heads) be the masses sent astray. Then
+
+    R_B = 1/4 + a/3 + c,      R_E = min(k c, 3/4 - a) + min(k/4 - k c, a),      R_E <= min(3/4, k/4) by pooling.
+
+A unit of R_E costs Bob 1/k through c and 1/3 through a, and each way alone can reach the ceiling on its side of k = 3:
+    k >= 3: c = 3/(4k), a = 0, so q(fixed|heads) = 3/k; V = min(1/4, 1/4 + 3/(4k) - 3/4 lam), threshold 1/k;
+    k <= 3: a = k/4, c = 0, so q(fair|tails) = k/3;     V = min(1/4, 1/4 + k/12 - k/4 lam),   threshold 1/3.
+At k = 3 both cost 1/3 and full, null and everything on the way tie at the calibrated lam = 1/min(k, 3).
+Randomised response moves a = 3w/4 and c = w/4 together: R_B = 1/4 + w/2, R_E = (k + 3) w/4 up to the ceiling, which it
+meets at w = min(k, 3)/(k + 3); its threshold in lam is 2/(k + 3).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import pytest
+import sympy
+from flint import fmpq, fmpq_mat
+
+from bap_lp.evaluate import evaluate, risks
+from bap_lp.families import hidden_mixture, randomised_response_family
+from bap_lp.mechanism import Mechanism
+from bap_lp.problem import Problem, calibrated_lam
+from bap_lp.rational import public
+from bap_lp.releases import bob_decision, compare, full, null, randomised_response, randomised_response_epsilon
+from bap_lp.solve import solve
+
+F = Fraction
+ASYMMETRIES = [F(1, 7), F(1), F(5, 2), F(299, 100), F(3), F(301, 100), F(4), F(17, 3), F(10), F(1000)]
+
+
+def coin_toss(k: Any = 10) -> Problem:
+    return Problem.from_model(
+        ["1/2", "1/2"],
+        [[1, 0], ["1/2", "1/2"]],
+        [[0, 1], [1, 0]],
+        [[0, 1], [k, 0]],
+        thetas=["fixed", "fair"],
+        states=["tails", "heads"],
+        bob_decisions=["fixed", "fair"],
+        eve_decisions=["tails", "heads"],
+        title="Coin toss",
+    )
+
+
+COIN = coin_toss()
+LAM = F(1, 3)
+
+
+def test_model() -> None:
+    assert COIN.exact
+    assert COIN.prior.tolist() == [F(3, 4), F(1, 4)]
+    assert COIN.bob_loss.tolist() == [[F(1, 3), F(2, 3)], [1, 0]]
+    assert calibrated_lam(COIN) == LAM
+
+
+def test_full_and_null() -> None:
+    at_full, at_null = risks(COIN, full(COIN)), risks(COIN, null(COIN))
+    assert (at_full.bob, at_full.eve) == (F(1, 4), 0)
+    assert (at_null.bob, at_null.eve) == (F(1, 2), F(3, 4))
+    assert at_full.alice(LAM) == at_null.alice(LAM) == F(1, 4)
+    (tails, heads) = evaluate(COIN, full(COIN)).signals
+    assert tails.theta_posterior == {"fixed": F(2, 3), "fair": F(1, 3)}
+    assert (tails.bob, heads.bob) == (["fixed"], ["fair"])
+    (nothing,) = evaluate(COIN, null(COIN)).signals
+    assert nothing.bob_indifferent
+    assert nothing.eve == ["heads"]
+
+
+def test_randomised_response_risks() -> None:
+    family = randomised_response_family(COIN)
+    w = sympy.Symbol("w")
+    assert (family.start, family.end) == (0, F(1, 2))
+    assert family.bob.breakpoints == (0, F(1, 2))
+    assert family.bob.values[0] == F(1, 4)
+    assert family.bob.slopes == (F(1, 2),)
+    assert family.eve.breakpoints == (0, F(3, 13), F(1, 2))
+    assert family.eve.values == (0, F(3, 4), F(3, 4))
+    assert family.eve.slopes == (F(13, 4), 0)
+    thirteenths, quarter = sympy.Rational(3, 13), sympy.Rational(1, 4)
+    assert family.bob.to_sympy(w).subs(w, thirteenths) == sympy.Rational(19, 52)
+    assert family.eve.to_sympy(w).subs(w, thirteenths / 2) == 13 * quarter * thirteenths / 2
+
+
+@pytest.mark.parametrize("w", [F(0), F(1, 9), F(3, 13), F(1, 4), F(1, 2), F(2, 3), F(1)])
+def test_randomised_response_is_symmetric_about_one_half(w: Fraction) -> None:
+    here, there = risks(COIN, randomised_response(COIN, w)), risks(COIN, randomised_response(COIN, 1 - w))
+    assert here == there
+    near = min(w, 1 - w)
+    assert (here.bob, here.eve) == (F(1, 4) + near / 2, min(F(13, 4) * near, F(3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("w", "eve_at_tails"), [(F(1, 10), ["tails"]), (F(3, 13), ["tails", "heads"]), (F(2, 5), ["heads"])]
+)
+def test_randomised_response_decisions(w: Fraction, eve_at_tails: list[str]) -> None:
+    tails, heads = evaluate(COIN, randomised_response(COIN, w)).signals
+    assert (tails.bob, heads.bob) == (["fixed"], ["fair"])
+    assert (tails.eve, heads.eve) == (eve_at_tails, ["heads"])
+
+
+def test_best_randomised_response() -> None:
+    family = randomised_response_family(COIN)
+    below, above = family.thresholds()
+    assert (below.start, below.end, below.minimisers) == (0, F(2, 13), ((0, 0),))
+    assert (above.start, above.end, above.minimisers) == (F(2, 13), math.inf, ((F(3, 13), F(3, 13)),))
+    assert (below.risks.bob, below.risks.eve) == (F(1, 4), 0)
+    assert (above.risks.bob, above.risks.eve) == (F(19, 52), F(3, 4))
+    best = family.minimise("calibrated")
+    assert (best.w, best.value) == (F(3, 13), F(19, 52) - F(3, 4) * LAM)
+    assert best.mechanism.max_ratio == F(10, 3)
+    assert best.mechanism.epsilon == math.log(F(10, 3))
+    assert round(best.mechanism.epsilon, 2) == 1.20
+    tie = family.minimise("2/13")
+    assert (tie.minimisers, tie.w, tie.value) == (((0, F(3, 13)),), F(3, 13), F(1, 4))
+    assert (randomised_response_epsilon(COIN, "10/3").q == best.mechanism.q).all()
+
+
+def test_optimum() -> None:
+    solution = solve(COIN, LAM)
+    assert solution.exact
+    assert solution.mechanism.channel.tolist() == [[1, 0], [F(3, 10), F(7, 10)]]
+    assert (solution.risks.bob, solution.risks.eve) == (F(13, 40), F(3, 4))
+    assert (solution.value, solution.bound, solution.gap) == (F(3, 40), F(3, 40), 0)
+    pooled, revealed = evaluate(COIN, solution.mechanism).signals
+    assert pooled.posterior == {"tails": F(10, 11), "heads": F(1, 11)}
+    assert pooled.theta_posterior == {"fixed": F(20, 33), "fair": F(13, 33)}
+    assert (pooled.bob, pooled.eve, pooled.eve_indifferent) == (["fixed"], ["tails", "heads"], True)
+    assert revealed.posterior == {"tails": 0, "heads": 1}
+    assert revealed.theta_posterior == {"fixed": 0, "fair": 1}
+    assert (revealed.bob, revealed.eve) == (["fair"], ["heads"])
+    # Bob is misled on 3/40 of the datasets, the price above the full release
+    assert COIN.prior[1] * solution.mechanism.channel[1][0] == F(3, 40) == solution.risks.bob - F(1, 4)
+
+
+@pytest.mark.parametrize("lam", [F(0), F(1, 20), F(1, 10), F(2, 13), F(1, 3), F(1), F(50)])
+def test_optimal_value_in_lam(lam: Fraction) -> None:
+    assert solve(COIN, lam).value == min(F(1, 4), F(13, 40) - F(3, 4) * lam)
+
+
+def test_summary_table() -> None:
+    table = compare(COIN)
+    assert table.lam == LAM
+    printed = {
+        "full": ("0.250", "0.000", "0.250"),
+        "null": ("0.500", "0.750", "0.250"),
+        "randomised response": ("0.365", "0.750", "0.115"),
+        "optimum": ("0.325", "0.750", "0.075"),
+    }
+    for name, numbers in printed.items():
+        row = table[name]
+        assert tuple(f"{float(v):.3f}" for v in (row.risks.bob, row.risks.eve, row.alice)) == numbers
+    assert table["randomised response"].parameter == "w = 3/13"
+    assert table["randomised response"].excess == F(19, 52) - F(13, 40)
+    assert table.rows[0].name == "optimum"
+
+
+# --- Eve's asymmetry k -----------------------------------------------------------------------------------------------
+
+
+def optimum(k: Fraction, lam: Fraction) -> Fraction:
+    """The value derived above."""
+    high = F(1, 4) + F(3) / (4 * k) - F(3, 4) * lam if k >= 3 else F(1, 4) + k / 12 - k / 4 * lam
+    return min(F(1, 4), high)
+
+
+def tailored(k: Fraction) -> Mechanism:
+    """The channel that takes R_E to its ceiling at least cost to Bob."""
+    rows = [[1, 0], [3 / k, 1 - 3 / k]] if k >= 3 else [[1 - k / 3, k / 3], [0, 1]]
+    return Mechanism(rows, signals=["fixed", "fair"], states=["tails", "heads"])
+
+
+def best_vertex(problem: Problem, lam: Fraction) -> Fraction:
+    """Least value over all basic feasible solutions of the compact program, two states and two decisions each.
+
+    Columns: rho[fixed|fair, tails|heads], t_fixed, t_fair, four slacks of t_i <= sum_x E(x,j) rho[i,x]. Losses are not
+    negative and lam >= 0, so t >= 0 loses nothing and every optimum can be moved to one of the C(10,6) bases.
+    """
+    p, B, E = problem.p, problem.B, problem.E
+    weight = fmpq(lam.numerator, lam.denominator)
+    cost = [B[0, 0], B[1, 0], B[0, 1], B[1, 1], -weight, -weight] + [fmpq(0)] * 4
+    rows = [[1, 0, 1, 0, 0, 0, 0, 0, 0, 0], [0, 1, 0, 1, 0, 0, 0, 0, 0, 0]]
+    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        row: list[Any] = [0] * 10
+        row[2 * i], row[2 * i + 1] = -E[0, j], -E[1, j]
+        row[4 + i] = row[6 + 2 * i + j] = 1
+        rows.append(row)
+    right = fmpq_mat(6, 1, [p[0], p[1], 0, 0, 0, 0])
+    values = []
+    for basis in combinations(range(10), 6):
+        matrix = fmpq_mat(6, 6, [fmpq(row[c]) for row in rows for c in basis])
+        if matrix.det() != 0:
+            point = matrix.solve(right).entries()
+            if min(point) >= 0:
+                values.append(sum((cost[c] * v for c, v in zip(basis, point, strict=True)), fmpq(0)))
+    return public(min(values))
+
+
+@pytest.mark.parametrize("k", ASYMMETRIES)
+@pytest.mark.parametrize("lam", [F(1, 20), F(1, 3), F(2, 5), F(7, 8), "calibrated"])
+def test_general_asymmetry(k: Fraction, lam: Any) -> None:
+    problem = coin_toss(k)
+    lam = calibrated_lam(problem) if lam == "calibrated" else lam
+    solution = solve(problem, lam)
+    assert solution.value == optimum(k, lam) == best_vertex(problem, lam)
+    assert risks(problem, solution.mechanism).alice(lam) == solution.bound == solution.value
+    threshold = 1 / max(k, F(3))
+    if k != 3 and lam > threshold:
+        assert solution.mechanism.channel.tolist() == tailored(k).channel.tolist()
+
+
+@pytest.mark.parametrize("k", ASYMMETRIES)
+def test_general_asymmetry_releases(k: Fraction) -> None:
+    problem, ceiling = coin_toss(k), min(k, F(3)) / 4
+    assert calibrated_lam(problem) == 1 / min(k, F(3))
+    assert risks(problem, null(problem)).eve == ceiling
+    here = evaluate(problem, tailored(k))
+    assert here.eve == ceiling
+    assert here.alice(LAM * 2) == optimum(k, LAM * 2)
+    assert [s.bob for s in here.signals] == ([["fixed"], ["fair"]] if k != 3 else [["fixed", "fair"]])
+    assert any(s.eve_indifferent for s in here.signals)
+    family = randomised_response_family(problem)
+    w = min(k, F(3)) / (k + 3)
+    assert family.eve.kinks == ((w,) if k != 3 else ())
+    below, above = family.thresholds()
+    assert (below.w, below.end) == (0, 2 / (k + 3))
+    assert (above.w, above.risks.bob, above.risks.eve) == (w, F(1, 4) + w / 2, ceiling)
+    assert family.mechanism(w).max_ratio == max(k / 3, 3 / k)
+
+
+def test_optimum_is_a_hidden_coin_between_two_releases() -> None:
+    """For k > 3 mix Bob's decision with the constant signal "fixed": the family's minimiser is the optimum."""
+    constant = Mechanism([[1], [1]], signals=["fixed"], states=COIN.states, name="always fixed")
+    family = hidden_mixture(COIN, bob_decision(COIN), constant)
+    best = family.minimise(LAM)
+    assert (best.w, best.value) == (F(3, 10), F(3, 40))
+    assert [piece.end for piece in family.thresholds()] == [F(1, 10), math.inf]
+
+
+# --- for every k at once ---------------------------------------------------------------------------------------------
+
+POSITIVE, NON_NEGATIVE = sympy.Symbol("d", positive=True), sympy.Symbol("f", nonnegative=True)
+
+
+def non_negative(expression: Any) -> bool:
+    """Whether sympy derives expression >= 0 from the signs of its symbols."""
+    return bool(sympy.factor(sympy.together(expression)).is_nonnegative)
+
+
+def symbolic_loss(k: Any) -> tuple[Any, Any, Any]:
+    """p(x), B(x,i) and E(x,j) from the model."""
+    half = sympy.Rational(1, 2)
+    joint = sympy.Matrix([[1, 0], [half, half]]) * half  # theta, x
+    p = [sum(joint.col(x)) for x in range(2)]
+    bob = sympy.Matrix(2, 2, lambda x, i: joint[1 - i, x] / p[x])  # deciding i errs on the other theta
+    return p, bob, sympy.Matrix([[0, 1], [k, 0]])
+
+
+# k > 3 is k = 3 + d and k < 3 is k = 3/(1 + d), d > 0; lam past its threshold is threshold + f, else threshold/(1 + f)
+ABOVE, BELOW = 3 + POSITIVE, 3 / (1 + POSITIVE)
+CASES = {
+    # k, lam, P(x, i), Eve's risk at i, u_ij, value
+    "k > 3, lam >= 1/k": (
+        ABOVE, 1 / ABOVE + NON_NEGATIVE,
+        lambda k: [["3/4", 0], [sympy.S(3) / (4 * k), sympy.S(1) / 4 - sympy.S(3) / (4 * k)]],
+        lambda k: [sympy.S(3) / 4, 0],
+        lambda k, lam: [[1 / k, lam - 1 / k], [0, lam]],
+        lambda k, lam: sympy.S(1) / 4 + sympy.S(3) / (4 * k) - sympy.S(3) / 4 * lam,
+    ),
+    "k < 3, lam >= 1/3": (
+        BELOW, sympy.S(1) / 3 + NON_NEGATIVE,
+        lambda k: [[sympy.S(3) / 4 - k / 4, k / 4], [0, "1/4"]],
+        lambda k: [0, k / 4],
+        lambda k, lam: [[lam, 0], [lam - sympy.S(1) / 3, sympy.S(1) / 3]],
+        lambda k, lam: sympy.S(1) / 4 + k / 12 - k / 4 * lam,
+    ),
+    "k > 3, lam <= 1/k": (
+        ABOVE, 1 / ABOVE / (1 + NON_NEGATIVE),
+        lambda k: [["3/4", 0], [0, "1/4"]],
+        lambda k: [0, 0],
+        lambda k, lam: [[lam, 0], [0, lam]],
+        lambda k, lam: sympy.S(1) / 4,
+    ),
+    "k < 3, lam <= 1/3": (
+        BELOW, sympy.S(1) / 3 / (1 + NON_NEGATIVE),
+        lambda k: [["3/4", 0], [0, "1/4"]],
+        lambda k: [0, 0],
+        lambda k, lam: [[lam, 0], [0, lam]],
+        lambda k, lam: sympy.S(1) / 4,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_symbolic_optimality(case: str) -> None:
+    """Weak duality: (rho, t) feasible gives V <= value, (y, u) feasible gives V >= value, for every k and lam at once.
+
+    The dual of the compact program: maximise sum_x p(x) y_x subject to y_x <= B(x,i) - sum_j u_ij E(x,j), u >= 0,
+    sum_j u_ij = lam.
+    """
+    k, lam, primal, eve_risk, reply, claimed = CASES[case]
+    p, bob, eve = symbolic_loss(k)
+    value = claimed(k, lam)
+    rho = sympy.Matrix(2, 2, [sympy.sympify(v) for row in primal(k) for v in row])  # x, i
+    t = eve_risk(k)
+    assert all(non_negative(v) for v in rho)
+    assert all(sympy.simplify(sum(rho.row(x)) - p[x]) == 0 for x in range(2))
+    pooled = rho.T * eve  # i, j
+    assert all(non_negative(pooled[i, j] - t[i]) for i in range(2) for j in range(2))
+    cost = sum(bob[x, i] * rho[x, i] for x in range(2) for i in range(2)) - lam * sum(t)
+    assert sympy.simplify(cost - value) == 0
+    # Bob obeys: no other decision costs him less at signal i
+    obeyed = rho.T * bob
+    assert all(non_negative(obeyed[i, j] - obeyed[i, i]) for i in range(2) for j in range(2))
+
+    u = sympy.Matrix(reply(k, lam))  # i, j
+    assert all(non_negative(v) for v in u)
+    assert all(sympy.simplify(sum(u.row(i)) - lam) == 0 for i in range(2))
+    reduced = bob - eve * u.T  # x, i
+    y = [next(reduced[x, i] for i in range(2) if all(non_negative(reduced[x, j] - reduced[x, i]) for j in range(2)))
+         for x in range(2)]  # fmt: skip
+    assert sympy.simplify(p[0] * y[0] + p[1] * y[1] - value) == 0

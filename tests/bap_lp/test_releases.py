@@ -1,0 +1,287 @@
+"""Every release has the right rows, and no agent does better with it than with the data or worse than with nothing."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bap_lp.evaluate import risks
+from bap_lp.mechanism import Mechanism
+from bap_lp.problem import Agent, Problem
+from bap_lp.rational import InputError
+from bap_lp.releases import (
+    BEST,
+    RATIOS,
+    RELEASES,
+    Comparison,
+    bob_decision,
+    compare,
+    full,
+    null,
+    partition,
+    posterior_sample,
+    randomised_response,
+    randomised_response_epsilon,
+    statistic,
+    synthetic,
+    truncated_geometric,
+)
+from bap_lp.solve import solve
+
+F = Fraction
+quick = settings(max_examples=50, deadline=None)
+
+
+def twelfths(low: int, high: int) -> st.SearchStrategy[Fraction]:
+    return st.integers(12 * low, 12 * high).map(lambda k: F(k, 12))
+
+
+@st.composite
+def distributions(draw: st.DrawFn, size: int) -> list[Fraction]:
+    weights = draw(st.lists(st.integers(0, 6), min_size=size, max_size=size).filter(any))
+    return [F(w, sum(weights)) for w in weights]
+
+
+def tables(rows: int, columns: int) -> st.SearchStrategy[list[list[Fraction]]]:
+    row = st.lists(twelfths(0, 2), min_size=columns, max_size=columns)
+    return st.lists(row, min_size=rows, max_size=rows)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Problem:
+    """A model with possible zeros everywhere: in the prior, the likelihood, and so among the states."""
+    thetas, states, b, e = (draw(st.integers(1, 4)) for _ in range(4))
+    return Problem.from_model(
+        draw(distributions(thetas)),
+        [draw(distributions(states)) for _ in range(thetas)],
+        draw(tables(thetas, b)),
+        draw(tables(states, e)),
+    )
+
+
+@st.composite
+def releases(draw: st.DrawFn, problem: Problem) -> Mechanism:
+    count = len(problem.states)
+    labels = draw(st.lists(st.sampled_from("abc"), min_size=count, max_size=count))
+    made: list[Any] = [
+        lambda: statistic(problem, labels),
+        lambda: partition(problem, {v: [x for x in range(count) if labels[x] == v] for v in sorted(set(labels))}),
+        lambda: randomised_response(problem, draw(twelfths(0, 1))),
+        lambda: randomised_response_epsilon(problem, draw(twelfths(1, 9))),
+        lambda: truncated_geometric(problem, draw(twelfths(0, 1))),
+        *(lambda release=release: release(problem) for release in RELEASES.values()),  # type: ignore[misc]
+    ]
+    return draw(st.sampled_from(made))()
+
+
+@given(st.data())
+@quick
+def test_rows_are_distributions_and_data_processing(data: st.DataObject) -> None:
+    problem = data.draw(models())
+    mechanism = data.draw(releases(problem))
+    assert mechanism.exact
+    assert [sum(row) for row in mechanism.channel.tolist()] == [1] * len(problem.states)
+    assert mechanism.states == problem.states
+    here, best, worst = (risks(problem, m) for m in (mechanism, full(problem), null(problem)))
+    assert best.bob <= here.bob <= worst.bob
+    assert best.eve <= here.eve <= worst.eve
+
+
+@given(models())
+@quick
+def test_bob_loses_nothing_when_told_his_decision(problem: Problem) -> None:
+    told = bob_decision(problem)
+    assert risks(problem, told).bob == risks(problem, full(problem)).bob
+    assert set(told.signals) <= set(problem.bob_decisions)
+
+
+@given(st.data())
+@quick
+def test_posterior_sample_and_synthetic_data_from_the_joint_table(data: st.DataObject) -> None:
+    """pi(theta|x) and sum_theta pi(theta|x) p(x'|theta), computed from pi(theta) and p(x|theta) themselves."""
+    prior = data.draw(distributions(3))
+    likelihood = [data.draw(distributions(3)) for _ in prior]
+    problem = Problem.from_model(prior, likelihood, data.draw(tables(3, 2)), data.draw(tables(3, 2)))
+    sample, copy = posterior_sample(problem), synthetic(problem)
+    for x in range(3):
+        evidence = sum(prior[t] * likelihood[t][x] for t in range(3))
+        if evidence == 0:
+            continue
+        posterior = [prior[t] * likelihood[t][x] / evidence for t in range(3)]
+        assert {s: v for s, v in zip(sample.signals, sample.channel[x], strict=True) if v} == {
+            str(t): v for t, v in enumerate(posterior) if v
+        }
+        predictive = [sum(posterior[t] * likelihood[t][y] for t in range(3)) for y in range(3)]
+        assert {s: v for s, v in zip(copy.signals, copy.channel[x], strict=True) if v} == {
+            str(y): v for y, v in enumerate(predictive) if v
+        }
+
+
+def line(count: int, **given: Any) -> Problem:
+    """Ordered states with a uniform prior; Bob and Eve guess one end each."""
+    bob = [[x, count - 1 - x] for x in range(count)]
+    eve = [[F(x % 2), F(1, 3)] for x in range(count)]
+    return Problem(given.get("prior", [F(1, count)] * count), bob, eve)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 8])
+@pytest.mark.parametrize("ratio", [F(1, 7), F(1, 2), F(9, 10)])
+def test_truncated_geometric_privacy(count: int, ratio: Fraction) -> None:
+    """Between neighbours exactly 1/ratio; between the ends, and so overall, ratio^(1 - N)."""
+    mechanism = truncated_geometric(line(count), ratio)
+    q = mechanism.channel
+    neighbours = [max(a / b, b / a) for x in range(count - 1) for a, b in zip(q[x], q[x + 1], strict=True)]
+    assert max(neighbours) == min(neighbours) == 1 / ratio
+    assert mechanism.max_ratio == ratio ** (1 - count)
+    assert mechanism.epsilon == pytest.approx((count - 1) * math.log(1 / ratio), rel=1e-14)
+
+
+def test_truncated_geometric_by_folding_the_tails() -> None:
+    """Against the noise summed term by term; the tail beyond 200 has the closed form a^d / (1 + a)."""
+    a, count = F(1, 3), 4
+    noise = {z: (1 - a) / (1 + a) * a ** abs(z) for z in range(-200, 201)}
+    q = truncated_geometric(line(count), a).channel
+    for x in range(count):
+        row = [F(0)] * count
+        for z, mass in noise.items():
+            row[min(max(x + z, 0), count - 1)] += mass
+        row[0] += a**201 / (1 + a)
+        row[-1] += a**201 / (1 + a)
+        assert q[x].tolist() == row
+
+
+def test_truncated_geometric_runs_from_full_to_nothing() -> None:
+    problem = line(5)
+    assert (truncated_geometric(problem, 0).q == full(problem).q).all()
+    assert risks(problem, truncated_geometric(problem, 1)) == risks(problem, null(problem))
+    assert truncated_geometric(line(1), "1/2").channel.tolist() == [[1]]
+
+
+@given(st.integers(2, 6), twelfths(1, 50))
+@quick
+def test_randomised_response_epsilon(count: int, ratio: Fraction) -> None:
+    mechanism = randomised_response_epsilon(line(count), ratio)
+    assert mechanism.max_ratio == ratio
+    assert mechanism.epsilon == math.log(ratio)
+
+
+def test_epsilon() -> None:
+    problem = line(3)
+    assert null(problem).epsilon == 0
+    assert full(problem).epsilon == math.inf
+    assert randomised_response(problem, "2/3").epsilon == 0
+    assert Mechanism([["1/2", "1/2", 0], ["1/4", "3/4", 0]]).epsilon == math.log(2)
+    assert Mechanism([["1/2", "1/2"], [0, 1]]).epsilon == math.inf
+    assert Mechanism([[0.5, 0.5], [0.25, 0.75]]).epsilon == math.log(2)
+
+
+def test_statistic_and_partition() -> None:
+    problem = Problem([F(1, 4)] * 4, [[0, 1]] * 4, [[0, 1]] * 4, states=["00", "01", "10", "11"])
+    count = statistic(problem, lambda s: s.count("1"), name="number of ones")
+    assert count.signals == ("0", "1", "2")
+    assert count.channel.tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert (count.q == statistic(problem, [0, 1, 1, 2]).q).all()
+    assert (count.q == partition(problem, [["00"], ["01", 2], [3]]).q).all()
+    assert partition(problem, [["00"], ["01", 2], [3]]).signals == ("00", "01 | 10", "11")
+    assert partition(problem, {"few": ["00"], "many": [1, 2, 3]}).signals == ("few", "many")
+
+
+def test_states_of_probability_zero() -> None:
+    problem = Problem.from_model([F(1, 2)] * 2, [[1, 0, 0], [F(1, 3), 0, F(2, 3)]], [[0, 1], [1, 0]], [[0, 1]] * 3)
+    assert problem.null_states == ("1",)
+    for release in (bob_decision, posterior_sample, synthetic):
+        mechanism = release(problem)
+        assert mechanism.channel[1].tolist() == problem.prior.dot(mechanism.channel).tolist()
+    left_out = partition(problem, [[0], [2]])
+    assert left_out.channel.tolist() == [[1, 0], [F(2, 3), F(1, 3)], [0, 1]]
+    assert {row.name for row in compare(problem, 1).rows} == {"optimum", *RELEASES, *BEST}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: randomised_response(p, "3/2"), "w = 3/2 must be at least 0 and at most 1"),
+        (lambda p: randomised_response_epsilon(p, 0), "exp_epsilon = 0 must be at least 1"),
+        (lambda p: truncated_geometric(p, -1), "ratio = -1 must be at least 0 and at most 1"),
+        (posterior_sample, "theta is needed for the release 'posterior sample': give the problem as a model"),
+        (synthetic, "theta is needed for the release 'synthetic data': give the problem as a model"),
+        (lambda p: statistic(p, [1, 2]), "values has 2 entries, must have 3, one per state"),
+        (lambda p: statistic(p, [[1], [2], [3]]), "values[0] = [1] must be a label or a number"),
+        (lambda p: partition(p, []), "blocks must not be empty"),
+        (lambda p: partition(p, [[0, 1]]), "blocks = '2' is in no block"),
+        (lambda p: partition(p, [[0, 1], [1, 2]]), "blocks[1] = '1' is in blocks[0] already"),
+        (lambda p: partition(p, [["x"], [0, 1, 2]]), "blocks[0] = 'x' is not a state"),
+        (lambda p: partition(p, [[0, 1, 2, 3]]), "blocks[0] = 3 is not a state"),
+    ],
+)
+def test_errors(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        call(line(3))
+    assert str(error.value) == message
+
+
+def check(table: Comparison, problem: Problem, slack: float = 0) -> None:
+    values = [row.alice for row in table.rows]
+    assert values == sorted(values)
+    assert min(row.excess for row in table.rows) >= -slack
+    assert abs(table["optimum"].excess) <= slack
+    for row in table.rows:
+        assert row.alice == row.risks.alice(table.lam)
+        assert (row.parameter is not None) == (row.name in BEST)
+
+
+@given(models(), twelfths(0, 3))
+@quick
+def test_compare(problem: Problem, lam: Fraction) -> None:
+    table = compare(problem, lam)
+    check(table, problem)
+    assert {row.name for row in table.rows} | {name for name, _ in table.omitted} == {"optimum", *RELEASES, *BEST}
+    for ratio in RATIOS:
+        assert table["truncated geometric"].alice <= risks(problem, truncated_geometric(problem, ratio)).alice(lam)
+
+
+def test_compare_in_floats() -> None:
+    likelihood = [["1/2", "1/4", "1/4"], ["1/8", "1/8", "3/4"]]
+    exact = Problem.from_model(["1/3", "2/3"], likelihood, [[0, 1], [2, 0]], [[0, 1]] * 3)
+    problem = Problem(
+        exact.p, exact.B, eves=[Agent([[0, 1], [2, 0], [1, 1]]), Agent([[1, 0], [0, 1], [3, 3]], weight="1/2")],
+        theta=exact.theta,
+    )  # fmt: skip
+    here, there = compare(problem, "1/2"), compare(problem.as_float(), 0.5)
+    check(there, problem.as_float(), 1e-12)
+    for row in there.rows:
+        assert isinstance(row.alice, float)
+        assert row.alice == pytest.approx(float(here[row.name].alice), abs=1e-12)
+        if row.name in RELEASES:
+            assert row.epsilon == pytest.approx(here[row.name].epsilon)
+
+
+def test_compare_takes_a_solution_and_further_mechanisms() -> None:
+    problem = line(4)
+    solution = solve(problem, "1/5")
+    halves = partition(problem, [[0, 1], [2, 3]], name="halves")
+    table = compare(problem, "1/5", solution, mechanisms=[halves])
+    assert table.optimum is solution
+    assert table["halves"].risks == risks(problem, halves)
+    assert dict(table.omitted).keys() == {"posterior sample", "synthetic data"}
+    with pytest.raises(InputError, match=r"solution.lam = 1/5 must be the table's lam, 1/4"):
+        compare(problem, "1/4", solution)
+
+
+def test_compare_leaves_out_what_is_too_large() -> None:
+    omitted = dict(compare(line(600).as_float(), 0.1).omitted)
+    assert omitted["randomised response"] == "states are 600, more than 500"
+    assert "full" not in omitted
+
+
+def test_one_state() -> None:
+    table = compare(Problem([1], [[1, 2]], [[3, 1]]), 1)
+    assert {row.alice for row in table.rows} == {0}
+    assert dict(table.omitted)["randomised response"] == "states are one: randomised response needs two"
+    assert np.array_equal(randomised_response(Problem([1], [[1]], [[1]]), "1/3").channel, [[1]])

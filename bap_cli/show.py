@@ -28,6 +28,7 @@ _ROWS = 12  # states, signals or releases shown before the rest is only counted
 _LISTED = 6  # items of a list inside a sentence
 _LABEL = 80
 _FRACTION = 24  # characters of a fraction somebody might still read
+_WIDE = 100
 _COMPARED = 100  # states up to which `bap solve` adds the comparison of `bap compare`
 
 
@@ -242,9 +243,10 @@ def _listed(names: Sequence[str], last: str = ", ") -> str:
 
 
 def _releases(out: Console, comparison: Comparison) -> None:
-    table = _table("release", "R_B", "R_E", "R_A", "above optimum", "epsilon", right=range(1, 6))
+    table = _table("release", "R_B", "R_E", "R_A", "above opt.", "epsilon", right=range(1, 6))
     for row in comparison.rows:
-        name = clean(row.name) + (f" ({row.parameter})" if row.parameter else "")
+        parameter = f" ({row.parameter})" if out.width >= _WIDE else f"\n  {row.parameter}"
+        name = clean(row.name) + (parameter if row.parameter else "")
         epsilon = "inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}"
         numbers: Iterable[Any] = (row.risks.bob, row.risks.eve, row.alice, row.excess)
         table.add_row(name, *(_short(v) for v in numbers), epsilon)

@@ -92,8 +92,8 @@ def check(document: Any, schema: Mapping[str, Any]) -> None:
 
 def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, Any]) -> None:
     schema = _resolved(schema, defs)
-    if "oneOf" in schema:  # a table, or a list of such tables
-        options = [s for s in (_resolved(option, defs) for option in schema["oneOf"]) if s.get("type") in _KINDS]
+    options = [_resolved(option, defs) for option in schema.get("oneOf", ())]
+    if any(s.get("type") == "object" for s in options):  # a table, or a list of such tables
         schema = next((s for s in options if type(value) is _KINDS[s["type"]][0]), options[0])
     kind = schema.get("type")
     if kind not in _KINDS:

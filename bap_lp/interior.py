@@ -70,10 +70,11 @@ def centre(R: Array, mu: float) -> tuple[Array, Array]:
     return low - delta, D + delta
 
 
-def _start(block: _Block, u: Array, mu: float) -> None:
+def _start(block: _Block, u: Array, mu: float) -> Array:
     block.y, block.z = centre(block.B - u @ block.E, mu)
     block.q = mu / block.z
     block.q /= block.q.sum(axis=0)
+    return (block.p * block.q) @ block.E.T
 
 
 def _assemble(block: _Block, pairs: tuple[Array, Array]) -> tuple[Array, Array, Array]:
@@ -177,13 +178,13 @@ def interior_point(
             _Block(p[cut], np.ascontiguousarray(B[:, cut]), np.ascontiguousarray(E[:, cut]), empty, empty, empty, empty, empty,
                    np.empty((b, width)), np.empty(width))
         )  # fmt: skip
-    list(run(lambda block: _start(block, u, mu), blocks))
+    rows = fixed + sum(run(lambda block: _start(block, u, mu), blocks))
     mass = float(p.sum())
-    w = mass / e
+    w = mass / (e * n**0.5)
     weight = mass * b + w * b * e
-    s = mu * w / u
-    t = np.zeros((b, len(groups)))
-    gap = mu * weight
+    t = np.stack([rows[:, part].min(axis=1) for part in groups], axis=1) - mu * w
+    s = np.maximum(rows - t @ A, mu * w / u)
+    gap = mu * mass * b + float((s * u).sum())
     first, second = np.triu_indices(b, 1)
     diagonal = np.arange(b)
     iteration = 0

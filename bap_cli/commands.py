@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from bap_cli.catalogue import catalogue, example, locate, titles
+from bap_cli.catalogue import catalogue, example, titles
 from bap_cli.lazy import mount
-
-if TYPE_CHECKING:
-    from bap_lp.files import ProblemFile
-    from bap_lp.risks import Number
 
 app = typer.Typer(
     name="bap",
-    help="Decide what to release about data: exact optimal mechanisms, each with its proof.",
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -35,11 +28,18 @@ Lambda = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-@app.callback(invoke_without_command=True)
-def _options(show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    if show_version:
+def _version(wanted: bool) -> None:
+    if wanted:
         print(f"bap {version('bap-lp')}")
         raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)]
+
+
+@app.callback()
+def _options(version: Version = False) -> None:
+    """Decide what to release about data: exact optimal mechanisms, each with its proof."""
 
 
 @app.command()
@@ -59,23 +59,19 @@ def solve(
 
     It minimises R_A = R_B - lambda R_E over all mechanisms.
     """
-    from bap_lp import evaluate
-    from bap_lp import solve as solve_problem
+    from bap_cli import inputs, outputs, results, show
+    from bap_lp import evaluate, solve
 
-    _check_folder(out)
-    loaded = _load(file)
-    with _lambda_named(loaded, lam), _working(loaded):
-        solution = solve_problem(loaded.problem, _wanted(loaded, lam), False if use_floats else None, formulation)
+    outputs.check_folder(out)
+    loaded = inputs.load(file)
+    with inputs.lambda_named(loaded, lam), inputs.working(loaded):
+        solution = solve(loaded.problem, inputs.wanted(loaded, lam), False if use_floats else None, formulation)
         evaluation = evaluate(loaded.problem, solution.mechanism)
-    written = _write_folder(out, solution) if out is not None else ""
+    written = outputs.write_folder(out, solution) if out is not None else ""
     if as_json:
-        from bap_cli.results import solution_document
-
-        _print_json(solution_document(solution, evaluation))
-        return
-    from bap_cli.show import show_solution
-
-    show_solution(solution, evaluation, file, _choice(loaded, lam), written)
+        outputs.print_json(results.solution_document(solution, evaluation))
+    else:
+        show.show_solution(solution, evaluation, file, inputs.choice(loaded, lam), written)
 
 
 @app.command()
@@ -88,26 +84,22 @@ def verify(
 
     The exit code is 1 if it does not prove the optimum of the problem, at the lambda it names itself or at --lambda.
     """
-    from bap_lp import verify as check
+    from bap_cli import inputs, show
+    from bap_lp import Verdict, verify
+    from bap_lp.documents import source_name
     from bap_lp.files import load_certificate
-    from bap_lp.problem import lam_of
-    from bap_lp.rational import public
 
-    loaded = _load(file)
+    loaded = inputs.load(file)
     proof = load_certificate(certificate)
-    verdict = check(loaded.problem, proof)
-    reason = verdict.reason
-    if verdict and lam is not None:
-        with _lambda_named(loaded, lam):
-            wanted = public(lam_of(loaded.problem, lam))
-        if wanted != proof.lam:
-            verdict, reason = type(verdict)(False, ""), f"it is about lambda = {proof.lam}, not {wanted}"
+    wanted = proof.lam if lam is None else inputs.number(loaded, lam)
+    verdict = verify(loaded.problem, proof)
+    if verdict and wanted != proof.lam:
+        verdict = Verdict(False, f"it is about lambda = {proof.lam}, not {wanted}")
     if not verdict:
-        print(f"bap: {_source(certificate)} does not prove the optimum of {loaded.source}: {reason}", file=sys.stderr)
+        reason = f"does not prove the optimum of {loaded.source}: {verdict.reason}"
+        print(f"bap: {source_name(certificate)} {show.clean(reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)
-    from bap_cli.show import show_verdict
-
-    show_verdict(loaded, proof, reason)
+    show.show_verdict(loaded, proof, verdict.reason)
 
 
 @app.command()
@@ -116,40 +108,34 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
 
     Its risks and its epsilon, and what each agent believes and decides at every signal.
     """
-    from bap_lp import evaluate as evaluate_mechanism
+    from bap_cli import inputs, outputs, results, show
+    from bap_lp import evaluate
     from bap_lp.files import load_mechanism
 
-    loaded = _load(file)
+    loaded = inputs.load(file)
     channel = load_mechanism(mechanism, loaded.problem.states)
-    price = _number(loaded, lam)
-    evaluation = evaluate_mechanism(loaded.problem, channel)
+    price = inputs.number(loaded, lam)
+    evaluation = evaluate(loaded.problem, channel)
     if as_json:
-        from bap_cli.results import evaluation_document
-
-        _print_json(evaluation_document(loaded.problem, channel, evaluation, price))
-        return
-    from bap_cli.show import show_evaluation
-
-    show_evaluation(loaded.problem, channel, evaluation, price, _choice(loaded, lam))
+        outputs.print_json(results.evaluation_document(loaded.problem, channel, evaluation, price))
+    else:
+        show.show_evaluation(loaded.problem, channel, evaluation, price, inputs.choice(loaded, lam))
 
 
 @app.command()
 def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
     """Put the optimum next to the usual releases."""
-    from bap_lp.releases import compare as compare_releases
+    from bap_cli import inputs, outputs, results, show
+    from bap_lp.releases import compare
 
-    loaded = _load(file)
-    price = _number(loaded, lam)
-    with _working(loaded):
-        comparison = compare_releases(loaded.problem, price)
+    loaded = inputs.load(file)
+    price = inputs.number(loaded, lam)
+    with inputs.working(loaded):
+        comparison = compare(loaded.problem, price)
     if as_json:
-        from bap_cli.results import comparison_document
-
-        _print_json(comparison_document(comparison))
-        return
-    from bap_cli.show import show_comparison
-
-    show_comparison(loaded.problem, comparison, _choice(loaded, lam))
+        outputs.print_json(results.comparison_document(comparison))
+    else:
+        show.show_comparison(loaded.problem, comparison, inputs.choice(loaded, lam))
 
 
 @app.command()
@@ -167,12 +153,12 @@ def release(
     """
     from random import Random
 
-    from bap_cli.show import clean
+    from bap_cli.words import clean
     from bap_lp.files import load_mechanism
 
     channel = load_mechanism(mechanism)
     generator = None if seed is None else Random(seed)
-    names = {signal: clean(signal) for signal in channel.signals}
+    names = {signal: clean(signal, sys.maxsize - 1) for signal in channel.signals}
     for _ in range(count):
         sys.stdout.write(names[channel.release(state, generator)] + "\n")
 
@@ -200,88 +186,3 @@ def schema() -> None:
 
 
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")
-
-
-def _load(name: str) -> ProblemFile:
-    from bap_lp.files import load_problem
-
-    return load_problem(locate(name))
-
-
-def _source(path: str) -> str:
-    from bap_lp.documents import source_name
-
-    return source_name(path)
-
-
-def _wanted(loaded: ProblemFile, lam: str | None) -> Any:
-    return loaded.lam if lam is None else lam
-
-
-def _number(loaded: ProblemFile, lam: str | None) -> Number:
-    from bap_lp.problem import lam_of
-    from bap_lp.rational import public
-
-    with _lambda_named(loaded, lam):
-        return public(lam_of(loaded.problem, _wanted(loaded, lam)))
-
-
-def _choice(loaded: ProblemFile, lam: str | None) -> str:
-    """How lambda was chosen, in words."""
-    if str(_wanted(loaded, lam)).strip().lower() == "calibrated":
-        return "calibrated: full and null release tie"
-    return "from the file" if lam is None else "from --lambda"
-
-
-@contextmanager
-def _lambda_named(loaded: ProblemFile, lam: str | None) -> Iterator[None]:
-    """The library's `lam` is the option --lambda, or the file's alice.lambda."""
-    from bap_lp import InputError
-
-    try:
-        yield
-    except InputError as error:
-        if error.field != "lam":
-            raise
-        field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
-        raise InputError(field, error.value, error.rule) from None
-
-
-def _working(loaded: ProblemFile) -> Any:
-    """A sign of life on stderr while a large problem is solved, if somebody is watching."""
-    if not sys.stderr.isatty() or loaded.problem.B.size + loaded.problem.E.size < 2000:
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status("solving")
-
-
-def _print_json(document: Any) -> None:
-    from bap_lp.documents import dumps
-
-    sys.stdout.write(dumps(document))
-
-
-def _check_folder(out: Path | None) -> None:
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be a directory, and is a file")
-
-
-def _write_folder(out: Path, solution: Any) -> str:
-    from bap_lp.documents import dumps, write_files
-    from bap_lp.files import certificate_document, mechanism_document
-
-    texts = {
-        out / "mechanism.json": dumps(mechanism_document(solution.mechanism)),
-        out / "certificate.json": dumps(certificate_document(solution.certificate)),
-    }
-    created = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        write_files(texts)
-    except BaseException:
-        if created:
-            with suppress(OSError):
-                out.rmdir()
-        raise
-    return str(out)

@@ -1,18 +1,17 @@
-"""Results for people: tables with fractions and decimals, and each signal in plain words.
-
-Labels are other people's text: printed without markup, control characters spelled out, over-long ones cut.
-"""
+"""Results for people: tables with fractions and decimals, and each signal in plain words."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
+from bap_cli.words import LISTED, READABLE, both, clean, decimal, equals, fraction, listed, more
 from bap_lp.risks import Number, Risks
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from bap_lp.solve import Solution
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
-_LISTED = 6  # items of a list inside a sentence
-_LABEL = 80
-_FRACTION = 24  # characters of a fraction somebody might still read
 _WIDE = 100
 _COMPARED = 100  # states up to which `bap solve` adds the comparison of `bap compare`
 
@@ -41,37 +37,11 @@ def _console() -> Console:
     return _Paper(markup=False, emoji=False, highlight=False)
 
 
-def clean(label: str, width: int = _LABEL) -> str:
-    """A label as one printable piece of text."""
-    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in label[: width + 1])
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def fraction(value: Number) -> str:
-    """An exact number as a fraction if it is short enough to read, anything else as a decimal."""
-    if isinstance(value, float):
-        return decimal(value)
-    if value.denominator.bit_length() + abs(value.numerator).bit_length() > 4 * _FRACTION:
-        return f"≈ {decimal(value)}"
-    text = str(value)
-    return text if len(text) <= _FRACTION else f"≈ {decimal(value)}"
-
-
-def decimal(value: Number) -> str:
-    return f"{float(value):.6g}"
-
-
-def both(value: Number) -> str:
-    """Fraction and decimal: 13/40 (0.325)."""
-    first, second = fraction(value), decimal(value)
-    return first if first == second or first.startswith("≈") else f"{first} ({second})"
-
-
 def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice: str, written: str) -> None:
     """What `bap solve` prints."""
     out = _console()
     _heading(out, solution.problem, solution.exact)
-    out.print(f"lambda = {both(solution.lam)}, {choice}")
+    out.print(f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
     _risks(out, solution.risks, solution.lam)
     out.print()
@@ -84,7 +54,9 @@ def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice:
         _releases(out, compare(solution.problem, solution.lam, solution))
     out.print()
     if solution.exact:
-        out.print(f"Proved optimal among all mechanisms: value = bound = {both(solution.value)}.")
+        out.print(f"Proved optimal among all mechanisms: {equals('value = bound', solution.value)}.")
+        if both(solution.value).startswith("≈"):
+            out.print("≈ stands for an exact fraction too long to read; --json gives it.")
     else:
         out.print(
             f"Optimal among all mechanisms up to {float(solution.gap):.2g}: value {solution.value:.12g}, "
@@ -105,7 +77,7 @@ def show_evaluation(
     out = _console()
     exact = problem.exact and mechanism.exact
     _heading(out, problem, exact)
-    out.print(f"lambda = {both(lam)}, {choice}")
+    out.print(f"{equals('lambda', lam)}, {choice}")
     out.print()
     _risks(out, evaluation, lam)
     if len(evaluation.agents) > 2:
@@ -127,7 +99,7 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
     """What `bap compare` prints."""
     out = _console()
     _heading(out, problem, comparison.optimum.exact)
-    out.print(f"lambda = {both(comparison.lam)}, {choice}")
+    out.print(f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
     _releases(out, comparison)
     for name, reason in comparison.omitted:
@@ -137,13 +109,13 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
 def show_verdict(loaded: ProblemFile, certificate: Certificate, reason: str) -> None:
     """What `bap verify` prints when the proof holds."""
     out = _console()
-    out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified at lambda = {both(certificate.lam)}.")
+    out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified at {equals('lambda', certificate.lam)}.")
     if not certificate.exact or len(reason) < 200:
         out.print(f"{reason}.")
     else:
-        out.print(f"R_A = {both(certificate.value)} is optimal: no mechanism goes below.")
+        out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
     if loaded.lam != "calibrated" and loaded.lam != certificate.lam:
-        out.print(f"Note: the file asks for lambda = {both(loaded.lam)}.")
+        out.print(f"Note: the file asks for {equals('lambda', loaded.lam)}.")
 
 
 def _heading(out: Console, problem: Problem, exact: bool) -> None:
@@ -157,19 +129,20 @@ def _heading(out: Console, problem: Problem, exact: bool) -> None:
     out.print(f"{theta}{states} states, {b} decisions for {bobs}, {e} for {eves}; {kind}")
     if problem.null_states:
         out.print(
-            f"Of probability zero: {_listed(problem.null_states)}; left out of the optimisation, "
+            f"Of probability zero: {listed(problem.null_states)}; left out of the optimisation, "
             "given the null row in the mechanism"
         )
 
 
 def _risks(out: Console, risks: Risks, lam: Number) -> None:
-    table = _table("risk", "", "fraction" if not isinstance(risks.bob, float) else "value", "decimal")
+    as_floats = isinstance(risks.bob, float)
+    table = _table("risk", "", *(("value",) if as_floats else ("fraction", "decimal")))
     for name, what, value in (
         ("R_B", "Bob's, wanted low", risks.bob),
         ("R_E", "Eve's, wanted high", risks.eve),
         ("R_A", "Alice's = R_B - lambda R_E", risks.alice(lam)),
     ):
-        table.add_row(name, what, fraction(value), decimal(value))
+        table.add_row(name, what, fraction(value), *(() if as_floats else (decimal(value),)))
     out.print(table)
 
 
@@ -186,10 +159,10 @@ def _channel(out: Console, mechanism: Mechanism) -> None:
         out.print(table)
     else:
         for state, row in zip(states, rows, strict=False):
-            parts = [f"{clean(s)} {v}" for s, v in zip(signals, row, strict=True) if v != "0"]
+            parts = [f"“{clean(s)}” {v}" for s, v in zip(signals, row, strict=True) if v != "0"]
             _paragraph(out, f"{clean(state)} → {', '.join(parts)}")
     if len(states) > _ROWS:
-        out.print(f"  ... and {len(states) - _ROWS} more states (--json or --out gives all)")
+        out.print(f"... and {more(len(states) - _ROWS, 'state')} (--json or --out gives all)")
 
 
 def _signals(out: Console, problem: Problem, evaluation: Evaluation, exact: bool) -> None:
@@ -204,7 +177,7 @@ def _signals(out: Console, problem: Problem, evaluation: Evaluation, exact: bool
             _paragraph(out, line)
     if len(evaluation.signals) > _ROWS:
         out.print()
-        out.print(f"... and {len(evaluation.signals) - _ROWS} more signals (--json gives all)")
+        out.print(f"... and {more(len(evaluation.signals) - _ROWS, 'signal')} (--json gives all)")
 
 
 def _paragraph(out: Console, text: str) -> None:
@@ -214,7 +187,7 @@ def _paragraph(out: Console, text: str) -> None:
 
 def _distribution(posterior: dict[str, Number]) -> str:
     ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
-    parts = [f"{clean(label)} {both(v)}" for v, label in ranked[:_LISTED]]
+    parts = [f"{clean(label)} {both(v)}" for v, label in ranked[:LISTED]]
     if len(ranked) == 1:
         return f"{clean(ranked[0][1])} for certain"
     rest = len(ranked) - len(parts)
@@ -231,26 +204,27 @@ def _decisions(agents: Sequence[Agent], best: list[str], exact: bool) -> list[st
             lines.append(f"{clean(agent.name)} decides {clean(names[0])}.")
         else:
             how = "exactly indifferent" if exact else "indifferent, up to rounding,"
-            lines.append(f"{clean(agent.name)} is {how} between {_listed(names, ' and ')}.")
+            lines.append(f"{clean(agent.name)} is {how} between {listed(names, ' and ')}.")
     return lines
-
-
-def _listed(names: Sequence[str], last: str = ", ") -> str:
-    if len(names) > _LISTED:
-        return ", ".join(map(clean, names[:_LISTED])) + f" and {len(names) - _LISTED} more"
-    shown = [clean(n) for n in names]
-    return ", ".join(shown[:-1]) + last + shown[-1] if len(shown) > 1 else shown[0]
 
 
 def _releases(out: Console, comparison: Comparison) -> None:
     table = _table("release", "R_B", "R_E", "R_A", "above opt.", "epsilon", right=range(1, 6))
     for row in comparison.rows:
-        parameter = f" ({row.parameter})" if out.width >= _WIDE else f"\n  {row.parameter}"
-        name = clean(row.name) + (parameter if row.parameter else "")
+        name = clean(row.name)
+        if row.parameter:
+            parameter = _parameter(row.parameter)
+            name += f" ({parameter})" if out.width >= _WIDE else f"\n  {parameter}"
         epsilon = "inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}"
         numbers: Iterable[Any] = (row.risks.bob, row.risks.eve, row.alice, row.excess)
         table.add_row(name, *(_short(v) for v in numbers), epsilon)
     out.print(table)
+
+
+def _parameter(text: str) -> str:
+    """`w = 3/13`, or `w ≈ 0.296` for a fraction nobody can read."""
+    name, _, value = text.partition(" = ")
+    return equals(name, Fraction(value)) if len(value) > READABLE else text
 
 
 def _short(value: Number) -> str:

@@ -99,8 +99,8 @@ def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, 
     if kind not in _KINDS:
         return
     if type(value) is not _KINDS[kind][0]:
-        shown = "null" if value is None else value
-        raise InputError(field or "the whole file", shown, f"must be {_KINDS[kind][1]}")
+        rule = f"must be {_KINDS[kind][1]}" + (", not null" if value is None else "")
+        raise InputError(field or "the whole file", value, rule)
     if kind == "string" and len(value) < schema.get("minLength", 0):
         raise InputError(field, value, "must be a non-empty string")
     if kind == "array":

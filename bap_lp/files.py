@@ -69,11 +69,12 @@ def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
 
 def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
     """A problem from the tables of its file; `source` is what errors call the file."""
-    with located(source, _file_fields(document)):
+    with located(source):
         check(document, SCHEMA)
         data, theta = document["data"], document.get("theta")
         _one_prior(data, theta)
         lam = _lam(document.get("alice", {}).get("lambda", "calibrated"))
+    with located(source, _file_fields(document)):
         shared: dict[str, Any] = {
             "bobs": _agents(document["bob"]),
             "eves": _agents(document["eve"]),
@@ -118,12 +119,12 @@ def _lam(value: Any) -> Any:
     return public(lam)
 
 
-def _file_fields(document: Any) -> Callable[[str], str]:
+def _file_fields(document: dict[str, Any]) -> Callable[[str], str]:
     """Turns the field names of Problem into those of this document."""
 
     def agent(match: re.Match[str]) -> str:
         name, role, index, rest = match.groups()
-        several = isinstance(document, dict) and isinstance(document.get(role), list)
+        several = isinstance(document[role], list)
         return role + (f"[{index}]" if several and index is not None else "") + (".name" if name else rest or "")
 
     return lambda field: _PLAIN.sub(lambda m: _FILE_FIELD[m[1]], _AGENT.sub(agent, field))

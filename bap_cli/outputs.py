@@ -1,0 +1,38 @@
+"""Where a command's results go: one JSON document on stdout, or a folder that gets all of its files or none."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bap_lp.documents import dumps, write_files
+from bap_lp.files import certificate_document, mechanism_document
+from bap_lp.solve import Solution
+
+
+def print_json(document: Any) -> None:
+    sys.stdout.write(dumps(document))
+
+
+def check_folder(out: Path | None) -> None:
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"--out = {str(out)!r} must be a directory, and is a file")
+
+
+def write_folder(out: Path, solution: Solution) -> str:
+    texts = {
+        out / "mechanism.json": dumps(mechanism_document(solution.mechanism)),
+        out / "certificate.json": dumps(certificate_document(solution.certificate)),
+    }
+    created = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_files(texts)
+    except BaseException:
+        if created:
+            with suppress(OSError):
+                out.rmdir()
+        raise
+    return str(out)

@@ -82,7 +82,7 @@ def risks_of(rho: Array, bob_loss: Array, eve_losses: list[Array], terms: int) -
     if is_exact(rho):
         return Risks(public(bob), public(eve))
     # a sum of `terms` non-negative products is off by at most about (terms + 2) ulp of itself
-    rounding = (terms + 2) * np.finfo(float).eps
+    rounding = (terms + 2) * float(np.finfo(float).eps)
     return Risks(float(bob), float(eve), rounding * float(bob), rounding * float(eve))
 
 

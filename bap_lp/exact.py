@@ -124,7 +124,7 @@ def _entering(
     m, n = lp.shape
     nonbasic = np.ones(n + m, dtype=bool)
     nonbasic[basic] = False
-    slack = [r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality) if y[r] > 0]
+    slack = [r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if y[r] > 0]
     if slack and not bland:
         return n + max(slack, key=lambda r: y[r]), 1
     d, error = filtered(rounded, y, phase_one)

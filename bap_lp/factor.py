@@ -112,7 +112,7 @@ class Factor:
             if not progress:
                 break
         self.core_rows, self.core_cols = np.flatnonzero(alive_row), np.flatnonzero(alive_col)
-        self.core = None
+        self.core: Any = None
         if len(self.core_rows):
             self._core(np.flatnonzero(alive))
 
@@ -194,7 +194,7 @@ def _full_rank_mod_prime(matrix: Any) -> bool:
 def _pivots(matrix: Any) -> list[int]:
     """Pivot columns of the reduced row echelon form: a largest independent set of columns."""
     reduced, rank = matrix.rref()
-    pivots = []
+    pivots: list[int] = []
     for r in range(rank):
         column = pivots[-1] + 1 if pivots else 0
         while reduced[r, column] == 0:

@@ -13,12 +13,26 @@ from bap_lp.rational import Array
 
 @dataclass(frozen=True)
 class FloatVertex:
-    """A vertex as HiGHS sees it. `basic`: variable numbers of the basis, columns first, then one slack per row."""
+    """A vertex as HiGHS sees it. `basic`: variable numbers of the basis, columns first, then one slack per row.
+
+    `optimal` is the solver's opinion; badly scaled data can leave it with a basis and doubts.
+    """
 
     z: Array
     y: Array
     value: float
     basic: Array
+    optimal: bool
+
+
+_OPTIONS = {
+    "output_flag": False,
+    "threads": 1,
+    "solver": "simplex",
+    "presolve": "off",  # a basis of the program itself, and no start-up cost on small ones
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+}
 
 
 class SolverError(RuntimeError):
@@ -29,23 +43,23 @@ def solve_lp(lp: LinearProgram) -> FloatVertex:
     """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0."""
     highs = _load(lp)
     highs.run()
-    status = highs.getModelStatus()
-    if status != highspy.HighsModelStatus.kOptimal:
-        raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)} on a program of shape {lp.shape}")
     solution, basis = highs.getSolution(), highs.getBasis()
     kBasic = highspy.HighsBasisStatus.kBasic
-    status_of = [s == kBasic for s in (*basis.col_status, *basis.row_status)]
+    flags = [s == kBasic for s in (*basis.col_status, *basis.row_status)]
+    if len(solution.col_value) != lp.shape[1] or len(solution.row_dual) != lp.shape[0]:
+        raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {highs.getModelStatus()}")
     return FloatVertex(
         np.array(solution.col_value),
         np.array(solution.row_dual),
         highs.getInfo().objective_function_value,
-        np.flatnonzero(status_of),
+        np.flatnonzero(flags) if basis.valid else np.arange(lp.shape[1], sum(lp.shape)),
+        highs.getModelStatus() == highspy.HighsModelStatus.kOptimal,
     )
 
 
 def _load(lp: LinearProgram) -> highspy.Highs:
     highs = highspy.Highs()
-    for option, setting in {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off"}.items():
+    for option, setting in _OPTIONS.items():
         if highs.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS refused the option {option} = {setting}")
     highs.passModel(model(lp))

@@ -58,13 +58,16 @@ class Mechanism:
             if high > 0:
                 if low == 0:
                     return math.inf
-                best = max(best, public(high / low))
+                best = max(best, public(high / low) if self.exact else float(high) / float(low))
         return best
 
     @property
     def epsilon(self) -> float:
         """The differential privacy of the channel, all pairs of states being neighbours: log of `max_ratio`."""
-        return math.log(self.max_ratio) if self.max_ratio != math.inf else math.inf
+        ratio = self.max_ratio
+        if isinstance(ratio, Fraction) and ratio > 10**300:  # no float stands near
+            return math.log(ratio.numerator) - math.log(ratio.denominator)
+        return math.log(ratio) if ratio != math.inf else math.inf
 
     def state_index(self, state: str | int) -> int:
         """Index of a state given by label or by position."""

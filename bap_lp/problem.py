@@ -73,14 +73,15 @@ class Problem:
             p = floats(p)
             p = p / p.sum()
             self.bobs, self.eves = (tuple(_as_float(a) for a in group) for group in (self.bobs, self.eves))
+            self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
         self.B = _product_loss(self.bobs)
         self.E = np.hstack([a.weight * a.loss for a in self.eves])
         ends = np.cumsum([0] + [a.loss.shape[1] for a in self.eves])
         self.eve_groups = tuple(slice(int(s), int(t)) for s, t in pairwise(ends))
-        self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions for a in self.bobs)))
+        self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
         self.eve_decisions = tuple(
-            d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions
+            d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions or ()
         )
         for a in (self.p, self.B, self.E):
             a.flags.writeable = False

@@ -15,7 +15,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import program
-from bap_lp.certificate import Certificate
+from bap_lp.certificate import TOLERANCE, Certificate
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.evaluate import signal_losses
 from bap_lp.exact import optimise
@@ -83,8 +83,8 @@ def solve(
     if exact is None:
         exact = problem.exact and is_exact(price)
     if exact and not (problem.exact and is_exact(price)):
-        what = ("lam", public(price)) if problem.exact else ("problem", "float")
-        raise InputError(*what, 'is a float; an exact solution needs exact numbers such as "1/3" (see rationalised())')
+        rule = 'is a float; an exact solution needs exact numbers such as "1/3" (see rationalised())'
+        raise InputError("lam", public(price), rule) if problem.exact else InputError("problem", repr(problem), rule)
     if formulation not in ("compact", "paper"):
         raise InputError("formulation", formulation, 'must be "compact" or "paper"')
     if not exact:
@@ -118,8 +118,12 @@ def _float_basis(data: _Data, lam: float, progress: Progress | None) -> tuple[Ar
     e, G = data.E.shape[1], len(data.groups)
     lp = program.compact(data.p * N, data.B, data.E, data.groups, lam)
     if N * b <= _DIRECT:
-        vertex = solve_lp(lp)
-        return vertex.z[: N * b].reshape(N, b) / N, -vertex.y[N:].reshape(b, e), vertex.basic, lp, "HiGHS simplex"
+        # dividing the losses by their largest, and lam accordingly, changes no basis
+        bob, eve = (float(a.max()) or 1.0 for a in (data.B, data.E))
+        scaled = program.compact(data.p * N, data.B / bob, data.E / eve, data.groups, lam * eve / bob)
+        vertex = solve_lp(scaled)
+        rho, u = vertex.z[: N * b].reshape(N, b) / N, -vertex.y[N:].reshape(b, e) * (bob / eve)
+        return rho, u, vertex.basic, lp, "HiGHS simplex"
     game = solve_game(data.p, data.B, data.E, data.groups, lam, progress=progress)
     flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(N, dtype=bool), game.basic_slack.ravel()]
     assert len(flags[0]) + len(flags[1]) == N * b + b * G
@@ -127,9 +131,30 @@ def _float_basis(data: _Data, lam: float, progress: Progress | None) -> tuple[Ar
 
 
 def _solve_float(data: _Data, lam: float, progress: Progress | None) -> tuple[Array, Array, str]:
-    rho, u, _, _, how = _float_basis(data, lam, progress)
-    rho = _obedient(_normalised(rho, data.p), data.B)
-    return rho, _replies(u, lam, data.groups), f"compact program, {how}"
+    rho, u, basic, _, how = _float_basis(data, lam, progress)
+    u = _replies(u, lam, data.groups)
+    rho = _obedient(_normalised(rho, data, u), data.B)
+    method = f"compact program, {how}"
+    size = max(float(data.B.max()), lam * float(data.E.max()))
+    if _value(data, rho, lam) - _bound(data, u) <= 0.1 * TOLERANCE * size:
+        return rho, u, method
+    # floats are rationals too: where the data outrun the solver's tolerances, finish exactly and round the result
+    lifted = _Data(_lift(data.p), _lift(data.B), _lift(data.E), data.groups, data.index)
+    exact_lam = fmpq(*lam.as_integer_ratio())
+    vertex = optimise(program.compact(lifted.p, lifted.B, lifted.E, data.groups, exact_lam), basic)
+    N, b = data.B.shape
+    u = _replies(floats(-vertex.y[N:].reshape(b, -1)), lam, data.groups)
+    rho = _normalised(floats(vertex.z[: N * b].reshape(N, b)), data, u)
+    return rho, u, f"{method}, finished in exact arithmetic"
+
+
+def _lift(values: Array) -> Array:
+    return objects(fmpq(*v.as_integer_ratio()) for v in values.ravel().tolist()).reshape(values.shape)
+
+
+def _value(data: _Data, rho: Array, lam: float) -> float:
+    eve = rho.T @ data.E
+    return float((data.B * rho).sum() - lam * sum(eve[:, g].min(axis=1).sum() for g in data.groups))
 
 
 def _solve_exact(data: _Data, lam: fmpq, progress: Progress | None) -> tuple[Array, Array, str]:
@@ -145,7 +170,7 @@ def _solve_exact(data: _Data, lam: fmpq, progress: Progress | None) -> tuple[Arr
 def _solve_paper(problem: Problem, data: _Data, lam: Any) -> tuple[Array, tuple[str, ...], str]:
     """The joint table of the paper's program: states x (Bob's decision, all Eves' decisions)."""
     E = data.E[:, data.groups[0]]
-    names = [(d,) for d in problem.eves[0].decisions or ()]
+    names: list[tuple[str, ...]] = [(d,) for d in problem.eves[0].decisions or ()]
     for g, eve in zip(data.groups[1:], problem.eves[1:], strict=True):
         E = (E[:, :, None] + data.E[:, None, g]).reshape(len(E), -1)
         names = [(*n, d) for n in names for d in eve.decisions or ()]
@@ -155,15 +180,24 @@ def _solve_paper(problem: Problem, data: _Data, lam: Any) -> tuple[Array, tuple[
     pairs = tuple(", ".join(n) for n in names) * data.B.shape[1]
     if not data.exact:
         joint = vertex.z.reshape(len(data.p), -1) / len(data.p)
-        return _normalised(joint, data.p), pairs, "paper's program, HiGHS simplex"
+        return _normalised(joint, data), pairs, "paper's program, HiGHS simplex"
     optimum = optimise(lp, vertex.basic)
     return optimum.z.reshape(len(data.p), -1), pairs, "paper's program, HiGHS simplex, exact basis"
 
 
-def _normalised(rho: Array, p: Array) -> Array:
-    """Float joint table with exact zeros and rows that sum to p."""
+def _normalised(rho: Array, data: _Data, u: Array | None = None) -> Array:
+    """Float joint table with exact zeros and rows that sum to p; a row the solver lost follows the rule of u."""
+    p = data.p
     rho = np.where(rho > 1e-13 * p[:, None], rho, 0.0)
-    return rho * (p / rho.sum(axis=1))[:, None]
+    total = rho.sum(axis=1)
+    lost = total < 1e-9 * p
+    if lost.any():
+        margins = data.B[lost] if u is None else data.B[lost] - data.E[lost] @ u.T
+        rho[lost] = 0.0
+        width = rho.shape[1] // data.B.shape[1]  # signals per Bob decision: 1 in the compact program
+        rho[np.flatnonzero(lost), margins.argmin(axis=1) * width] = p[lost]
+        total = rho.sum(axis=1)
+    return rho * (p / total)[:, None]
 
 
 def _obedient(rho: Array, B: Array) -> Array:

@@ -125,7 +125,7 @@ def _heading(out: Console, problem: Problem, exact: bool) -> None:
     eves = "Eve" if len(problem.eves) == 1 else f"{len(problem.eves)} Eves"
     bobs = "Bob" if len(problem.bobs) == 1 else f"{len(problem.bobs)} Bobs"
     theta = f"{len(problem.theta.labels)} parameter values, " if problem.theta is not None else ""
-    kind = "exact arithmetic" if exact else "floating-point arithmetic"
+    kind = "exact arithmetic" if exact else "float arithmetic"
     out.print(f"{theta}{states} states, {b} decisions for {bobs}, {e} for {eves}; {kind}")
     if problem.null_states:
         out.print(

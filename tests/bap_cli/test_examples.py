@@ -1,0 +1,32 @@
+"""Every example states its optimum in its header, and that is what `solve` finds, exactly."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from bap_cli.catalogue import catalogue, locate, titles
+from bap_lp import solve, verify
+from bap_lp.files import load_problem
+
+HEADER = re.compile(r"^# optimum: R_A = (\S+) at lambda = (\S+)$", re.MULTILINE)
+
+
+def test_the_catalogue_is_the_examples_folder() -> None:
+    folder = Path(__file__).parents[2] / "examples"
+    assert sorted(catalogue()) == sorted(p.stem for p in folder.glob("*.toml"))
+    assert all(titles().values())
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_the_header_states_the_optimum(name: str) -> None:
+    path = locate(name)
+    stated = HEADER.findall(path.read_text())
+    assert len(stated) == 1
+    value, lam = map(Fraction, stated[0])
+    loaded = load_problem(path)
+    for formulation in ("compact", "paper"):
+        solution = solve(loaded.problem, loaded.lam, formulation=formulation)
+        assert (solution.exact, solution.value, solution.lam) == (True, value, lam)
+        assert verify(loaded.problem, solution.certificate)

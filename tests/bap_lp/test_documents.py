@@ -1,0 +1,183 @@
+"""What is written comes back equal, exact digits included; and a file is there whole or not at all."""
+
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bap_lp import Certificate, InputError, Mechanism, Problem, solve, verify
+from bap_lp.documents import dumps, parse_document, write_files
+from bap_lp.files import (
+    certificate_document,
+    load_certificate,
+    load_mechanism,
+    mechanism_document,
+    save_certificate,
+    save_mechanism,
+)
+
+COIN = Problem.from_model(
+    ["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]], states=["tails", "heads"]
+)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(json_values)
+def test_dumps_is_json(document: object) -> None:
+    assert json.loads(dumps(document)) == document
+
+
+def test_a_channel_reads_as_a_table() -> None:
+    assert dumps({"channel": [["1", "0"], ["3/10", "7/10"]]}) == (
+        '{\n  "channel": [\n    ["1", "0"],\n    ["3/10", "7/10"]\n  ]\n}\n'
+    )
+
+
+label = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_mechanism_round_trip(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    exact = data.draw(st.booleans())
+    states = data.draw(st.lists(label, min_size=1, max_size=4, unique=True))
+    signals = data.draw(st.lists(label, min_size=1, max_size=4, unique=True))
+    weights = st.lists(st.integers(1, 10**40), min_size=len(signals), max_size=len(signals))
+    rows = [[Fraction(w, sum(row)) for w in row] for row in (data.draw(weights) for _ in states)]
+    mechanism = Mechanism(rows if exact else np.array(rows, dtype=float), states=states, signals=signals)
+    path = tmp_path_factory.mktemp("round") / "mechanism.json"
+    save_mechanism(path, mechanism)
+    again = load_mechanism(path, states)
+    assert (again.states, again.signals, again.exact) == (tuple(states), tuple(signals), exact)
+    if exact:
+        assert again.channel.tolist() == mechanism.channel.tolist()
+    else:  # reading normalises the rows once more
+        np.testing.assert_allclose(again.q, mechanism.q, rtol=1e-15)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_certificate_round_trip(tmp_path: Path, exact: bool) -> None:
+    solution = solve(COIN, exact=exact)
+    save_certificate(tmp_path / "c.json", solution.certificate)
+    again = load_certificate(tmp_path / "c.json")
+    assert again.exact is exact
+    assert (again.lam, again.value) == (solution.certificate.lam, solution.certificate.value)
+    assert again.rho.tolist() == solution.certificate.rho.tolist()
+    assert again.u.tolist() == solution.certificate.u.tolist()
+    assert verify(COIN, again)
+
+
+def test_fractions_longer_than_python_prints(tmp_path: Path) -> None:
+    tiny = fmpq(1, 3) ** 20_000
+    mechanism = Mechanism([[tiny, 1 - tiny], [1, 0]])
+    save_mechanism(tmp_path / "m.json", mechanism)
+    assert load_mechanism(tmp_path / "m.json").q[0, 0] == tiny
+    table = np.array([[tiny, -tiny]], dtype=object)
+    save_certificate(tmp_path / "c.json", Certificate(Fraction(1, 3), Fraction(-1, 2), table, table))
+    assert load_certificate(tmp_path / "c.json").u[0, 1] == -tiny
+
+
+@pytest.mark.parametrize("key", ["lambda", "value", "rho", "u"])
+def test_a_tampered_file_is_read_and_does_not_verify(tmp_path: Path, key: str) -> None:
+    document = certificate_document(solve(COIN).certificate)
+    for other in ("-1/7", "0", "1/2"):
+        changed = json.loads(json.dumps(document))
+        if isinstance(changed[key], list):
+            changed[key][0][0] = other
+        else:
+            changed[key] = other
+        (tmp_path / "c.json").write_text(json.dumps(changed))
+        assert not verify(COIN, load_certificate(tmp_path / "c.json"))
+
+
+TRUTH = {"channel": [[1, 0], [0, 1]]}
+BAD_MECHANISMS = [
+    ({"channel": [[1, 0]]}, "channel has 1 rows, must have 2, one per state"),
+    ({"channel": [[1, 0], [1]]}, "channel[1] has 1 entries, must have 2 like channel[0]"),
+    ({"channel": [["1/2", "1/3"], [1, 0]]}, "sum of channel[0] = 5/6 must be 1"),
+    ({"channel": [["3/2", "-1/2"], [1, 0]]}, "channel[0][1] = -1/2 must not be negative"),
+    ({"channel": [1, 2]}, "channel[0] = 1 must be a list"),
+    ({"channel": 1}, "channel = 1 must be a list"),
+    ({}, "channel is missing"),
+    ({"chanel": 1}, "chanel is not a known key: the file may have name, states, signals, channel"),
+    ({**TRUTH, "signals": ["a", "a"]}, "signals[1] = 'a' repeats signals[0]"),
+    ({**TRUTH, "states": ["heads", "tails"]}, "states[0] = 'heads' must be 'tails', the problem's states[0]"),
+    ({**TRUTH, "states": ["tails"]}, "states has 1 labels, must have 2"),
+]
+
+
+@pytest.mark.parametrize(("document", "message"), BAD_MECHANISMS, ids=[m for _, m in BAD_MECHANISMS])
+def test_bad_mechanism(tmp_path: Path, document: object, message: str) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError) as refused:
+        load_mechanism(path, COIN.states)
+    assert str(refused.value) == f"{path}: {message}"
+
+
+GOOD = {"lambda": 1, "value": 1, "rho": [[1]], "u": [[1]]}
+BAD_CERTIFICATES = [
+    ({**GOOD, "rho": [[1], []]}, "rho[1] has 0 entries, must have 1"),
+    ({**GOOD, "rho": [[]]}, "rho[0] has 0 entries, must have some"),
+    ({**GOOD, "u": []}, "u must not be empty"),
+    ({**GOOD, "u": [1]}, "u[0] = 1 must be a list"),
+    ({**GOOD, "u": [["x"]]}, "u[0][0] = 'x' is not a number"),
+    ({**GOOD, "value": None}, "value must be a number: an integer, a fraction like"),
+    ({**GOOD, "more": 1}, "more is not a known key: the file may have lambda, value, rho, u"),
+    ({"value": 1}, "lambda is missing"),
+]
+
+
+@pytest.mark.parametrize(("document", "message"), BAD_CERTIFICATES, ids=[m for _, m in BAD_CERTIFICATES])
+def test_bad_certificate(tmp_path: Path, document: object, message: str) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError) as refused:
+        load_certificate(path)
+    assert str(refused.value).startswith(f"{path}: {message}")
+
+
+def test_a_mechanism_may_be_toml_without_labels(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text('channel = [[1, 0], ["0.3", "0.7"]]')
+    mechanism = load_mechanism(tmp_path / "m.toml", COIN.states)
+    assert mechanism.states == ("tails", "heads")
+    assert mechanism_document(mechanism)["channel"] == [["1", "0"], ["3/10", "7/10"]]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("blow", [KeyboardInterrupt, OSError])
+def test_all_files_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, blow: type[BaseException]
+) -> None:
+    def fail(*_: object) -> None:
+        raise blow
+
+    (tmp_path / "a").write_text("before")
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(blow):
+        write_files({tmp_path / "a": "after", tmp_path / "b": "after"})
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_text() == "before"
+
+
+def test_the_second_file_cannot_be_staged(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        write_files({tmp_path / "a": "x", tmp_path / "nowhere" / "b": "x"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_huge_integer_is_refused_by_its_parser() -> None:
+    with pytest.raises(InputError, match="x is not JSON: Exceeds the limit"):
+        parse_document("9" * 5000, "x", True)

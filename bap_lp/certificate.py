@@ -1,11 +1,12 @@
 """A proof of optimality that needs no solver: a joint table rho, Eve's mixed replies u, and arithmetic.
 
-Weak duality. For any mechanism with joint table rho[x,i] = P(X = x, signal i), and any u >= 0 whose entries for signal i
-and Eve g sum to lam,
-    R_A >= sum B(x,i) rho[x,i] - lam sum_ig min_j sum_x E(x,j) rho[x,i]       if Bob obeys (with equality at his optimum)
-        >= sum_xi (B(x,i) - sum_j u[i,j] E(x,j)) rho[x,i]                      a minimum is below any average
-        >= sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)) = bound(u)          since sum_i rho[x,i] = p(x).
-So bound(u) lies below R_A of every mechanism, and a rho whose value equals it is optimal. Nothing here imports a solver.
+Pool the signals of any mechanism by Bob's decision (that can only lower R_A): rho[x,i] = P(X = x, Bob decides i).
+Then for any u >= 0 whose entries for signal i and Eve g sum to lam,
+    R_A >= sum B(x,i) rho[x,i] - lam sum_ig min_j sum_x E(x,j) rho[x,i]
+        >= sum_xi (B(x,i) - sum_j u[i,j] E(x,j)) rho[x,i]                   a minimum is below any average
+        >= sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)) = bound(u)       since sum_i rho[x,i] = p(x).
+So bound(u) lies below R_A of every mechanism. The second line is what a given rho promises: Bob, choosing for himself,
+can only lower it. A rho that promises bound(u) is therefore optimal. Nothing here imports a solver.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Verdict:
 
 
 def verify(problem: Problem, certificate: Certificate) -> Verdict:
-    """Check a certificate with arithmetic alone: exactly if it is exact, to the stated tolerance if it is a float one."""
+    """Check a certificate with arithmetic alone: exactly if it is exact, to TOLERANCE if it is a float one."""
     N, b, e = problem.shape
     rho, u = certificate.rho, certificate.u
     if rho.shape != (N, b) or u.shape != (b, e):

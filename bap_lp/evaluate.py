@@ -95,7 +95,7 @@ def evaluate(
     she plays her Bayes rule, and Alice scores it under p and L_E. Her risk is then never below the aligned R_E.
     Among her own ties she is given the one that hurts Alice most.
     """
-    rho, p = joint(problem, mechanism)
+    rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
     base = risks(problem, mechanism)

@@ -1,8 +1,8 @@
-"""From a float basis to a rational vertex that is proved optimal: solve exactly, check exactly, pivot exactly if needed.
+"""From a float basis to a rational vertex that is proved optimal: solve, check and, if need be, pivot exactly.
 
-With A z + s = rhs a basis fixes z_B = B^-1 rhs and y = B^-T c_B. It is optimal if z_B is feasible and every reduced cost
-c_j - y.A_j is non-negative (zero for free columns, -y_r for the slack of a <= row). Reduced costs are settled by a float
-filter: computed from correctly rounded data, fl(c_j - y.A_j) is off by at most gamma_k (|c_j| + |y|.|A_j|) with
+With A z + s = rhs a basis fixes z_B = B^-1 rhs and y = B^-T c_B. It is optimal if z_B is feasible and every reduced
+cost c_j - y.A_j is non-negative (zero for free columns, -y_r for the slack of a <= row). Reduced costs are settled by
+a float filter: computed from correctly rounded data, fl(c_j - y.A_j) is off by at most gamma_k (|c_j| + |y|.|A_j|) with
 gamma_k = k u / (1 - k u), u = 2^-53 and k = (number of terms) + 4; what lies inside that band is computed exactly.
 A basis that fails is carried to an optimal one by exact primal pivots: phase one minimises the sum of infeasibilities,
 phase two the cost; Bland's rule takes over after a run of degenerate pivots, so the walk ends.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.factor import Factor, SingularBasis, basis_entries
+from bap_lp.factor import Factor, SingularBasis
 from bap_lp.program import LinearProgram
 from bap_lp.rational import Array, floats, is_exact, zeros
 
@@ -66,7 +66,6 @@ def _regular(lp: LinearProgram, basic: Array) -> tuple[Array, Factor]:
     if len(basic) != m:  # too many or too few: keep an independent part
         basic = np.concatenate([basic[:m], np.setdiff1d(np.arange(n, n + m), basic)])[:m]
     while True:
-        row, position, _ = basis_entries(lp, basic)
         try:
             factor = Factor(lp, basic)
         except SingularBasis as singular:
@@ -157,7 +156,7 @@ def _leaving(
     lp: LinearProgram, basic: Array, values: Array, wrong: Array, change: Array, direction: int
 ) -> tuple[int, Any]:
     """The first basic variable to reach a bound when values move by -step * direction * change, and that step."""
-    m, n = lp.shape
+    n = lp.shape[1]
     best: tuple[Any, int, int] | None = None
     for k, variable in enumerate(basic.tolist()):
         rate = change[k] if direction > 0 else -change[k]

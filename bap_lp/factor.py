@@ -38,8 +38,8 @@ class Factor:
 
     def solve(self, rhs: Array) -> Array:
         """x with B x = rhs, by basis position."""
-        last = self.col_batches[::-1]
-        return self._solve(rhs, self.by_col, self.row, self.row_batches, last, self.core_rows, self.core_cols, self.core)
+        first, last = self.row_batches, self.col_batches[::-1]
+        return self._solve(rhs, self.by_col, self.row, first, last, self.core_rows, self.core_cols, self.core)
 
     def solve_transposed(self, cost: Array) -> Array:
         """y with B^T y = cost, by row."""
@@ -134,7 +134,7 @@ class Factor:
 
 def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]:
     """The basis matrix as (row, position, value) triples."""
-    m, n = lp.shape
+    n = lp.shape[1]
     columns, slacks = basic[basic < n], basic[basic >= n] - n
     at = _ranges(lp.start[columns], lp.start[columns + 1])
     lengths = lp.start[columns + 1] - lp.start[columns]

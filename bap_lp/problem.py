@@ -2,7 +2,7 @@
 
 A model with a parameter is reduced once and for all: p(x) = sum_theta pi(theta) p(x|theta) and
 B(x,i) = sum_theta pi(theta|x) L_B(theta,i). Several Eves stand side by side as groups of columns of E, each already
-multiplied by its weight; several Bobs act on the product of their decision spaces with the weighted sum of their losses.
+multiplied by its weight; several Bobs act on the product of their decision spaces, their weighted losses added.
 """
 
 from __future__ import annotations
@@ -160,8 +160,9 @@ class Problem:
         """The same problem with every float read as the decimal it prints as (0.1 becomes 1/10)."""
 
         def read(values: Array) -> Array:
-            flat = values.ravel().tolist()
-            return values if is_exact(values) else objects(number(repr(v), "number") for v in flat).reshape(values.shape)
+            if is_exact(values):
+                return values
+            return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
             return [Agent(read(a.loss), a.decisions, a.name, number(str(a.weight), "weight")) for a in group]

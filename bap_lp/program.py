@@ -104,7 +104,7 @@ def compact(p: Array, B: Array, E: Array, groups: Sequence[slice], lam: Any) -> 
 
 
 def paper(p: Array, B: Array, E: Array, lam: Any) -> LinearProgram:
-    """The paper's program for one Eve. Column rho[x,i,j] at (x*b + i)*e + j; rows: marginals, Bob's, Eve's obedience."""
+    """The paper's program for one Eve. Column rho[x,i,j] at (x*b + i)*e + j; rows: marginals, Bob's, Eve's."""
     (N, b), e = B.shape, E.shape[1]
     exact = is_exact(B)
     cost = (B[:, :, None] - lam * E[:, None, :]).ravel()

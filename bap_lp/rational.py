@@ -68,7 +68,7 @@ def number(value: Any, field: str) -> Any:
         return fmpq(int(value.p), int(value.q))
     if isinstance(value, Real) and math.isfinite(value):
         return float(value)
-    raise InputError(field, value, 'must be a number: an integer, a fraction like "1/3", a decimal like "0.25" or a float')
+    raise InputError(field, value, 'must be a number: an integer, "1/3", "0.25" or a float')
 
 
 def _from_text(text: str, field: str) -> fmpq:
@@ -80,8 +80,8 @@ def _from_text(text: str, field: str) -> fmpq:
     except ZeroDivisionError:
         raise InputError(field, text, "divides by zero") from None
     except ValueError:
-        rule = "must be finite" if text.strip().lower().lstrip("+-") in {"nan", "inf", "infinity"} else "is not a number"
-        raise InputError(field, text, rule) from None
+        infinite = text.strip().lower().lstrip("+-") in {"nan", "inf", "infinity"}
+        raise InputError(field, text, "must be finite" if infinite else "is not a number") from None
     return fmpq(value.numerator, value.denominator)
 
 

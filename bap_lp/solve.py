@@ -112,7 +112,9 @@ def _merge(problem: Problem) -> _Data:
     return _Data(p, problem.B[first], problem.E[first], problem.eve_groups, index)
 
 
-def _float_basis(data: _Data, lam: float, progress: Progress | None) -> tuple[Array, Array, Array, program.LinearProgram, str]:
+def _float_basis(
+    data: _Data, lam: float, progress: Progress | None
+) -> tuple[Array, Array, Array, program.LinearProgram, str]:
     """rho, u, basis (variable numbers of the compact program) and the program, from the float solver of choice."""
     N, b = data.B.shape
     e, G = data.E.shape[1], len(data.groups)

@@ -50,7 +50,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class _Data:
+class Data:
     """The program's numbers on merged states, and the way back."""
 
     p: Array
@@ -63,8 +63,8 @@ class _Data:
     def exact(self) -> bool:
         return is_exact(self.p)
 
-    def rounded(self) -> _Data:
-        return _Data(floats(self.p), floats(self.B), floats(self.E), self.groups, self.index)
+    def rounded(self) -> Data:
+        return Data(floats(self.p), floats(self.B), floats(self.E), self.groups, self.index)
 
 
 def solve(
@@ -91,7 +91,7 @@ def solve(
         problem_used, price = problem.as_float(), float(price)
     else:
         problem_used = problem
-    data = _merge(problem_used)
+    data = merge(problem_used)
     rho, u, method = _solve_exact(data, price, progress) if exact else _solve_float(data, price, progress)
     joint, names = rho, problem.bob_decisions
     if formulation == "paper":
@@ -102,18 +102,19 @@ def solve(
     return _conclude(problem_used, data, price, rho, u, joint, names, method)
 
 
-def _merge(problem: Problem) -> _Data:
+def merge(problem: Problem) -> Data:
+    """The numbers of the compact program, states that nobody can tell apart taken together."""
     index, count = merge_index(problem.p, np.hstack([problem.B, problem.E]))
     if count == len(index):
-        return _Data(problem.p, problem.B, problem.E, problem.eve_groups, index)
+        return Data(problem.p, problem.B, problem.E, problem.eve_groups, index)
     first = np.unique(index[index >= 0], return_index=True)[1]
     first = np.flatnonzero(index >= 0)[first]
     p = class_sums(problem.p, index, count)
-    return _Data(p, problem.B[first], problem.E[first], problem.eve_groups, index)
+    return Data(p, problem.B[first], problem.E[first], problem.eve_groups, index)
 
 
 def _float_basis(
-    data: _Data, lam: float, progress: Progress | None
+    data: Data, lam: float, progress: Progress | None
 ) -> tuple[Array, Array, Array, program.LinearProgram, str]:
     """rho, u, basis (variable numbers of the compact program) and the program, from the float solver of choice."""
     N, b = data.B.shape
@@ -132,7 +133,7 @@ def _float_basis(
     return game.rho, game.u, np.flatnonzero(np.concatenate(flags)), lp, "structured interior point and simplex"
 
 
-def _solve_float(data: _Data, lam: float, progress: Progress | None) -> tuple[Array, Array, str]:
+def _solve_float(data: Data, lam: float, progress: Progress | None) -> tuple[Array, Array, str]:
     rho, u, basic, _, how = _float_basis(data, lam, progress)
     u = _replies(u, lam, data.groups)
     rho = _obedient(_normalised(rho, data, u), data.B)
@@ -141,7 +142,7 @@ def _solve_float(data: _Data, lam: float, progress: Progress | None) -> tuple[Ar
     if _value(data, rho, lam) - _bound(data, u) <= 0.1 * TOLERANCE * size:
         return rho, u, method
     # floats are rationals too: where the data outrun the solver's tolerances, finish exactly and round the result
-    lifted = _Data(_lift(data.p), _lift(data.B), _lift(data.E), data.groups, data.index)
+    lifted = Data(_lift(data.p), _lift(data.B), _lift(data.E), data.groups, data.index)
     exact_lam = fmpq(*lam.as_integer_ratio())
     vertex = optimise(program.compact(lifted.p, lifted.B, lifted.E, data.groups, exact_lam), basic)
     N, b = data.B.shape
@@ -154,12 +155,12 @@ def _lift(values: Array) -> Array:
     return objects(fmpq(*v.as_integer_ratio()) for v in values.ravel().tolist()).reshape(values.shape)
 
 
-def _value(data: _Data, rho: Array, lam: float) -> float:
+def _value(data: Data, rho: Array, lam: float) -> float:
     eve = rho.T @ data.E
     return float((data.B * rho).sum() - lam * sum(eve[:, g].min(axis=1).sum() for g in data.groups))
 
 
-def _solve_exact(data: _Data, lam: fmpq, progress: Progress | None) -> tuple[Array, Array, str]:
+def _solve_exact(data: Data, lam: fmpq, progress: Progress | None) -> tuple[Array, Array, str]:
     N, b = data.B.shape
     _, _, basic, rounded, how = _float_basis(data.rounded(), float(lam), progress)
     lp = program.compact(data.p, data.B, data.E, data.groups, lam)
@@ -169,7 +170,7 @@ def _solve_exact(data: _Data, lam: fmpq, progress: Progress | None) -> tuple[Arr
     return vertex.z[: N * b].reshape(N, b), u, f"compact program, {how}, exact basis{repairs}"
 
 
-def _solve_paper(problem: Problem, data: _Data, lam: Any) -> tuple[Array, tuple[str, ...], str]:
+def _solve_paper(problem: Problem, data: Data, lam: Any) -> tuple[Array, tuple[str, ...], str]:
     """The joint table of the paper's program: states x (Bob's decision, all Eves' decisions)."""
     E = data.E[:, data.groups[0]]
     names: list[tuple[str, ...]] = [(d,) for d in problem.eves[0].decisions or ()]
@@ -187,7 +188,7 @@ def _solve_paper(problem: Problem, data: _Data, lam: Any) -> tuple[Array, tuple[
     return optimum.z.reshape(len(data.p), -1), pairs, "paper's program, HiGHS simplex, exact basis"
 
 
-def _normalised(rho: Array, data: _Data, u: Array | None = None) -> Array:
+def _normalised(rho: Array, data: Data, u: Array | None = None) -> Array:
     """Float joint table with exact zeros and rows that sum to p; a row the solver lost follows the rule of u."""
     p = data.p
     rho = np.where(rho > 1e-13 * p[:, None], rho, 0.0)
@@ -223,27 +224,36 @@ def _replies(u: Array, lam: float, groups: tuple[slice, ...]) -> Array:
     return u
 
 
-def _conclude(
-    problem: Problem, data: _Data, lam: Any, rho: Array, u: Array, joint: Array, names: tuple[str, ...], method: str
-) -> Solution:
-    exact = data.exact
+def published(problem: Problem, data: Data, joint: Array, names: tuple[str, ...]) -> Mechanism:
+    """The channel of a joint table on merged states, on the states of the problem and without unused signals."""
     q, signals = without_unused(joint / data.p[:, None], names, data.p)
-    on_classes = Mechanism(q, signals=signals, name="optimum")
-    mechanism = on_classes.expanded(data.index, data.p, problem.states)
-    full = zeros(problem.B.shape, exact)
+    return Mechanism(q, signals=signals, name="optimum").expanded(data.index, data.p, problem.states)
+
+
+def on_states(problem: Problem, data: Data, rho: Array) -> Array:
+    """A joint table on merged states as one on the problem's own states."""
+    full = zeros(problem.B.shape, data.exact)
     live = data.index >= 0
     full[live] = (rho / data.p[:, None])[data.index[live]] * problem.p[live][:, None]
+    return full
+
+
+def _conclude(
+    problem: Problem, data: Data, lam: Any, rho: Array, u: Array, joint: Array, names: tuple[str, ...], method: str
+) -> Solution:
+    exact = data.exact
+    mechanism = published(problem, data, joint, names)
     risks = risks_of(problem, mechanism)
     value = risks.alice(public(lam))
     bound = _bound(data, u)
     gap = value - public(bound)
     if exact and gap != 0:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {public(bound)}")
-    certificate = Certificate(public(lam), value, full, u)
+    certificate = Certificate(public(lam), value, on_states(problem, data, rho), u)
     return Solution(problem, public(lam), value, mechanism, risks, public(bound), gap, method, certificate)
 
 
-def _bound(data: _Data, u: Array) -> Any:
+def _bound(data: Data, u: Array) -> Any:
     """The dual function at u; in floats, minus a bound on its rounding error."""
     if data.exact:
         # the minimum over i is found in floats where that is safe; the value is exact either way
@@ -254,7 +264,7 @@ def _bound(data: _Data, u: Array) -> Any:
     return float(data.p @ margins.min(axis=1)) - rounding
 
 
-def _exact_minimum(data: _Data, u: Array) -> Array:
+def _exact_minimum(data: Data, u: Array) -> Array:
     """min_i (B(x,i) - u_i . E(x,.)) per state, exact; floats decide only where their error bound lets them."""
     B, E, v = floats(data.B), floats(data.E), floats(u)
     margins = B - E @ v.T

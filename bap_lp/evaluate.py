@@ -86,9 +86,7 @@ def risks_of(rho: Array, bob_loss: Array, eve_losses: list[Array], terms: int) -
     return Risks(float(bob), float(eve), rounding * float(bob), rounding * float(eve))
 
 
-def evaluate(
-    problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None
-) -> Evaluation:
+def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
     """Risks of any channel and, per signal, probability, posteriors and all optimal decisions of each agent.
 
     A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`, a table like eve_loss):
@@ -168,8 +166,11 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
         raise InputError("eve_prior", None, f"has {len(belief)} entries, must have {len(problem.p)}")
     if desire.shape != eve.loss.shape:
         raise InputError("eve_acts_on", None, f"has shape {desire.shape}, must have {eve.loss.shape}")
-    hers = belief[:, None] * mechanism.q if is_exact(belief) and mechanism.exact else (
-        floats(belief)[:, None] * floats(mechanism.q))
+    hers = (
+        belief[:, None] * mechanism.q
+        if is_exact(belief) and mechanism.exact
+        else (floats(belief)[:, None] * floats(mechanism.q))
+    )
     if is_exact(hers) and not is_exact(desire):
         hers = floats(hers)
     wishes = signal_losses(hers, desire)

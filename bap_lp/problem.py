@@ -295,7 +295,7 @@ def _agents(
         raise InputError(f"{role}_loss", None, f"or {role}s must be given, one of the two")
     alone = agents is None
     out = []
-    for k, agent in enumerate(agents or [Agent(loss, decisions)]):
+    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else agents):
         field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
         table = array(agent.loss, field, 2)
         if len(table) != rows:
@@ -325,8 +325,12 @@ def calibrated_lam(problem: Problem) -> Number:
     """The lam at which full and null releases tie: (R_B^null - R_B^full) / (R_E^null - R_E^full)."""
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
     if eve_null == eve_full or (not problem.exact and abs(eve_null - eve_full) <= 1e-15 * abs(eve_null)):
-        raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without (R_E = "
-                         f"{public(eve_null)} for both full and null release)")
+        raise InputError(
+            "lam",
+            "calibrated",
+            "is undefined: Eve does no better with the data than without (R_E = "
+            f"{public(eve_null)} for both full and null release)",
+        )
     return public((bob_null - bob_full) / (eve_null - eve_full))
 
 

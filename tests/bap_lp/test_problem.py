@@ -1,0 +1,179 @@
+"""Reading numbers and building problems: what is exact stays exact, what is wrong is named."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import sympy
+from flint import fmpq
+from hypothesis import given, settings
+from strategies import problems
+
+from bap_lp import Agent, InputError, Problem, calibrated_lam
+from bap_lp.problem import merge_index
+from bap_lp.rational import number, public
+
+HALF = ["1/2", "1/2"]
+FLIP = [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [F(1, 4), "1/4", "0.25", "25e-2", " 1/4 ", Decimal("0.25"), sympy.Rational(1, 4), fmpq(1, 4)],
+    ids=repr,
+)
+def test_exact_numbers(value: object) -> None:
+    assert public(number(value, "x")) == F(1, 4)
+    assert isinstance(public(number(value, "x")), F)
+
+
+@pytest.mark.parametrize("value", [3, "3", np.int64(3), sympy.Integer(3), Decimal(3)], ids=repr)
+def test_integers(value: object) -> None:
+    assert public(number(value, "x")) == 3
+
+
+@pytest.mark.parametrize("value", [0.25, np.float64(0.25), np.float32(0.25)], ids=repr)
+def test_floats_stay_floats(value: object) -> None:
+    assert type(number(value, "x")) is float
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [
+        ("1/0", "divides by zero"),
+        ("one", "is not a number"),
+        ("nan", "must be finite"),
+        ("-inf", "must be finite"),
+        (float("inf"), "must be finite"),
+        (Decimal("NaN"), "must be finite"),
+        (True, "truth value"),
+        (None, "must be a number"),
+        (1j, "must be a number"),
+        ("1e999999999", "at most 300 digits"),
+        ("9" * 400, "at most 300 digits"),
+        (sympy.sqrt(2), "must be a number"),
+    ],
+    ids=repr,
+)
+def test_bad_numbers(value: object, rule: str) -> None:
+    with pytest.raises(InputError, match=rule) as error:
+        number(value, "x")
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith("x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"prior": ["1/2", "1/3"]}, "sum of prior = 5/6 must be 1"),
+        ({"prior": [0.5, 0.4]}, "sum of prior = 0.9 must be 1"),
+        ({"prior": ["3/2", "-1/2"]}, "prior[1] = -1/2 must not be negative"),
+        ({"prior": []}, "prior must not be empty"),
+        ({"prior": "1/2"}, "prior = '1/2' must be a list"),
+        ({"prior": [HALF, HALF]}, "prior[0] = ['1/2', '1/2'] must be a number, not a list or table"),
+        ({"bob_loss": [[0, 1], [1]]}, "bob_loss[1] has 1 entries, must have 2 like bob_loss[0]"),
+        ({"bob_loss": [[0, 1]]}, "bob_loss has 1 rows, must have 2, one per state"),
+        ({"bob_loss": [0, 1]}, "bob_loss[0] = 0 must be a list"),
+        ({"eve_loss": [[0, float("nan")], [1, 0]]}, "eve_loss[0][1] = nan must be finite"),
+        ({"eve_loss": np.array([[0.0, -1.0], [1, 0]])}, "eve_loss[0][1] = -1.0 must not be negative"),
+        ({"eve_loss": [[], []]}, "eve_loss must not be empty"),
+        ({"eve_loss": np.zeros((2, 2, 2))}, "eve_loss has 3 dimensions, must have 2"),
+        ({"eve_loss": None}, "eve_loss or eves must be given"),
+        ({"states": ["a", "a"]}, "states[1] = 'a' repeats states[0]"),
+        ({"states": ["a"]}, "states has 1 labels, must have 2"),
+        ({"states": "ab"}, "states = 'ab' must be a list of strings"),
+        ({"states": ["a", ""]}, "states[1] = '' must be a non-empty string"),
+        ({"bob_decisions": ["x", 3]}, "bob_decisions[1] = 3 must be a non-empty string"),
+        ({"eve_loss": None, "eves": []}, "eves must not be empty"),
+        ({"eve_loss": None, "eves": [Agent(FLIP, weight=0)]}, "eves[0].weight = 0 must be positive"),
+        ({"eve_loss": None, "eves": [Agent(FLIP, name="a"), Agent(FLIP, name="a")]}, "repeats"),
+    ],
+)
+def test_bad_problems(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        Problem(**{"prior": HALF, "bob_loss": FLIP, "eve_loss": FLIP, **arguments})
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"theta_prior": ["1/2", "1/4"]}, "sum of theta_prior = 3/4 must be 1"),
+        ({"likelihood": [[1, 0], ["1/2", "1/3"]]}, "sum of likelihood[1] = 5/6 must be 1"),
+        ({"likelihood": [[1, 0]]}, "likelihood has 1 rows, must have 2, one per theta"),
+        ({"bob_loss": [[0, 1]]}, "bob_loss has 1 rows, must have 2, one per theta"),
+        ({"eve_loss": [[0, 1]]}, "eve_loss has 1 rows, must have 2, one per state"),
+    ],
+)
+def test_bad_models(arguments: dict[str, object], message: str) -> None:
+    model = {"theta_prior": HALF, "likelihood": [[1, 0], HALF], "bob_loss": FLIP, "eve_loss": FLIP, **arguments}
+    with pytest.raises(InputError) as error:
+        Problem.from_model(**model)
+    assert message in str(error.value)
+
+
+def test_model_is_reduced_to_posterior_losses() -> None:
+    problem = Problem.from_model(HALF, [[1, 0], HALF], FLIP, [[0, 1], [10, 0]])
+    assert problem.prior.tolist() == [F(3, 4), F(1, 4)]
+    assert problem.bob_loss.tolist() == [[F(1, 3), F(2, 3)], [1, 0]]
+    assert problem.exact
+    assert calibrated_lam(problem) == F(1, 3)
+
+
+def test_one_float_makes_a_float_problem() -> None:
+    problem = Problem(HALF, FLIP, [[0, 1], [1.0, 0]])
+    assert not problem.exact
+    assert all(a.dtype == float for a in (problem.p, problem.B, problem.E, problem.prior))
+    assert Problem(np.array([1, 1]) / 2, FLIP, FLIP).exact is False
+    model = Problem.from_model(HALF, [[1, 0], HALF], FLIP, [[0, 1], [10.0, 0]])
+    assert model.theta is not None
+    assert model.theta.posterior.dtype == float
+
+
+def test_arrays_cannot_be_changed() -> None:
+    problem = Problem(HALF, FLIP, FLIP)
+    for array in (problem.prior, problem.p, problem.B, problem.eve_loss):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_several_bobs_act_on_the_product() -> None:
+    bobs = [Agent(FLIP, ["a", "b"], "first"), Agent([[0, 2], [3, 0]], ["c", "d"], "second", "1/2")]
+    problem = Problem(HALF, bobs=bobs, eve_loss=FLIP)
+    assert problem.bob_decisions == ("a, c", "a, d", "b, c", "b, d")
+    assert problem.bob_loss[1].tolist() == [F(5, 2), 1, F(3, 2), 0]
+
+
+def test_merging_keeps_what_differs_and_drops_the_impossible() -> None:
+    problem = Problem(
+        ["1/4", "1/4", "1/4", 0, "1/4"], [[0, 1], [1, 0], [0, 1], [7, 7], [0, 1]], [[1], [1], [1], [7], [2]]
+    )
+    merged = problem.merged()
+    assert merged.index.tolist() == [0, 1, 0, -1, 2]
+    assert merged.members == ((0, 2), (1,), (4,))
+    assert merged.prior.tolist() == [F(1, 2), F(1, 4), F(1, 4)]
+    assert merged.states == ("0 | 2", "1", "4")
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(states=12, decisions=2, tempers=("zero_one", "small")))
+def test_float_merging_agrees_with_exact_merging(problem: Problem) -> None:
+    rows = np.hstack([problem.B, problem.E])
+    exact, exact_count = merge_index(problem.p, rows)
+    rounded, count = merge_index(problem.p.astype(float), rows.astype(float))
+    assert exact_count == count
+    assert exact.tolist() == rounded.tolist()
+
+
+def test_large_merged_problem_from_raw_records() -> None:
+    n = 12
+    records = np.arange(2**n)
+    ones = (records[:, None] >> np.arange(n) & 1).sum(axis=1)
+    bob = [[int(abs(k - d)) for d in range(0, n + 1, 4)] for k in ones]
+    eve = [[int(x & 1), int(1 - (x & 1))] for x in records]
+    problem = Problem([F(1, 2**n)] * 2**n, bob, eve)
+    assert len(problem.merged().states) == 2 * n

@@ -1,0 +1,183 @@
+"""The optimum: exact, the same by every formulation, below every other mechanism, and proved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import channels, lams, problems
+
+from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, verify
+from bap_lp.certificate import TOLERANCE, size_of
+from bap_lp.evaluate import risks
+from bap_lp.releases import compare
+from bap_lp.solve import disobedience
+
+quick = settings(max_examples=80, deadline=None)
+
+
+@quick
+@given(problems(), lams)
+def test_exact_solution_is_proved(problem: Problem, lam: F) -> None:
+    solution = solve(problem, lam)
+    assert solution.exact
+    assert solution.gap == 0
+    assert solution.value == solution.bound == solution.risks.alice(lam)
+    assert verify(problem, solution.certificate)
+    assert len(solution.mechanism.signals) <= problem.shape[1]
+    assert (disobedience(problem, solution.certificate.rho) == 0).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(problems(states=5, decisions=3, eves=1), lams)
+def test_paper_program_has_the_same_value(problem: Problem, lam: F) -> None:
+    compact, paper = solve(problem, lam), solve(problem, lam, formulation="paper")
+    assert compact.value == paper.value
+    assert verify(problem, paper.certificate)
+    assert risks(problem, paper.mechanism).alice(lam) == paper.value
+
+
+def test_paper_program_with_two_eves() -> None:
+    eves = [Agent([[0, 1], [1, 0], [1, 1]], name="a"), Agent([[0, 2], [1, 0], [3, 1]], name="b", weight=2)]
+    problem = Problem(["1/2", "1/4", "1/4"], [[0, 1], [1, 0], [0, 1]], eves=eves)
+    assert solve(problem, "1/3", formulation="paper").value == solve(problem, "1/3").value
+
+
+@quick
+@given(problems(), lams, st.data())
+def test_no_mechanism_goes_below(problem: Problem, lam: F, data: st.DataObject) -> None:
+    solution = solve(problem, lam)
+    channel = data.draw(channels(problem))
+    assert solution.bound <= evaluate(problem, channel).alice(lam)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems(states=5, tempers=("ordinary", "zero_one", "small")), lams)
+def test_no_library_release_goes_below(problem: Problem, lam: F) -> None:
+    comparison = compare(problem, lam)
+    assert len(comparison.rows) >= 4
+    assert all(row.excess >= 0 for row in comparison.rows)
+
+
+@quick
+@given(problems(), lams)
+def test_float_solution_carries_a_certified_gap(problem: Problem, lam: F) -> None:
+    exact, rounded = solve(problem, lam), solve(problem, lam, exact=False)
+    size = size_of(problem, lam)
+    assert not rounded.exact
+    assert isinstance(rounded.value, float)
+    assert rounded.gap <= TOLERANCE * size
+    # rounding the data itself moves the value by a few ulp of the losses
+    assert abs(rounded.value - float(exact.value)) <= rounded.gap + 1e-13 * size
+    assert rounded.bound <= float(exact.value) + 1e-13 * size
+    assert verify(problem, rounded.certificate)
+
+
+@quick
+@given(problems(states=6), lams, st.data())
+def test_merging_changes_nothing(problem: Problem, lam: F, data: st.DataObject) -> None:
+    copies = data.draw(st.lists(st.integers(1, 3), min_size=len(problem.states), max_size=len(problem.states)))
+    index = np.repeat(np.arange(len(copies)), copies)
+    eves = [Agent(e.loss[index], e.decisions, e.name, e.weight) for e in problem.eves]
+    large = Problem((problem.p / np.array([fmpq(c) for c in copies]))[index], problem.B[index], eves=eves)
+    merged = large.merged()
+    assert len(merged.states) <= len(problem.states)
+    solution = solve(merged, lam)
+    assert solution.value == solve(large, lam).value == solve(problem, lam).value
+    assert evaluate(large, merged.expand(solution.mechanism)).alice(lam) == solution.value
+
+
+@quick
+@given(problems(), lams, st.data())
+def test_tampered_certificate_never_verifies(problem: Problem, lam: F, data: st.DataObject) -> None:
+    certificate = solve(problem, lam).certificate
+    wrong = data.draw(st.sampled_from(["value", "lam", "rho", "u"]))
+    if wrong in ("value", "lam"):
+        # at another lam the same rho and u prove nothing: u no longer sums to it
+        shift = data.draw(st.sampled_from([F(1, 10**9), F(1)]))
+        tampered = replace(certificate, **{wrong: getattr(certificate, wrong) + shift})
+    else:
+        table = getattr(certificate, wrong).copy()
+        at = tuple(data.draw(st.integers(0, n - 1)) for n in table.shape)
+        table[at] += data.draw(st.sampled_from([fmpq(1, 10**12), fmpq(-1, 7), fmpq(1)]))
+        tampered = replace(certificate, **{wrong: table})
+    verdict = verify(problem, tampered)
+    assert not verdict
+    assert verdict.reason
+
+
+def test_certificate_of_another_problem_is_refused() -> None:
+    coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    other = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [9, 0]])
+    larger = Problem(["1/2", "1/4", "1/4"], [[0, 1]] * 3, [[0, 1]] * 3)
+    certificate = solve(coin).certificate
+    assert verify(coin, certificate)
+    assert not verify(other, certificate)
+    assert "shape" in verify(larger, certificate).reason
+    assert "not" in verify(coin.as_float(), certificate).reason
+
+
+def test_states_of_probability_zero_get_the_null_row() -> None:
+    problem = Problem(["3/4", 0, "1/4"], [["1/3", "2/3"], [0, 0], [1, 0]], [[0, 1], [5, 5], [10, 0]])
+    solution = solve(problem, "1/3")
+    assert solution.value == F(3, 40)
+    assert problem.null_states == ("1",)
+    assert list(solution.mechanism.channel[1]) == [F(33, 40), F(7, 40)]
+    assert verify(problem, solution.certificate)
+
+
+@pytest.mark.parametrize(
+    ("lam", "exact", "formulation", "message"),
+    [
+        (-1, None, "compact", "lam = -1 must not be negative"),
+        ("much", None, "compact", "lam = 'much' is not a number"),
+        (0.5, True, "compact", "lam = 0.5 is a float"),
+        (float("nan"), None, "compact", "lam = nan must be finite"),
+        (1, None, "dual", "formulation = 'dual' must be"),
+        (True, None, "compact", "lam = True must be a number"),
+    ],
+)
+def test_bad_arguments(lam: object, exact: bool | None, formulation: str, message: str) -> None:
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
+    with pytest.raises(InputError) as error:
+        solve(problem, lam, exact, formulation)
+    assert message in str(error.value)
+
+
+def test_exact_needs_exact_numbers_and_says_how_to_get_them() -> None:
+    problem = Problem([0.1, 0.9], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
+    assert not solve(problem, 1).exact
+    with pytest.raises(InputError, match="rationalised"):
+        solve(problem, 1, exact=True)
+    written = Problem(["1/10", "9/10"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
+    assert solve(problem.rationalised(), 1).value == solve(written, 1).value
+
+
+def test_calibration_without_a_secret_is_an_error() -> None:
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[1, 1], [1, 1]])
+    with pytest.raises(InputError, match="Eve does no better"):
+        solve(problem)
+
+
+def test_large_problem_takes_the_structured_route_and_is_exact() -> None:
+    rng = np.random.default_rng(5)
+    N, b, e = 700, 4, 3
+    integers = [[[int(v) for v in row] for row in rng.integers(0, 50, (N, k))] for k in (b, e)]
+    weights = [int(w) for w in rng.integers(1, 9, N)]
+    problem = Problem([F(w, sum(weights)) for w in weights], *integers)
+    solution = solve(problem, "1/2")
+    assert "interior" in solution.method
+    assert solution.gap == 0
+    assert verify(problem, solution.certificate)
+    assert solve(problem, "1/2", exact=False).value == pytest.approx(float(solution.value), abs=1e-9 * 50)
+
+
+def test_mechanism_and_problem_must_fit() -> None:
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
+    with pytest.raises(InputError, match="one per state"):
+        evaluate(problem, Mechanism([[1]]))

@@ -1,0 +1,51 @@
+"""The Gaussian example, deterministic: theta ~ N(0, sigma_0^2), X_i | theta ~ N(theta, 1), six releases, three Eves.
+
+>>> from gaussian import GaussianModel, MaxEve, OneBit, calibrate, risks
+>>> model, eve = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MaxEve(2.0)
+>>> found = risks(model, eve, OneBit(0.5))
+>>> round(found.bob, 6), round(found.eve, 6), round(found.alice(calibrate(model, eve)), 6)
+(0.13386, 0.241548, -0.23228)
+"""
+
+from gaussian.corner import corner, decision_effect, decision_rate, mean_lost_band, mean_plateau_edge
+from gaussian.evaluate import calibrate, risks
+from gaussian.mean_law import eve_cells, eve_kinks
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian.optimise import Optimum, optimise
+from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, Release
+from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_support
+from gaussian.tables import Curve, Row, Table, curve, table
+
+__all__ = [
+    "BothEves",
+    "Curve",
+    "Eve",
+    "Full",
+    "GaussianModel",
+    "MaxEve",
+    "MeanEve",
+    "NoisyFull",
+    "NoisyMean",
+    "NoisyMedian",
+    "Null",
+    "OneBit",
+    "Optimum",
+    "Release",
+    "Row",
+    "Table",
+    "calibrate",
+    "corner",
+    "curve",
+    "decision_effect",
+    "decision_rate",
+    "eve_cells",
+    "eve_kinks",
+    "max_exceedance",
+    "max_residual_cdf",
+    "max_residual_support",
+    "mean_lost_band",
+    "mean_plateau_edge",
+    "optimise",
+    "risks",
+    "table",
+]

@@ -1,0 +1,213 @@
+"""Eve and the maximum under Y = X + sigma N(0, I): exact in the mean of Y, averaged over its residuals.
+
+Split Y into ybar and residuals w = Y - ybar, independent of each other; w is sqrt(1 + sigma^2) times the residuals of n
+independent N(0, 1) values. With s^2 = sigma^2/(1 + sigma^2) and W = w/(1 + sigma^2),
+    X_i | theta, Y  ~  N(u + W_i, s^2) independent,     u = (ybar + sigma^2 theta)/(1 + sigma^2),
+    P(max <= c | u, w) = H(u) = prod_i Phi((c - u - W_i)/s),          u | ybar ~ N(alpha ybar, b^2),
+so Eve's posterior p(ybar) = E[1 - H(u) | ybar] is increasing in ybar and crosses 1/2 once, at y*(w): her risk given w is
+one integral with one kink. With both tests,
+    xbar | ybar normal,     P(max <= c | xbar = x, w) = G(c - x),     G the law of max_i (W_i + s (Z_i - Zbar))   (module shifted),
+gives the four cells. Both risks are smooth in w, and scrambled Sobol points average them; the spread over independent
+scramblings is the standard error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+from scipy.stats import qmc
+
+from gaussian.mean_law import mean_eve_law, normal_density
+from gaussian.model import BothEves, GaussianModel, MaxEve
+from gaussian.piecewise import composite_nodes, gauss_nodes
+from gaussian.residual import ordered_residuals
+from gaussian.shifted import REACH as SHIFTED_REACH
+from gaussian.shifted import shifted_max_cdf, shifted_max_range
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many scrambled Sobol points: replicates independent scramblings of 2^log2_points each."""
+
+    log2_points: int = 9
+    replicates: int = 8
+
+
+FINAL = Effort()
+SEARCH = Effort(log2_points=8, replicates=1)
+_SEED = 20240229
+_REACH = 8.0
+_NODES = 24
+_Y_NODES = 72
+_CDF_NODES = 36
+
+
+@lru_cache(maxsize=16)
+def _standard_residuals(n: int, effort: Effort) -> Array:
+    """Ordered residuals of n independent N(0, 1) values, largest first, shape (replicates, points, n)."""
+    blocks = []
+    for replicate in range(effort.replicates):
+        points = qmc.Sobol(n - 1, rng=np.random.default_rng([_SEED, replicate])).random_base2(effort.log2_points)
+        blocks.append(ordered_residuals(points))
+    return np.stack(blocks)
+
+
+def noisy_full_risk(model: GaussianModel, eve: MaxEve | BothEves, sigma: float, effort: Effort) -> tuple[float, float]:
+    """Eve's risk under the noisy full release, n >= 2 and sigma > 0, and its error (two standard errors)."""
+    residuals = _standard_residuals(model.n, effort) / math.sqrt(1 + sigma**2)
+    if isinstance(eve, BothEves):
+        blocks = [_both_risk(model, eve, sigma, block) for block in residuals]
+    else:
+        blocks = [_max_risk(model, eve, sigma, block) for block in residuals]
+    risk = np.stack([block[0] for block in blocks])
+    controls = np.stack([block[1] for block in blocks])
+    # P(cell | w) averages to P(cell), which is known: what the points get wrong there predicts what they get wrong here.
+    mass = mean_eve_law(model, eve).mass
+    known = mass[[1, 2]] if isinstance(eve, BothEves) else mass[[1]]
+    excess = controls - known[:, None]
+    flat = np.moveaxis(excess, 1, 2).reshape(-1, len(known))
+    slope = np.linalg.lstsq(flat - flat.mean(0), risk.ravel() - risk.mean(), rcond=None)[0]
+    means = risk.mean(1) - excess.mean(2) @ slope
+    if effort.replicates == 1:
+        return float(means[0]), math.nan
+    return float(means.mean()), 2 * float(means.std(ddof=1)) / math.sqrt(effort.replicates) + 1e-8
+
+
+def _max_risk(model: GaussianModel, eve: MaxEve, sigma: float, w: Array) -> tuple[Array, Array]:
+    """Risk and P(max > c) given each row of W, the latter as the only row of controls."""
+    noise = 1 + sigma**2
+    s = sigma / math.sqrt(noise)
+    theta_var = 1 / (model.prior_sd**-2 + model.n / noise)
+    alpha = (1 + sigma**2 * theta_var * model.n / noise) / noise
+    b = s**2 * math.sqrt(theta_var)
+    y_sd = math.hypot(model.prior_sd, math.sqrt(noise / model.n))
+    top = eve.threshold - w.max(axis=1)
+
+    def conditional(u: Array) -> Array:
+        """H(u), u of shape (rows, points)."""
+        value = np.ones_like(u)
+        for i in range(model.n):
+            value *= ndtr((eve.threshold - w[:, i, None] - u) / s)
+        return value
+
+    if b <= s:
+        # H varies on the scale s >= b: Gauss-Hermite in u | ybar converges geometrically.
+        z, z_weight = np.polynomial.hermite_e.hermegauss(_NODES)
+        z_weight = z_weight / z_weight.sum()
+
+        def below(y: Array) -> Array:
+            u = alpha * y[..., None] + b * z
+            return conditional(u.reshape(len(y), -1)).reshape(u.shape) @ z_weight
+    else:
+        # H falls from 1 to 0 within +-8 s of c - max W: nodes cover that range, a normal tail the rest.
+        start = top - _REACH * s
+        nodes, weight = gauss_nodes(start, top + _REACH * s, 2 * _NODES)
+        mass = conditional(nodes) * weight / (b * math.sqrt(2 * math.pi))
+
+        def below(y: Array) -> Array:
+            distance = (nodes[:, None, :] - alpha * y[..., None]) / b
+            inside = np.sum(mass[:, None, :] * np.exp(-0.5 * distance**2), axis=2)
+            return ndtr((start[:, None] - alpha * y) / b) + inside
+
+    width, reach = math.hypot(s, b) / alpha, _REACH * y_sd
+    kink = _crossing(below, top / alpha, width, model.n)
+    parts = []
+    for sign in (-1.0, 1.0):
+        # Eight widths beyond the kink the smaller posterior is negligible.
+        ends = np.clip(np.stack([kink, kink + sign * _REACH * width]), -reach, reach)
+        y, weight = gauss_nodes(ends.min(0), ends.max(0), _NODES)
+        smaller = below(y) if sign > 0 else 1 - below(y)
+        parts.append(np.sum(weight * smaller * normal_density(y, y_sd), axis=1))
+    return parts[0] + parts[1], (parts[0] + ndtr(-kink / y_sd) - parts[1])[None]
+
+
+def _crossing(below: Callable[[Array], Array], top: Array, width: float, n: int) -> Array:
+    """The ybar at which Eve is undecided: Phi((top - y)/width)^n-type bounds bracket it, regula falsi closes in.
+
+    H(u) <= Phi((c - max W - u)/s) and 1 - H(u) <= n (1 - Phi(...)), so below(top) <= 1/2 <= below(top - q width).
+    The risk is stationary in the kink: an error e of the kink costs O(e^2).
+    """
+    low, high = top + width * float(ndtri(0.5 / n)), top.copy()
+    f_low, f_high = below(low[:, None])[:, 0] - 0.5, below(high[:, None])[:, 0] - 0.5
+    point = (low + high) / 2
+    for _ in range(6):
+        gap = f_low - f_high
+        point = np.where(gap > 0, low + (high - low) * f_low / np.where(gap > 0, gap, 1.0), (low + high) / 2)
+        value = below(point[:, None])[:, 0] - 0.5
+        left = value > 0
+        # The end that stays put is halved in weight (Illinois), which restores superlinear convergence.
+        f_low, f_high = np.where(left, value, f_low / 2), np.where(left, f_high / 2, value)
+        low, high = np.where(left, point, low), np.where(left, high, point)
+    return point
+
+
+def _both_risk(model: GaussianModel, eve: BothEves, sigma: float, w: Array) -> tuple[Array, Array]:
+    """Risk given each row of W, the smallest of four cells integrated over ybar, and the cells 01 and 10 given W."""
+    s = sigma / math.sqrt(1 + sigma**2)
+    noise_sd = sigma / math.sqrt(model.n)
+    y_sd = math.hypot(model.xbar_sd, noise_sd)
+    a, b = (model.xbar_sd / y_sd) ** 2, model.xbar_sd * noise_sd / y_sd
+    # Some cell is below the smaller of P(xbar > c_1 | ybar) and its complement: nothing beyond 7 b of c_1 counts.
+    ends = np.clip(eve.mean_threshold / a + np.array([-7.0, 7.0]) * b / a, -_REACH * y_sd, _REACH * y_sd)
+    y = np.linspace(ends[0], ends[1], _Y_NODES)
+    # One more column without ybar: xbar ~ N(0, xbar_sd^2).
+    everything = _four_cells(model, eve, s, np.append(a * y, 0.0), np.append(np.full_like(y, b), model.xbar_sd), w)
+    cells, controls = everything[..., :-1] * normal_density(y, y_sd), everything[1:3, :, -1]
+    step = y[1] - y[0]
+    which = cells.argmin(axis=0)
+    least = np.take_along_axis(cells, which[None], 0)[0]
+    # Where the least cell changes between neighbours, two lines cross inside: what the trapezoid rule cuts off.
+    at_left = np.take_along_axis(cells[..., :-1], which[None, :, 1:], 0)[0] - least[:, :-1]
+    at_right = np.take_along_axis(cells[..., 1:], which[None, :, :-1], 0)[0] - least[:, 1:]
+    both = at_left + at_right
+    cut = np.where(both > 0, at_left * at_right / np.where(both > 0, both, 1.0), 0.0)
+    return step * (least.sum(1) - (least[:, 0] + least[:, -1]) / 2 + cut.sum(1) / 2), controls
+
+
+def _four_cells(model: GaussianModel, eve: BothEves, s: float, centre: Array, b: Array, w: Array) -> Array:
+    """P(cell | ybar, W) for xbar | ybar ~ N(centre, b^2): shape (4, rows, len(centre)), cells 00, 01, 10, 11."""
+    c, top = eve.mean_threshold, eve.max_threshold
+    low_d, high_d = shifted_max_range(w, s)
+    points = chebyshev.chebpts1(_CDF_NODES)
+    to_coef = np.linalg.inv(chebyshev.chebvander(points, _CDF_NODES - 1))
+    half = (high_d - low_d)[:, None] / 2
+    values = shifted_max_cdf(low_d[:, None] + half * (points + 1), w, s)
+    coef = values @ to_coef.T
+    # In x = c - d the maximum stays below c surely for x < first, never for x > last.
+    first, last = top - high_d, top - low_d
+    reach = _REACH * model.xbar_sd
+    panels = int(np.clip(math.ceil(2 * SHIFTED_REACH * s / (8 * b.min())), 1, 24))
+
+    def tail(x: Array) -> Array:
+        return ndtr((x[:, None] - centre) / b)
+
+    def part(low: Array, high: Array) -> tuple[Array, ...]:
+        """Integrals of G(c - x) N(x) and (1 - G(c - x)) N(x) over low < x < high."""
+        x, weight = composite_nodes(np.clip(low, -reach, reach), np.clip(high, -reach, reach), panels, 12)
+        t = np.clip((top - x - low_d[:, None]) / half - 1, -1, 1)
+        g = np.einsum("rxk,rk->rx", chebyshev.chebvander(t, _CDF_NODES - 1), coef)
+        kernel = np.exp(-0.5 * ((x[:, :, None] - centre) / b) ** 2)
+        scale = b * math.sqrt(2 * math.pi)
+        shares = np.stack([g * weight, (1 - g) * weight], axis=1)
+        return tuple(np.moveaxis(shares @ kernel / scale, 1, 0))
+
+    cut = np.full_like(first, c)
+    below_g, below_not = part(first, np.minimum(cut, last))
+    above_g, above_not = part(np.maximum(cut, first), last)
+    return np.stack(
+        [
+            tail(np.minimum(cut, first)) + below_g,
+            np.maximum(tail(cut) - tail(np.minimum(cut, last)), 0.0) + below_not,
+            np.maximum(tail(np.maximum(cut, first)) - tail(cut), 0.0) + above_g,
+            1 - tail(np.maximum(cut, last)) + above_not,
+        ]
+    )

@@ -1,0 +1,64 @@
+"""The six releases q(eta | x):  x,  nothing,  x + sigma N(0, I),  xbar + sigma N(0, 1),  med(x) + sigma N(0, 1),
+and the bit 1{P(theta > c_B | x) > tau}.  The median of an even number of values averages the two middle ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gaussian import _checks
+
+
+@dataclass(frozen=True)
+class Full:
+    """Release the data."""
+
+
+@dataclass(frozen=True)
+class Null:
+    """Release nothing."""
+
+
+@dataclass(frozen=True)
+class _Noisy:
+    sigma: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", _checks.non_negative("sigma", self.sigma))
+
+
+@dataclass(frozen=True)
+class NoisyFull(_Noisy):
+    """Release every observation with independent N(0, sigma^2) noise."""
+
+
+@dataclass(frozen=True)
+class NoisyMean(_Noisy):
+    """Release the sample mean with N(0, sigma^2) noise."""
+
+
+@dataclass(frozen=True)
+class NoisyMedian(_Noisy):
+    """Release the sample median with N(0, sigma^2) noise."""
+
+
+@dataclass(frozen=True)
+class OneBit:
+    """Release whether Bob's posterior probability of theta > c_B exceeds tau."""
+
+    tau: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", _checks.unit("tau", self.tau))
+
+
+Release = Full | Null | NoisyFull | NoisyMean | NoisyMedian | OneBit
+Family = type[NoisyFull] | type[NoisyMean] | type[NoisyMedian] | type[OneBit]
+
+NAMES: dict[type, str] = {
+    Full: "full",
+    Null: "null",
+    NoisyFull: "noisy full",
+    NoisyMean: "noisy mean",
+    NoisyMedian: "noisy median",
+    OneBit: "one-bit",
+}

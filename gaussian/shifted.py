@@ -1,0 +1,74 @@
+"""The law of  max_i (W_i + s (Z_i - Zbar))  for given shifts W with zero sum and independent N(0, 1) Z_i.
+
+It is the law of independent normals truncated at b_i = (d - W_i)/s and conditioned on their sum, an inverse Laplace integral
+    G(d) = sqrt(n/2pi)/i  integral  prod_i M_i(p) dp,      M_i(p) = integral_{-inf}^{b_i} phi(z) e^{pz} dz = e^{p^2/2} Phi(b_i - p),
+along any path from -i inf to +i inf. Each M_i is entire; with erfcx scaling, M_i = e^{p b_i - b_i^2/2} erfcx((p - b_i)/sqrt 2)/2.
+The path crosses the real axis at the saddle point (the tilt that gives the truncated sum mean 0) and bends left into the
+sector where both e^{p^2/2} and e^{p sum b} decay: a hyperbola on which the midpoint rule converges geometrically.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcx, ndtr, wofz
+
+Array = NDArray[np.float64]
+
+_BEND = 0.3
+_STRETCH = 1.5
+_LENGTH = 3.0
+_POINTS = 14
+_TILT_STEPS = 8
+# Beyond it G is negligible, and any crossing point is a valid path.
+_MAX_TILT = 50.0
+# A bound 8.5 standard deviations out truncates less than 1e-16; capping it keeps erfcx from overflowing.
+_FAR = 8.5
+REACH = 6.0
+
+
+def shifted_max_range(shifts: Array, s: float) -> tuple[Array, Array]:
+    """For each row of shifts, the interval outside which G is 0 or 1 to 1e-8 n; the maximum is never negative."""
+    top = shifts.max(axis=-1)
+    return np.maximum(top - REACH * s, 0.0), top + REACH * s
+
+
+def shifted_max_cdf(d: Array, shifts: Array, s: float) -> Array:
+    """G(d): d of shape (rows, points), shifts (rows, n), s > 0; absolute error about 2e-7."""
+    n = shifts.shape[-1]
+    bounds = np.minimum((d[..., None] - shifts[:, None, :]) / s, _FAR)
+    if n == 2:
+        # Z_1 - Zbar ~ N(0, 1/2) and the other residual is its negative: |W_1 + s r| <= d.
+        root = math.sqrt(2)
+        return np.maximum(ndtr(root * bounds[..., 0]) - ndtr(-root * bounds[..., 1]), 0.0)
+    tilt, variance = _saddle(bounds)
+    scale = (_STRETCH / np.sqrt(variance))[..., None]
+    u = (np.arange(_POINTS) + 0.5) * _LENGTH / _POINTS
+    sine, cosine = math.sin(_BEND), math.cos(_BEND)
+    p = tilt[..., None] - scale * sine * (np.cosh(u) - 1) + 1j * scale * cosine * np.sinh(u)
+    speed = -scale * sine * np.sinh(u) + 1j * scale * cosine * np.cosh(u)
+    product = speed
+    for i in range(n):
+        b = bounds[..., i, None]
+        product = product * np.exp(b * (p - 0.5 * b)) * (0.5 * wofz(1j * (p - b) / math.sqrt(2)))
+    # The path is symmetric about the real axis: twice the upper half.
+    value = math.sqrt(n / (2 * math.pi)) * 2 * (_LENGTH / _POINTS) * product.imag.sum(-1)
+    # Bounds with a negative sum cannot all hold for values with zero sum.
+    return np.where(bounds.sum(-1) > 0, np.clip(value, 0.0, 1.0), 0.0)
+
+
+def _saddle(bounds: Array) -> tuple[Array, Array]:
+    """The tilt p >= 0 at which truncated normals with density phi(z) e^{pz} on z <= b have total mean 0, and their variance.
+
+    The total mean is increasing and concave in p, so Newton's method from p = 0 climbs to the root without passing it.
+    """
+    tilt = np.zeros(bounds.shape[:-1])
+    for step in range(_TILT_STEPS + 1):
+        x = bounds - tilt[..., None]
+        hazard = math.sqrt(2 / math.pi) / erfcx(-x / math.sqrt(2))
+        variance = np.maximum((1 - hazard * (hazard + x)).sum(-1), 1e-8)
+        if step < _TILT_STEPS:
+            tilt = np.minimum(tilt - (bounds.shape[-1] * tilt - hazard.sum(-1)) / variance, _MAX_TILT)
+    return tilt, variance

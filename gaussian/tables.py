@@ -1,0 +1,109 @@
+"""The comparison of the releases: each family at its best parameter, the calibrated lambda and the corner; and the curves.
+
+The corner R_A* = 2 R_B^full - min(pi, 1 - pi) bounds every release from below once lam is calibrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bap_lp.risks import Risks
+from gaussian.corner import corner
+from gaussian.evaluate import bit_risks, calibrate, mean_noise, risks
+from gaussian.mean_law import mean_bob_law, mean_eve_law
+from gaussian.model import Eve, GaussianModel, MeanEve
+from gaussian.noisy_full import FINAL, Effort
+from gaussian.optimise import optimise
+from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
+from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+
+Array = NDArray[np.float64]
+FAMILIES: tuple[Family, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One release of a table; parameter is None for full and null, and so is the kind of optimum."""
+
+    mechanism: str
+    parameter: float | None
+    risks: Risks
+    alice: float
+    error: float
+    kind: str | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """All releases against one Eve."""
+
+    lam: float
+    rows: tuple[Row, ...]
+    corner: float
+
+    def document(self) -> dict[str, object]:
+        """The table as plain JSON values."""
+        keys = ("mechanism", "parameter", "bob", "eve", "alice", "error")
+        rows = [
+            dict(zip(keys, (r.mechanism, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.error), strict=True))
+            for r in self.rows
+        ]
+        return {"lambda": self.lam, "rows": rows, "corner": self.corner}
+
+
+def table(
+    model: GaussianModel, eve: Eve, lam: float | None = None, progress: Callable[[str], None] | None = None
+) -> Table:
+    """Every release, optimised within its family; progress is told the name of each family as it starts."""
+    weight = calibrate(model, eve) if lam is None else lam
+
+    def row(name: str, parameter: float | None, found: Risks, kind: str | None) -> Row:
+        return Row(name, parameter, found, float(found.alice(weight)), found.alice_error(weight), kind)
+
+    rows = [row(NAMES[type(r)], None, risks(model, eve, r), None) for r in (Full(), Null())]
+    for family in FAMILIES:
+        if progress:
+            progress(NAMES[family])
+        best = optimise(model, eve, family, lam=weight)
+        rows.append(row(NAMES[family], best.parameter, best.risks, best.kind))
+    return Table(weight, tuple(rows), corner(model))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Risks along a family, one entry per parameter."""
+
+    family: Family
+    parameter: Array
+    bob: Array
+    eve: Array
+    bob_error: Array
+    eve_error: Array
+
+    def alice(self, lam: float) -> Array:
+        """R_B - lam R_E along the curve."""
+        return self.bob - lam * self.eve
+
+
+def curve(model: GaussianModel, eve: Eve, family: Family, parameters: ArrayLike, effort: Effort = FINAL) -> Curve:
+    """Risks of a family over an array of sigma or tau."""
+    values = np.atleast_1d(np.asarray(parameters, dtype=float))
+    for value in values:
+        family(float(value))
+    if family is OneBit:
+        t = model.bit_threshold(values)
+        pair = [(bit_risks(law, t)[0], law.error + 1e-14) for law in (mean_bob_law(model), mean_eve_law(model, eve))]
+        (bob, bob_error), (found, error) = pair
+        return Curve(family, values, bob, found, np.full_like(bob, bob_error), np.full_like(bob, error))
+    if isinstance(eve, MeanEve) and family in (NoisyFull, NoisyMean):
+        noise = values * mean_noise(model, family(1.0))  # type: ignore[arg-type]
+        bob = gaussian_pair_risk(model.bob_threshold, model.prior_sd, np.hypot(noise, model.n**-0.5))
+        found = gaussian_pair_risk(eve.threshold, model.xbar_sd, noise)
+        return Curve(family, values, bob, found, *[np.full_like(bob, OWEN_ERROR) for _ in range(2)])
+    each = [risks(model, eve, family(float(value)), effort) for value in values]
+    columns = [[float(getattr(r, name)) for r in each] for name in ("bob", "eve", "bob_error", "eve_error")]
+    return Curve(family, values, *[np.array(column) for column in columns])

@@ -1,0 +1,200 @@
+"""The coin toss under caps on information, against a search over all its channels; bounds, extremes and other caps."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from bap_lp.bridge import BridgeSolution, information, to_cvxpy
+from bap_lp.evaluate import evaluate, risks
+from bap_lp.mechanism import Mechanism
+from bap_lp.problem import Agent, Problem
+from bap_lp.rational import InputError
+from bap_lp.releases import full, null
+from bap_lp.solve import solve
+
+LAM = Fraction(1, 3)
+ACCURACY = 3e-7  # of the interior-point solver; every gap below is measured, not assumed
+
+
+def coin_toss() -> Problem:
+    return Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], bob_decisions=["fixed", "fair"])
+
+
+def random_problem(seed: int, N: int = 8, b: int = 3, e: int = 3) -> Problem:
+    rng = np.random.default_rng(seed)
+    return Problem(rng.dirichlet(np.ones(N)), rng.random((N, b)), rng.random((N, e)))
+
+
+def check(found: BridgeSolution, accuracy: float = ACCURACY) -> None:
+    assert found.violation < 1e-8
+    assert -1e-12 < found.gap < accuracy
+
+
+def search(cap: float, steps: int = 600) -> tuple[float, float]:
+    """Best R_A over a grid of two-signal channels with I <= cap, and how far it can lie above the best of all.
+
+    Two signals are enough (one per Bob decision), so a pair (q(fair|tails), q(fair|heads)) is a whole channel. I is
+    convex in either coordinate and zero on the diagonal: rounding both towards it, by h at most, keeps I <= cap, and
+    moves R_A by at most 2h sum_x p(x) (max B(x,.) + lam max E(x,.)) = 2h (3/4 + 13/12) < 4h.
+    """
+    p, B, E = np.array([0.75, 0.25]), np.array([[1 / 3, 2 / 3], [1, 0]]), np.array([[0, 1], [10, 0]])
+    grid = np.linspace(0, 1, steps + 1)
+    fair = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1)
+    value, nats = np.zeros(fair.shape[:2]), np.zeros(fair.shape[:2])
+    for q in (fair, 1 - fair):
+        rho = p * q
+        value += (rho @ B).min(axis=-1) - float(LAM) * (rho @ E).min(axis=-1)
+        total = rho.sum(axis=-1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            nats += np.where(rho > 0, rho * np.log(rho / (p * total)), 0.0).sum(axis=-1)
+    return float(value[nats <= cap].min()), 4 / steps
+
+
+@pytest.mark.parametrize("cap", [0.3, 0.1, 0.02])
+def test_mutual_information_cap_against_a_search_over_all_channels(cap: float) -> None:
+    found = to_cvxpy(coin_toss(), LAM).solve(max_information=cap)
+    check(found)
+    assert information(coin_toss(), found.mechanism) <= cap + 1e-14
+    best, reach = search(cap)
+    assert found.bound <= best  # the searched channels are mechanisms too
+    assert found.value <= best + ACCURACY
+    assert best <= found.value + reach
+
+
+def test_slack_cap_is_the_exact_optimum() -> None:
+    exact = solve(coin_toss(), LAM)
+    assert exact.value == Fraction(3, 40)
+    nats = information(coin_toss(), exact.mechanism)
+    gaps = []
+    for cap in (0.9 * nats, 0.99 * nats, 1.01 * nats, math.log(2)):
+        found = to_cvxpy(coin_toss(), LAM).solve(max_information=cap)
+        check(found)
+        gaps.append(found.value - 0.075)
+    assert gaps[0] > gaps[1] > 1e-4
+    assert max(map(abs, gaps[2:])) < ACCURACY
+    assert np.allclose(found.mechanism.q, exact.mechanism.as_float().q, atol=1e-6)
+
+
+@pytest.mark.parametrize("caps", [{"max_information": 0}, {"max_kl": 0}, {"max_kl": "0", "max_information": 1}])
+def test_cap_zero_is_the_null_release(caps: dict[str, Any]) -> None:
+    found = to_cvxpy(coin_toss(), "calibrated").solve(**caps)
+    check(found)
+    assert information(coin_toss(), found.mechanism) < 1e-15
+    nothing = risks(coin_toss(), null(coin_toss()))
+    assert found.value == pytest.approx(float(nothing.alice(LAM)), abs=1e-12)
+
+
+def test_no_channel_with_more_signals_does_better() -> None:
+    found = to_cvxpy(coin_toss(), LAM).solve(max_information=0.1)
+    rng = np.random.default_rng(1)
+    for _ in range(600):
+        channel = Mechanism(rng.dirichlet(np.full(4, rng.choice([0.3, 1, 5])), size=2))
+        if information(coin_toss(), channel) <= 0.1:
+            assert float(risks(coin_toss(), channel).alice(LAM)) >= found.bound
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_caps_on_random_problems(seed: int) -> None:
+    problem = random_problem(seed)
+    bridge = to_cvxpy(problem, "calibrated")
+    plain = bridge.solve()
+    check(plain)
+    assert plain.value == pytest.approx(solve(problem).value, abs=ACCURACY)
+    previous = plain.value
+    for cap in (0.5, 0.1, 0.02):
+        each = bridge.solve(max_kl=cap)
+        total = bridge.solve(max_information=cap)
+        check(each)
+        check(total)
+        # KL <= cap at every signal implies it on average
+        assert previous - ACCURACY <= total.value <= each.value + ACCURACY
+        previous = total.value
+        for signal in evaluate(problem, each.mechanism).signals:
+            posterior = np.array(list(signal.posterior.values()), dtype=float)
+            live = posterior > 0
+            assert (posterior[live] * np.log(posterior[live] / problem.p[live])).sum() <= cap + 1e-12
+
+
+def test_expressions_agree_with_the_mechanism() -> None:
+    problem = random_problem(7)
+    bridge = to_cvxpy(problem)
+    cp.Problem(
+        cp.Minimize(bridge.alice("1/2")), [*bridge.constraints, bridge.mutual_information <= 0.2]
+    ).solve(solver=cp.CLARABEL)
+    mechanism = bridge.mechanism()
+    found = risks(problem, mechanism)
+    assert bridge.bob_risk.value == pytest.approx(found.bob, abs=1e-6)
+    assert bridge.eve_risk.value == pytest.approx(found.eve, abs=1e-6)
+    assert bridge.alice(0.5).value == pytest.approx(found.alice(0.5), abs=1e-6)
+    assert bridge.mutual_information.value == pytest.approx(information(problem, mechanism), abs=1e-6)
+    parts = [bridge.kl_to_prior(i).value for i in range(3)]
+    assert sum(parts) == pytest.approx(bridge.mutual_information.value, abs=1e-9)
+
+
+def test_information_of_full_and_null() -> None:
+    entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    assert information(coin_toss(), full(coin_toss())) == pytest.approx(entropy, abs=1e-15)
+    assert information(coin_toss(), null(coin_toss())) == 0
+
+
+def test_floor_on_eve_with_its_bound() -> None:
+    bridge = to_cvxpy(coin_toss(), 0)
+    floor = bridge.solve(min_eve_risk="3/8")
+    check(floor)
+    assert floor.value == pytest.approx(23 / 80, abs=ACCURACY)
+    assert bridge.solve([bridge.eve_risk >= 3 / 8]).value == pytest.approx(23 / 80, abs=ACCURACY)
+    both = bridge.solve(min_eve_risk="3/8", max_information=0.2)
+    check(both)
+    assert both.value > floor.value
+    with pytest.raises(InputError, match="infeasible"):
+        bridge.solve(min_eve_risk="4/5")
+
+
+def test_several_eves_and_a_state_that_never_occurs() -> None:
+    rng = np.random.default_rng(3)
+    p = np.append(rng.dirichlet(np.ones(5)), 0.0)
+    eves = [Agent(rng.random((6, 2)), name="one"), Agent(rng.random((6, 3)), name="two", weight=0.5)]
+    problem = Problem(p, bobs=[Agent(rng.random((6, 3)))], eves=eves)
+    bridge = to_cvxpy(problem, 0.4)
+    assert bridge.solve().value == pytest.approx(solve(problem, 0.4).value, abs=ACCURACY)
+    check(bridge.solve(max_information=0.1, max_kl=0.15))
+
+
+def test_divergence_from_the_prior_and_obedience() -> None:
+    bridge = to_cvxpy(coin_toss(), LAM)
+    caps = [bridge.kl_from_prior(i) <= 0.1 * bridge.signal_probability[i] for i in range(2)]
+    found = bridge.solve([*caps, *bridge.obedience])
+    assert found.violation < 1e-7
+    for s in evaluate(coin_toss(), found.mechanism).signals:
+        pairs = zip(coin_toss().prior, s.posterior.values(), strict=True)
+        assert sum(float(p) * math.log(float(p / q)) for p, q in pairs) <= 0.1 + 1e-6
+    assert 0.075 < found.value < 0.25
+
+
+def test_a_parameter_for_lam() -> None:
+    price = cp.Parameter(nonneg=True)
+    bridge = to_cvxpy(coin_toss())
+    program = cp.Problem(cp.Minimize(bridge.alice(price)), bridge.constraints)
+    for lam in (0.05, 0.2, 0.4):
+        price.value = lam
+        assert program.solve(solver=cp.CLARABEL) == pytest.approx(solve(coin_toss(), lam).value, abs=ACCURACY)
+
+
+def test_refusals() -> None:
+    bridge = to_cvxpy(coin_toss())
+    with pytest.raises(InputError, match="lam must be given"):
+        bridge.solve()
+    with pytest.raises(InputError, match="max_information = -1"):
+        bridge.solve(lam=1, max_information=-1)
+    with pytest.raises(InputError, match="rho has no value"):
+        bridge.mechanism()
+    with pytest.raises(InputError, match="non-negative"):
+        bridge.alice(cp.Parameter())
+    with pytest.raises(cp.DCPError):  # a cap on a concave function is not convex
+        bridge.solve([bridge.eve_risk <= 0.1], lam=1)

@@ -14,9 +14,20 @@ from flint import fmpq
 
 from bap_lp.mechanism import Mechanism
 from bap_lp.problem import Agent, Problem, probability
-from bap_lp.rational import Array, InputError, array, floats, is_exact, objects, public
+from bap_lp.rational import (
+    Array,
+    InputError,
+    array,
+    common_denominator,
+    floats,
+    is_exact,
+    objects,
+    public,
+    tree_sum,
+)
 from bap_lp.risks import Number, Risks
 
+_LONG = 200  # bits
 _TIE = 1e-9  # two decisions of a float problem tie when their risks at a signal differ by less than this, relatively
 
 
@@ -64,7 +75,11 @@ def signal_losses(rho: Array, loss: Array) -> Array:
     for s, column in enumerate(rho.T):
         live = [x for x, v in enumerate(column) if v]
         if live:
-            out[s] = column[live].dot(loss[live])
+            # split states carry long denominators, all divisors of one: sum them over it, apart from the rest
+            sizes = np.array([column[x].height_bits() for x in live])
+            for part in (np.array(live)[sizes <= _LONG], np.array(live)[sizes > _LONG]):
+                scale = common_denominator(column[part])
+                out[s] = out[s] + tree_sum((column[part] * scale)[:, None] * loss[part]) / scale
     return out
 
 
@@ -76,7 +91,7 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
 
 def risks_of(rho: Array, bob_loss: Array, eve_losses: list[Array], terms: int) -> Risks:
     """The risks of a joint table, with the rounding error of a float one."""
-    bob = signal_losses(rho, bob_loss).min(axis=1).sum()
+    bob = tree_sum(signal_losses(rho, bob_loss).min(axis=1))
     eves = [signal_losses(rho, loss).min(axis=1).sum() for loss in eve_losses]
     eve = sum(eves[1:], eves[0])
     if is_exact(rho):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat, fmpz, nmod_mat
+from flint import fmpq, fmpq_mat, nmod_mat
 
 from bap_lp.program import LinearProgram
-from bap_lp.rational import Array, objects, zeros
+from bap_lp.rational import Array, common_denominator, objects, zeros
 
 Batch = tuple[Array, Array, Array]  # rows, columns (positions in the basis), pivot values
 
@@ -39,18 +39,21 @@ class Factor:
     def solve(self, rhs: Array) -> Array:
         """x with B x = rhs, by basis position."""
         first, last = self.row_batches, self.col_batches[::-1]
-        return self._solve(rhs, self.by_col, self.row, first, last, self.core_rows, self.core_cols, self.core)
+        # right-hand sides are summed over many rows: take their denominator out
+        scale = common_denominator(rhs)
+        return self._solve(rhs, scale, self.by_col, self.row, first, last, self.core_rows, self.core_cols, self.core)
 
     def solve_transposed(self, cost: Array) -> Array:
         """y with B^T y = cost, by row."""
         first = [(c, r, v) for r, c, v in self.col_batches]
         last = [(c, r, v) for r, c, v in reversed(self.row_batches)]
         core = self.core.transpose() if self.core is not None else None
-        return self._solve(cost, self.by_row, self.col, first, last, self.core_cols, self.core_rows, core)
+        return self._solve(cost, fmpq(1), self.by_row, self.col, first, last, self.core_cols, self.core_rows, core)
 
     def _solve(
         self,
         rhs: Array,
+        scale: fmpq,
         entries: tuple[Array, Array],
         equation: Array,
         first: list[Batch],
@@ -59,9 +62,8 @@ class Factor:
         core_unknowns: Array,
         core: Any,
     ) -> Array:
-        # Everything is carried times a common multiple `scale` of the denominators met, so that the many additions
-        # below meet only the short denominators of the program's own entries.
-        scale = common_denominator(rhs)
+        # From here on everything is carried times a common multiple `scale` of the long denominators met, so that the
+        # many additions below see only the short denominators of the program's own entries.
         residual, x = rhs * scale, zeros(self.m, True)
         for equations, unknowns, pivots in first:
             x[unknowns] = residual[equations] / pivots
@@ -144,11 +146,7 @@ def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]
 
 
 def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:
-    """(distinct keys, sum of values of each), adding in a balanced tree.
-
-    Adding n fractions one after another drags an ever longer denominator through n additions; in a tree only the last
-    few additions are long.
-    """
+    """(distinct keys, sum of values of each), adding in a balanced tree as `tree_sum` does."""
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]
     while True:
@@ -162,14 +160,6 @@ def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:
         values = values.copy()
         values[paired] = values[paired] + values[paired + 1]
         keys, values = keys[left], values[left]
-
-
-def common_denominator(values: Array) -> fmpq:
-    """The least common multiple of the denominators."""
-    common = fmpz(1)
-    for q in {v.q for v in values.tolist()}:
-        common = common.lcm(q)
-    return fmpq(common)
 
 
 def _grouped(own: Array, m: int) -> tuple[Array, Array]:

@@ -33,8 +33,9 @@ class Mechanism:
         self, channel: Any, *, signals: Sequence[str] | None = None, states: Sequence[str] | None = None, name: str = ""
     ) -> None:
         q = array(channel, "channel", 2)
-        for x, row in enumerate(q):
-            q[x] = probability(row, f"channel[{x}]")
+        total = q.sum(axis=1)
+        for x in np.flatnonzero(total != 1).tolist():
+            q[x] = probability(q[x], f"channel[{x}]")
         q.flags.writeable = False
         self.q = q
         self.exact = is_exact(q)

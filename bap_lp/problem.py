@@ -225,24 +225,19 @@ def merge_index(p: Array, rows: Array) -> tuple[Array, int]:
     """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes."""
     live = np.flatnonzero(p > 0) if not is_exact(p) else np.array([x for x, mass in enumerate(p) if mass > 0])
     index = np.full(len(p), -1)
-    if is_exact(rows):
-        seen: dict[tuple[Any, ...], int] = {}
-        for x in live.tolist():
-            index[x] = seen.setdefault(tuple(rows[x]), len(seen))
-        return index, len(seen)
-    # hash each row to one word; equal rows have equal hashes, and unequal rows behind one hash keep apart below
-    words = np.ascontiguousarray(rows[live] + 0.0).view(np.uint64)
+    # hash each row to one word: equal rows have equal hashes, so only rows behind a shared hash need comparing
+    words = np.ascontiguousarray(floats(rows)[live] + 0.0).view(np.uint64)
     odd = np.random.default_rng(0).integers(0, 2**63, words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    with np.errstate(over="ignore"):
-        mixed = words ^ (words >> np.uint64(29))
-        key = (mixed * odd).sum(axis=1, dtype=np.uint64)
+    key = ((words ^ (words >> np.uint64(29))) * odd).sum(axis=1, dtype=np.uint64)
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    same = (rows[live] == rows[live[first[group]]]).all(axis=1)
-    group[~same] = len(first) + np.arange((~same).sum())
-    order = np.full(int(group.max()) + 1, -1)
-    heads = np.sort(np.unique(group, return_index=True)[1])
-    order[group[heads]] = np.arange(len(heads))
-    index[live] = order[group]
+    group = first[group]  # the first state with this hash
+    doubtful = np.flatnonzero(group != np.arange(len(live)))
+    same = (rows[live[doubtful]] == rows[live[group[doubtful]]]).all(axis=1)
+    seen: dict[tuple[Any, ...], int] = {}
+    for x in doubtful[~same].tolist():  # one hash, different rows: rationals closer than floats can tell
+        group[x] = seen.setdefault(tuple(rows[live[x]].tolist()), x)
+    heads, order = np.unique(group, return_inverse=True)
+    index[live] = order
     return index, len(heads)
 
 

@@ -162,6 +162,29 @@ def same_kind(*arrays: Array) -> tuple[Array, ...]:
     return arrays if all(is_exact(a) for a in arrays) else tuple(floats(a) for a in arrays)
 
 
+def tree_sum(values: Array) -> Any:
+    """The sum over the first axis, added in a balanced tree.
+
+    Adding n fractions one after another drags an ever longer denominator through n additions; in a tree only the last
+    few additions are long.
+    """
+    if not is_exact(values) or len(values) == 0:
+        return values.sum(axis=0) if not is_exact(values) else zeros(values.shape[1:], True)[()]
+    while len(values) > 1:
+        half = len(values) // 2
+        paired = values[:half] + values[half : 2 * half]
+        values = paired if len(values) % 2 == 0 else np.concatenate([paired, values[-1:]])
+    return values[0]
+
+
+def common_denominator(values: Array) -> fmpq:
+    """The least common multiple of the denominators."""
+    common = fmpz(1)
+    for q in {v.q for v in values.ravel().tolist()}:
+        common = common.lcm(q)
+    return fmpq(common)
+
+
 def zeros(shape: int | tuple[int, ...], exact: bool) -> Array:
     return np.full(shape, fmpq(0), dtype=object) if exact else np.zeros(shape)
 

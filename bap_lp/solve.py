@@ -23,7 +23,17 @@ from bap_lp.game import solve_game
 from bap_lp.highs import solve_lp
 from bap_lp.mechanism import Mechanism, without_unused
 from bap_lp.problem import Problem, class_sums, lam_of, merge_index
-from bap_lp.rational import Array, InputError, floats, is_exact, objects, public, zeros
+from bap_lp.rational import (
+    Array,
+    InputError,
+    common_denominator,
+    floats,
+    is_exact,
+    objects,
+    public,
+    tree_sum,
+    zeros,
+)
 from bap_lp.risks import Number, Risks
 
 _DIRECT = 1500  # below this many columns rho, simplex on the whole program beats the structured method
@@ -232,9 +242,12 @@ def published(problem: Problem, data: Data, joint: Array, names: tuple[str, ...]
 
 def on_states(problem: Problem, data: Data, rho: Array) -> Array:
     """A joint table on merged states as one on the problem's own states."""
+    if len(data.p) == len(problem.p):
+        return rho
     full = zeros(problem.B.shape, data.exact)
-    live = data.index >= 0
-    full[live] = (rho / data.p[:, None])[data.index[live]] * problem.p[live][:, None]
+    live = np.flatnonzero(data.index >= 0)
+    group = data.index[live]
+    full[live] = rho[group] * (problem.p[live] / data.p[group])[:, None]
     return full
 
 
@@ -257,23 +270,26 @@ def _bound(data: Data, u: Array) -> Any:
     """The dual function at u; in floats, minus a bound on its rounding error."""
     if data.exact:
         # the minimum over i is found in floats where that is safe; the value is exact either way
-        return data.p.dot(_exact_minimum(data, u))
+        scale = common_denominator(u)  # integers times short fractions: no long denominators meet
+        return tree_sum(data.p * _exact_minimum(data, u, scale)) / scale
     margins = data.B - data.E @ u.T
     size = float(data.p @ (data.B.max(axis=1) + data.E @ u.max(axis=0)))
     rounding = (data.E.shape[1] + 40) * np.finfo(float).eps * size
     return float(data.p @ margins.min(axis=1)) - rounding
 
 
-def _exact_minimum(data: Data, u: Array) -> Array:
-    """min_i (B(x,i) - u_i . E(x,.)) per state, exact; floats decide only where their error bound lets them."""
+def _exact_minimum(data: Data, u: Array, scale: fmpq) -> Array:
+    """scale * min_i (B(x,i) - u_i . E(x,.)) per state, exact; floats decide only where their error bound lets them."""
     B, E, v = floats(data.B), floats(data.E), floats(u)
     margins = B - E @ v.T
     error = 2 * (E.shape[1] + 4) * 2.0**-53 * (np.abs(B) + np.abs(E) @ np.abs(v).T) + 1e-290
     close = margins - error <= (margins + error).min(axis=1, keepdims=True)
-    out = []
-    for x in range(len(B)):
-        out.append(min(data.B[x, i] - u[i].dot(data.E[x]) for i in np.flatnonzero(close[x]).tolist()))
-    return objects(out)
+    x, i = np.nonzero(close)
+    exact = data.B[x, i] * scale - (data.E[x] * (u * scale)[i]).sum(axis=1)
+    out = objects([None] * len(B))
+    for state, value in zip(x.tolist(), exact.tolist(), strict=True):
+        out[state] = value if out[state] is None else min(out[state], value)
+    return out
 
 
 def disobedience(problem: Problem, rho: Array) -> Array:

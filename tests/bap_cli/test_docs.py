@@ -1,0 +1,54 @@
+"""The reference pages show what the command really reads and prints."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bap_cli.main import main
+from bap_lp import InputError
+from bap_lp.files import SCHEMA, problem_from_dict
+
+DOCS = Path(__file__).parents[2] / "docs"
+FILES, CLI = ((DOCS / name).read_text() for name in ("files.md", "cli.md"))
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
+    shown, several = map(tomllib.loads, blocks(FILES, "toml"))
+    assert shown == tomllib.loads((DOCS.parent / "examples" / "coin_toss.toml").read_text())
+    example = tomllib.loads((DOCS.parent / "examples" / "two_eves.toml").read_text())
+    problem_from_dict({**example, **several})
+
+
+def test_the_json_shown_is_the_json_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "coin_toss", "--json"]) == 0
+    printed, shown = json.loads(capsys.readouterr().out), json.loads(blocks(CLI, "json")[0])
+    assert printed == {**shown, "method": printed["method"]}
+
+
+def test_every_command_and_every_key_is_described(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.split("Commands:")[1], re.MULTILINE)
+    assert [c for c in commands if f"| `bap {c}" not in CLI] == []
+    for table in ("theta", "data", "alice"):
+        for key in SCHEMA["$defs"][table]["properties"]:
+            assert f"`{table}.{key}`" in FILES
+    assert set(SCHEMA["$defs"]["agent"]["properties"]) == {"name", "weight", "decisions", "loss"}
+
+
+def test_the_errors_shown_are_the_errors_given() -> None:
+    text = (DOCS.parent / "examples" / "coin_toss.toml").read_text()
+    eves = '[[eve]]\nname = "a"\nloss = [[0, 1], [1, 0]]\n[[eve]]\nname = "a"'
+    changes = [("[1, 0]]   ", "[-1, 0]]"), ('prior = ["1/2"', 'prior = ["1/3"'), ("[eve]", eves), ("[alice]", "[alce]")]
+    shown = re.findall(r"^    bap: (.*)$", FILES, re.MULTILINE)
+    assert len(shown) == len(changes)
+    for (old, new), line in zip(changes, shown, strict=True):
+        with pytest.raises(InputError) as refused:
+            problem_from_dict(tomllib.loads(text.replace(old, new, 1)), "coin.toml")
+        assert str(refused.value) == line

@@ -86,7 +86,8 @@ class _Walk:
             exact.append((n + r, -self.y[0][r], -self.y[1][r]))
         for j in np.flatnonzero(nonbasic[:n] & self._near(nonbasic[:n])).tolist():
             exact.append((j, *(self._reduced(k, j) for k in (0, 1))))
-        best, ties = None, []
+        best: Any = None
+        ties: list[tuple[int, Any, Any]] = []
         for j, d0, d1 in exact:
             root = None
             if j < n and self.lp.free[j] and d1 != 0:

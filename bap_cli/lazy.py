@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import typer
@@ -10,7 +11,9 @@ from typer.core import TyperGroup
 
 
 def mount(app: typer.Typer, name: str, module: str, summary: str) -> None:
-    """Mount `module.app` as `name`: listed in the help from here, imported when it is first used."""
+    """Mount `module.app` as `name` if the module is installed: listed in the help, imported when it is first used."""
+    if find_spec(module) is None:
+        return
 
     class Group(TyperGroup):
         def _group(self) -> Any:

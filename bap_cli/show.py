@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_cli.words import LISTED, READABLE, both, clean, decimal, equals, fraction, listed, more
+from bap_lp.rational import public
 from bap_lp.risks import Number, Risks
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _risks(out: Console, risks: Risks, lam: Number) -> None:
 
 def _channel(out: Console, mechanism: Mechanism) -> None:
     signals, states = mechanism.signals, mechanism.states
-    rows = [[fraction(v) for v in row] for row in mechanism.channel[:_ROWS].tolist()]
+    rows = [[fraction(v) for v in row] for row in public(mechanism.q[:_ROWS]).tolist()]
     cells = [max(len(clean(name, 20)), *(len(row[s]) for row in rows)) for s, name in enumerate(signals)]
     out.print("The mechanism: probability of each signal, given the data")
     out.print()

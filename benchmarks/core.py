@@ -1,0 +1,213 @@
+"""Exact and float solves against QSopt_ex, GLPK, qif, sympy, cvxpy and PuLP on the same data.
+
+Peers are given the compact program, the form that is best for them (qif: its own constrained form at Eve's optimal
+risk, which has the same optimum). QSopt_ex and GLPK run as programs on a file; QSopt_ex's reading time is taken off.
+GLPK reads decimals, so its exact arithmetic works on rounded data. A peer that needs more than LIMIT seconds is
+stopped and shown as >.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bap_lp import Problem, Solution, solve
+from bap_lp.program import LinearProgram, compact
+from bap_lp.rational import floats, number
+from benchmarks.instances import KINDS, SIZES, best_time
+
+LIMIT = 120.0
+LAM = Fraction(1)
+
+
+def lp_text(lp: LinearProgram) -> str:
+    """The program in LP format; rationals as a/b, floats in full."""
+    m = lp.shape[0]
+    rows: list[list[str]] = [[] for _ in range(m)]
+    for j, r, v in zip(lp.column_of.tolist(), lp.index.tolist(), lp.value.tolist(), strict=True):
+        rows[r].append(f"{'+' if v >= 0 else '-'} {abs(v)} z{j}")
+    objective = " ".join(f"{'+' if v >= 0 else '-'} {abs(v)} z{j}\n" for j, v in enumerate(lp.cost.tolist()) if v != 0)
+    lines = ["Minimize", " obj: " + (objective or "0 z0"), "Subject To"]
+    for r, terms in enumerate(rows):
+        lines.append(f" r{r}: " + "\n ".join(terms) + (" = " if lp.equality[r] else " <= ") + str(lp.rhs[r]))
+    lines += ["Bounds", *(f" z{j} free" for j in np.flatnonzero(lp.free)), "End", ""]
+    return "\n".join(lines)
+
+
+def run(command: list[str], folder: str) -> str | None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout + done.stderr
+
+
+def qsopt(problem: Problem, solution: Solution) -> float | None:
+    lp = compact(problem.p, problem.B, problem.E, problem.eve_groups, number(LAM, "lam"))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "p.lp").write_text(lp_text(lp))
+        start = time.perf_counter()
+        said = run(["esolver", "-L", "-O", "p.sol", "p.lp"], folder)
+        elapsed = time.perf_counter() - start
+        if said is None:
+            return None
+        value = re.search(r"Value = (\S+)", Path(folder, "p.sol").read_text())
+        assert value, said[-500:]
+        assert Fraction(value[1]) == solution.value, "QSopt_ex disagrees"
+        reading = re.search(r"Time for SOLVER_READ_MPQ: ([\d.]+)", said)
+        return elapsed - (float(reading[1]) if reading else 0.0)
+
+
+def glpk(problem: Problem, solution: Solution) -> float | None:
+    p, B, E = (floats(a) for a in (problem.p, problem.B, problem.E))
+    lp = compact(p, B, E, problem.eve_groups, float(LAM))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "p.lp").write_text(lp_text(lp))
+        start = time.perf_counter()
+        said = run(["glpsol", "--lp", "p.lp", "--xcheck", "-o", "p.sol"], folder)
+        elapsed = time.perf_counter() - start
+        if said is None:
+            return None
+        value = re.search(r"obj = (\S+)", Path(folder, "p.sol").read_text())
+        assert value, said[-500:]
+        assert abs(float(value[1]) - float(solution.value)) < 1e-5, "GLPK disagrees"
+        return elapsed
+
+
+def qif(problem: Problem, solution: Solution) -> float | None:
+    import qif as peer
+
+    peer.set_default_type(peer.rat)
+    p, B, E = problem.prior, problem.bob_loss, problem.eve_loss
+    prior = np.array([peer.rat(v.numerator, v.denominator) for v in p])
+    floor = peer.rat(solution.risks.eve.numerator, solution.risks.eve.denominator)
+    N, b, e = problem.shape
+    start = time.perf_counter()
+    C = peer.mechanism.l_risk.min_loss_given_min_risk(prior, b, e, floor, lambda w, x: E[x, w], lambda x, y: B[x, y])
+    elapsed = time.perf_counter() - start
+    bob = sum((p[x] * Fraction(C[x, i]) * B[x, i] for x in range(N) for i in range(b) if C[x, i] != 0), Fraction(0))
+    assert bob == solution.risks.bob, "qif disagrees"
+    return elapsed
+
+
+def sympy_lpmin(problem: Problem, solution: Solution) -> float | None:
+    import sympy
+    from sympy.solvers.simplex import lpmin
+
+    lp = compact(problem.p, problem.B, problem.E, problem.eve_groups, number(LAM, "lam"))
+    z = sympy.symbols(f"z:{lp.shape[1]}", real=True)
+
+    def rat(v: Any) -> Any:
+        return sympy.Rational(int(v.p), int(v.q))
+
+    sides: list[Any] = [sympy.S.Zero] * lp.shape[0]
+    for j, r, v in zip(lp.column_of.tolist(), lp.index.tolist(), lp.value.tolist(), strict=True):
+        sides[r] += rat(v) * z[j]
+    rows = [sympy.Eq(s, rat(h)) if q else s <= rat(h) for s, h, q in zip(sides, lp.rhs, lp.equality, strict=True)]
+    rows += [z[j] >= 0 for j in np.flatnonzero(~lp.free)]
+    start = time.perf_counter()
+    value, _ = lpmin(sum(rat(c) * v for c, v in zip(lp.cost, z, strict=True)), rows)
+    elapsed = time.perf_counter() - start
+    assert value == sympy.Rational(solution.value.numerator, solution.value.denominator), "sympy disagrees"
+    return elapsed
+
+
+def exact_peers() -> dict[str, Callable[[Problem, Solution], float | None]]:
+    peers: dict[str, Callable[[Problem, Solution], float | None]] = {}
+    for name, program, package, peer in (
+        ("QSopt_ex", "esolver", "qsopt-ex", qsopt),
+        ("GLPK --xcheck", "glpsol", "glpk-utils", glpk),
+    ):
+        if shutil.which(program):
+            peers[name] = peer
+        else:
+            print(f"{name} is left out: install the Debian package {package}")
+    return {**peers, "qif (rational)": qif, "sympy lpmin": sympy_lpmin}
+
+
+# the largest N*b*e at which a peer ends within minutes
+REACH = {"QSopt_ex": 10**6, "GLPK --xcheck": 10**6, "qif (rational)": 10**5, "sympy lpmin": 300}
+
+
+def exact_table(console: Console, sizes: list[tuple[int, int, int]]) -> None:
+    peers = exact_peers()
+    table = Table("data", "(N, b, e)", "exact, s", "exact / float", *(f"{p} / ours" for p in peers))
+    for kind, make in KINDS.items():
+        for size in sizes:
+            problem = make(*size)
+            ours, solution = best_time(lambda problem=problem: solve(problem, LAM))
+            rounded, _ = best_time(lambda problem=problem: solve(problem, LAM, exact=False))
+            ratios = []
+            for name, peer in peers.items():
+                within = size[0] * size[1] * size[2] <= REACH[name] and not (name == "qif (rational)" and size[0] > 500)
+                taken = peer(problem, solution) if within else None
+                ratios.append(
+                    "-" if not within else f"> {LIMIT / ours:.0f}" if taken is None else f"{taken / ours:.1f}"
+                )
+            table.add_row(kind, str(size), f"{ours:.4f}", f"{ours / rounded:.2f}", *ratios)
+            console.print(f"done: {kind} {size}", style="dim")
+    console.print(table)
+
+
+def cvxpy_solve(problem: Problem) -> float:
+    import cvxpy
+
+    p, B, E = problem.p, problem.B, problem.E
+    rho, t = cvxpy.Variable(B.shape, nonneg=True), cvxpy.Variable(B.shape[1])
+    rows = [cvxpy.sum(rho, axis=1) == p, cvxpy.reshape(t, (1, B.shape[1]), order="C") <= E.T @ rho]
+    return float(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(cvxpy.multiply(B, rho)) - cvxpy.sum(t)), rows).solve("HIGHS"))
+
+
+def pulp_solve(problem: Problem) -> float:
+    import pulp
+
+    p, B, E = (a.tolist() for a in (problem.p, problem.B, problem.E))
+    N, b, e = problem.shape
+    model = pulp.LpProblem("compact", pulp.LpMinimize)
+    rho = [[pulp.LpVariable(f"r{x}_{i}", 0) for i in range(b)] for x in range(N)]
+    t = [pulp.LpVariable(f"t{i}") for i in range(b)]
+    model += pulp.lpSum(B[x][i] * rho[x][i] for x in range(N) for i in range(b)) - pulp.lpSum(t)
+    for x in range(N):
+        model += pulp.lpSum(rho[x]) == p[x]
+    for i in range(b):
+        for j in range(e):
+            model += t[i] <= pulp.lpSum(E[x][j] * rho[x][i] for x in range(N))
+    model.solve(pulp.HiGHS(msg=False) if pulp.HiGHS(msg=False).available() else pulp.PULP_CBC_CMD(msg=False))
+    return float(pulp.value(model.objective))
+
+
+def float_table(console: Console) -> None:
+    table = Table("(N, b, e)", "float, s", "cvxpy / ours", "PuLP / ours")
+    for size in [(200, 5, 5), (1000, 5, 5)]:
+        rng = np.random.default_rng(0)
+        N, b, e = size
+        problem = Problem(rng.dirichlet(np.ones(N)), rng.random((N, b)), rng.random((N, e)))
+        ours, solution = best_time(lambda problem=problem: solve(problem, 1.0))
+        ratios = []
+        for peer in (cvxpy_solve, pulp_solve):
+            taken, value = best_time(lambda peer=peer, problem=problem: peer(problem), 2)
+            assert abs(value - solution.value) < 1e-6
+            ratios.append(f"{taken / ours:.1f}")
+        table.add_row(str(size), f"{ours:.4f}", *ratios)
+    console.print(table)
+
+
+def main(sizes: list[tuple[int, int, int]] | None = None) -> None:
+    console = Console(width=140)
+    float_table(console)
+    exact_table(console, sizes or SIZES)
+
+
+if __name__ == "__main__":
+    main()

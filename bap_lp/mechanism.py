@@ -43,6 +43,15 @@ class Mechanism:
         self.signals = labels(signals, "signals", q.shape[1])
         self.name = name
 
+    @classmethod
+    def of(cls, q: Array, signals: Sequence[str], states: Sequence[str], name: str = "") -> Mechanism:
+        """From a working array that is a channel by construction: nothing is read or checked again."""
+        self = cls.__new__(cls)
+        self.q, self.exact, self.name = q, is_exact(q), name
+        self.states, self.signals = tuple(states), tuple(signals)
+        q.flags.writeable = False
+        return self
+
     @cached_property
     def channel(self) -> Array:
         return public(self.q)
@@ -106,7 +115,7 @@ class Mechanism:
         if (index < 0).any():
             p = prior if self.exact == is_exact(prior) else floats(prior)
             rows[index < 0] = p.dot(self.q)
-        return Mechanism(rows, signals=self.signals, states=states, name=self.name)
+        return Mechanism.of(rows, self.signals, states, self.name)
 
     def pooled(self, groups: Sequence[int], signals: Sequence[str], name: str = "") -> Mechanism:
         """Replace signal s by signals[groups[s]]: what a receiver who keeps only that would see."""

@@ -16,7 +16,9 @@ _DIGITS = 100_000  # exact solutions of large problems have longer integers than
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `bap` with these arguments (default: the command line's) and return its exit code."""
+    digits = sys.get_int_max_str_digits()
     try:
+        sys.set_int_max_str_digits(_DIGITS)
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{where}{error.strerror or error}", 2)
     except (ValueError, MemoryError) as error:
         return _complain(str(error) or "not enough memory", 2)
+    finally:
+        sys.set_int_max_str_digits(digits)
 
 
 def _run(arguments: list[str]) -> int:
@@ -41,7 +45,6 @@ def _run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.set_int_max_str_digits(_DIGITS)
     command = typer.main.get_command(app)
     try:
         with command.make_context("bap", arguments or ["--help"]) as context:

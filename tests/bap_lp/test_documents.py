@@ -134,7 +134,7 @@ BAD_CERTIFICATES = [
     ({**GOOD, "u": []}, "u must not be empty"),
     ({**GOOD, "u": [1]}, "u[0] = 1 must be a list"),
     ({**GOOD, "u": [["x"]]}, "u[0][0] = 'x' is not a number"),
-    ({**GOOD, "value": None}, "value must be a number: an integer, a fraction like"),
+    ({**GOOD, "value": None}, "value must be a number"),
     ({**GOOD, "more": 1}, "more is not a known key: the file may have lambda, value, rho, u"),
     ({"value": 1}, "lambda is missing"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rich.console import Console
 from rich.table import Table
 
-from bap_cli.words import LISTED, READABLE, both, clean, decimal, equals, fraction, listed, more
+from bap_cli.words import LISTED, READABLE, both, clean, counted, decimal, equals, fraction, listed
 from bap_lp.rational import public
 from bap_lp.risks import Number, Risks
 
@@ -67,7 +68,7 @@ def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice:
     if written:
         out.print(f"Wrote mechanism.json and certificate.json to {clean(written, 500)}.", soft_wrap=True)
     folder = written or "DIR"
-    check = f"bap verify {file} {folder}/certificate.json"
+    check = shlex.join(["bap", "verify", file, f"{folder}/certificate.json"])
     out.print(f"Check it:  {clean(check, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
 
 
@@ -125,9 +126,9 @@ def _heading(out: Console, problem: Problem, exact: bool) -> None:
     states, b, e = problem.shape
     eves = "Eve" if len(problem.eves) == 1 else f"{len(problem.eves)} Eves"
     bobs = "Bob" if len(problem.bobs) == 1 else f"{len(problem.bobs)} Bobs"
-    theta = f"{len(problem.theta.labels)} parameter values, " if problem.theta is not None else ""
+    theta = f"{counted(len(problem.theta.labels), 'parameter value')}, " if problem.theta is not None else ""
     kind = "exact arithmetic" if exact else "float arithmetic"
-    out.print(f"{theta}{states} states, {b} decisions for {bobs}, {e} for {eves}; {kind}")
+    out.print(f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
     if problem.null_states:
         out.print(
             f"Of probability zero: {listed(problem.null_states)}; left out of the optimisation, "
@@ -163,7 +164,7 @@ def _channel(out: Console, mechanism: Mechanism) -> None:
             parts = [f"“{clean(s)}” {v}" for s, v in zip(signals, row, strict=True) if v != "0"]
             _paragraph(out, f"{clean(state)} → {', '.join(parts)}")
     if len(states) > _ROWS:
-        out.print(f"... and {more(len(states) - _ROWS, 'state')} (--json or --out gives all)")
+        out.print(f"... and {counted(len(states) - _ROWS, 'more state')} (--json or --out gives all)")
 
 
 def _signals(out: Console, problem: Problem, evaluation: Evaluation, exact: bool) -> None:
@@ -178,7 +179,7 @@ def _signals(out: Console, problem: Problem, evaluation: Evaluation, exact: bool
             _paragraph(out, line)
     if len(evaluation.signals) > _ROWS:
         out.print()
-        out.print(f"... and {more(len(evaluation.signals) - _ROWS, 'signal')} (--json gives all)")
+        out.print(f"... and {counted(len(evaluation.signals) - _ROWS, 'more signal')} (--json gives all)")
 
 
 def _paragraph(out: Console, text: str) -> None:

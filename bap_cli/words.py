@@ -45,8 +45,9 @@ def equals(name: str, value: Number) -> str:
     return f"{name} {text}" if text.startswith("≈") else f"{name} = {text}"
 
 
-def more(count: int, what: str) -> str:
-    return f"{count} more {what}" + ("s" if count > 1 else "")
+def counted(count: int, what: str) -> str:
+    """1 state, 2 states."""
+    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def listed(names: Sequence[str], last: str = ", ") -> str:

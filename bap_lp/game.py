@@ -12,16 +12,18 @@ computed from rho, so the gap needs no trust in either method.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bap_lp.duplicates import classes, unmerge
 from bap_lp.interior import interior_point
-from bap_lp.sweep import least_replies, over, project, sum_by_key, sweep
-from bap_lp.vertex import Vertex, to_vertex
+from bap_lp.sweep import Sweep, least_replies, over, project, sum_by_key, sweep
+from bap_lp.vertex import Vertex, near_basis, to_vertex
 
 Array = np.ndarray
 Progress = Callable[[int, float, float], None]
@@ -53,124 +55,192 @@ class GameSolution:
         return self.value - self.bound
 
 
-class _State:
-    """The best certified pair so far, and whom to tell."""
+class _Search:
+    """The data, and the best certified pair so far: a bound with its u (unit rows), a value with its rule."""
 
-    def __init__(self, p: Array, B: Array, E: Array, groups: Sequence[slice], lam: float, progress: Progress | None) -> None:
-        self.p, self.B, self.E, self.groups, self.lam, self.progress = p, B, E, groups, lam, progress
-        self.u = project(np.ones((B.shape[1], E.shape[1])), groups, 1.0)
+    def __init__(
+        self,
+        p: Array,
+        B: Array,
+        E: Array,
+        groups: Sequence[slice],
+        lam: float,
+        tell: Progress | None,
+        pool: Executor | None,
+    ) -> None:
+        self.p, self.B, self.E, self.groups, self.lam, self.tell, self.pool = p, B, E, groups, lam, tell, pool
+        self.uniform = project(np.zeros((B.shape[1], E.shape[1])), groups, 1.0)
+        self.u = self.latest = self.uniform
         self.bound, self.value, self.iterations = -math.inf, math.inf, 0
         self.key: Array | None = None
-        self.pool: Executor | None = None
+        self.spent, self.since = 0.0, time.perf_counter()
 
-    def look(self, u: Array) -> tuple[Array, Array, Array]:
-        """Sweep at u: keep its bound and the value of its rule; return key, margin and the rows of the rule."""
+    def look(self, u: Array, held: Array | None = None, tol: float = 0.0) -> Sweep:
+        """Sweep at u, and keep its bound and the value of its rule where they are the best."""
+        begin = time.perf_counter()
         u = project(u, self.groups, 1.0)
-        found = sweep(self.p, self.B, self.E, self.lam * u, self.pool)
+        found = sweep(self.p, self.B, self.E, self.lam * u, self.pool, held, tol)
         if found.bound > self.bound:
             self.bound, self.u = found.bound, u
         value = found.cost - self.lam * float(least_replies(found.rows, self.groups).sum())
         if value < self.value:
-            self.value, self.key = value, found.key
-        return found.key, found.margin, found.rows
+            self.value, self.key = value, found.key.copy()
+        self.since = time.perf_counter()
+        self.spent = self.since - begin
+        return found
 
-    def tick(self, *_: object) -> None:
+    def tick(self, _: int, u: Array) -> None:
+        """Count an iteration.  A listener is worth a sweep when sweeps take less than a fifth of the time."""
         self.iterations += 1
-        if self.progress is not None:
-            self.progress(self.iterations, self.bound, self.value)
+        self.latest = u
+        if self.tell is not None:
+            if time.perf_counter() - self.since > 4 * self.spent:
+                self.look(u)
+            self.tell(self.iterations, self.bound, self.value)
 
 
 def _scale(B: Array, E: Array, groups: Sequence[slice], lam: float, pool: Executor | None) -> float:
     """The largest spread of Bob's losses at one state, or of lam times those of one Eve."""
 
     def work(cut: slice) -> float:
-        spread = float((B[cut].max(axis=1) - B[cut].min(axis=1)).max())
-        eve = max(float((E[cut, part].max(axis=1) - E[cut, part].min(axis=1)).max()) for part in groups)
-        return max(spread, lam * eve)
+        eve = max(float(np.ptp(E[cut, part], axis=1).max()) for part in groups)
+        return max(float(np.ptp(B[cut], axis=1).max()), lam * eve)
 
     return max(over(pool, work, len(B)))
 
 
-def _scaled(state: _State, chosen: Array | slice, scale: float) -> tuple[Array, Array, Array]:
+def _scaled(search: _Search, chosen: Array | slice, scale: float) -> tuple[Array, Array, Array]:
     """p, B and E of the chosen states, transposed, centred and of order one."""
-    B = np.array(state.B[chosen].T, dtype=float, order="C")
+    B = np.array(search.B[chosen].T, dtype=float, order="C")
     B /= scale
     B -= B.min(axis=0)
-    E = np.array(state.E[chosen].T, dtype=float, order="C")
-    E *= state.lam / scale
-    for part in state.groups:
+    E = np.array(search.E[chosen].T, dtype=float, order="C")
+    E *= search.lam / scale
+    for part in search.groups:
         E[part] -= E[part].mean(axis=0)
-    return state.p[chosen], B, E
+    return search.p[chosen], B, E
 
 
-def _learn(state: _State, scale: float, tol: float) -> tuple[Array, float]:
-    """u with unit rows, and the gap at which the interior point left it, relative to the scale."""
-    n, b = state.B.shape
-    e = state.E.shape[1]
-    none = np.zeros((b, e))
+def _learn(search: _Search, scale: float, tol: float) -> tuple[Array, float, Sweep]:
+    """u with unit rows, the gap relative to the scale at which the interior point left it, and the sweep at u."""
+    n, b = search.B.shape
+    u, groups = search.uniform, search.groups
+    none = np.zeros(u.shape)
     if n <= 2 * SAMPLE:
-        point = interior_point(*_scaled(state, slice(None), scale), state.groups, none, state.u, 0.1, tol, pool=state.pool,
-                               watch=state.tick)  # fmt: skip
-        return project(point.u, state.groups, 1.0), point.gap
-    rng = np.random.default_rng(0)
-    sample = np.sort(rng.choice(n, SAMPLE, replace=False))
-    p, B, E = _scaled(state, sample, scale)
-    point = interior_point(p / p.sum(), B, E, state.groups, none, state.u, 0.1, 1e-5, pool=state.pool, watch=state.tick)
-    u = project(point.u, state.groups, 1.0)
+        data = _scaled(search, slice(None), scale)
+        point = interior_point(*data, groups, none, u, 0.1, tol, pool=search.pool, watch=search.tick)
+        u = project(point.u, groups, 1.0)
+        return u, point.gap, search.look(u)
+    p, B, E = _scaled(search, np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False)), scale)
+    point = interior_point(p / p.sum(), B, E, groups, none, u, 0.1, 1e-5, pool=search.pool, watch=search.tick)
     size = max(SAMPLE, n // 20)
+    found = search.look(point.u)
     while True:
-        key, margin, rows = state.look(u)
-        size = min(size, n)
-        near = np.sort(np.argpartition(margin, size - 1)[:size]) if size < n else np.arange(n)
-        p, B, E = _scaled(state, near, scale)
-        fixed = (rows - sum_by_key(state.p[near], state.E[near], key[near], b)) * (state.lam / scale)
-        for part in state.groups:
+        near = np.sort(np.argpartition(found.margin, size - 1)[:size]) if size < n else np.arange(n)
+        p, B, E = _scaled(search, near, scale)
+        fixed = found.rows - sum_by_key(search.p[near], search.E[near], found.key[near], b)
+        fixed *= search.lam / scale
+        for part in groups:
             fixed[:, part] -= fixed[:, part].mean(axis=1, keepdims=True)
-        reach = float(margin[near].max()) / scale
-        point = interior_point(p, B, E, state.groups, fixed, 0.9 * u + 0.1 * project(u * 0, state.groups, 1.0), reach / 10,
-                               tol, pool=state.pool, watch=state.tick)  # fmt: skip
-        u = project(point.u, state.groups, 1.0)
-        moved = state.look(u)[0]
-        moved[near] = key[near]
-        if size == n or np.count_nonzero(moved != key) <= b * e:
-            return u, point.gap
-        size *= 4
+        mu = min(max(float(found.margin[near].max()) / scale, 1e-2), 0.1)
+        start = 0.9 * project(point.u, groups, 1.0) + 0.1 * search.uniform
+        point = interior_point(p, B, E, groups, fixed, start, mu, tol, pool=search.pool, watch=search.tick)
+        u = project(point.u, groups, 1.0)
+        found = search.look(u, found.key, 1e-9 * scale)
+        if size == n or len(np.setdiff1d(found.late, near, assume_unique=True)) <= u.size:
+            return u, point.gap, found
+        size = min(2 * size, n)
 
 
-def _assemble(state: _State, found: Vertex) -> GameSolution:
-    n, b = state.B.shape
+def _vertex(search: _Search, scale: float, tol: float) -> Vertex:
+    """Learn u, then pivot.  Where many states are tied, losses perturbed by 1e-6 break the ties first.
+
+    A basis that is optimal for a small enough perturbation is optimal without it, so the last step, on the losses
+    themselves, starts at its end or close to it.
+    """
+    p, B, E, groups, lam = search.p, search.B, search.E, search.groups, search.lam
+    u, gap, found = _learn(search, scale, tol)
+    width, tied = _width(found.margin / scale, gap, u.size)
+    # noise must stay well below Bob's own losses, or the perturbed vertex says nothing about the true one
+    if not tied or B.size <= 1000 or 0.0 < _scale(B, E, groups, 0.0, search.pool) < 1e-3 * scale:
+        start = near_basis(B, E, groups, lam, u, found, width * scale)
+        return to_vertex(p, B, E, groups, lam, scale, start, pool=search.pool, watch=search.tick)
+    noise = np.random.default_rng(3).random(B.shape)
+    noise *= 1e-6 * scale
+    noise += B
+    other = _Search(p, noise, E, groups, lam, None, search.pool)
+    other.tick = search.tick  # type: ignore[method-assign]
+    u, gap, found = _learn(other, scale, 1e-13)
+    start = near_basis(noise, E, groups, lam, u, found, _width(found.margin / scale, gap, u.size)[0] * scale)
+    broken = to_vertex(p, noise, E, groups, lam, scale, start, pool=search.pool, watch=search.tick)
+    return to_vertex(p, B, E, groups, lam, scale, broken.basis, solved=True, pool=search.pool, watch=search.tick)
+
+
+def _width(margin: Array, gap: float, size: int) -> tuple[float, bool]:
+    """The margin below which a state counts as undecided, and whether ties make far more such states than a vertex has.
+
+    On the path q z is about the gap, so q = z near its root; a vertex splits at most b*e = size states.
+    """
+    few = 2 * size + 50
+    reach = float(np.partition(margin, few - 1)[few - 1]) if few < len(margin) else math.inf
+    return min(3 * math.sqrt(max(gap, 1e-14)), max(reach, 1e-10)), reach < 1e-7
+
+
+def _trivial(search: _Search) -> Vertex:
+    """With lam = 0, one decision or constant losses the rule of any u is optimal: its vertex."""
+    found = search.look(search.uniform)
+    basis = near_basis(search.B, search.E, search.groups, search.lam, search.uniform, found, -1.0)
+    u = np.where(basis.slack, 0.0, 1.0)
+    search.tick(0, u)
+    return Vertex(basis, u, np.zeros((0, search.B.shape[1])), True)
+
+
+def _value(search: _Search, rho: Array) -> float:
+    def work(cut: slice) -> tuple[float, Array]:
+        return float(np.vdot(search.B[cut], rho[cut])), rho[cut].T @ search.E[cut]
+
+    parts = over(search.pool, work, len(rho))
+    rows = np.sum([part[1] for part in parts], axis=0)
+    return math.fsum(part[0] for part in parts) - search.lam * float(least_replies(rows, search.groups).sum())
+
+
+def _assemble(search: _Search, found: Vertex) -> GameSolution:
+    n, b = search.B.shape
     basis = found.basis
     basic = np.zeros((n, b), dtype=bool)
     basic[np.arange(n), basis.key] = True
     basic[basis.near] = basis.basic
     rho = np.zeros((n, b))
-    rho[np.arange(n), basis.key] = state.p
+    rho[np.arange(n), basis.key] = search.p
     weights = np.maximum(found.rho, 0.0)
-    rho[basis.near] = weights * (state.p[basis.near] / weights.sum(axis=1))[:, None]
-    state.look(found.u)
-    value = _value(state, rho)
-    return GameSolution(rho, state.lam * state.u, value, state.bound, state.iterations, found.settled, basic, basis.t, basis.slack)
+    rho[basis.near] = weights * (search.p[basis.near] / weights.sum(axis=1))[:, None]
+    search.look(found.u)
+    value, u = _value(search, rho), search.lam * search.u
+    if search.tell is not None:
+        search.tell(search.iterations, search.bound, value)
+    return GameSolution(
+        rho, u, value, search.bound, search.iterations, found.settled, basic, basis.t, basis.slack
+    )  # fmt: skip
 
 
-def _value(state: _State, rho: Array) -> float:
-    def work(cut: slice) -> tuple[float, Array]:
-        return float(np.vdot(state.B[cut], rho[cut])), rho[cut].T @ state.E[cut]
-
-    parts = over(state.pool, work, len(rho))
-    rows = np.sum([part[1] for part in parts], axis=0)
-    return math.fsum(part[0] for part in parts) - state.lam * float(least_replies(rows, state.groups).sum())
-
-
-def _interrupted(state: _State) -> GameSolution:
+def _interrupted(search: _Search) -> GameSolution:
     """The best pair seen, with no basis."""
-    n, b = state.B.shape
-    if state.key is None:
-        state.look(state.u)
+    n, b = search.B.shape
+    search.look(search.latest)
     rho = np.zeros((n, b))
-    rho[np.arange(n), state.key] = state.p
-    none = np.zeros((n, b), dtype=bool)
-    return GameSolution(rho, state.lam * state.u, _value(state, rho), state.bound, state.iterations, False, none,
-                        np.zeros((b, len(state.groups)), dtype=bool), np.zeros((b, state.E.shape[1]), dtype=bool))  # fmt: skip
+    rho[np.arange(n), search.key] = search.p
+    u = search.lam * search.u
+    basis = (np.zeros(shape, dtype=bool) for shape in ((n, b), (b, len(search.groups)), u.shape))
+    return GameSolution(rho, u, _value(search, rho), search.bound, search.iterations, False, *basis)
+
+
+def _solve(search: _Search, tol: float) -> GameSolution:
+    try:
+        scale = _scale(search.B, search.E, search.groups, search.lam, search.pool)
+        trivial = search.lam == 0.0 or search.B.shape[1] == 1 or scale == 0.0
+        return _assemble(search, _trivial(search) if trivial else _vertex(search, scale, tol))
+    except KeyboardInterrupt:
+        return _interrupted(search)
 
 
 def solve_game(
@@ -183,19 +253,24 @@ def solve_game(
     tol: float = 1e-9,
     progress: Progress | None = None,
 ) -> GameSolution:
-    """An optimal vertex of the compact program.  An interrupt returns the best certified answer so far."""
-    n, b = B.shape
-    e = E.shape[1]
+    """An optimal vertex of the compact program, with a gap of at most tol times the largest spread of losses.
+
+    The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j].  `progress` is called
+    with (iteration, bound, value).  An interrupt returns the best certified answer so far, with vertex False.
+    """
+    n, e = E.shape
     parts = tuple(groups) if groups is not None else (slice(0, e),)
-    state = _State(p, B, E, parts, lam, progress)
-    try:
-        with ThreadPoolExecutor(2) if n >= PARALLEL else nullcontext() as state.pool:
-            scale = _scale(B, E, parts, lam, state.pool)
-            if lam == 0.0 or b == 1 or scale == 0.0:
-                u, width, scale = state.u, -1.0, scale or 1.0
-            else:
-                u, gap = _learn(state, scale, min(tol, 1e-9))
-                width = 10 * math.sqrt(max(gap, 1e-11)) * scale
-            return _assemble(state, to_vertex(p, B, E, parts, lam, u, width, scale, pool=state.pool, watch=state.tick))
-    except KeyboardInterrupt:
-        return _interrupted(state)
+    if [0, *(part.stop for part in parts)] != [*(part.start for part in parts), e]:
+        raise ValueError(f"groups = {parts} must cut the {e} columns of Eve's losses into consecutive slices")
+    with ThreadPoolExecutor(2) if n >= PARALLEL else nullcontext() as pool:
+        alike = classes(B, E)
+        search = _Search(p, B, E, parts, lam, progress, pool)
+        if alike is None:
+            return _solve(search, min(tol, 1e-9))
+        order, start = alike
+        first = order[start]
+        merged = _Search(np.add.reduceat(p[order], start), B[first], E[first], parts, lam, progress, pool)
+        found = _solve(merged, min(tol, 1e-9))
+        rho, basic = unmerge(p, order, start, found.rho, found.basic_columns)
+        bound = search.look(merged.u).bound
+        return replace(found, rho=rho, basic_columns=basic, value=_value(search, rho), bound=bound)

@@ -3,7 +3,7 @@
 With q[i,x] = rho[i,x]/p[x], losses scaled to order one and lam folded into E, the pair of programs is
 
     min  sum_x p B q - sum_ig t_ig   s.t.  sum_i q[i,x] = 1,   s_ij = c_ij + sum_x p E[j,x] q[i,x] - t_ig >= 0,   q >= 0
-    max  sum_x p y_x - sum_ij u_ij c_ij  s.t.  z[i,x] = B[i,x] - u_i . E[:,x] - y_x >= 0,   sum_{j in g} u_ij = 1,  u >= 0
+    max  sum_x p y_x - sum_ij u_ij c_ij  s.t.  z[i,x] = B[i,x] - u_i . E[:,x] - y_x >= 0,  sum_{j in g} u_ij = 1, u >= 0
 
 where c collects the states already decided.  The path q z = mu, s u = mu w is followed by Mehrotra's method.  With
 d = p q / z, eliminating q, z and y_x state by state leaves, in the b*e unknowns du,
@@ -112,7 +112,7 @@ def _affine(block: _Block, du: Array) -> tuple[float, float, Array, Array, Array
     dz = np.negative(h, out=h)
     longest = _longest(block.q, dq), _longest(block.z, dz)
     cross = dq * dz
-    sums = np.array([block.p @ (dq * block.z).sum(axis=0), block.p @ (block.q * dz).sum(axis=0), block.p @ cross.sum(axis=0)])
+    sums = np.array([(v @ block.p).sum() for v in (dq * block.z, block.q * dz, cross)])
     inverse = 1.0 / block.z
     block.dq = np.multiply(cross, inverse, out=cross)
     first = _project_out(block, inverse) @ block.E.T
@@ -172,22 +172,21 @@ def interior_point(
     blocks = []
     for k in range(0, n, BLOCK):
         cut = slice(k, min(k + BLOCK, n))
-        empty = np.empty(0)
         width = cut.stop - cut.start
-        blocks.append(
-            _Block(p[cut], np.ascontiguousarray(B[:, cut]), np.ascontiguousarray(E[:, cut]), empty, empty, empty, empty, empty,
-                   np.empty((b, width)), np.empty(width))
-        )  # fmt: skip
+        y, q, z, dq, dz = (np.empty(0) for _ in range(5))
+        losses = np.ascontiguousarray(B[:, cut]), np.ascontiguousarray(E[:, cut])
+        blocks.append(_Block(p[cut], *losses, y, q, z, dq, dz, np.empty((b, width)), np.empty(width)))
     rows = fixed + sum(run(lambda block: _start(block, u, mu), blocks))
     mass = float(p.sum())
-    w = mass / (e * n**0.5)
+    # states of equal prior would number mass^2 / sum p^2; between one and that many times the weight of a state
+    w = mass / (e * (mass * mass / float(p @ p)) ** 0.75)
     weight = mass * b + w * b * e
     t = np.stack([rows[:, part].min(axis=1) for part in groups], axis=1) - mu * w
     s = np.maximum(rows - t @ A, mu * w / u)
     gap = mu * mass * b + float((s * u).sum())
     first, second = np.triu_indices(b, 1)
     diagonal = np.arange(b)
-    iteration = 0
+    iteration, gaps = 0, [gap]
     for iteration in range(1, limit + 1):
         off, rows, spread = (sum(parts) for parts in zip(*run(lambda k: _assemble(k, pairs), blocks), strict=True))
         H = np.zeros((b, b, e, e))
@@ -195,9 +194,12 @@ def interior_point(
         H[first[:, None], second[:, None], pairs[1], pairs[0]] = -off
         H += H.transpose(1, 0, 3, 2)
         H[diagonal, diagonal] = -H.sum(axis=1)
-        H = H.transpose(0, 2, 1, 3).reshape(b * e, b * e)
-        H[np.diag_indices(b * e)] += (s / u).ravel()
-        solve = _newton(H, A, b)
+        square = H.transpose(0, 2, 1, 3).reshape(b * e, b * e)
+        square[np.diag_indices(b * e)] += (s / u).ravel()
+        try:
+            solve = _newton(square, A, b)
+        except np.linalg.LinAlgError:
+            break
         rs = s + t @ A - rows - fixed
         rt = 1.0 - u @ A.T
         # g enters with opposite sign on the right: for the affine step g = d p / sum(d) - p q and rcs / u = -s.
@@ -229,7 +231,8 @@ def interior_point(
         gap += sum(part[0] for part in run(lambda k, a=primal, c=dual: _advance(k, a, c), blocks))
         if watch is not None:
             watch(iteration, u)
-        if gap <= tol or max(primal, dual) < 1e-4:
+        gaps.append(gap)
+        if gap <= tol or max(primal, dual) < 1e-4 or (iteration > 15 and gap > 0.5 * gaps[-10]):
             break
     return CentralPoint(u, np.concatenate([block.q for block in blocks], axis=1), gap, iteration)
 
@@ -246,7 +249,7 @@ def _newton(H: Array, A: Array, b: int) -> Callable[[Array, Array], tuple[Array,
         except np.linalg.LinAlgError:
             continue
     else:
-        raise ArithmeticError("the Newton matrix of the interior point is not positive definite")
+        raise np.linalg.LinAlgError("the Newton matrix is not positive definite")
 
     def solve(r: Array, rt: Array) -> tuple[Array, Array]:
         v = cho_solve(factor, r.ravel(), check_finite=False)

@@ -21,13 +21,17 @@ BLOCK = 16384
 
 @dataclass(frozen=True)
 class Sweep:
-    """bound: the dual function at u; key[x]: the rule; margin[x]: its lead; rows[i,j]: sum of p E over key = i; cost: sum of p B."""
+    """At one u: the dual function, the rule key[x] and its margin, rows[i,j] = sum of p E over key = i, cost of p B.
+
+    `late` lists the states where the rule beats an earlier one by more than a tolerance.
+    """
 
     bound: float
     key: Array
     margin: Array
     rows: Array
     cost: float
+    late: Array
 
 
 def cuts(n: int) -> Iterator[slice]:
@@ -66,32 +70,25 @@ def sum_by_key(weights: Array, E: Array, key: Array, b: int) -> Array:
     return np.stack([np.bincount(key, weights=weights * E[:, j], minlength=b) for j in range(E.shape[1])], axis=1)
 
 
-def sweep(p: Array, B: Array, E: Array, u: Array, pool: Executor | None = None) -> Sweep:
+def sweep(
+    p: Array, B: Array, E: Array, u: Array, pool: Executor | None = None, held: Array | None = None, tol: float = 0.0
+) -> Sweep:
+    """One pass at u; `held` is an earlier rule to compare with."""
     n, b = B.shape
     keys, margins = np.empty(n, dtype=np.int32), np.empty(n)
 
-    def work(cut: slice) -> tuple[float, Array, float]:
-        key, least, margin = two_least(reduced(B[cut], E[cut], u))
+    def work(cut: slice) -> tuple[float, Array, float, Array]:
+        R = reduced(B[cut], E[cut], u)
+        key, least, margin = two_least(R)
         keys[cut], margins[cut] = key, margin
         cost = float(p[cut] @ np.take_along_axis(B[cut], key[:, None], axis=1)[:, 0])
-        return float(p[cut] @ least), sum_by_key(p[cut], E[cut], key, b), cost
+        late = np.empty(0, dtype=np.intp)
+        if held is not None:
+            late = np.flatnonzero(R[held[cut], np.arange(len(key))] - least > tol) + cut.start
+        return float(p[cut] @ least), sum_by_key(p[cut], E[cut], key, b), cost, late
 
-    parts = over(pool, work, n)
-    rows = np.sum([part[1] for part in parts], axis=0)
-    return Sweep(math.fsum(part[0] for part in parts), keys, margins, rows, math.fsum(part[2] for part in parts))
-
-
-def overtaken(p: Array, B: Array, E: Array, u: Array, key: Array, tol: float, pool: Executor | None = None) -> tuple[float, Array]:
-    """The dual function at u, and the states where some decision beats key by more than tol."""
-
-    def work(cut: slice) -> tuple[float, Array]:
-        R = reduced(B[cut], E[cut], u)
-        least = R.min(axis=0)
-        held = R[key[cut], np.arange(R.shape[1])]
-        return float(p[cut] @ least), np.flatnonzero(held - least > tol) + cut.start
-
-    parts = over(pool, work, len(p))
-    return math.fsum(part[0] for part in parts), np.concatenate([part[1] for part in parts])
+    bound, rows, cost, late = zip(*over(pool, work, n), strict=True)
+    return Sweep(math.fsum(bound), keys, margins, np.sum(rows, axis=0), math.fsum(cost), np.concatenate(late))
 
 
 def least_replies(rows: Array, groups: Sequence[slice]) -> Array:

@@ -9,8 +9,8 @@ on those few columns goes to a simplex method (lam is folded into E).  Its start
 tightest row of every t non-basic; no marginal row ever has a basic slack.
 
 A basis is read through its core.  An extra is a basic column besides the key of its state; T is the set of rows (i,j)
-whose slack is non-basic.  Then |T| = extras + basic t, and with the |T| x |T| matrix K, whose column for the extra (x,i)
-with key k is +E[x,j] in rows (i,j) and -E[x,j] in rows (k,j), and for t_ig is -1 in its rows,
+whose slack is non-basic.  Then |T| = extras + basic t, and with the |T| x |T| matrix K, whose column for the extra
+(x,i) with key k is +E[x,j] in rows (i,j) and -E[x,j] in rows (k,j), and for t_ig is -1 in its rows,
 
     K (rho_extra, t) = -(rows of the keys alone),      K' u = (B[x,i] - B[x,k], -1).
 
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
-from bap_lp.sweep import overtaken, sum_by_key, sweep
+from bap_lp.sweep import Sweep, sum_by_key, sweep
 
 Array = np.ndarray
 
@@ -46,7 +46,10 @@ class Basis:
 
 @dataclass(frozen=True)
 class Vertex:
-    """u (rows sum to one over groups), weights rho (m, b) of the states `near`, the rest at their key; settled: no violation left."""
+    """u (rows sum to one over groups), weights rho (m, b) of the near states, the others at their key.
+
+    settled: no column anywhere has a negative reduced cost.
+    """
 
     basis: Basis
     u: Array
@@ -68,8 +71,10 @@ def _options(model: highspy.Highs) -> None:
             raise ValueError(f"HiGHS refuses the option {name} = {value}")
 
 
-def _restricted(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis) -> None:
-    """Solve the program on the open columns of the near states (arrays of the near states only), updating the basis."""
+def _restricted(
+    p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis
+) -> tuple[Array, Array]:
+    """Solve the program on the open columns of the near states, whose arrays these are: u and their weights."""
     m, b = basis.open.shape
     e, G = E.shape[1], len(groups)
     state, decision = np.nonzero(basis.open)
@@ -79,7 +84,8 @@ def _restricted(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Ar
     weight = p * unit
     key = basis.key[basis.near]
     rows = fixed + sum_by_key(p, E, key, b)
-    level = np.concatenate([np.repeat(rows[:, part].min(axis=1, keepdims=True), part.stop - part.start, 1) for part in groups], 1)
+    widths = np.array([part.stop - part.start for part in groups])
+    level = np.repeat(np.stack([rows[:, part].min(axis=1) for part in groups], axis=1), widths, axis=1)
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = count + b * G, m + b * e
     lp.col_cost_ = np.concatenate([weight[state] * B[state, decision], -np.ones(b * G)])
@@ -92,12 +98,11 @@ def _restricted(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Ar
     index[:, 1:] = m + decision[:, None] * e + np.arange(e)
     entry = np.ones((count, e + 1))
     entry[:, 1:] = weight[state, None] * E[state]
-    widths = np.array([part.stop - part.start for part in groups])
-    t_index = m + np.arange(b * e)
-    start = np.concatenate([np.arange(count) * (e + 1), count * (e + 1) + np.concatenate([[0], np.cumsum(np.tile(widths, b))])])
+    ends = count * (e + 1) + np.cumsum(np.tile(widths, b))
+    start = np.concatenate([np.arange(count + 1) * (e + 1), ends])
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_ = start.astype(np.int32)
-    lp.a_matrix_.index_ = np.concatenate([index.ravel(), t_index]).astype(np.int32)
+    lp.a_matrix_.index_ = np.concatenate([index.ravel(), m + np.arange(b * e)]).astype(np.int32)
     lp.a_matrix_.value_ = np.concatenate([entry.ravel(), -np.ones(b * e)])
     model = highspy.Highs()
     _options(model)
@@ -106,7 +111,8 @@ def _restricted(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Ar
     status = highspy.HighsBasisStatus
     warm = highspy.HighsBasis()
     low, on, free = status.kLower, status.kBasic, status.kZero
-    warm.col_status = [on if v else low for v in basis.basic[state, decision]] + [on if v else free for v in basis.t.ravel()]
+    warm.col_status = [on if v else low for v in basis.basic[state, decision]]
+    warm.col_status += [on if v else free for v in basis.t.ravel()]
     warm.row_status = [low] * m + [on if v else low for v in basis.slack.ravel()]
     warm.valid = True
     model.setBasis(warm)
@@ -127,6 +133,7 @@ def _restricted(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Ar
     for x in np.flatnonzero(slacks[:m]):
         basis.basic[x, np.where(basis.basic[x], -2.0, q[x]).argmax()] = True
     basis.key[basis.near] = np.where(basis.basic, q, -2.0).argmax(axis=1)
+    return np.asarray(model.getSolution().row_dual)[m:].reshape(b, e), np.maximum(q, 0.0) * p[:, None]
 
 
 def _core(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis) -> tuple[Array, Array]:
@@ -164,56 +171,88 @@ def to_vertex(
     E: Array,
     groups: Sequence[slice],
     lam: float,
-    u: Array,
-    width: float,
     scale: float,
+    start: Basis,
     *,
+    solved: bool = False,
     pool: Executor | None = None,
     watch: Callable[[int, Array], None] | None = None,
-    limit: int = 40,
+    limit: int = 60,
 ) -> Vertex:
-    """Column generation from u (rows sum to one over groups).  Columns within `width` of the minimum are open at first."""
-    n, b = B.shape
-    e = E.shape[1]
-    first = sweep(p, B, E, lam * u, pool)
-    near = np.flatnonzero(first.margin <= width)
-    R = B[near] - lam * (E[near] @ u.T)
-    basis = Basis(first.key, near, R - R.min(axis=1, keepdims=True) <= width, np.zeros((len(near), b), dtype=bool),
-                  np.ones((b, len(groups)), dtype=bool), np.ones((b, e), dtype=bool))  # fmt: skip
-    basis.basic[np.arange(len(near)), basis.key[near]] = True
-    for part in groups:
-        basis.slack[np.arange(b), part.start + first.rows[:, part].argmin(axis=1)] = False
-    fixed = first.rows - sum_by_key(p[near], E[near], basis.key[near], b)
-    tol = 1e-11
+    """Column generation from a basis; `solved` says that it is worth pricing before any pivot."""
+    b, e = start.slack.shape
+    basis = start
+    everything = np.full(len(p), True)
+    everything[basis.near] = False
+    fixed = sum_by_key(np.where(everything, p, 0.0), E, basis.key, b)
+    tol = 1e-11 * scale
+    u, rho = np.zeros((b, e)), np.zeros((0, b))
     for round_ in range(limit):
         mine = basis.near
         P, B_near, E_near = p[mine], B[mine] / scale, _centred(E[mine] * (lam / scale), groups)
         B_near -= B_near.min(axis=1, keepdims=True)
         rest = _centred(fixed * (lam / scale), groups)
-        if len(mine):
-            _restricted(P, B_near, E_near, groups, rest, basis)
-        u, rho = _core(P, B_near, E_near, groups, rest, basis)
-        late = overtaken(p, B, E, lam * u, basis.key, tol * scale, pool)[1]
+        if len(mine) and not (solved and round_ == 0):
+            u, rho = _restricted(P, B_near, E_near, groups, rest, basis)
+        try:
+            u, rho = _core(P, B_near, E_near, groups, rest, basis)
+        except np.linalg.LinAlgError:
+            if solved and round_ == 0:
+                continue
+        late = sweep(p, B, E, lam * u, pool, basis.key, tol).late
         R = B[late] - lam * (E[late] @ u.T)
         place = np.minimum(np.searchsorted(mine, late), max(len(mine) - 1, 0))
         known = mine[place] == late if len(mine) else np.zeros(len(late), dtype=bool)
-        opened = R < R[np.arange(len(late)), basis.key[late]][:, None] - tol * scale
+        opened = R[np.arange(len(late)), basis.key[late]][:, None] - tol > R
         opened[known] &= ~basis.open[place[known]]
-        if not opened.any():
-            whole = known & (basis.basic[place].sum(axis=1) == 1)
-            rho = _settle(P, B_near, E_near, groups, rest, basis, place[whole], R[whole].argmin(axis=1), rho)
         if watch is not None:
             watch(round_, u)
-        if not opened.any():
+        feasible = not (solved and round_ == 0) or _feasible(rho, u, P)
+        if feasible and not opened.any():
+            whole = known.copy()
+            whole[known] = basis.basic[place[known]].sum(axis=1) == 1
+            rho = _settle(P, B_near, E_near, groups, rest, basis, place[whole], R[whole].argmin(axis=1), rho)
             return Vertex(basis, u, rho, True)
+        # the worst first: a program that at most doubles learns more from fewer columns
+        room = max(len(mine), 10 * b * e + 100)
+        if len(late) > room:
+            lead = R[np.arange(len(late)), basis.key[late]] - np.where(opened, R, np.inf).min(axis=1)
+            some = np.sort(np.argpartition(-lead, room)[:room])
+            late, opened, known, place = late[some], opened[some], known[some], place[some]
         fresh = late[~known]
         fixed -= sum_by_key(p[fresh], E[fresh], basis.key[fresh], b)
         basis = _extend(basis, late, opened, known, place)
     return Vertex(basis, u, rho, False)
 
 
+def _feasible(rho: Array, u: Array, p: Array) -> bool:
+    return bool((rho >= -1e-9 * p[:, None]).all() and (u >= -1e-11).all())
+
+
+def near_basis(B: Array, E: Array, groups: Sequence[slice], lam: float, u: Array, found: Sweep, width: float) -> Basis:
+    """The vertex of the rule at u (rows of u sum to one), with the columns within `width` of the minimum open."""
+    b, e = u.shape
+    near = np.flatnonzero(found.margin <= width)
+    R = B[near] - lam * (E[near] @ u.T)
+    opened = R - R.min(axis=1, keepdims=True) <= width
+    basic = np.zeros((len(near), b), dtype=bool)
+    basic[np.arange(len(near)), found.key[near]] = True
+    slack = np.ones((b, e), dtype=bool)
+    for part in groups:
+        slack[np.arange(b), part.start + found.rows[:, part].argmin(axis=1)] = False
+    return Basis(found.key.copy(), near, opened | basic, basic, np.ones((b, len(groups)), dtype=bool), slack)
+
+
 def _settle(
-    p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis, states: Array, best: Array, rho: Array
+    p: Array,
+    B: Array,
+    E: Array,
+    groups: Sequence[slice],
+    fixed: Array,
+    basis: Basis,
+    states: Array,
+    best: Array,
+    rho: Array,
 ) -> Array:
     """Move whole states, whose prior is below the tolerance of the simplex method, to the decision that is best at u.
 
@@ -225,7 +264,10 @@ def _settle(
     basis.basic[states] = False
     basis.basic[states, best] = True
     basis.key[basis.near[states]] = best
-    moved = _core(p, B, E, groups, fixed, basis)[1]
+    try:
+        moved = _core(p, B, E, groups, fixed, basis)[1]
+    except np.linalg.LinAlgError:
+        moved = np.full(rho.shape, -1.0)
     if (moved >= -1e-9 * p[:, None]).all():
         return moved
     basis.key, basis.basic = key, basic

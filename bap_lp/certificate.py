@@ -19,6 +19,7 @@ from flint import fmpq
 
 from bap_lp.evaluate import signal_losses
 from bap_lp.problem import Problem
+from bap_lp.proof import Proof, verify_conditions
 from bap_lp.rational import Array, floats, is_exact, public
 from bap_lp.risks import Number
 
@@ -29,13 +30,15 @@ TOLERANCE = 1e-9  # a float certificate proves optimality up to this, relative t
 class Certificate:
     """rho (states x Bob's decisions) and u (Bob's decisions x Eve's decisions), with the value they prove at lam.
 
-    rho and u are working arrays (fmpq or float64): Fractions through `public_rho`, `public_u`.
+    rho and u are working arrays (fmpq or float64): Fractions through `public_rho`, `public_u`. Under conditions `proof`
+    has them, the channel and their prices; with a margin the signals are tuples of everybody's decisions.
     """
 
     lam: Number
     value: Number
     rho: Array
     u: Array
+    proof: Proof | None = None
 
     @property
     def exact(self) -> bool:
@@ -65,6 +68,8 @@ def verify(problem: Problem, certificate: Certificate) -> Verdict:
     """Check a certificate with arithmetic alone: exactly if it is exact, to TOLERANCE if it is a float one."""
     N, b, e = problem.shape
     rho, u = certificate.rho, certificate.u
+    if certificate.proof is not None:
+        return _verify_conditions(problem, certificate)
     if rho.shape != (N, b) or u.shape != (b, e):
         return Verdict(False, f"rho has shape {rho.shape} and u {u.shape}, the problem wants {(N, b)} and {(b, e)}")
     if certificate.exact:
@@ -74,6 +79,19 @@ def verify(problem: Problem, certificate: Certificate) -> Verdict:
     if not all(np.isfinite(floats(a)).all() for a in (rho, u)):
         return Verdict(False, "rho and u must be finite")
     return _verify(problem.as_float(), certificate, TOLERANCE * size_of(problem, certificate.lam))
+
+
+def _verify_conditions(problem: Problem, certificate: Certificate) -> Verdict:
+    assert certificate.proof is not None
+    if certificate.exact:
+        if not (problem.exact and certificate.proof.conditions.exact):
+            return Verdict(False, "the certificate is exact and the problem or a condition is not")
+        return Verdict(*verify_conditions(problem, certificate, 0.0, fmpq(0)))
+    tables = (certificate.rho, certificate.u, certificate.proof.channel, certificate.proof.weights)
+    if not all(np.isfinite(floats(a)).all() for a in tables):
+        return Verdict(False, "rho, u, channel and multipliers must be finite")
+    slack = TOLERANCE * size_of(problem, certificate.lam)
+    return Verdict(*verify_conditions(problem.as_float(), certificate, TOLERANCE, slack))
 
 
 def _verify(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:

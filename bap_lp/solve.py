@@ -16,6 +16,7 @@ from flint import fmpq
 
 from bap_lp import program
 from bap_lp.certificate import TOLERANCE, Certificate
+from bap_lp.conditions import Conditions
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.evaluate import signal_losses
 from bap_lp.exact import optimise
@@ -53,10 +54,22 @@ class Solution:
     gap: Number
     method: str
     certificate: Certificate
+    unconstrained: Number | None = None
+    randomised: Number | None = None
 
     @property
     def exact(self) -> bool:
         return self.certificate.exact
+
+    @property
+    def price_of_conditions(self) -> Number | None:
+        """What the conditions cost: value minus the optimum without them; None if there are none."""
+        return None if self.unconstrained is None else self.value - self.unconstrained
+
+    @property
+    def price_of_determinism(self) -> Number | None:
+        """What determinism (or the limit on signals) costs: value minus the optimum under the other conditions."""
+        return None if self.randomised is None else self.value - self.randomised
 
 
 @dataclass(frozen=True)
@@ -83,13 +96,20 @@ def solve(
     exact: bool | None = None,
     formulation: str = "compact",
     progress: Progress | None = None,
+    conditions: Conditions | None = None,
 ) -> Solution:
-    """Minimise R_A over all mechanisms.
+    """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
     lam: a non-negative number, or "calibrated" (full and null release tie). exact: True insists on rationals, False
     works in floats, None follows the numbers given. formulation: "compact", or "paper" for the paper's own program.
     """
     price = lam_of(problem, lam)
+    if conditions is not None and not conditions.empty:
+        from bap_lp.conditioned import solve_conditioned
+
+        if formulation != "compact":
+            raise InputError("formulation", formulation, 'must be "compact" under conditions')
+        return solve_conditioned(problem, price, exact, conditions)
     if exact is None:
         exact = problem.exact and is_exact(price)
     if exact and not (problem.exact and is_exact(price)):
@@ -237,7 +257,8 @@ def _replies(u: Array, lam: float, groups: tuple[slice, ...]) -> Array:
 def published(problem: Problem, data: Data, joint: Array, names: tuple[str, ...]) -> Mechanism:
     """The channel of a joint table on merged states, on the states of the problem and without unused signals."""
     q, signals = without_unused(joint / data.p[:, None], names, data.p)
-    return Mechanism(q, signals=signals, name="optimum").expanded(data.index, data.p, problem.states)
+    classes = [str(k) for k in range(len(data.p))]
+    return Mechanism.of(q, signals, classes, "optimum").expanded(data.index, data.p, problem.states)
 
 
 def on_states(problem: Problem, data: Data, rho: Array) -> Array:

@@ -118,7 +118,7 @@ def sdc(
     level = public(wanted) if exact else float(wanted)
     pieces = path.pieces
     levels = [piece.risks.eve if by_eve else piece.risks.bob for piece in pieces]
-    slack = 0.0 if exact else _SAME * float((path.problem.E if by_eve else path.problem.B).max())
+    slack = 0 if exact else _SAME * float((path.problem.E if by_eve else path.problem.B).max())
     if by_eve and level > levels[-1] + slack:
         reason = f"cannot be reached: the null release is the most private of all, R_E <= {show(levels[-1])}"
         raise InputError(field, level, f"{reason}; floors up to {show(levels[0])} cost Bob nothing")
@@ -143,7 +143,7 @@ def _slack(path: Path, piece: Piece) -> DisclosureControl:
 
 def _at_vertex(path: Path, piece: Piece, by_eve: bool) -> DisclosureControl:
     proof = piece.certificate_at(piece.start if by_eve or piece.end == math.inf else piece.end)
-    inverse = [1 / lam if lam else math.inf for lam in (piece.end, piece.start)]
+    inverse: list[Number] = [1 / lam if lam else math.inf for lam in (piece.end, piece.start)]
     if piece.end == math.inf:
         inverse[0] = piece.start * 0
     interval = (piece.start, piece.end) if by_eve else (inverse[0], inverse[1])

@@ -1,0 +1,294 @@
+"""The path in lam: the paper's numbers, then what must hold for every problem, exactly where it is exact."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from strategies import channels, lams, problems
+
+from bap_lp import Agent, InputError, Mechanism, Problem, calibrated_lam, solve, verify
+from bap_lp.certificate import TOLERANCE, size_of
+from bap_lp.evaluate import risks
+from bap_lp.frontier import calibrate, corner, frontier, sdc
+from bap_lp.path import LamInterval, Path, chooses, excess, lambda_path
+from bap_lp.problem import extremes
+from bap_lp.releases import full, null, randomised_response
+
+quick = settings(max_examples=50, deadline=None)
+COIN = Problem.from_model(
+    ["1/2", "1/2"],
+    [[1, 0], ["1/2", "1/2"]],
+    [[0, 1], [1, 0]],
+    [[0, 1], [10, 0]],
+    states=["tails", "heads"],
+    bob_decisions=["fixed", "fair"],
+)
+
+
+def inside(path: Path) -> list[F]:
+    """A lam within every piece."""
+    return [p.start + 1 if p.end == math.inf else (p.start + p.end) / 2 for p in path.pieces]
+
+
+def test_coin_toss_has_one_breakpoint() -> None:
+    path = lambda_path(COIN)
+    assert path.breakpoints == (F(1, 10),)
+    assert [p.line for p in path.pieces] == [(F(1, 4), 0), (F(13, 40), F(-3, 4))]
+    assert [p.mechanism.channel.tolist() for p in path.pieces] == [[[1, 0], [0, 1]], [[1, 0], [F(3, 10), F(7, 10)]]]
+    assert path.value() == F(3, 40)
+    assert path.value("1/10") == F(1, 4)
+    assert path.piece("1/10") is path.pieces[1]
+    assert path.exact
+    assert path.tolerance == 0
+    assert path.verify()
+    lam = sympy.Symbol("lam", nonnegative=True)
+    quarter, half = sympy.Rational(1, 4), sympy.Rational(13, 40) - sympy.Rational(3, 4) * lam
+    assert path.to_sympy(lam) == sympy.Piecewise((quarter, lam <= sympy.Rational(1, 10)), (half, True))
+    assert path.to_sympy().free_symbols == {sympy.Symbol("lambda", nonnegative=True)}
+
+
+def test_coin_toss_in_floats() -> None:
+    path = lambda_path(COIN, exact=False)
+    assert not path.exact
+    assert path.tolerance < 1e-12
+    assert path.breakpoints == pytest.approx((0.1,))
+    assert path.verify()
+    assert path.value(F(1, 3)) == pytest.approx(3 / 40)
+
+
+@quick
+@given(problems(), st.lists(lams, max_size=3))
+def test_exact_path(problem: Problem, some: list[F]) -> None:
+    path = lambda_path(problem)
+    (bob_full, _), (_, eve_null) = extremes(problem)
+    assert path.pieces[0].start == 0
+    assert path.pieces[0].risks.bob == F(int(bob_full.p), int(bob_full.q))
+    assert path.pieces[-1].end == math.inf
+    assert path.pieces[-1].risks.eve == F(int(eve_null.p), int(eve_null.q))
+    assert path.verify()
+    for left, right in pairwise(path.pieces):
+        assert left.start < left.end == right.start
+        assert left.risks.bob < right.risks.bob
+        assert left.risks.eve < right.risks.eve
+        assert left.risks.alice(left.end) == right.risks.alice(right.start)
+    slopes = [(b.risks.bob - a.risks.bob) / (b.risks.eve - a.risks.eve) for a, b in pairwise(frontier(problem, path))]
+    assert slopes == sorted(set(slopes)) == list(path.breakpoints)
+    for piece, lam in zip(path.pieces, inside(path), strict=True):
+        assert verify(problem, piece.certificate)
+        assert risks(problem, piece.mechanism) == piece.risks
+        optimum = solve(problem, lam)
+        assert (optimum.value, optimum.risks.eve) == (path.value(lam), piece.risks.eve)
+    for lam in (*some, *path.breakpoints):
+        assert path.value(lam) == solve(problem, lam).value
+        assert verify(problem, path.certificate(lam))
+
+
+@quick
+@given(problems(), st.lists(lams, min_size=1, max_size=3))
+def test_float_path_keeps_its_tolerance(problem: Problem, some: list[F]) -> None:
+    exact, path = lambda_path(problem), lambda_path(problem, exact=False)
+    assert 0 <= path.tolerance < TOLERANCE
+    assert path.verify()
+    assert all(a.risks.eve < b.risks.eve and a.risks.bob < b.risks.bob for a, b in pairwise(path.pieces))
+    for lam in (*some, *exact.breakpoints):
+        reached = path.value(float(lam)) - float(exact.value(lam))
+        assert abs(reached) <= (path.tolerance + 1e-13) * size_of(problem, lam)
+        assert verify(path.problem, path.certificate(float(lam)))
+
+
+def program_with_floor(problem: Problem, floor: F) -> Any:
+    """min sum B rho s.t. the compact program's rows and sum t >= floor, straight from the definitions."""
+    (N, b, _), groups = problem.shape, problem.eve_groups
+    p, B, E = (np.array(a, dtype=float) for a in (problem.prior, problem.bob_loss, problem.eve_loss))
+    G = len(groups)
+    cost = np.concatenate([B.ravel(), np.zeros(b * G)])
+    marginals = np.hstack([np.kron(np.eye(N), np.ones(b)), np.zeros((N, b * G))])
+    rows = [np.concatenate([np.zeros(N * b), -np.ones(b * G)])]
+    for i in range(b):
+        for g, group in enumerate(groups):
+            for j in range(group.start, group.stop):
+                row = np.zeros(N * b + b * G)
+                row[np.arange(N) * b + i] = -E[:, j]
+                row[N * b + i * G + g] = 1
+                rows.append(row)
+    rhs = np.concatenate([[-float(floor)], np.zeros(len(rows) - 1)])
+    bounds = [(0, None)] * (N * b) + [(None, None)] * (b * G)
+    found = linprog(cost, np.array(rows), rhs, marginals, p, bounds=bounds)
+    assert found.status == 0
+    return found.fun, -found.ineqlin.marginals[0]
+
+
+@quick
+@given(problems(tempers=("ordinary", "zero_one", "small")), st.fractions(0, 1), st.fractions(0, 1))
+def test_disclosure_control(problem: Problem, share: F, other: F) -> None:
+    path = lambda_path(problem)
+    first, last = path.pieces[0].risks, path.pieces[-1].risks
+    floor = last.eve * share
+    found = sdc(problem, min_eve_risk=floor, path=path)
+    assert found.risks == risks(problem, found.mechanism)
+    assert found.risks.eve == max(floor, first.eve)
+    assert verify(problem, found.certificate)
+    assert found.risks.alice(found.lam) == found.certificate.value
+    value, price = program_with_floor(problem, floor)
+    low, high = found.price_interval
+    assert float(found.risks.bob) == pytest.approx(value, rel=1e-7, abs=1e-7)
+    if not any(0 < abs(floor - p.risks.eve) < 1e-6 for p in path.pieces):  # prices jump at vertices
+        near = 1e-6 * (1 + abs(price))
+        assert low - near <= price <= high + near
+    # the other way round: what that floor costs is exactly what buys it
+    cap = first.bob + other * (last.bob - first.bob)
+    back = sdc(problem, max_bob_risk=cap, path=path)
+    assert back.risks == risks(problem, back.mechanism)
+    assert back.risks.bob == cap
+    assert verify(problem, back.certificate)
+    again = sdc(problem, min_eve_risk=back.risks.eve, path=path)
+    assert again.risks == back.risks
+    if cap not in [p.risks.bob for p in path.pieces]:
+        assert back.price == 1 / again.price
+        assert again.price_interval == (again.price, again.price)
+
+
+def test_disclosure_control_of_the_coin_toss() -> None:
+    found = sdc(COIN, min_eve_risk="3/8")
+    assert found.risks.bob == F(23, 80)
+    assert found.risks.eve == F(3, 8)
+    assert found.price == found.lam == F(1, 10)
+    assert found.mechanism.channel.tolist() == [[1, 0], [F(3, 20), F(17, 20)]]
+    back = sdc(COIN, max_bob_risk="23/80")
+    assert (back.risks.eve, back.price) == (F(3, 8), 10)
+    assert sdc(COIN, min_eve_risk="3/4").price_interval == (F(1, 10), math.inf)
+    assert sdc(COIN, min_eve_risk=0).price_interval == (0, F(1, 10))
+    assert sdc(COIN, max_bob_risk="1/4").price_interval == (10, math.inf)
+    assert sdc(COIN, max_bob_risk="13/40").price_interval == (0, 10)
+    assert sdc(COIN, max_bob_risk=7).price_interval == (0, 0)
+    rounded = sdc(COIN, min_eve_risk=0.375)
+    assert (rounded.risks.bob, rounded.price) == pytest.approx((23 / 80, 0.1))
+    assert verify(rounded.problem, rounded.certificate)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ({"min_eve_risk": "4/5"}, "min_eve_risk = 4/5 cannot be reached: the null release .* R_E <= 3/4"),
+        ({"min_eve_risk": 0.8}, "min_eve_risk = 0.8 cannot be reached: the null release .* R_E <= 0.75"),
+        ({"max_bob_risk": "1/5"}, "max_bob_risk = 1/5 cannot be reached: the full release .* R_B >= 1/4"),
+        ({}, "one of the two"),
+        ({"min_eve_risk": 0, "max_bob_risk": 1}, "one of the two"),
+    ],
+)
+def test_unattainable_conditions_state_the_range(condition: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sdc(COIN, **condition)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data(), problems(states=6, decisions=3), lams)
+def test_what_chooses_a_mechanism(data: st.DataObject, problem: Problem, lam: F) -> None:
+    path = lambda_path(problem)
+    kinds = [data.draw(channels(problem)), full(problem), null(problem), solve(problem, lam).mechanism]
+    for mechanism in kinds:
+        interval = chooses(problem, mechanism, path)
+        for at in (lam, F(0), *path.breakpoints[:3], *inside(path)[:3], inside(path)[-1]):
+            over = excess(problem, mechanism, at)
+            assert over >= 0
+            assert (over == 0) == (at in interval)
+    assert lam in chooses(problem, kinds[-1], path)
+
+
+def test_what_chooses_in_the_coin_toss() -> None:
+    path = lambda_path(COIN)
+    assert chooses(COIN, full(COIN)) == LamInterval(0, F(1, 10))
+    assert chooses(COIN, path.pieces[1].mechanism) == LamInterval(F(1, 10), math.inf)
+    assert chooses(COIN, sdc(COIN, min_eve_risk="3/8").mechanism) == LamInterval(F(1, 10), F(1, 10))
+    noisy = randomised_response(COIN, "3/13")
+    assert chooses(COIN, noisy).empty
+    assert F(1, 3) not in chooses(COIN, noisy)
+    assert excess(COIN, noisy, "1/3") == risks(COIN, noisy).alice(F(1, 3)) - F(3, 40)
+    close = chooses(COIN, path.pieces[1].mechanism.as_float())
+    assert close.start == pytest.approx(0.1)
+    assert close.end == math.inf
+
+
+@quick
+@given(problems(), lams)
+def test_corner(problem: Problem, lam: F) -> None:
+    path = lambda_path(problem)
+    reached = corner(problem, lam)
+    assert reached.attained == (len(path.pieces) == 1)
+    assert reached.excess == path.value(lam) - reached.risks.alice(lam) >= 0
+    if reached.attained:
+        own = risks(problem, reached.mechanism)
+        assert own == reached.risks
+
+
+def test_corner_of_the_coin_toss() -> None:
+    assert calibrate(COIN) == calibrated_lam(COIN) == F(1, 3)
+    at = corner(COIN)
+    assert (at.risks.bob, at.risks.eve, at.lam) == (F(1, 4), F(3, 4), F(1, 3))
+    assert (at.value, at.excess, at.attained) == (0, F(3, 40), False)
+    blind = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[1, 2], [1, 2]])
+    assert corner(blind).attained
+    assert corner(blind).lam is None
+    with pytest.raises(InputError, match="lam"):
+        corner(COIN, -1)
+
+
+def test_impossible_and_identical_states() -> None:
+    problem = Problem(
+        ["3/8", "3/8", 0, "1/4"],
+        [["1/3", "2/3"], ["1/3", "2/3"], [5, 0], [1, 0]],
+        eves=[Agent([[0, 1], [0, 1], [9, 9], [10, 0]])],
+    )
+    path = lambda_path(problem)
+    assert [p.line for p in path.pieces] == [p.line for p in lambda_path(COIN).pieces]
+    assert path.verify()
+    assert all(p.mechanism.channel.shape == (4, 2) for p in path.pieces)
+
+
+def test_no_proof_outside_a_piece_or_at_a_float() -> None:
+    piece = lambda_path(COIN).pieces[0]
+    with pytest.raises(InputError, match="between 0 and 1/10"):
+        piece.certificate_at("1/5")
+    with pytest.raises(InputError, match="is a float"):
+        piece.certificate_at(0.05)
+    with pytest.raises(InputError, match="is in floats"):
+        lambda_path(COIN.as_float(), exact=True)
+
+
+def test_progress_counts_the_pieces() -> None:
+    seen: list[tuple[int, float]] = []
+    lambda_path(COIN, progress=lambda pieces, lam: seen.append((pieces, lam)))
+    assert seen == [(1, 0.0), (2, 0.1)]
+
+
+def test_a_wrong_path_is_found_out() -> None:
+    path = lambda_path(COIN)
+    assert not Path(COIN, path.pieces[1:], 0.0, "").verify()
+    first, second = path.pieces
+    swapped = Path(COIN, (first, type(second)(**{**vars(second), "rho": first.rho, "risks": first.risks})), 0.0, "")
+    assert not swapped.verify()
+
+
+@given(st.integers(0, 3))
+@settings(max_examples=4, deadline=None)
+def test_many_states(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    bob, eve = ([[F(int(v), 1000) for v in row] for row in random.integers(0, 1000, (40, 4))] for _ in range(2))
+    weights = random.integers(1, 50, 40)
+    problem = Problem([F(int(w), int(weights.sum())) for w in weights], bob, eve)
+    path = lambda_path(problem)
+    assume(len(path.pieces) > 1)
+    assert path.verify()
+    assert isinstance(path.pieces[0].mechanism, Mechanism)
+    again = lambda_path(problem, exact=False)
+    assert len(again.pieces) == len(path.pieces)
+    assert again.breakpoints == pytest.approx([float(b) for b in path.breakpoints])

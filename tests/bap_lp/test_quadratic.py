@@ -1,0 +1,290 @@
+"""The Gaussian quadratic optimum: against other mechanisms, a semidefinite program, and linear programs on cells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from bap_lp import program
+from bap_lp.highs import solve_lp
+from bap_lp.problem import Problem
+from bap_lp.quadratic import (
+    Quadratic,
+    QuadraticSolution,
+    Squared,
+    linear_information,
+    linear_risks,
+    normal_mean,
+    posterior_covariance,
+    quadratic,
+)
+from bap_lp.rational import InputError
+from bap_lp.solve import solve
+
+
+def random_quadratic(seed: int, n: int) -> Quadratic:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n, n))
+    bob = Squared(rng.normal(size=(2, n)), weight=rng.random(2), residual=0.3)
+    return Quadratic(root @ root.T, bob, Squared(rng.normal(size=(2, n))))
+
+
+def null_eve(problem: Quadratic) -> float:
+    n = len(problem.covariance)
+    return float(problem.eve.residual + (problem.eve.matrix(n, "eve") * problem.covariance).sum())
+
+
+def check(found: QuadraticSolution) -> None:
+    sigma, S = found.problem.covariance, found.posterior_covariance
+    size = np.abs(sigma).max()
+    assert found.verify(), found.verify().reason
+    assert np.linalg.eigvalsh(S)[0] > -1e-12 * size
+    assert np.linalg.eigvalsh(sigma - S)[0] > -1e-12 * size
+    assert abs(found.gap) < 1e-9 * max(1.0, abs(found.value))
+
+
+def semidefinite(problem: Quadratic, lam: float, floor: float | None, cap: float | None) -> float:
+    """The same optimum by a program over S = R T R', with no eigenvalues by hand."""
+    n = len(problem.covariance)
+    R = np.linalg.cholesky(problem.covariance)
+    T = cp.Variable((n, n), symmetric=True)
+    risk = []
+    for agent in (problem.bob, problem.eve):
+        H = R.T @ agent.matrix(n, "agent") @ R
+        risk.append(agent.residual + np.trace(H) - cp.trace(H @ T))
+    constraints = [T >> 0, np.eye(n) - T >> 0]
+    constraints += [] if floor is None else [risk[1] >= floor]
+    constraints += [] if cap is None else [-cp.log_det(np.eye(n) - T) <= 2 * cap]
+    return float(cp.Problem(cp.Minimize(risk[0] - lam * risk[1]), constraints).solve(solver=cp.CLARABEL))
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("floored", "cap"), [(False, None), (True, None), (False, 0.3), (True, 0.6)])
+def test_against_a_semidefinite_program(n: int, seed: int, floored: bool, cap: float | None) -> None:
+    problem = random_quadratic(seed, n)
+    lam = 0.5 * quadratic(*problem, "calibrated").lam
+    free = quadratic(*problem, lam, max_information=cap)
+    floor = 0.5 * (float(free.risks.eve) + null_eve(problem)) if floored else None
+    found = quadratic(*problem, lam, min_eve_risk=floor, max_information=cap)
+    check(found)
+    assert found.value == pytest.approx(semidefinite(problem, lam, floor, cap), abs=3e-6 * max(1, abs(found.value)))
+    assert found.value >= free.bound - 1e-14 * abs(free.bound)
+    if floor is not None:
+        assert found.risks.eve == pytest.approx(floor, rel=1e-9)
+    if cap is not None:
+        assert linear_information(problem.covariance, found.statistic, found.noise) <= cap + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.0, 0.3, 1.0, 4.0]))
+def test_no_linear_release_does_better(seed: int, n: int, rows: int, lam: float) -> None:
+    problem = random_quadratic(seed, n)
+    found = quadratic(*problem, lam)
+    check(found)
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(rows, rows)) * rng.choice([0.0, 0.1, 2.0])
+    other = linear_risks(*problem, rng.normal(size=(rows, n)), root @ root.T)
+    assert other.alice(lam) >= found.bound - 1e-9 * max(1.0, abs(found.value))
+
+
+def test_no_quantised_or_nonlinear_release_does_better() -> None:
+    """Signs, folds and random cells of simulated data: E Var(X|signal) estimated from 200,000 draws."""
+    problem = random_quadratic(5, 2)
+    found = quadratic(*problem, "calibrated")
+    rng = np.random.default_rng(0)
+    x = rng.multivariate_normal(np.zeros(2), problem.covariance, 200_000)
+    radius = np.linalg.norm(x, axis=1)
+    best = x @ found.statistic[0]
+    signals = [np.sign(best), np.round(best), np.round(np.abs(best), 1), np.round(radius), np.round(best + radius)]
+    for signal in signals:
+        _, group = np.unique(signal, return_inverse=True)
+        count = np.bincount(group)
+        means = np.stack([np.bincount(group, x[:, k]) / count for k in range(2)], axis=1)[group]
+        S = means.T @ means / len(x)
+        M = problem.bob.matrix(2, "bob") - found.lam * problem.eve.matrix(2, "eve")
+        null = problem.bob.residual + float((M * problem.covariance).sum())
+        assert null - float((M * S).sum()) > found.value - 0.02 * abs(found.value)
+
+
+@pytest.mark.parametrize("n", [1, 3, 6])
+def test_against_the_mean_every_mechanism_ties_when_calibrated(n: int) -> None:
+    problem = normal_mean(n, 1.5)
+    found = quadratic(*problem, "calibrated")
+    check(found)
+    assert found.ties == n
+    assert len(found.statistic) == 0
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        risks = linear_risks(*problem, rng.normal(size=(2, n)), np.diag(rng.random(2)))
+        assert risks.alice(found.lam) == pytest.approx(found.value, abs=1e-12)
+
+
+def test_against_the_mean_full_below_and_null_above() -> None:
+    v, n = 2.25, 4
+    problem = normal_mean(n, 1.5)
+    lam = quadratic(*problem, "calibrated").lam
+    assert lam == pytest.approx((v - v / (1 + n * v)) / (v + 1 / n), rel=1e-14)
+    below, above = (quadratic(*problem, factor * lam) for factor in (0.9, 1.1))
+    assert below.risks.bob == pytest.approx(v / (1 + n * v), abs=1e-14)
+    assert below.risks.eve == pytest.approx(0, abs=1e-14)
+    assert np.allclose(below.statistic / below.statistic[0, 0], np.ones((1, n)))  # the mean says all that matters
+    assert np.all(below.noise == 0)
+    assert (above.risks.bob, above.risks.eve) == (pytest.approx(v), pytest.approx(v + 1 / n))
+
+
+def test_against_the_first_entry_the_others_are_released() -> None:
+    problem = normal_mean(3, 1.5, [1, 0, 0])
+    dear = quadratic(*problem, 10)
+    check(dear)
+    first, *others = dear.statistic[0]
+    assert others[0] == pytest.approx(others[1])
+    assert first * others[0] < 0  # subtracting x_1 from the others hides it
+    ceiling = quadratic(*problem, 0, min_eve_risk=null_eve(problem))
+    check(ceiling)
+    assert (ceiling.statistic @ problem.covariance)[:, 0] == pytest.approx(0, abs=1e-12)  # independent of x_1
+    assert ceiling.risks.eve == pytest.approx(3.25)
+    assert ceiling.risks.bob > dear.risks.bob
+
+
+def test_a_floor_between_two_projections_needs_noise() -> None:
+    """Sigma = 1, Bob wants both entries and Eve the first: the only way to R_E = 1/2 at no waste is x_1 plus noise."""
+    problem = Quadratic(np.eye(2), Squared(np.eye(2)), Squared([1, 0]))
+    found = quadratic(*problem, 0, min_eve_risk="1/2")
+    check(found)
+    assert found.posterior_covariance == pytest.approx(np.diag([0.5, 1.0]), abs=1e-12)
+    assert np.sort(np.diag(found.noise)) == pytest.approx([0, 1], abs=1e-12)
+    assert found.certificate.price == pytest.approx(1, abs=1e-10)
+    assert found.value == pytest.approx(0.5, abs=1e-12)
+
+
+def test_leakage_cap_fills_the_larger_eigenvalue_first() -> None:
+    problem = Quadratic(np.diag([4.0, 1.0]), Squared(np.eye(2)), Squared([[0, 0]]))
+    small, large = (quadratic(*problem, 0, max_information=c) for c in (0.5, 1.5))
+    # rate distortion of two Gaussians: level 4 e^-1 > 1 spends everything on the first, then both have error e^-1.5 * 2
+    assert small.value == pytest.approx(4 * np.exp(-1) + 1, rel=1e-12)
+    assert large.value == pytest.approx(2 * 2 * np.exp(-1.5), rel=1e-12)
+    for found in (small, large, quadratic(*problem, 0, max_information=25), quadratic(*problem, 0, max_information=0)):
+        check(found)
+
+
+def test_singular_covariance() -> None:
+    sigma = np.ones((2, 2)) + np.diag([1.0, 0])
+    sigma = np.vstack([np.hstack([sigma, sigma[:, :1]]), np.append(sigma[0], sigma[0, 0])])  # x_3 = x_1
+    found = quadratic(sigma, [1, 0, 0], [0, 1, 0], 0.5)
+    check(found)
+    assert found.value == pytest.approx(quadratic(sigma[:2, :2], [1, 0], [0, 1], 0.5).value, abs=1e-12)
+
+
+def cells(k: int) -> tuple[Any, Any, Any]:
+    """Masses, means and variances of the standard normal on k intervals, in closed form."""
+    edges = np.concatenate([[-np.inf], np.linspace(-3, 3, k - 1), [np.inf]])
+    mass, density = np.diff(norm.cdf(edges)), norm.pdf(edges)
+    mean = -np.diff(density) / mass
+    second = 1 - np.diff(np.where(np.isfinite(edges), edges, 0) * density) / mass
+    return mass, mean, second - mean**2
+
+
+GRIDS = [(8, 6, 9, 9), (16, 6, 15, 21), (20, 12, 21, 31), (28, 12, 31, 41)]
+
+
+def test_linear_programs_on_cells_converge_to_the_closed_form() -> None:
+    """Cut Z, along the eigenvectors of H, into cells: a mechanism on cells is a mechanism, so its R_A is at least V.
+
+    On grids of steps h_B, h_E the agents lose at most h^2/4 (a grid over all cell means holds a decision within h/2 of
+    every posterior mean), so V - lam h_E^2/4 <= LP. Releasing the cell of Z_1 only, where d_1 > 0 >= d_2, leaves
+    S = 1 - E Var(Z_1|cell) of it, so LP <= V + d_1 E Var(Z_1|cell) + h_B^2/4.
+    """
+    problem, lam = normal_mean(2, 1.0, [1, 0]), 0.25
+    found = quadratic(*problem, lam)
+    check(found)
+    R = np.linalg.cholesky(problem.covariance)
+    bob, eve = (R.T @ np.ravel(a.target) for a in (problem.bob, problem.eve))
+    d, V = np.linalg.eigh(np.outer(bob, bob) - lam * np.outer(eve, eve))
+    assert d[0] < 0 < d[1]
+    bob, eve, widths = bob @ V[:, ::-1], eve @ V[:, ::-1], []
+    for k1, k2, decisions, eves in GRIDS:
+        (m1, mean1, var1), (m2, mean2, var2) = cells(k1), cells(k2)
+        p = np.outer(m1, m2).ravel()
+        mean, var = (
+            np.stack(np.meshgrid(*pair, indexing="ij"), -1).reshape(-1, 2) for pair in ((mean1, mean2), (var1, var2))
+        )
+        tables, steps = [], []
+        for target, count in ((bob, decisions), (eve, eves)):
+            centre = mean @ target
+            grid = np.linspace(centre.min(), centre.max(), count)
+            tables.append((grid - centre[:, None]) ** 2 + (var @ target**2)[:, None])
+            steps.append(grid[1] - grid[0])
+        if len(p) * decisions <= 1500:
+            value = solve(Problem(p, tables[0], tables[1]), lam, exact=False).value
+        else:
+            lp = program.compact(p * len(p), tables[0], tables[1], [slice(0, eves)], lam)
+            value = float(lp.cost @ solve_lp(lp).z) / len(p)
+        value += problem.bob.residual
+        lower = found.value - lam * steps[1] ** 2 / 4
+        upper = found.value + d[1] * float(m1 @ var1) + steps[0] ** 2 / 4
+        assert lower <= value <= upper
+        widths.append(upper - lower)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < 0.03
+    assert abs(float(value) - found.value) < 0.006
+
+
+def test_linear_program_at_the_tie() -> None:
+    """One observation, Eve after it, lam calibrated: whatever the cells, every mechanism is within grid error of V."""
+    problem = normal_mean(1, 1.0)
+    found = quadratic(*problem, "calibrated")
+    mass, mean, var = cells(24)
+    x = np.sqrt(2) * mean
+    tables = []
+    for target in (0.5, 1.0):
+        grid = np.linspace(target * x[0], target * x[-1], 25)
+        tables.append((grid - target * x[:, None]) ** 2 + target**2 * 2 * var[:, None])
+    step = (x[-1] - x[0]) / 24
+    value = solve(Problem(mass, *tables), found.lam, exact=False).value + 0.5
+    assert found.value - found.lam * step**2 / 4 <= value <= found.value + (step / 2) ** 2 / 4
+
+
+def test_posterior_covariance_of_extremes() -> None:
+    sigma = random_quadratic(1, 3).covariance
+    assert posterior_covariance(sigma, np.eye(3), np.zeros((3, 3))) == pytest.approx(sigma)
+    assert posterior_covariance(sigma, np.zeros((0, 3)), np.zeros((0, 0))) == pytest.approx(np.zeros((3, 3)))
+
+
+def test_a_wrong_claim_does_not_verify() -> None:
+    found = quadratic(*random_quadratic(2, 3), 0.5)
+    assert found.verify()
+    assert not replace(found, value=found.value - 0.01).verify()
+    assert not replace(found, noise=found.noise + np.eye(len(found.noise))).verify()
+    assert not replace(found, certificate=replace(found.certificate, Q=2 * found.certificate.Q)).verify()
+    assert not replace(found, certificate=replace(found.certificate, price=1.0)).verify()
+    assert not replace(found, min_eve_risk=2 * float(found.risks.eve)).verify()
+    assert not replace(found, max_information=1.0).verify()
+    # an understated Q is raised until it holds, so it proves less, never more
+    weak = replace(found, certificate=replace(found.certificate, Q=0 * found.certificate.Q))
+    assert not weak.verify()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        (([[1, 2], [0, 1]], [1, 0], [0, 1], 1), {}, "covariance must be symmetric"),
+        (([[1, 2], [2, 1]], [1, 0], [0, 1], 1), {}, "positive semidefinite"),
+        ((np.eye(2), [1, 0, 0], [0, 1], 1), {}, r"bob.target has shape \(1, 3\)"),
+        ((np.eye(2), [1, 0], Squared([0, 1], weight=[-1]), 1), {}, "eve.weight must be 1 weights"),
+        ((np.eye(2), [1, 0], [0, 1], -1), {}, "lam = -1"),
+        ((np.eye(2), [1, 0], [0, 0], "calibrated"), {}, "is undefined"),
+        ((np.eye(2), [1, 0], [0, 1], 1), {"min_eve_risk": 1.1}, r"between 0 \(full release\) and 1 \(null"),
+        ((np.eye(2), [1, 0], [0, 1], 1), {"max_information": -1}, "must not be negative"),
+    ],
+)
+def test_refusals(arguments: Any, keywords: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        quadratic(*arguments, **keywords)

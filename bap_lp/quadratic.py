@@ -114,7 +114,7 @@ class QuadraticSolution:
         """Recompute value and bound from the statistic, the noise and the certificate, with eigenvalues only."""
         white = _Whitened(self.problem)
         risks = linear_risks(*self.problem, self.statistic, self.noise)
-        size = max(white.bob_null, self.lam * white.eve_null, 1e-300)
+        size = max(white.bob_null, (self.lam + self.certificate.price) * white.eve_null, 1e-300)
         floor, cap = self.min_eve_risk, self.max_information
         if floor is not None and risks.eve < floor - TOLERANCE * white.eve_null:
             return Verdict(False, f"R_E = {risks.eve:.12g} is below the floor {floor:.12g}")

@@ -34,6 +34,10 @@ class InputError(ValueError):
         self.field, self.value, self.rule = field, value, rule
         super().__init__(f"{field} = {show(value)} {rule}" if value is not None else f"{field} {rule}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # an exception is rebuilt from its arguments, not from its message, on the way back from another process
+        return type(self), (self.field, self.value, self.rule), self.__dict__
+
 
 def show(value: object) -> str:
     """A value as an error message quotes it: one line, never longer than a line."""

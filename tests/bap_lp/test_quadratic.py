@@ -165,6 +165,17 @@ def test_a_floor_between_two_projections_needs_noise() -> None:
     assert found.value == pytest.approx(0.5, abs=1e-12)
 
 
+@pytest.mark.parametrize("digits", [1, 4, 8, 12, 14, 15, 17])
+def test_floors_near_the_ceiling(digits: int) -> None:
+    """The price grows like 1/sqrt(distance): values rise to the ceiling's, which is solved on the kernel of Eve's H."""
+    problem = random_quadratic(4, 4)
+    ceiling = quadratic(*problem, 0.3, min_eve_risk=null_eve(problem))
+    near = quadratic(*problem, 0.3, min_eve_risk=null_eve(problem) * (1 - 10.0**-digits))
+    assert near.verify(), near.verify().reason
+    assert near.value <= ceiling.value + 1e-9 * abs(ceiling.value)
+    assert ceiling.value - near.value < 100 * 10 ** (-digits / 2)
+
+
 def test_leakage_cap_fills_the_larger_eigenvalue_first() -> None:
     problem = Quadratic(np.diag([4.0, 1.0]), Squared(np.eye(2)), Squared([[0, 0]]))
     small, large = (quadratic(*problem, 0, max_information=c) for c in (0.5, 1.5))

@@ -1,0 +1,207 @@
+"""One answer per item, in order, on every executor; failures and interruptions; what travels by pickle."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import distributed
+import numpy as np
+import pytest
+from flint import fmpq
+
+from bap_lp.certificate import verify
+from bap_lp.problem import Problem
+from bap_lp.rational import InputError
+from bap_lp.releases import full
+from bap_lp.solve import Solution, solve
+from bap_lp.sweeps import sweep
+
+LAMS = [Fraction(k, 20) for k in range(8)]
+
+
+def coin_toss(k: Any = 10) -> Problem:
+    return Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [k, 0]], title=f"k = {k}")
+
+
+def value(lam: Fraction) -> Fraction:
+    return min(Fraction(1, 4), Fraction(13, 40) - Fraction(3, 4) * lam)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    # forking would copy the threads that Dask and HiGHS started in this process
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[Executor]:
+    quiet = {"distributed.worker.memory.terminate": False, "distributed.admin.system-monitor.gil.enabled": False}
+    import dask.config
+
+    with (
+        dask.config.set(quiet),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True, silence_logs=40
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client.get_executor()
+
+
+@pytest.fixture(params=["here", "threads", "processes", "dask"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
+    if request.param == "here":
+        yield None
+    elif request.param == "threads":
+        with ThreadPoolExecutor(2) as pool:
+            yield pool
+    else:
+        yield request.getfixturevalue(request.param)
+
+
+def test_many_lam_in_order_and_exact(executor: Executor | None) -> None:
+    problem = coin_toss()
+    solutions = sweep(LAMS, partial(solve, problem), executor=executor)
+    assert [s.lam for s in solutions] == LAMS
+    assert [s.value for s in solutions] == [value(lam) for lam in LAMS]
+    assert all(verify(problem, s.certificate) and s.exact for s in solutions)
+
+
+def test_many_problems_with_the_default_task(executor: Executor | None) -> None:
+    problems = [coin_toss(k) for k in (4, 1, 10, 3)]
+    solutions = sweep(iter(problems), executor=executor)
+    assert [s.problem.title for s in solutions] == [p.title for p in problems]
+    assert [s.value for s in solutions] == [solve(p).value for p in problems]
+
+
+def test_a_failure_names_its_item(executor: Executor | None) -> None:
+    with pytest.raises(InputError, match="lam = -1") as caught:
+        sweep([1, -1, 2], partial(solve, coin_toss()), executor=executor)
+    assert caught.value.__notes__ == ["in item 1 of the sweep: -1"]
+
+
+def test_nothing_to_do(executor: Executor | None) -> None:
+    assert sweep([], executor=executor) == []
+
+
+def test_results_keep_the_order_of_the_items_not_of_completion() -> None:
+    def late(k: int) -> int:
+        time.sleep(0.02 * (4 - k))
+        return k
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sweep(range(4), late, executor=pool) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("how", ["interrupt", "failure"])
+def test_what_is_pending_is_cancelled(how: str) -> None:
+    started, submitted, release = [], threading.Event(), threading.Event()
+
+    def task(k: int) -> int:
+        started.append(k)
+        submitted.wait(10)
+        if k == 1 and how == "interrupt":
+            os.kill(os.getpid(), signal.SIGINT)  # Ctrl-C: the main thread is waiting in sweep
+        elif k == 1:
+            raise ArithmeticError("no")
+        if k == 2:  # runs already when the others are cancelled, from the last to the first
+            release.wait(10)
+        return k
+
+    futures: list[Future[Any]] = []
+
+    class Watched(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **keywords: Any) -> Future[Any]:
+            futures.append(super().submit(*arguments, **keywords))
+            if len(futures) == 4:
+                futures[3].add_done_callback(lambda _: release.set())
+            if len(futures) == 200:
+                submitted.set()
+            return futures[-1]
+
+    expected = KeyboardInterrupt if how == "interrupt" else ArithmeticError
+    with Watched(1) as pool, pytest.raises(expected):
+        sweep(range(200), task, executor=pool)
+    assert started == [0, 1, 2]
+    assert all(f.cancelled() for f in futures[3:])
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    written = {}
+    for stream, label in ((Terminal(), "lambdas"), (io.StringIO(), "lambdas"), (Terminal(), None)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert sweep([4.0, 9.0], math.sqrt, progress=label) == [2.0, 3.0]
+        written[stream] = stream.getvalue()
+    drawn, piped, silent = written.values()
+    assert "lambdas" in drawn
+    assert "2/2" in drawn
+    assert piped == silent == ""
+
+
+def same(a: Solution, b: Solution) -> None:
+    assert (a.value, a.bound, a.lam, a.method, a.risks) == (b.value, b.bound, b.lam, b.method, b.risks)
+    for mine, other in (
+        (a.problem.p, b.problem.p), (a.problem.B, b.problem.B), (a.problem.E, b.problem.E),
+        (a.mechanism.q, b.mechanism.q), (a.certificate.rho, b.certificate.rho), (a.certificate.u, b.certificate.u),
+    ):  # fmt: skip
+        assert mine.dtype == other.dtype
+        assert (mine == other).all()
+    assert verify(b.problem, b.certificate)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("protocol", [None, *range(2, pickle.HIGHEST_PROTOCOL + 1)])
+def test_a_solution_survives_pickle_and_deepcopy(exact: bool, protocol: int | None) -> None:
+    found = solve(coin_toss("2" + "0" * 40 + "/7"), "1/3", exact=exact)
+    other = copy.deepcopy(found) if protocol is None else pickle.loads(pickle.dumps(found, protocol))
+    same(found, other)
+    assert other.exact == exact
+    assert [other.mechanism.release(0) for _ in range(3)]
+
+
+def test_models_merged_problems_and_mechanisms_survive_pickle() -> None:
+    model = Problem.from_model(["1/2", "1/2"], [["1", "0"], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
+    for problem in (model, model.merged(), coin_toss(), coin_toss().as_float()):
+        other = pickle.loads(pickle.dumps(problem))
+        assert type(other) is type(problem)
+        assert solve(other).value == solve(problem).value
+        assert (full(other).q == full(problem).q).all()
+    assert np.all(pickle.loads(pickle.dumps(model)).theta.posterior == model.theta.posterior)  # type: ignore[union-attr]
+
+
+def test_an_error_survives_pickle() -> None:
+    error = InputError("prior[2]", Fraction(-1, 3), "must be positive")
+    error.add_note("in a file")
+    other = pickle.loads(pickle.dumps(error))
+    assert str(other) == str(error) == "prior[2] = -1/3 must be positive"
+    assert (other.field, other.value, other.rule) == (error.field, error.value, error.rule)
+    assert other.__notes__ == ["in a file"]
+
+
+def test_the_rationals_themselves() -> None:
+    for number in (fmpq(0), fmpq(-1, 3), fmpq(10**400 + 1, 7**300)):
+        assert pickle.loads(pickle.dumps(number)) == copy.deepcopy(number) == number
+        assert type(copy.copy(number)) is fmpq

@@ -60,26 +60,26 @@ class Corner:
     mechanism: Mechanism
 
 
-def corner(problem: Problem, lam: Any = "calibrated") -> Corner:
-    """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it."""
+def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
+    """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path."""
     (bob, _), (_, eve) = extremes(problem)
     risks = Risks(public(bob), public(eve))
     try:
-        price, undefined = lam_of(problem, lam), False
+        price, undefined = public(lam_of(problem, lam)), False
     except InputError as error:
         if error.value != "calibrated":
             raise
-        price, undefined = number(1, "lam"), True
+        price, undefined = public(number(1, "lam")), True
     if price == 0:  # at lam = 0 privacy is worth nothing, and reaching R_B^full shows nothing
-        at_zero = corner(problem, 1)
-        return Corner(risks, public(price), risks.bob, risks.bob - risks.bob, at_zero.attained, at_zero.mechanism)
-    best = solve(problem, price)
-    value = risks.alice(best.lam)
-    excess = best.value - value
-    attained = excess <= (0 if best.exact else TOLERANCE * size_of(problem, best.lam))
+        beyond = corner(problem, 1, path)
+        return Corner(risks, price, risks.bob, risks.bob * 0, beyond.attained, beyond.mechanism)
+    best = path.piece(price) if path is not None else solve(problem, price)
+    excess = best.risks.alice(price) - risks.alice(price)
+    exact = problem.exact and not isinstance(excess, float)
+    attained = excess <= (0 if exact else TOLERANCE * size_of(problem, price))
     if undefined:
         return Corner(risks, None, None, excess, attained, best.mechanism)
-    return Corner(risks, best.lam, value, excess, attained, best.mechanism)
+    return Corner(risks, price, risks.alice(price), excess, attained, best.mechanism)
 
 
 @dataclass(frozen=True, eq=False)

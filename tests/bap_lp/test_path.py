@@ -226,8 +226,9 @@ def test_corner(problem: Problem, lam: F) -> None:
     assert reached.attained == (len(path.pieces) == 1)
     assert reached.excess == path.value(lam) - reached.risks.alice(lam) >= 0
     if reached.attained:
-        own = risks(problem, reached.mechanism)
-        assert own == reached.risks
+        assert risks(problem, reached.mechanism) == reached.risks
+    known = corner(problem, lam, path)
+    assert (known.attained, known.excess, known.value) == (reached.attained, reached.excess, reached.value)
 
 
 def test_corner_of_the_coin_toss() -> None:

@@ -1,0 +1,134 @@
+"""`bap path`: the optimal mechanism for every lambda at once, as a table or a JSON document."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bap_lp.files import ProblemFile
+    from bap_lp.frontier import Corner
+    from bap_lp.path import Path, Piece
+    from bap_lp.problem import Problem
+
+_ROWS = 40  # pieces shown before the rest is only counted
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `bap`."""
+    app.command()(path)
+
+
+def path(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Problem file (TOML, JSON) or a name of `bap examples`.")],
+    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Find the optimal mechanism for every lambda.
+
+    From lambda = 0, where only utility counts, to infinity, where only privacy does: the pieces on which one mechanism
+    is optimal are the vertices of the risk-utility frontier.
+    """
+    from bap_cli import inputs, outputs
+    from bap_lp.path import lambda_path
+
+    loaded = inputs.load(file)
+    with inputs.working(loaded):
+        found = lambda_path(loaded.problem, exact=False if use_floats else None)
+    if as_json:
+        outputs.print_json(path_document(found.problem, found))
+    else:
+        show_path(loaded, found)
+
+
+def path_document(problem: Problem, path: Path) -> dict[str, Any]:
+    """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
+    from bap_lp.frontier import corner
+    from bap_lp.rational import text
+
+    at = corner(problem, path=path)
+    return {
+        "exact": path.exact,
+        "pieces": [_piece(piece) for piece in path.pieces],
+        "calibrated": None if at.lam is None else text(at.lam),
+        "corner": {
+            "risks": {"bob": text(at.risks.bob), "eve": text(at.risks.eve)},
+            "value": None if at.value is None else text(at.value),
+            "excess": text(at.excess),
+            "attained": at.attained,
+        },
+        "tolerance": path.tolerance,
+        "method": path.method,
+        "zero_probability_states": list(problem.null_states),
+    }
+
+
+def _piece(piece: Piece) -> dict[str, Any]:
+    from bap_lp.files import mechanism_document
+    from bap_lp.rational import text
+
+    return {
+        "from": text(piece.start),
+        "to": None if piece.end == math.inf else text(piece.end),
+        "risks": {"bob": text(piece.risks.bob), "eve": text(piece.risks.eve)},
+        "value": [text(v) for v in piece.line],
+        "mechanism": mechanism_document(piece.mechanism),
+    }
+
+
+def show_path(loaded: ProblemFile, path: Path) -> None:
+    """What `bap path` prints."""
+    from bap_cli.inputs import choice
+    from bap_cli.show import _console, _heading, _short, _table
+    from bap_cli.words import counted, equals
+    from bap_lp.frontier import corner
+    from bap_lp.problem import lam_of
+    from bap_lp.rational import InputError, public
+
+    out = _console()
+    _heading(out, path.problem, path.exact)
+    out.print()
+    table = _table("piece", "lambda from", "to", "R_B", "R_E", "least R_A", right=range(5))
+    for k, piece in enumerate(path.pieces[:_ROWS], start=1):
+        end = "inf" if piece.end == math.inf else _short(piece.end)
+        bob, eve = _short(piece.risks.bob), _short(piece.risks.eve)
+        table.add_row(str(k), _short(piece.start), end, bob, eve, _line(bob, eve))
+    out.print(table)
+    if len(path.pieces) > _ROWS:
+        out.print(f"... and {counted(len(path.pieces) - _ROWS, 'more piece')} (--json gives all)")
+    out.print()
+    try:
+        lam = public(lam_of(path.problem, loaded.lam))
+    except InputError as error:
+        out.print(f"The calibrated lambda {error.rule}.", soft_wrap=True)
+    else:
+        out.print(f"{equals('lambda', lam)}, {choice(loaded, None)}", soft_wrap=True)
+        where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
+        out.print(f"  {where}, with {equals('R_A', path.value(lam))}.", soft_wrap=True)
+    _corner(out, corner(path.problem, path=path))
+    out.print()
+    if path.exact:
+        out.print("Every breakpoint is exact, and every piece is proved optimal.")
+        if any("≈" in _short(v) for piece in path.pieces for v in (*piece.line, piece.start)):
+            out.print("≈ stands for an exact fraction too long for the table; --json gives it.")
+    else:
+        bound = f"{path.tolerance:.2g} max(B, lambda E)"
+        out.print(f"The least R_A lies at most {bound} below this, B and E being the largest losses.", soft_wrap=True)
+    out.print("The mechanism of a piece: --json, or `bap solve` with a --lambda on it.")
+
+
+def _line(bob: str, eve: str) -> str:
+    """R_B - R_E lambda as somebody would write it down."""
+    if eve == "0":
+        return bob
+    return f"-{eve} lambda" if bob == "0" else f"{bob} - {eve} lambda"
+
+
+def _corner(out: Any, corner: Corner) -> None:
+    from bap_cli.words import equals
+
+    where = f"{equals('R_B', corner.risks.bob)} of the full release, {equals('R_E', corner.risks.eve)} of the null one"
+    what = "a mechanism attains both" if corner.attained else "no mechanism attains both"
+    out.print(f"The corner, {where}: {what}.", soft_wrap=True)

@@ -1,0 +1,63 @@
+"""The whole exact path against one cold exact solution: pieces, time per piece, and the ratio of the two.
+
+    python benchmarks/path.py [seeds]
+
+Every seed gives a random problem with losses k/1000 and weights up to 100. Path and solution are timed in turn, in one
+process, three times each, and the least time counts; the path's own time excludes the checks that follow it.
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from time import perf_counter
+
+import numpy as np
+
+from bap_lp.path import lambda_path
+from bap_lp.problem import Problem
+from bap_lp.solve import solve
+
+SIZES = [(50, 5, 5), (200, 5, 5)]
+
+
+def random_problem(size: tuple[int, int, int], seed: int) -> Problem:
+    states, b, e = size
+    random = np.random.default_rng(seed)
+    weights = [int(w) for w in random.integers(1, 100, states)]
+    tables = [random.integers(0, 1001, (states, k)).tolist() for k in (b, e)]
+    bob, eve = ([[Fraction(v, 1000) for v in row] for row in table] for table in tables)
+    return Problem([Fraction(w, sum(weights)) for w in weights], bob, eve)
+
+
+def measure(problem: Problem, repeats: int = 3) -> tuple[int, float, float]:
+    """Pieces, seconds for the path, seconds for one cold exact solution at a short lam in the middle of it."""
+    path_times, solve_times = [], []
+    for _ in range(repeats):
+        start = perf_counter()
+        path = lambda_path(problem)
+        path_times.append(perf_counter() - start)
+        middle = Fraction(path.pieces[len(path.pieces) // 2].certificate.lam).limit_denominator(10**6)
+        start = perf_counter()
+        solution = solve(problem, middle)
+        solve_times.append(perf_counter() - start)
+        if solution.value != path.value(middle):
+            raise ArithmeticError(f"path and solution differ at lam = {middle}")
+    verdict = path.verify()
+    if not verdict:
+        raise ArithmeticError(verdict.reason)
+    return len(path.pieces), min(path_times), min(solve_times)
+
+
+def main(seeds: int = 5) -> None:
+    print("(N, b, e)       seed  pieces   path s  ms/piece  cold ms  piece/cold")
+    for size in SIZES:
+        for seed in range(seeds):
+            pieces, path, cold = measure(random_problem(size, seed))
+            each = path / pieces
+            times = f"{path:8.3f} {1000 * each:9.2f} {1000 * cold:8.1f} {each / cold:11.2f}"
+            print(f"{size!s:15} {seed:4} {pieces:7} {times}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -22,14 +22,14 @@ def _hash(B: Array, E: Array) -> Array:
     return total
 
 
-def classes(B: Array, E: Array) -> tuple[Array, Array] | None:
-    """The states sorted by class and the places where classes begin; None where duplicates are rare.
+def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | None:
+    """The states sorted by class and the places where classes begin; None where duplicates are rare, unless asked for.
 
     In a sample of 4096 a state with many copies meets one of them, so a sample without repetition ends the search.
     """
     n = len(B)
     probe = np.random.default_rng(2).choice(n, min(n, PROBE), replace=False)
-    if len(np.unique(_hash(B[probe], E[probe]))) > 0.99 * len(probe):
+    if not rare and len(np.unique(_hash(B[probe], E[probe]))) > 0.99 * len(probe):
         return None
     mixed = _hash(B, E)
     order = np.argsort(mixed, kind="stable")

@@ -17,9 +17,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from bap_lp.blas import one_blas_thread
 from bap_lp.duplicates import classes, unmerge
 from bap_lp.interior import interior_point
 from bap_lp.sweep import Sweep, least_replies, over, project, sum_by_key, sweep
@@ -67,9 +69,11 @@ class _Search:
         lam: float,
         tell: Progress | None,
         pool: Executor | None,
+        base: Array | None = None,
     ) -> None:
         self.p, self.B, self.E, self.groups, self.lam, self.tell, self.pool = p, B, E, groups, lam, tell, pool
         self.uniform = project(np.zeros((B.shape[1], E.shape[1])), groups, 1.0)
+        self.base = self.uniform * 0.0 if base is None else base
         self.u = self.latest = self.uniform
         self.bound, self.value, self.iterations = -math.inf, math.inf, 0
         self.key: Array | None = None
@@ -80,9 +84,10 @@ class _Search:
         begin = time.perf_counter()
         u = project(u, self.groups, 1.0)
         found = sweep(self.p, self.B, self.E, self.lam * u, self.pool, held, tol)
-        if found.bound > self.bound:
-            self.bound, self.u = found.bound, u
-        value = found.cost - self.lam * float(least_replies(found.rows, self.groups).sum())
+        bound = found.bound - self.lam * float((u * self.base).sum())
+        if bound > self.bound:
+            self.bound, self.u = bound, u
+        value = found.cost - self.lam * float(least_replies(found.rows + self.base, self.groups).sum())
         if value < self.value:
             self.value, self.key = value, found.key.copy()
         self.since = time.perf_counter()
@@ -121,27 +126,31 @@ def _scaled(search: _Search, chosen: Array | slice, scale: float) -> tuple[Array
     return search.p[chosen], B, E
 
 
+def _centred(rows: Array, groups: Sequence[slice]) -> Array:
+    """A constant added to the rows of one signal and group only shifts t."""
+    return np.concatenate([rows[:, part] - rows[:, part].mean(axis=1, keepdims=True) for part in groups], axis=1)
+
+
 def _learn(search: _Search, scale: float, tol: float) -> tuple[Array, float, Sweep]:
     """u with unit rows, the gap relative to the scale at which the interior point left it, and the sweep at u."""
     n, b = search.B.shape
     u, groups = search.uniform, search.groups
-    none = np.zeros(u.shape)
     if n <= 2 * SAMPLE:
         data = _scaled(search, slice(None), scale)
-        point = interior_point(*data, groups, none, u, 0.1, tol, pool=search.pool, watch=search.tick)
+        fixed = _centred(search.base * (search.lam / scale), groups)
+        point = interior_point(*data, groups, fixed, u, 0.1, tol, pool=search.pool, watch=search.tick)
         u = project(point.u, groups, 1.0)
         return u, point.gap, search.look(u)
     p, B, E = _scaled(search, np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False)), scale)
-    point = interior_point(p / p.sum(), B, E, groups, none, u, 0.1, 1e-5, pool=search.pool, watch=search.tick)
+    fixed = _centred(search.base * (search.lam / scale / search.p.sum()), groups)
+    point = interior_point(p / p.sum(), B, E, groups, fixed, u, 0.1, 1e-5, pool=search.pool, watch=search.tick)
     size = max(SAMPLE, n // 20)
     found = search.look(point.u)
     while True:
         near = np.sort(np.argpartition(found.margin, size - 1)[:size]) if size < n else np.arange(n)
         p, B, E = _scaled(search, near, scale)
-        fixed = found.rows - sum_by_key(search.p[near], search.E[near], found.key[near], b)
-        fixed *= search.lam / scale
-        for part in groups:
-            fixed[:, part] -= fixed[:, part].mean(axis=1, keepdims=True)
+        fixed = search.base + found.rows - sum_by_key(search.p[near], search.E[near], found.key[near], b)
+        fixed = _centred(fixed * (search.lam / scale), groups)
         mu = min(max(float(found.margin[near].max()) / scale, 1e-2), 0.1)
         start = 0.9 * project(point.u, groups, 1.0) + 0.1 * search.uniform
         point = interior_point(p, B, E, groups, fixed, start, mu, tol, pool=search.pool, watch=search.tick)
@@ -159,21 +168,22 @@ def _vertex(search: _Search, scale: float, tol: float) -> Vertex:
     themselves, starts at its end or close to it.
     """
     p, B, E, groups, lam = search.p, search.B, search.E, search.groups, search.lam
+    pivot = partial(to_vertex, base=search.base, pool=search.pool, watch=search.tick)
     u, gap, found = _learn(search, scale, tol)
     width, tied = _width(found.margin / scale, gap, u.size)
     # noise must stay well below Bob's own losses, or the perturbed vertex says nothing about the true one
     if not tied or B.size <= 1000 or 0.0 < _scale(B, E, groups, 0.0, search.pool) < 1e-3 * scale:
-        start = near_basis(B, E, groups, lam, u, found, width * scale)
-        return to_vertex(p, B, E, groups, lam, scale, start, pool=search.pool, watch=search.tick)
+        start = near_basis(B, E, groups, lam, u, found, width * scale, search.base)
+        return pivot(p, B, E, groups, lam, scale, start)
     noise = np.random.default_rng(3).random(B.shape)
     noise *= 1e-6 * scale
     noise += B
-    other = _Search(p, noise, E, groups, lam, None, search.pool)
+    other = _Search(p, noise, E, groups, lam, None, search.pool, search.base)
     other.tick = search.tick  # type: ignore[method-assign]
     u, gap, found = _learn(other, scale, 1e-13)
-    start = near_basis(noise, E, groups, lam, u, found, _width(found.margin / scale, gap, u.size)[0] * scale)
-    broken = to_vertex(p, noise, E, groups, lam, scale, start, pool=search.pool, watch=search.tick)
-    return to_vertex(p, B, E, groups, lam, scale, broken.basis, solved=True, pool=search.pool, watch=search.tick)
+    width = _width(found.margin / scale, gap, u.size)[0]
+    start = near_basis(noise, E, groups, lam, u, found, width * scale, search.base)
+    return pivot(p, B, E, groups, lam, scale, pivot(p, noise, E, groups, lam, scale, start).basis, solved=True)
 
 
 def _width(margin: Array, gap: float, size: int) -> tuple[float, bool]:
@@ -189,7 +199,7 @@ def _width(margin: Array, gap: float, size: int) -> tuple[float, bool]:
 def _trivial(search: _Search) -> Vertex:
     """With lam = 0, one decision or constant losses the rule of any u is optimal: its vertex."""
     found = search.look(search.uniform)
-    basis = near_basis(search.B, search.E, search.groups, search.lam, search.uniform, found, -1.0)
+    basis = near_basis(search.B, search.E, search.groups, search.lam, search.uniform, found, -1.0, search.base)
     u = np.where(basis.slack, 0.0, 1.0)
     search.tick(0, u)
     return Vertex(basis, u, np.zeros((0, search.B.shape[1])), True)
@@ -200,7 +210,7 @@ def _value(search: _Search, rho: Array) -> float:
         return float(np.vdot(search.B[cut], rho[cut])), rho[cut].T @ search.E[cut]
 
     parts = over(search.pool, work, len(rho))
-    rows = np.sum([part[1] for part in parts], axis=0)
+    rows = search.base + np.sum([part[1] for part in parts], axis=0)
     return math.fsum(part[0] for part in parts) - search.lam * float(least_replies(rows, search.groups).sum())
 
 
@@ -252,25 +262,27 @@ def solve_game(
     *,
     tol: float = 1e-9,
     progress: Progress | None = None,
+    base: Array | None = None,
 ) -> GameSolution:
     """An optimal vertex of the compact program, with a gap of at most tol times the largest spread of losses.
 
     The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j].  `progress` is called
     with (iteration, bound, value).  An interrupt returns the best certified answer so far, with vertex False.
+    `base` (b, e) adds to Eve's rows what states decided elsewhere contribute.
     """
     n, e = E.shape
     parts = tuple(groups) if groups is not None else (slice(0, e),)
     if [0, *(part.stop for part in parts)] != [*(part.start for part in parts), e]:
         raise ValueError(f"groups = {parts} must cut the {e} columns of Eve's losses into consecutive slices")
-    with ThreadPoolExecutor(2) if n >= PARALLEL else nullcontext() as pool:
+    with one_blas_thread(), ThreadPoolExecutor(2) if n >= PARALLEL else nullcontext() as pool:
         alike = classes(B, E)
-        search = _Search(p, B, E, parts, lam, progress, pool)
+        search = _Search(p, B, E, parts, lam, progress, pool, base)
         if alike is None:
             return _solve(search, min(tol, 1e-9))
         order, start = alike
         first = order[start]
-        merged = _Search(np.add.reduceat(p[order], start), B[first], E[first], parts, lam, progress, pool)
+        merged = _Search(np.add.reduceat(p[order], start), B[first], E[first], parts, lam, progress, pool, base)
         found = _solve(merged, min(tol, 1e-9))
         rho, basic = unmerge(p, order, start, found.rho, found.basic_columns)
-        bound = search.look(merged.u).bound
-        return replace(found, rho=rho, basic_columns=basic, value=_value(search, rho), bound=bound)
+        search.look(merged.u)
+        return replace(found, rho=rho, basic_columns=basic, value=_value(search, rho), bound=search.bound)

@@ -174,17 +174,21 @@ def to_vertex(
     scale: float,
     start: Basis,
     *,
+    base: Array | float = 0.0,
     solved: bool = False,
     pool: Executor | None = None,
     watch: Callable[[int, Array], None] | None = None,
     limit: int = 60,
 ) -> Vertex:
-    """Column generation from a basis; `solved` says that it is worth pricing before any pivot."""
+    """Column generation from a basis; `solved` says that it is worth pricing before any pivot.
+
+    `base` (b, e) holds Eve's rows of states that were decided elsewhere.
+    """
     b, e = start.slack.shape
     basis = start
     everything = np.full(len(p), True)
     everything[basis.near] = False
-    fixed = sum_by_key(np.where(everything, p, 0.0), E, basis.key, b)
+    fixed = base + sum_by_key(np.where(everything, p, 0.0), E, basis.key, b)
     tol = 1e-11 * scale
     u, rho = np.zeros((b, e)), np.zeros((0, b))
     for round_ in range(limit):
@@ -229,7 +233,9 @@ def _feasible(rho: Array, u: Array, p: Array) -> bool:
     return bool((rho >= -1e-9 * p[:, None]).all() and (u >= -1e-11).all())
 
 
-def near_basis(B: Array, E: Array, groups: Sequence[slice], lam: float, u: Array, found: Sweep, width: float) -> Basis:
+def near_basis(
+    B: Array, E: Array, groups: Sequence[slice], lam: float, u: Array, found: Sweep, width: float, base: Array
+) -> Basis:
     """The vertex of the rule at u (rows of u sum to one), with the columns within `width` of the minimum open."""
     b, e = u.shape
     near = np.flatnonzero(found.margin <= width)
@@ -239,7 +245,7 @@ def near_basis(B: Array, E: Array, groups: Sequence[slice], lam: float, u: Array
     basic[np.arange(len(near)), found.key[near]] = True
     slack = np.ones((b, e), dtype=bool)
     for part in groups:
-        slack[np.arange(b), part.start + found.rows[:, part].argmin(axis=1)] = False
+        slack[np.arange(b), part.start + (found.rows + base)[:, part].argmin(axis=1)] = False
     return Basis(found.key.copy(), near, opened | basic, basic, np.ones((b, len(groups)), dtype=bool), slack)
 
 

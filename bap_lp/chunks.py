@@ -22,7 +22,7 @@ import numpy as np
 from bap_lp.blas import one_blas_thread
 from bap_lp.duplicates import classes
 from bap_lp.game import SAMPLE, Progress, solve_game
-from bap_lp.sweep import least_replies, project, reduced, sum_by_key, sweep, two_least
+from bap_lp.pricing import least_replies, project, reduced, sum_by_key, sweep, two_least
 
 Array = np.ndarray
 Block = tuple[Array, Array, Array]
@@ -215,7 +215,7 @@ def _iterate(
         kept = np.sort(np.random.default_rng(0).permutation(len(sample[0]))[: 4 * SAMPLE])
         sample = sample[0][kept] * (len(sample[0]) / len(kept)), sample[1][kept], sample[2][kept]
     p, B, E = sample
-    u = solve_game(p / p.sum(), B, E, parts, lam).u
+    u = solve_game(p / p.sum(), B, E, parts, lam, stoppable=False).u
     target, gap = min(undecided, max(SAMPLE, best.states // 20)), math.inf
     for _ in range(limit):
         margin = two_least(reduced(B, E, u))[2]
@@ -255,7 +255,7 @@ def _band(
         empty = Rule(u, np.zeros((0, B.shape[1] + E.shape[1])), np.zeros((0, len(u))))
         return cost - lam * float(least_replies(rows, groups).sum()), empty, u
     base = rows - sum_by_key(p, E, key, len(u))
-    found = solve_game(p, B, E, groups, lam, base=base)
+    found = solve_game(p, B, E, groups, lam, base=base, stoppable=False)
     q = found.rho / p[:, None]
     other = q[np.arange(len(p)), key] < 1.0
     value = cost - float(p @ B[np.arange(len(p)), key]) + found.value

@@ -24,7 +24,7 @@ import numpy as np
 from bap_lp.blas import one_blas_thread
 from bap_lp.duplicates import classes, unmerge
 from bap_lp.interior import interior_point
-from bap_lp.sweep import Sweep, least_replies, over, project, sum_by_key, sweep
+from bap_lp.pricing import Sweep, least_replies, over, project, sum_by_key, sweep
 from bap_lp.vertex import Vertex, near_basis, to_vertex
 
 Array = np.ndarray
@@ -244,12 +244,14 @@ def _interrupted(search: _Search) -> GameSolution:
     return GameSolution(rho, u, _value(search, rho), search.bound, search.iterations, False, *basis)
 
 
-def _solve(search: _Search, tol: float) -> GameSolution:
+def _solve(search: _Search, tol: float, stoppable: bool) -> GameSolution:
     try:
         scale = _scale(search.B, search.E, search.groups, search.lam, search.pool)
         trivial = search.lam == 0.0 or search.B.shape[1] == 1 or scale == 0.0
         return _assemble(search, _trivial(search) if trivial else _vertex(search, scale, tol))
     except KeyboardInterrupt:
+        if not stoppable:
+            raise
         return _interrupted(search)
 
 
@@ -263,11 +265,13 @@ def solve_game(
     tol: float = 1e-9,
     progress: Progress | None = None,
     base: Array | None = None,
+    stoppable: bool = True,
 ) -> GameSolution:
     """An optimal vertex of the compact program, with a gap of at most tol times the largest spread of losses.
 
     The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j].  `progress` is called
-    with (iteration, bound, value).  An interrupt returns the best certified answer so far, with vertex False.
+    with (iteration, bound, value).  Where `stoppable`, an interrupt returns the best certified answer so far, with
+    vertex False.
     `base` (b, e) adds to Eve's rows what states decided elsewhere contribute.
     """
     n, e = E.shape
@@ -278,11 +282,11 @@ def solve_game(
         alike = classes(B, E)
         search = _Search(p, B, E, parts, lam, progress, pool, base)
         if alike is None:
-            return _solve(search, min(tol, 1e-9))
+            return _solve(search, min(tol, 1e-9), stoppable)
         order, start = alike
         first = order[start]
         merged = _Search(np.add.reduceat(p[order], start), B[first], E[first], parts, lam, progress, pool, base)
-        found = _solve(merged, min(tol, 1e-9))
+        found = _solve(merged, min(tol, 1e-9), stoppable)
         rho, basic = unmerge(p, order, start, found.rho, found.basic_columns)
         search.look(merged.u)
         return replace(found, rho=rho, basic_columns=basic, value=_value(search, rho), bound=search.bound)

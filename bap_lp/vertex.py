@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
-from bap_lp.sweep import Sweep, sum_by_key, sweep
+from bap_lp.pricing import Sweep, sum_by_key, sweep
 
 Array = np.ndarray
 

@@ -69,7 +69,7 @@ class Conditions:
             raise InputError("epsilon", self.epsilon, "must not be given together with exp_epsilon")
         if self.private and self._log_ratio() > _LARGEST_LOG:
             raise InputError("epsilon", self._log_ratio(), f"must be at most {_LARGEST_LOG:.0f}")
-        if not isinstance(self.deterministic, (bool, np.bool_)):
+        if not isinstance(self.deterministic, bool):
             raise InputError("deterministic", self.deterministic, "must be true or false")
         if self.max_signals is not None and (
             isinstance(self.max_signals, bool) or not isinstance(self.max_signals, int) or self.max_signals < 1
@@ -90,7 +90,7 @@ class Conditions:
 
     @property
     def empty(self) -> bool:
-        return all(getattr(self, f.name) in (None, False) for f in fields(self))
+        return not self.given()
 
     @property
     def combinatorial(self) -> bool:
@@ -108,7 +108,8 @@ class Conditions:
 
     def given(self) -> dict[str, Any]:
         """The conditions that are set, by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) not in (None, False)}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: v for name, v in values.items() if v is not None and v is not False}
 
     def _log_ratio(self) -> float:
         if self.epsilon is not None:

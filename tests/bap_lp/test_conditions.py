@@ -1,0 +1,359 @@
+"""Each condition's optimum is feasible, no better than without it, no worse than any feasible release, and proved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bap_lp import enumeration, integer
+from bap_lp.certificate import verify
+from bap_lp.conditions import Conditions
+from bap_lp.evaluate import evaluate, risks
+from bap_lp.mechanism import Mechanism
+from bap_lp.problem import Agent, Problem
+from bap_lp.program import from_entries
+from bap_lp.rational import InputError
+from bap_lp.releases import (
+    RELEASES,
+    bob_decision,
+    full,
+    null,
+    randomised_response,
+    randomised_response_epsilon,
+    truncated_geometric,
+)
+from bap_lp.solve import solve
+
+F = Fraction
+quick = settings(max_examples=80, deadline=None)
+ZERO_ONE = [[0, 1], [1, 0]]
+
+
+def numbers(low: int, high: int, parts: int = 4) -> st.SearchStrategy[Fraction]:
+    return st.integers(low * parts, high * parts).map(lambda k: F(k, parts))
+
+
+def tables(rows: int, columns: int) -> st.SearchStrategy[list[list[Fraction]]]:
+    return st.lists(st.lists(numbers(0, 2), min_size=columns, max_size=columns), min_size=rows, max_size=rows)
+
+
+@st.composite
+def problems(draw: st.DrawFn, most: int = 4, eves: int = 2) -> Problem:
+    """Small problems with possible states of probability zero, equal states, and one or two Eves."""
+    N, b, e = draw(st.integers(1, most)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    weights = draw(st.lists(st.integers(0, 4), min_size=N, max_size=N).filter(any))
+    group = [Agent(draw(tables(N, e)), name=f"Eve {k}") for k in range(draw(st.integers(1, eves)))]
+    return Problem([F(w, sum(weights)) for w in weights], draw(tables(N, b)), eves=group)
+
+
+lams = numbers(0, 3)
+
+
+@st.composite
+def private(draw: st.DrawFn, N: int) -> dict[str, Any]:
+    """DP between all pairs, a path, or with a metric."""
+    given: dict[str, Any] = {"exp_epsilon": draw(numbers(1, 4))}
+    kind = draw(st.sampled_from(["all", "path", "metric"]))
+    if kind == "path":
+        given["neighbours"] = [(x, x + 1) for x in range(N - 1)]
+    if kind == "metric":
+        given["metric"] = [[abs(x - y) for y in range(N)] for x in range(N)]
+    return given
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Problem, Fraction, Conditions]:
+    """Any combination of conditions that the full or the null release can meet on its own."""
+    problem = draw(problems())
+    low, high = risks(problem, full(problem)), risks(problem, null(problem))
+    wanted: dict[str, Any] = {}
+    if draw(st.booleans()):
+        wanted["min_eve_risk"] = low.eve + (high.eve - low.eve) * draw(numbers(0, 1, 8))
+    if draw(st.booleans()):
+        wanted["max_bob_risk"] = low.bob + (high.bob - low.bob) * draw(numbers(0, 1, 8))
+    if draw(st.booleans()):
+        wanted |= draw(private(len(problem.p)))
+    if draw(st.integers(0, 3)) == 0:
+        wanted["deterministic"] = True
+    if draw(st.integers(0, 3)) == 0:
+        wanted["max_signals"] = draw(st.integers(1, 3))
+    if draw(st.integers(0, 3)) == 0:
+        wanted["margin"] = draw(numbers(0, 1, 20))
+    return problem, draw(lams), Conditions(**wanted)
+
+
+def library(problem: Problem) -> list[Mechanism]:
+    made = [randomised_response(problem, F(k, 6)) for k in range(7)]
+    made += [randomised_response_epsilon(problem, F(k, 2)) for k in range(2, 9)]
+    made += [truncated_geometric(problem, F(k, 5)) for k in range(1, 5)]
+    for release in RELEASES.values():
+        try:
+            made.append(release(problem))
+        except InputError:
+            continue
+    return made
+
+
+def ratios(problem: Problem, conditions: Conditions) -> dict[tuple[int, int], Any]:
+    """(x, x') -> the largest q(s|x) / q(s|x') allowed, written independently of the library."""
+    N, ratio = len(problem.p), conditions.exp_epsilon
+    if not conditions.private:
+        return {}
+    if conditions.metric is not None:
+        return {(x, y): ratio ** int(conditions.metric[x][y]) for x, y in product(range(N), repeat=2)}
+    if conditions.neighbours is not None:
+        return {pair: ratio for x, y in conditions.neighbours for pair in ((x, y), (y, x))}
+    return dict.fromkeys(product(range(N), repeat=2), ratio)
+
+
+def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> bool:
+    q, found = mechanism.channel, risks(problem, mechanism)
+    ok = conditions.min_eve_risk is None or found.eve >= conditions.min_eve_risk
+    ok = ok and (conditions.max_bob_risk is None or found.bob <= conditions.max_bob_risk)
+    ok = ok and all((q[x] <= r * q[y]).all() for (x, y), r in ratios(problem, conditions).items())
+    ok = ok and (not conditions.deterministic or bool(((q == 0) | (q == 1)).all()))
+    ok = ok and (conditions.max_signals is None or int((q > 0).any(axis=0).sum()) <= conditions.max_signals)
+    return ok and (conditions.margin is None or has_margin(problem, mechanism, conditions.margin))
+
+
+def has_margin(problem: Problem, mechanism: Mechanism, margin: Fraction) -> bool:
+    rho = problem.prior[:, None] * mechanism.channel
+    for s in range(rho.shape[1]):
+        for table in (problem.bob_loss, *(problem.eve_loss[:, g] for g in problem.eve_groups)):
+            losses = sorted(rho[:, s].dot(table))
+            if rho[:, s].sum() > 0 and len(losses) > 1 and losses[1] - losses[0] < margin * rho[:, s].sum():
+                return False
+    return True
+
+
+@quick
+@given(cases())
+def test_optimum_under_conditions(case: tuple[Problem, Fraction, Conditions]) -> None:
+    problem, lam, conditions = case
+    rivals = [m for m in library(problem) if meets(problem, m, conditions)]
+    try:
+        solution = solve(problem, lam, conditions=conditions)
+    except InputError:
+        assert not rivals
+        return
+    assert solution.exact
+    assert meets(problem, solution.mechanism, conditions)
+    assert solution.value == risks(problem, solution.mechanism).alice(lam)
+    assert solution.value >= solve(problem, lam).value
+    assert all(solution.value <= risks(problem, m).alice(lam) for m in rivals)
+    assert solution.bound <= solution.value
+    if not conditions.empty and not conditions.combinatorial:
+        assert solution.gap == 0
+        assert verify(problem, solution.certificate)
+    if conditions.deterministic and conditions.margin is None:
+        assert solution.gap == 0
+        assert verify(problem, solution.certificate)
+
+
+@settings(max_examples=12, deadline=None)
+@given(cases())
+def test_floats_agree(case: tuple[Problem, Fraction, Conditions]) -> None:
+    problem, lam, conditions = case
+    try:
+        exact = solve(problem, lam, conditions=conditions)
+    except InputError:
+        assume(False)
+    rough = solve(problem, lam, False, conditions=conditions)
+    assert not rough.exact
+    assert math.isclose(rough.value, exact.value, abs_tol=1e-8)
+    assert rough.bound <= rough.value + 1e-12
+    if not conditions.combinatorial and not conditions.empty:
+        assert verify(problem, rough.certificate)
+
+
+@settings(max_examples=15, deadline=None)
+@given(problems(), lams, st.data())
+def test_tampering_is_noticed(problem: Problem, lam: Fraction, data: st.DataObject) -> None:
+    low, high = risks(problem, full(problem)), risks(problem, null(problem))
+    wanted = data.draw(private(len(problem.p))) | {"min_eve_risk": (low.eve + high.eve) / 2}
+    solution = solve(problem, lam, conditions=Conditions(**wanted))
+    proof = solution.certificate.proof
+    assert proof is not None
+    certificate = solution.certificate
+    assert verify(problem, certificate)
+    assert not verify(problem, replace(certificate, value=certificate.value - F(1, 100)))
+    assert not verify(problem, replace(certificate, u=certificate.u + 1))
+    stricter = replace(proof.conditions, min_eve_risk=high.eve + 1)
+    assert not verify(problem, replace(certificate, proof=replace(proof, conditions=stricter)))
+    assert not verify(problem, replace(certificate, proof=replace(proof, floor_price=proof.floor_price + 1)))
+    assert not verify(problem, replace(certificate, proof=replace(proof, channel=0 * proof.channel)))
+    without = Conditions(min_eve_risk=wanted["min_eve_risk"])
+    if solve(problem, lam, conditions=without).value < solution.value:  # then privacy has a price, and needs its proof
+        dropped = replace(proof, pairs=proof.pairs[:0], weights=proof.weights[:0])
+        assert not verify(problem, replace(certificate, proof=dropped))
+        assert not verify(problem, replace(certificate, proof=replace(proof, weights=-proof.weights)))
+    if solution.value > solve(problem, lam).value:  # the proof of the unconditioned optimum is no proof of this one
+        assert not verify(problem, replace(certificate, proof=None))
+
+
+@pytest.mark.parametrize("ratio", [F(1), F(3, 2), F(3), F(10)])
+def test_randomised_response_is_optimal_for_two_states(ratio: Fraction) -> None:
+    problem = Problem(["1/2", "1/2"], ZERO_ONE, ZERO_ONE)
+    solution = solve(problem, 0, conditions=Conditions(exp_epsilon=ratio))
+    expected = randomised_response_epsilon(problem, ratio)
+    if ratio > 1:
+        assert (solution.mechanism.channel == expected.channel).all()
+    assert solution.risks.eve == solution.risks.bob == 1 / (1 + ratio)  # the paper's bound, attained
+    assert verify(problem, solution.certificate)
+
+
+COUNTS = [
+    ([1, 1, 1, 1], lambda x, i: abs(x - i)),
+    ([4, 3, 2, 1], lambda x, i: (x - i) ** 2),
+    ([1, 5, 5, 1], lambda x, i: int(x != i)),
+    ([7, 1, 1, 0], lambda x, i: abs(x - i)),
+]
+
+
+@pytest.mark.parametrize(("weights", "loss"), COUNTS)
+@pytest.mark.parametrize("ratio", [F(2), F(5, 3)])
+def test_counts_post_process_the_geometric_mechanism(weights: list[int], loss: Any, ratio: Fraction) -> None:
+    N = len(weights)
+    prior = [F(w, sum(weights)) for w in weights]
+    table = [[F(loss(x, i)) for i in range(N)] for x in range(N)]
+    problem = Problem(prior, table, [[0]] * N)
+    geometric = truncated_geometric(problem, 1 / ratio)
+    solution = solve(problem, 0, conditions=Conditions(exp_epsilon=ratio, neighbours=[(x, x + 1) for x in range(N - 1)]))
+    # the best remap of its signals is Bob's best decision at each of them
+    assert solution.value == risks(problem, geometric).bob
+    assert verify(problem, solution.certificate)
+    as_metric = Conditions(exp_epsilon=ratio, metric=[[abs(x - y) for y in range(N)] for x in range(N)])
+    assert solve(problem, 0, conditions=as_metric).value == solution.value
+
+
+def test_null_states_are_bound_by_privacy() -> None:
+    """0 and 2 are neighbours of 1 only, which has no probability.
+
+    With q(1|1) = 1/2: q(0|0) <= 2 q(0|1) and 1 - q(0|1) <= 2 (1 - q(0|0)) give q(0|0) <= 3/4, and as much for state 2.
+    """
+    problem = Problem(["1/2", 0, "1/2"], [[0, 1], [0, 0], [1, 0]], [[0]] * 3)
+    solution = solve(problem, 0, conditions=Conditions(exp_epsilon=2, neighbours=[("0", "1"), ("1", "2")]))
+    assert solution.value == F(1, 4)
+    q = solution.mechanism.channel
+    assert (q[:2] <= 2 * q[1:]).all()
+    assert (q[1:] <= 2 * q[:2]).all()
+    assert verify(problem, solution.certificate)
+    assert solve(problem, 0, conditions=Conditions(exp_epsilon=2)).value == F(1, 3)
+
+
+def test_epsilon_in_floats_and_its_limits() -> None:
+    problem = Problem(["1/2", "1/2"], ZERO_ONE, ZERO_ONE)
+    solution = solve(problem, 0, conditions=Conditions(epsilon=1.0))
+    assert not solution.exact
+    assert math.isclose(solution.value, 1 / (1 + math.e), rel_tol=1e-12)
+    assert verify(problem, solution.certificate)
+    with pytest.raises(InputError, match="exp_epsilon, not epsilon"):
+        solve(problem, 0, True, conditions=Conditions(epsilon=1))
+    assert solve(problem, 0, conditions=Conditions(epsilon=0)).value == F(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"min_eve_risk": "4/5"}, "min_eve_risk = 4/5 is not attainable: R_E lies between 0 .* and 3/4"),
+        ({"max_bob_risk": "1/5"}, "max_bob_risk = 1/5 is not attainable: R_B lies between 1/4 .* and 1/2"),
+        ({"max_bob_risk": "1/4", "exp_epsilon": 2}, "max_bob_risk = 1/4 cannot be met: .* at least 5/12"),
+        ({"max_bob_risk": "1/4", "min_eve_risk": "1/2"}, "max_bob_risk = 1/4 cannot be met: .* at least 3/10"),
+        ({"margin": 5}, "margin = 5 is not attainable: full release leaves a margin of 1/3, null release 0"),
+        ({"deterministic": True, "max_bob_risk": "3/10", "min_eve_risk": "1/4"}, "deterministic = True cannot be met"),
+        ({"exp_epsilon": "1/2"}, "exp_epsilon = 1/2 must be at least 1"),
+        ({"epsilon": 1, "exp_epsilon": 2}, "epsilon = 1 must not be given together"),
+        ({"neighbours": [(0, 1)]}, "neighbours needs epsilon"),
+        ({"exp_epsilon": 2, "neighbours": [("tails", "edge")]}, r"neighbours\[0\] = 'edge' is not a state"),
+        ({"exp_epsilon": 2, "neighbours": [(0, 2)]}, r"neighbours\[0\] = 2 must be a label or a position"),
+        ({"exp_epsilon": 2, "neighbours": [0]}, r"neighbours\[0\] = 0 must be a pair"),
+        ({"exp_epsilon": 2, "metric": [[0, 1]]}, "metric has 1 rows"),
+        ({"exp_epsilon": 2, "metric": [[0, -1], [1, 0]]}, r"metric\[0\]\[1\] = -1 must not be negative"),
+        ({"exp_epsilon": 2, "metric": [[0, 1000], [1000, 0]]}, r"metric\[0\]\[1\] = 1000 makes"),
+        ({"max_signals": 0}, "max_signals = 0 must be a positive integer"),
+        ({"min_eve_risk": -1}, "min_eve_risk = -1 must be at least 0"),
+        ({"deterministic": 1}, "deterministic = 1 must be true or false"),
+    ],
+)
+def test_refusals(wanted: dict[str, Any], message: str) -> None:
+    prior, likelihood = ["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]]
+    coin = Problem.from_model(prior, likelihood, ZERO_ONE, [[0, 1], [10, 0]], states=["tails", "heads"])
+    with pytest.raises(InputError, match=message):
+        solve(coin, 0, conditions=Conditions(**wanted))
+
+
+@settings(max_examples=10, deadline=None)
+@given(problems(5), lams, st.integers(1, 2), st.booleans())
+def test_branch_and_bound_finds_what_trying_everything_finds(
+    problem: Problem, lam: Fraction, most: int, deterministic: bool
+) -> None:
+    conditions = Conditions(deterministic=deterministic, max_signals=most)
+    tried = solve(problem, lam, conditions=conditions)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(enumeration, "MOST", 1)
+        patch.setattr(integer, "_SUBSETS", 0)
+        searched = solve(problem, lam, conditions=conditions)
+    assert searched.value == tried.value
+    assert searched.gap <= 1e-7
+    assert tried.gap == 0
+
+
+def test_price_of_determinism_of_the_coin_toss() -> None:
+    coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], ZERO_ONE, [[0, 1], [10, 0]])
+    solution = solve(coin, "1/3", conditions=Conditions(deterministic=True))
+    assert solution.price_of_determinism == solution.price_of_conditions == solution.value - solve(coin, "1/3").value
+    assert solution.value == min(risks(coin, m).alice(F(1, 3)) for m in (full(coin), null(coin), bob_decision(coin)))
+
+
+def test_equal_states_may_be_sent_apart() -> None:
+    """Two equal states of probability 1/2 give a deterministic mechanism the randomness of a fair coin."""
+    problem = Problem(["1/4", "1/4", "1/2"], [[0, 1], [0, 1], [1, 0]], [[1, 0], [1, 0], [0, 1]])
+    best = solve(problem, 1, conditions=Conditions(deterministic=True))
+    values = []
+    for target in product(range(2), repeat=3):
+        channel = np.zeros((3, 2), dtype=int)
+        channel[range(3), target] = 1
+        values.append(risks(problem, Mechanism(channel.tolist())).alice(F(1)))
+    assert best.value == min(values)
+
+
+@quick
+@given(problems(eves=1), st.data())
+def test_misaligned_eve_is_never_below(problem: Problem, data: st.DataObject) -> None:
+    mechanism = data.draw(st.sampled_from(library(problem)))
+    N, e = problem.E.shape
+    weights = data.draw(st.lists(st.integers(0, 5), min_size=N, max_size=N).filter(any))
+    wrong: dict[str, Any] = {}
+    if data.draw(st.booleans()):
+        wrong["eve_prior"] = [F(w, sum(weights)) for w in weights]
+    if data.draw(st.booleans()):
+        wrong["eve_acts_on"] = data.draw(tables(N, e))
+    aligned, misled = evaluate(problem, mechanism), evaluate(problem, mechanism, **wrong)
+    assert misled.eve >= aligned.eve
+    assert misled.bob == aligned.bob
+
+
+def test_remap_program_of_the_geometric_mechanism() -> None:
+    """min over remaps T(i|s) of the geometric channel, as a program of its own, has the value of the private optimum."""
+    from bap_lp.exact import optimise
+    from bap_lp.rational import objects
+
+    N, ratio = 4, F(2)
+    problem = Problem([F(1, 2), F(1, 4), F(1, 8), F(1, 8)], [[abs(x - i) for i in range(3)] for x in range(N)], [[0]] * N)
+    q, b = truncated_geometric(problem, 1 / ratio).q, 3
+    cost = (problem.p[:, None] * q).T.dot(problem.B).ravel()  # T[s,i]
+    rows, columns = np.repeat(np.arange(N), b), np.arange(N * b)
+    ones = objects([cost[0] * 0 + 1] * (N * b))
+    lp = from_entries(cost, rows, columns, ones, ones[:N], np.ones(N, dtype=bool), np.zeros(N * b, dtype=bool))
+    vertex = optimise(lp, np.arange(0, N * b, b))
+    conditions = Conditions(exp_epsilon=ratio, neighbours=[(x, x + 1) for x in range(N - 1)])
+    best = solve(problem, 0, conditions=conditions)
+    assert str(cost.dot(vertex.z)) == str(best.value)

@@ -1,0 +1,121 @@
+"""Unique or not, decided exactly: against brute force over the vertices of the optimal face, and by known cases."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bap_lp.conditions import Conditions
+from bap_lp.evaluate import risks
+from bap_lp.problem import Problem
+from bap_lp.rational import InputError
+from bap_lp.releases import full, null
+from bap_lp.solve import solve
+from bap_lp.uniqueness import mutual_information, uniqueness
+
+F = Fraction
+ZERO_ONE = [[0, 1], [1, 0]]
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    N, b, e = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+
+    def table(columns: int) -> list[list[int]]:
+        return draw(st.lists(st.lists(st.integers(0, 3), min_size=columns, max_size=columns), min_size=N, max_size=N))
+
+    weights = draw(st.lists(st.integers(0, 3), min_size=N, max_size=N).filter(any))
+    return Problem([F(w, sum(weights)) for w in weights], table(b), table(e))
+
+
+def spread(problem: Problem, lam: Fraction) -> float:
+    """How far the optimal face reaches from the solution, by a float program per entry of the joint table."""
+    from scipy.optimize import linprog
+
+    live = problem.p > 0
+    p, B, E = (a[live].astype(float) for a in (problem.p, problem.B, problem.E))
+    (N, b), e = B.shape, E.shape[1]
+    value = float(solve(problem, lam).value)
+    A = np.zeros((b * e + 1, N * b + b))
+    for i in range(b):
+        for j in range(e):
+            A[i * e + j, [x * b + i for x in range(N)]] = -E[:, j]
+            A[i * e + j, N * b + i] = 1
+    A[-1] = [*B.ravel(), *([-float(lam)] * b)]
+    right = np.append(np.zeros(b * e), value + 1e-11)
+    marginals = np.hstack([np.kron(np.eye(N), np.ones(b)), np.zeros((N, b))])
+    bounds = [(0, None)] * (N * b) + [(None, None)] * b
+    widths = []
+    for k in range(N * b):
+        ends = [
+            linprog(sign * np.eye(N * b + b)[k], A, right, marginals, p, bounds).fun * sign for sign in (1.0, -1.0)
+        ]
+        widths.append(abs(ends[1] - ends[0]))
+    return max(widths)
+
+
+@settings(max_examples=12, deadline=None)
+@given(problems(), st.sampled_from([F(0), F(1, 2), F(1), F(2)]))
+def test_unique_exactly_when_the_face_is_a_point(problem: Problem, lam: Fraction) -> None:
+    found, optimum = uniqueness(problem, lam), solve(problem, lam)
+    assert found.value == optimum.value
+    assert found.unique == (spread(problem, lam) < 1e-7)
+    assert risks(problem, found.fewest_signals).alice(lam) == optimum.value
+    assert math.isclose(risks(problem, found.least_disclosure).alice(lam), optimum.value, abs_tol=1e-6)
+    assert found.mutual_information <= mutual_information(problem, optimum.mechanism) + 1e-6
+    assert found.mutual_information <= found.fewest_information + 1e-6
+    assert len(found.fewest_signals.signals) <= len(optimum.mechanism.signals)
+    assert found.fewest_proved
+    if found.unique:
+        table = dict(zip(optimum.mechanism.signals, optimum.mechanism.channel.T, strict=True))
+        for signal, column in zip(found.fewest_signals.signals, found.fewest_signals.channel.T, strict=True):
+            assert all(a == b for a, b, mass in zip(column, table[signal], problem.prior, strict=True) if mass > 0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(problems(), st.sampled_from([F(0), F(1), F(3, 2)]))
+def test_no_optimum_has_fewer_signals(problem: Problem, lam: Fraction) -> None:
+    found = uniqueness(problem, lam)
+    fewer = len(found.fewest_signals.signals) - 1
+    if fewer:
+        assert solve(problem, lam, conditions=Conditions(max_signals=fewer)).value > found.value
+
+
+def test_known_cases() -> None:
+    coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], ZERO_ONE, [[0, 1], [10, 0]])
+    assert uniqueness(coin, "1/3").unique
+    assert not uniqueness(coin, "1/10").unique  # the breakpoint of the paper's path: two vertices are optimal
+    idle = Problem(["1/2", "1/2"], [[0, 0], [0, 0]], [[0, 0], [0, 0]])
+    found = uniqueness(idle, 1)
+    assert not found.unique
+    assert len(found.fewest_signals.signals) == 1
+    assert found.mutual_information < 1e-6
+
+
+def test_members_of_a_class_may_trade() -> None:
+    """Merged, the optimum is unique and mixed; the two equal states can share the mixture in many ways."""
+    coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], ZERO_ONE, [[0, 1], [10, 0]])
+    split = [x for x in range(2) if (np.array(solve(coin, "1/3").mechanism.channel[x]) > 0).sum() > 1]
+    assert len(split) == 1
+    x = split[0]
+    prior = [*coin.prior[:x], coin.prior[x] / 2, coin.prior[x] / 2, *coin.prior[x + 1 :]]
+    rows = [*range(x), x, x, *range(x + 1, 2)]
+    doubled = Problem(prior, coin.bob_loss[rows], coin.eve_loss[rows])
+    assert uniqueness(coin, "1/3").unique
+    assert not uniqueness(doubled, "1/3").unique
+
+
+def test_floats_are_refused() -> None:
+    with pytest.raises(InputError, match="must be exact"):
+        uniqueness(Problem([0.5, 0.5], ZERO_ONE, ZERO_ONE), 1)
+
+
+def test_mutual_information_of_full_release() -> None:
+    problem = Problem(["1/2", "1/4", "1/4"], [[0]] * 3, [[0]] * 3)
+    assert math.isclose(mutual_information(problem, full(problem)), 1.5 * math.log(2))
+    assert mutual_information(problem, null(problem)) == 0

@@ -1,0 +1,343 @@
+"""The game against a general solver on the compact program: values, vertices, ties, interrupts, chunks, workers."""
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from bap_lp.chunks import solve_chunks
+from bap_lp.duplicates import classes, share, unmerge
+from bap_lp.game import GameSolution, solve_game
+from bap_lp.interior import centre
+
+Array = np.ndarray
+Game = tuple[Array, Array, Array, tuple[slice, ...], float]
+
+
+def compact(p: Array, B: Array, E: Array, groups: tuple[slice, ...], lam: float) -> tuple[Array, Array, Array]:
+    """Costs, matrix and right side of the compact program with slacks: columns rho, t, slack; rows marginals, Eve."""
+    n, b = B.shape
+    e, G = E.shape[1], len(groups)
+    member = np.zeros((G, e))
+    for g, part in enumerate(groups):
+        member[g, part] = 1.0
+    marginal = np.kron(np.eye(n), np.ones((1, b)))
+    eve = np.zeros((b, e, n, b))
+    for i in range(b):
+        eve[i, :, :, i] = E.T
+    t = -np.kron(np.eye(b), member.T)
+    top = np.hstack([marginal, np.zeros((n, b * G + b * e))])
+    bottom = np.hstack([eve.reshape(b * e, n * b), t, -np.eye(b * e)])
+    costs = np.concatenate([B.ravel(), np.full(b * G, -lam), np.zeros(b * e)])
+    return costs, np.vstack([top, bottom]), np.concatenate([p, np.zeros(b * e)])
+
+
+def reference(game: Game) -> float:
+    # a general solver has absolute tolerances: losses of order one
+    p, B, E, groups, lam = game
+    unit = max(float(np.abs(B).max()), float(np.abs(E).max())) or 1.0
+    costs, matrix, right = compact(p, B / unit, E / unit, groups, lam)
+    n, b = B.shape
+    free = b * len(groups)
+    bounds = [(0, None)] * (n * b) + [(None, None)] * free + [(0, None)] * (len(costs) - n * b - free)
+    return unit * float(linprog(costs, A_eq=sparse.csc_array(matrix), b_eq=right, bounds=bounds, method="highs").fun)
+
+
+def spread(game: Game) -> float:
+    _, B, E, _, lam = game
+    return max(float(np.ptp(B, axis=1).max()), lam * float(np.ptp(E, axis=1).max()), float(np.abs(B).max()))
+
+
+def check(game: Game, found: GameSolution) -> None:
+    p, B, E, groups, lam = game
+    tol = 1e-9 * max(spread(game), lam * float(np.abs(E).max()))
+    assert (found.rho >= 0).all()
+    np.testing.assert_allclose(found.rho.sum(axis=1), p, rtol=1e-12)
+    assert (found.u >= 0).all()
+    for part in groups:
+        np.testing.assert_allclose(found.u[:, part].sum(axis=1), lam, rtol=1e-12)
+    rows = found.rho.T @ E
+    eve = sum(rows[:, part].min(axis=1).sum() for part in groups)
+    assert found.value == pytest.approx(float((B * found.rho).sum() - lam * eve), abs=tol)
+    assert found.bound == pytest.approx(float(p @ (B - E @ found.u.T).min(axis=1)), abs=tol)
+    assert abs(found.gap) <= tol
+    assert found.vertex
+
+
+def check_basis(game: Game, found: GameSolution) -> None:
+    """The basis is square and regular; its primal and dual solutions are feasible and agree with rho."""
+    p, B, E, _, _ = game
+    costs, matrix, right = compact(*game)
+    basic = np.concatenate([found.basic_columns.ravel(), found.basic_t.ravel(), found.basic_slack.ravel()])
+    assert basic.sum() == len(p) + B.shape[1] * E.shape[1]
+    assert found.basic_columns.any(axis=1).all()
+    square = matrix[:, basic]
+    x = np.zeros(len(costs))
+    x[basic] = np.linalg.solve(square, right)
+    reduced = costs - matrix.T @ np.linalg.solve(square.T, costs[basic])
+    free = np.zeros(len(costs), dtype=bool)
+    free[B.size : B.size + found.basic_t.size] = True
+    tol = 1e-8 * max(1.0, spread(game))
+    assert x[~free].min() >= -tol
+    assert reduced.min() >= -tol
+    np.testing.assert_allclose(x[: B.size].reshape(B.shape), found.rho, atol=tol)
+
+
+def dense(n: int, b: int, e: int, seed: int = 0, lam: float = 1.0) -> Game:
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(n)), rng.random((n, b)), rng.random((n, e)), (slice(0, e),), lam
+
+
+@st.composite
+def games(draw: st.DrawFn) -> Game:
+    """Small games rich in ties: integer losses, integer prior weights, lam from a short list, one or two Eves."""
+    n, b, e = draw(st.integers(1, 9)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    top = draw(st.sampled_from([1, 3, 1000]))
+    whole = st.integers(-top, top)
+    B = np.array(draw(st.lists(whole, min_size=n * b, max_size=n * b)), dtype=float).reshape(n, b)
+    E = np.array(draw(st.lists(whole, min_size=n * e, max_size=n * e)), dtype=float).reshape(n, e)
+    weight = np.array(draw(st.lists(st.integers(1, 5), min_size=n, max_size=n)), dtype=float)
+    cut = draw(st.integers(0, e - 1))
+    groups = (slice(0, e),) if cut == 0 else (slice(0, cut), slice(cut, e))
+    return weight / weight.sum(), B, E, groups, draw(st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0]))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(games())
+def test_small_games_end_at_an_optimal_vertex(game: Game) -> None:
+    found = solve_game(*game)
+    check(game, found)
+    check_basis(game, found)
+    assert found.value == pytest.approx(reference(game), abs=1e-7 * max(1.0, spread(game)))
+
+
+def families() -> Iterator[tuple[str, Game]]:
+    n, b, e = 120, 4, 5
+    rng = np.random.default_rng(5)
+    p, B, E, one, lam = dense(n, b, e)
+    uniform = np.full(n, 1 / n)
+    bits = (rng.random((n, b)) < 0.5).astype(float), (rng.random((n, e)) < 0.5).astype(float)
+    whole = rng.integers(0, 4, (n, b)).astype(float), rng.integers(0, 4, (n, e)).astype(float)
+    copies = np.arange(n) % 12
+    tiny = np.where(np.arange(n) % 3 == 0, 1e-12, 1.0) * p
+    halves = (slice(0, 2), slice(2, e))
+    yield "random", (p, B, E, one, lam)
+    yield "two Eves", (p, B, E, halves, lam)
+    yield "0-1", (p, *bits, one, lam)
+    yield "0-1, uniform prior", (uniform, *bits, one, 0.5)
+    yield "0-1, two Eves", (uniform, *bits, halves, lam)
+    yield "integers", (uniform, *whole, one, lam)
+    yield "copies", (uniform, B[copies], E[copies], one, lam)
+    yield "copies of bits", (p, bits[0][copies], bits[1][copies], one, lam)
+    yield "no Eve", (p, B, E, one, 0.0)
+    yield "all constant", (p, B * 0 + 1, E * 0 + 1, one, lam)
+    yield "Bob indifferent", (p, B * 0, E, one, lam)
+    yield "Eve indifferent", (p, B, E * 0, one, lam)
+    yield "large losses", (p, B * 1e6, E * 1e6, one, lam)
+    yield "small losses", (p, B * 1e-6, E * 1e-6, one, lam)
+    yield "small lam", (p, B, E, one, 1e-6)
+    yield "large lam", (p, B, E, one, 1e4)
+    yield "tiny priors", (tiny / tiny.sum(), B, E, one, lam)
+    yield "same losses", (uniform, B, np.hstack([B, B[:, :1]]), one, lam)
+    yield "one decision", (p, B[:, :1], E, one, lam)
+    yield "one reply", (p, B, E[:, :1], (slice(0, 1),), lam)
+
+
+@pytest.mark.parametrize(("name", "game"), list(families()), ids=lambda v: v if isinstance(v, str) else "")
+def test_families(name: str, game: Game) -> None:
+    found = solve_game(*game)
+    check(game, found)
+    if name != "tiny priors":
+        check_basis(game, found)
+    assert found.value == pytest.approx(reference(game), rel=1e-7, abs=1e-7 * spread(game))
+
+
+@pytest.mark.parametrize("size", [(700, 5, 5), (400, 8, 8), (300, 2, 12), (300, 12, 2)])
+def test_dense(size: tuple[int, int, int]) -> None:
+    game = dense(*size)
+    found = solve_game(*game)
+    check(game, found)
+    check_basis(game, found)
+    assert found.value == pytest.approx(reference(game), abs=1e-7)
+
+
+def test_at_breakpoints() -> None:
+    """V is piecewise linear with slope -R_E; where the lines of two solutions meet on V the optimum is a segment."""
+    p, B, E, groups, _ = dense(40, 3, 3)
+
+    def line(lam: float) -> tuple[float, float]:
+        found = solve_game(p, B, E, groups, lam)
+        eve = float((found.rho.T @ E).min(axis=1).sum())
+        return found.value + lam * eve, eve
+
+    met = 0
+    pairs = [(line(0.0), line(5.0))]
+    while pairs and met < 4:
+        left, right = pairs.pop()
+        lam = (right[0] - left[0]) / (right[1] - left[1])
+        game = p, B, E, groups, lam
+        found = solve_game(*game)
+        check(game, found)
+        check_basis(game, found)
+        if found.value > left[0] - lam * left[1] - 1e-12:
+            met += 1
+        else:
+            middle = line(lam)
+            pairs += [(left, middle), (middle, right)]
+    assert met >= 2
+
+
+def test_large_by_sampling() -> None:
+    game = dense(60_000, 3, 3)
+    found = solve_game(*game)
+    check(game, found)
+    assert found.basic_columns.sum() + found.basic_t.sum() + found.basic_slack.sum() == 60_000 + 9
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_large_with_ties(levels: int) -> None:
+    rng = np.random.default_rng(1)
+    B, E = (rng.integers(0, levels, (5000, k)).astype(float) for k in (6, 7))
+    game = np.full(5000, 1 / 5000), B, E, (slice(0, 7),), 1.0
+    check(game, solve_game(*game))
+
+
+def test_inputs_are_left_alone() -> None:
+    game = dense(1, 3, 2)
+    before = [part.copy() for part in game[:3]]
+    solve_game(*game)
+    for part, copy in zip(game[:3], before, strict=True):
+        np.testing.assert_array_equal(part, copy)
+
+
+def test_groups_must_tile() -> None:
+    p, B, E, _, lam = dense(4, 2, 3)
+    with pytest.raises(ValueError, match="groups"):
+        solve_game(p, B, E, (slice(0, 2),), lam)
+
+
+@pytest.mark.parametrize("size", [(500, 4, 4), (45_000, 2, 3)])
+@pytest.mark.parametrize("after", [1, 5])
+def test_interrupt_returns_a_certified_pair(size: tuple[int, int, int], after: int) -> None:
+    game = dense(*size)
+    seen = []
+
+    def stop(iteration: int, bound: float, value: float) -> None:
+        seen.append((bound, value))
+        if iteration == after:
+            raise KeyboardInterrupt
+
+    found = solve_game(*game, progress=stop)
+    optimum = solve_game(*game).value
+    assert not found.vertex
+    assert found.bound <= optimum + 1e-12 <= found.value + 2e-12
+    np.testing.assert_allclose(found.rho.sum(axis=1), game[0])
+    assert all(bound <= optimum + 1e-12 and value >= optimum - 1e-12 for bound, value in seen)
+
+
+def test_progress_ends_with_the_answer() -> None:
+    seen: list[tuple[int, float, float]] = []
+    found = solve_game(*dense(500, 4, 4), progress=lambda *args: seen.append(args))
+    assert seen[-1] == (found.iterations, found.bound, found.value)
+
+
+def test_centre() -> None:
+    R = np.random.default_rng(0).random((4, 50)) * 10.0 ** np.arange(-3, 1)[:, None]
+    y, z = centre(R, 1e-2)
+    np.testing.assert_allclose((1e-2 / z).sum(axis=0), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(z, R - y, atol=1e-12)
+
+
+def test_share_is_a_staircase() -> None:
+    member, column, amount = share(np.array([1.0, 2.0, 3.0]), np.array([3.0, 0.0, 3.0]), np.array([4, 5, 7]))
+    assert len(member) == 3 + 3 - 1
+    assert amount.sum() == 6.0
+    assert [amount[column == c].sum() for c in (4, 5, 7)] == [3.0, 0.0, 3.0]
+    assert [amount[member == k].sum() for k in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_merging_keeps_only_identical_rows_together() -> None:
+    rng = np.random.default_rng(0)
+    B, E = rng.integers(0, 2, (300, 2)).astype(float), rng.integers(0, 2, (300, 2)).astype(float)
+    alike = classes(B, E)
+    assert alike is not None
+    order, start = alike
+    assert len(start) == len(np.unique(np.hstack([B, E]), axis=0))
+    p = rng.dirichlet(np.ones(300))
+    mass = np.add.reduceat(p[order], start)
+    rho, basic = unmerge(p, order, start, mass[:, None] * [0.25, 0.75], np.ones((len(start), 2), dtype=bool))
+    np.testing.assert_allclose(rho.sum(axis=1), p)
+    assert basic.sum() == 300 + len(start)
+
+
+def chunked(game: Game, count: int, wrap: Callable[[tuple[Array, ...]], object] = lambda block: block) -> list[object]:
+    cuts = np.array_split(np.arange(len(game[0])), count)
+    return [wrap(tuple(part[cut] for part in game[:3])) for cut in cuts]
+
+
+def attained(game: Game, q: Array) -> float:
+    p, B, E, groups, lam = game
+    rho = q * p[:, None]
+    rows = rho.T @ E
+    return float((B * rho).sum() - lam * sum(rows[:, part].min(axis=1).sum() for part in groups))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("size", [(300, 3, 4), (90_000, 3, 2)])
+def test_chunks_give_the_same_optimum(size: tuple[int, int, int], ties: bool) -> None:
+    p, B, E, groups, lam = dense(*size)
+    game = (p, np.round(B), np.round(E), groups, lam) if ties else (p, B, E, groups, lam)
+    whole = solve_game(*game)
+    found = solve_chunks(chunked(game, 7), lam)
+    assert found.states == size[0]
+    assert abs(found.gap) <= 1e-9
+    assert found.value == pytest.approx(whole.value, abs=1e-9)
+    assert attained(game, found.rule.channel(game[1], game[2])) == pytest.approx(found.value, abs=1e-12)
+    assert game[0] @ (game[1] - game[2] @ found.u.T).min(axis=1) == pytest.approx(found.bound, abs=1e-12)
+
+
+def test_chunks_from_a_callable_of_loaders(tmp_path: object) -> None:
+    game = dense(2000, 3, 3)
+    paths = []
+    for k, block in enumerate(chunked(game, 3)):
+        for name, part in zip("pBE", block, strict=True):  # type: ignore[arg-type]
+            np.save(f"{tmp_path}/{name}{k}.npy", part)
+        paths.append(k)
+
+    def blocks() -> Iterator[tuple[Array, ...]]:
+        for k in paths:
+            yield tuple(np.load(f"{tmp_path}/{name}{k}.npy", mmap_mode="r") for name in "pBE")
+
+    assert solve_chunks(blocks, 1.0).value == pytest.approx(solve_game(*game).value, abs=1e-10)
+
+
+def test_chunks_interrupted() -> None:
+    game = dense(90_000, 3, 2)
+
+    def stop(iteration: int, bound: float, value: float) -> None:
+        raise KeyboardInterrupt
+
+    found = solve_chunks(chunked(game, 4), 1.0, progress=stop)
+    assert found.iterations == 1
+    assert found.bound <= solve_game(*game).value <= found.value + 1e-12
+
+
+def test_workers_give_the_same_digits() -> None:
+    distributed = pytest.importorskip("distributed")
+    game = dense(5000, 3, 3)
+    alone = solve_chunks(chunked(game, 4), 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+            found = solve_chunks(chunked(game, 4), 1.0, client=client)
+            futures = client.scatter(chunked(game, 4, lambda block: (lambda: block)))
+            again = solve_chunks(futures, 1.0, client=client)
+    for other in (found, again):
+        assert (other.value, other.bound) == (alone.value, alone.bound)
+        np.testing.assert_array_equal(other.u, alone.u)

@@ -83,6 +83,17 @@ def signal_losses(rho: Array, loss: Array) -> Array:
     return out
 
 
+def signal_minima(rho: Array, loss: Array) -> Array:
+    """min_d sum_x rho[x,s] loss[x,d] per signal: floats pick the decisions that may be minimal, the rest is exact."""
+    if not is_exact(rho):
+        return signal_losses(rho, loss).min(axis=1)
+    approximate = floats(rho).T @ floats(loss)
+    # non-negative terms: each sum is off by at most (terms + 4) ulp of itself; doubling covers the bound's own rounding
+    error = 2 * (len(rho) + 4) * 2.0**-53 * approximate + 1e-290
+    near = approximate - error <= (approximate + error).min(axis=1, keepdims=True)
+    return objects(signal_losses(rho[:, [s]], loss[:, near[s]]).min() for s in range(rho.shape[1]))
+
+
 def risks(problem: Problem, mechanism: Mechanism) -> Risks:
     """R_B and R_E of a mechanism, recomputed from its channel."""
     rho, p = joint(problem, mechanism)
@@ -91,8 +102,8 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
 
 def risks_of(rho: Array, bob_loss: Array, eve_losses: list[Array], terms: int) -> Risks:
     """The risks of a joint table, with the rounding error of a float one."""
-    bob = tree_sum(signal_losses(rho, bob_loss).min(axis=1))
-    eves = [signal_losses(rho, loss).min(axis=1).sum() for loss in eve_losses]
+    bob = tree_sum(signal_minima(rho, bob_loss))
+    eves = [signal_minima(rho, loss).sum() for loss in eve_losses]
     eve = sum(eves[1:], eves[0])
     if is_exact(rho):
         return Risks(public(bob), public(eve))

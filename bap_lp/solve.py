@@ -24,18 +24,9 @@ from bap_lp.game import solve_game
 from bap_lp.highs import solve_lp
 from bap_lp.mechanism import Mechanism, without_unused
 from bap_lp.problem import Problem, class_sums, lam_of, merge_index
-from bap_lp.rational import (
-    Array,
-    InputError,
-    common_denominator,
-    floats,
-    is_exact,
-    objects,
-    public,
-    tree_sum,
-    zeros,
-)
+from bap_lp.rational import Array, InputError, floats, is_exact, objects, public, tree_sum, zeros
 from bap_lp.risks import Number, Risks
+from bap_lp.structured import Basis, exact_vertex
 
 _DIRECT = 1500  # below this many columns rho, simplex on the whole program beats the structured method
 Progress = Callable[[int, float, float], None]
@@ -122,14 +113,14 @@ def solve(
     else:
         problem_used = problem
     data = merge(problem_used)
-    rho, u, method = _solve_exact(data, price, progress) if exact else _solve_float(data, price, progress)
+    rho, u, bound, method = _solve_exact(data, price, progress) if exact else _solve_float(data, price, progress)
     joint, names = rho, problem.bob_decisions
     if formulation == "paper":
         joint, pairs, method = _solve_paper(problem_used, data, price)
         e = len(pairs) // len(names)
         names = tuple(f"{names[k // e]} / {pairs[k]}" for k in range(len(pairs)))
         rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), e), rho.shape[1]).T
-    return _conclude(problem_used, data, price, rho, u, joint, names, method)
+    return _conclude(problem_used, data, price, rho, u, bound, joint, names, method)
 
 
 def merge(problem: Problem) -> Data:
@@ -143,34 +134,32 @@ def merge(problem: Problem) -> Data:
     return Data(p, problem.B[first], problem.E[first], problem.eve_groups, index)
 
 
-def _float_basis(
-    data: Data, lam: float, progress: Progress | None
-) -> tuple[Array, Array, Array, program.LinearProgram, str]:
-    """rho, u, basis (variable numbers of the compact program) and the program, from the float solver of choice."""
+def _float_basis(data: Data, lam: float, progress: Progress | None) -> tuple[Array, Array, Array, str]:
+    """rho, u and the basis (variable numbers of the compact program), from the float solver of choice."""
     N, b = data.B.shape
     e, G = data.E.shape[1], len(data.groups)
-    lp = program.compact(data.p * N, data.B, data.E, data.groups, lam)
     if N * b <= _DIRECT:
         # dividing the losses by their largest, and lam accordingly, changes no basis
         bob, eve = (float(a.max()) or 1.0 for a in (data.B, data.E))
         scaled = program.compact(data.p * N, data.B / bob, data.E / eve, data.groups, lam * eve / bob)
         vertex = solve_lp(scaled)
         rho, u = vertex.z[: N * b].reshape(N, b) / N, -vertex.y[N:].reshape(b, e) * (bob / eve)
-        return rho, u, vertex.basic, lp, "HiGHS simplex"
+        return rho, u, vertex.basic, "HiGHS simplex"
     game = solve_game(data.p, data.B, data.E, data.groups, lam, progress=progress)
     flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(N, dtype=bool), game.basic_slack.ravel()]
     assert len(flags[0]) + len(flags[1]) == N * b + b * G
-    return game.rho, game.u, np.flatnonzero(np.concatenate(flags)), lp, "structured interior point and simplex"
+    return game.rho, game.u, np.flatnonzero(np.concatenate(flags)), "structured interior point and simplex"
 
 
-def _solve_float(data: Data, lam: float, progress: Progress | None) -> tuple[Array, Array, str]:
-    rho, u, basic, _, how = _float_basis(data, lam, progress)
+def _solve_float(data: Data, lam: float, progress: Progress | None) -> tuple[Array, Array, float, str]:
+    rho, u, basic, how = _float_basis(data, lam, progress)
     u = _replies(u, lam, data.groups)
     rho = _obedient(_normalised(rho, data, u), data.B)
     method = f"compact program, {how}"
     size = max(float(data.B.max()), lam * float(data.E.max()))
-    if _value(data, rho, lam) - _bound(data, u) <= 0.1 * TOLERANCE * size:
-        return rho, u, method
+    bound = _bound(data, u)
+    if _value(data, rho, lam) - bound <= 0.1 * TOLERANCE * size:
+        return rho, u, bound, method
     # floats are rationals too: where the data outrun the solver's tolerances, finish exactly and round the result
     lifted = Data(_lift(data.p), _lift(data.B), _lift(data.E), data.groups, data.index)
     exact_lam = fmpq(*lam.as_integer_ratio())
@@ -178,7 +167,7 @@ def _solve_float(data: Data, lam: float, progress: Progress | None) -> tuple[Arr
     N, b = data.B.shape
     u = _replies(floats(-vertex.y[N:].reshape(b, -1)), lam, data.groups)
     rho = _normalised(floats(vertex.z[: N * b].reshape(N, b)), data, u)
-    return rho, u, f"{method}, finished in exact arithmetic"
+    return rho, u, _bound(data, u), f"{method}, finished in exact arithmetic"
 
 
 def _lift(values: Array) -> Array:
@@ -190,14 +179,20 @@ def _value(data: Data, rho: Array, lam: float) -> float:
     return float((data.B * rho).sum() - lam * sum(eve[:, g].min(axis=1).sum() for g in data.groups))
 
 
-def _solve_exact(data: Data, lam: fmpq, progress: Progress | None) -> tuple[Array, Array, str]:
-    N, b = data.B.shape
-    _, _, basic, rounded, how = _float_basis(data.rounded(), float(lam), progress)
-    lp = program.compact(data.p, data.B, data.E, data.groups, lam)
-    vertex = optimise(lp, basic, rounded)
-    repairs = f", {vertex.pivots} exact pivots" if vertex.pivots else ""
-    u = -vertex.y[N:].reshape(b, -1)
-    return vertex.z[: N * b].reshape(N, b), u, f"compact program, {how}, exact basis{repairs}"
+def _solve_exact(data: Data, lam: fmpq, progress: Progress | None) -> tuple[Array, Array, fmpq, str]:
+    (N, b), e, G = data.B.shape, data.E.shape[1], len(data.groups)
+    rounded = data.rounded()
+    _, _, basic, how = _float_basis(rounded, float(lam), progress)
+    arrays = (data.p, data.B, data.E, data.groups, lam)
+    found = exact_vertex(*arrays, Basis.of(basic, N, b, e, G), (rounded.p, rounded.B, rounded.E))
+    if found is not None:
+        return *found, f"compact program, {how}, exact basis"
+    lp = program.compact(*arrays)
+    vertex = optimise(lp, basic, program.compact(rounded.p, rounded.B, rounded.E, data.groups, float(lam)))
+    u = -vertex.y[N:].reshape(b, e)
+    repaired = f" after {vertex.pivots} exact pivots" if vertex.pivots else ""
+    method = f"compact program, {how}, exact basis{repaired}"
+    return vertex.z[: N * b].reshape(N, b), u, tree_sum(lp.cost * vertex.z), method
 
 
 def _solve_paper(problem: Problem, data: Data, lam: Any) -> tuple[Array, tuple[str, ...], str]:
@@ -273,44 +268,32 @@ def on_states(problem: Problem, data: Data, rho: Array) -> Array:
 
 
 def _conclude(
-    problem: Problem, data: Data, lam: Any, rho: Array, u: Array, joint: Array, names: tuple[str, ...], method: str
+    problem: Problem,
+    data: Data,
+    lam: Any,
+    rho: Array,
+    u: Array,
+    bound: Any,
+    joint: Array,
+    names: tuple[str, ...],
+    method: str,
 ) -> Solution:
-    exact = data.exact
     mechanism = published(problem, data, joint, names)
     risks = risks_of(problem, mechanism)
     value = risks.alice(public(lam))
-    bound = _bound(data, u)
     gap = value - public(bound)
-    if exact and gap != 0:
+    if data.exact and gap != 0:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {public(bound)}")
     certificate = Certificate(public(lam), value, on_states(problem, data, rho), u)
     return Solution(problem, public(lam), value, mechanism, risks, public(bound), gap, method, certificate)
 
 
-def _bound(data: Data, u: Array) -> Any:
-    """The dual function at u; in floats, minus a bound on its rounding error."""
-    if data.exact:
-        # the minimum over i is found in floats where that is safe; the value is exact either way
-        scale = common_denominator(u)  # integers times short fractions: no long denominators meet
-        return tree_sum(data.p * _exact_minimum(data, u, scale)) / scale
+def _bound(data: Data, u: Array) -> float:
+    """The dual function at u, minus a bound on its rounding error."""
     margins = data.B - data.E @ u.T
     size = float(data.p @ (data.B.max(axis=1) + data.E @ u.max(axis=0)))
-    rounding = (data.E.shape[1] + 40) * np.finfo(float).eps * size
+    rounding = (data.E.shape[1] + 40) * float(np.finfo(float).eps) * size
     return float(data.p @ margins.min(axis=1)) - rounding
-
-
-def _exact_minimum(data: Data, u: Array, scale: fmpq) -> Array:
-    """scale * min_i (B(x,i) - u_i . E(x,.)) per state, exact; floats decide only where their error bound lets them."""
-    B, E, v = floats(data.B), floats(data.E), floats(u)
-    margins = B - E @ v.T
-    error = 2 * (E.shape[1] + 4) * 2.0**-53 * (np.abs(B) + np.abs(E) @ np.abs(v).T) + 1e-290
-    close = margins - error <= (margins + error).min(axis=1, keepdims=True)
-    x, i = np.nonzero(close)
-    exact = data.B[x, i] * scale - (data.E[x] * (u * scale)[i]).sum(axis=1)
-    out = objects([None] * len(B))
-    for state, value in zip(x.tolist(), exact.tolist(), strict=True):
-        out[state] = value if out[state] is None else min(out[state], value)
-    return out
 
 
 def disobedience(problem: Problem, rho: Array) -> Array:

@@ -69,7 +69,8 @@ def exact_vertex(
     if solved is None:
         return None
     rho, u, table, splits = solved
-    if any(v < 0 for v in splits) or any(v < 0 for v in rho[np.arange(len(p)), layout.key]) or (u < 0).any():
+    left = rho[layout.state, layout.key[layout.state]]  # elsewhere the key carries all of p > 0
+    if any(v < 0 for v in (*splits, *left, *u.ravel())):
         return None
     if not _slacks_hold(E, groups, basis, layout, rho, table, rounded):
         return None

@@ -1,0 +1,28 @@
+"""From the continuous Gaussian model to finite problems and back: the optimum over all mechanisms, proved.
+
+>>> from discretise import bracket
+>>> from gaussian import BothEves, GaussianModel
+>>> found = bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), BothEves(0.5, 2.0))
+>>> round(found.lower, 7), round(found.upper, 7), found.describe()
+(-0.2298339, -0.2298339, 'release 1 when xbar > 0 or max > 2, else 0')
+"""
+
+from discretise.brackets import Bracket, bracket
+from discretise.closed_forms import ClosedForm, closed_form
+from discretise.grids import GridProblem, grid, grid_rule, refine
+from discretise.regions import Region
+from discretise.rules import Rule, Simulation
+
+__all__ = [
+    "Bracket",
+    "ClosedForm",
+    "GridProblem",
+    "Region",
+    "Rule",
+    "Simulation",
+    "bracket",
+    "closed_form",
+    "grid",
+    "grid_rule",
+    "refine",
+]

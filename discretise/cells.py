@@ -1,0 +1,204 @@
+"""What matters of the data: xbar and the cell s of Eve's events, with their law to quadrature accuracy.
+
+Eve's tests cut the data space into cells s (two for one test, four for both), and under each of the three criteria she
+loses exactly on the one cell that she bets against.  With phi the density of xbar, pi(x) = P(theta > c_B | xbar = x),
+    A_s(x) = phi(x) P(s | xbar = x),      P(s, theta > c_B, xbar in dx) = A_s(x) pi(x) dx.
+Each is smooth on panels that end at the thresholds, so Gauss-Legendre rules integrate it to rounding; a second rule of
+higher order measures the error. Masses below and above a point are sums of positive terms, each from its own side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, eve_cells
+from gaussian.mean_law import mean_bob_law, mean_eve_law, normal_density
+
+Array = NDArray[np.float64]
+
+# The residual's distribution function F errs by at most 1e-14, and by 1e-12 F near 0, where its density is summed from
+# 0; the normal tails left out weigh 2e-17; a sum of rounded positive products errs by a few units in the last place.
+CDF_ERROR = 1e-14
+CDF_RELATIVE_ERROR = 1e-12
+TAILS = 2e-17
+ROUNDING = 1e-15
+_ORDERS = (14, 18)
+
+
+def cell_names(eve: Eve) -> tuple[str, ...]:
+    """The cells in words, in the order of `gaussian.eve_cells`."""
+    if isinstance(eve, BothEves):
+        means = (f"xbar <= {eve.mean_threshold:.6g}", f"xbar > {eve.mean_threshold:.6g}")
+        tops = (f"max <= {eve.max_threshold:.6g}", f"max > {eve.max_threshold:.6g}")
+        return tuple(f"{mean}, {top}" for mean in means for top in tops)
+    what = "xbar" if isinstance(eve, MeanEve) else "max"
+    return f"{what} <= {eve.threshold:.6g}", f"{what} > {eve.threshold:.6g}"
+
+
+def cell_supports(n: int, eve: Eve) -> tuple[tuple[float, float], ...]:
+    """The interval of xbar on which each cell has density: the maximum exceeds the mean, by nothing at all if n = 1."""
+    inf = math.inf
+    if isinstance(eve, MeanEve):
+        return (-inf, eve.threshold), (eve.threshold, inf)
+    if isinstance(eve, MaxEve):
+        return (-inf, eve.threshold), (eve.threshold if n == 1 else -inf, inf)
+    mean, top = eve.mean_threshold, eve.max_threshold
+    reached = top if n == 1 else -inf
+    return (-inf, min(mean, top)), (reached, mean), (mean, top), (max(mean, reached), inf)
+
+
+def cells_of(eve: Eve, xbar: Array, maximum: Array) -> NDArray[np.intp]:
+    """The cell of each data set, from its mean and its maximum."""
+    if isinstance(eve, BothEves):
+        return 2 * (xbar > eve.mean_threshold).astype(np.intp) + (maximum > eve.max_threshold)
+    return ((xbar if isinstance(eve, MeanEve) else maximum) > eve.threshold).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class CellLaw:
+    """Masses of (cell, theta > c_B) on half-lines of xbar; arrays are indexed [theta > c_B, cell, point]."""
+
+    model: GaussianModel
+    eve: Eve
+    order: int = _ORDERS[0]
+
+    @cached_property
+    def supports(self) -> tuple[tuple[float, float], ...]:
+        return cell_supports(self.model.n, self.eve)
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return len(self.supports)
+
+    @cached_property
+    def centre(self) -> float:
+        """t_B: Bob's decision on the full data is 1{xbar > t_B}."""
+        return float(self.model.bit_threshold(0.5))
+
+    @cached_property
+    def breaks(self) -> Array:
+        """Ends of the panels on which the integrands are smooth and resolved."""
+        laws = mean_eve_law(self.model, self.eve).breaks, mean_bob_law(self.model).breaks
+        low, high = max(law[0] for law in laws), min(law[-1] for law in laws)
+        cuts = [end for support in self.supports for end in support if low < end < high]
+        return np.unique(np.concatenate([*laws, cuts]))
+
+    @cached_property
+    def _rule(self) -> tuple[Array, Array]:
+        x, w = np.polynomial.legendre.leggauss(self.order)
+        return (x + 1) / 2, w / 2
+
+    def _integrate(self, low: Array, high: Array) -> Array:
+        """Integrals over panels [low, high], none of which contains a break inside."""
+        x, w = self._rule
+        width = high - low
+        nodes = (low[:, None] + width[:, None] * x).ravel()
+        density = normal_density(nodes, self.model.xbar_sd) * eve_cells(self.model.n, self.eve, nodes)
+        # P(theta <= c_B | x) is the reflected posterior: 1 - pi would lose its digits where it is small.
+        against = self._against(nodes)
+        values = np.stack([density * against, density * self.model.bob_posterior(nodes)])
+        weighted = values.reshape(2, self.count, len(low), self.order) @ w
+        return np.asarray(weighted * width)
+
+    def _against(self, xbar: Array) -> Array:
+        return GaussianModel(self.model.n, self.model.prior_sd, -self.model.bob_threshold).bob_posterior(-xbar)
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        parts = self._integrate(self.breaks[:-1], self.breaks[1:])
+        zero = np.zeros((2, self.count, 1))
+        left = np.concatenate([zero, parts.cumsum(-1)], -1)
+        right = np.concatenate([parts[..., ::-1].cumsum(-1)[..., ::-1], zero], -1)
+        return left, right
+
+    def below(self, t: Array) -> Array:
+        """Masses on xbar <= t, shape (2, cells, *t.shape) for a one-dimensional t."""
+        t, panel = self._locate(t)
+        return np.asarray(self._sums[0][..., panel] + self._integrate(self.breaks[panel], t))
+
+    def above(self, t: Array) -> Array:
+        """Masses on xbar > t, likewise."""
+        t, panel = self._locate(t)
+        return np.asarray(self._sums[1][..., panel + 1] + self._integrate(t, self.breaks[panel + 1]))
+
+    def _locate(self, t: Array) -> tuple[Array, NDArray[np.intp]]:
+        inside = np.clip(np.asarray(t, dtype=float), self.breaks[0], self.breaks[-1])
+        return inside, np.clip(np.searchsorted(self.breaks, inside, "right") - 1, 0, len(self.breaks) - 2)
+
+    def between(self, edges: Array) -> Array:
+        """Masses between consecutive edges (increasing, the ends may be infinite)."""
+        inside, _ = self._locate(edges)
+        cuts = np.union1d(self.breaks, inside)
+        parts = self._integrate(cuts[:-1], cuts[1:])
+        owner = np.clip(np.searchsorted(inside, cuts[:-1], "right") - 1, 0, len(edges) - 2)
+        sums = np.zeros((len(edges) - 1, 2, self.count))
+        np.add.at(sums, owner, np.moveaxis(parts, -1, 0))
+        return np.moveaxis(sums, 0, -1)
+
+    def split(self, thresholds: Array) -> Array:
+        """Masses when cell s releases 1{xbar > thresholds[s]}, shape (signal, theta > c_B, cell)."""
+        diagonal = np.arange(self.count)
+        parts = self.below(thresholds), self.above(thresholds)
+        return np.stack([part[:, diagonal, diagonal] for part in parts])
+
+    def quantile_above(self, cell: int, mass: float) -> float:
+        """The t beyond which the cell has the given mass; an end of its support for mass 0 or the whole."""
+        low, high = self.supports[cell]
+        steps = self._sums[1][:, cell].sum(0)
+        if mass <= 0:
+            return high
+        if mass >= steps[0]:
+            return low
+        panel = int(np.searchsorted(-steps, -mass, "right")) - 1
+        return self._root(panel, lambda t: float(self.above(np.array([t]))[:, cell].sum()) - mass)
+
+    def quantile_below(self, cell: int, mass: float) -> float:
+        """The t up to which the cell has the given mass."""
+        low, high = self.supports[cell]
+        steps = self._sums[0][:, cell].sum(0)
+        if mass <= 0:
+            return low
+        if mass >= steps[-1]:
+            return high
+        panel = int(np.searchsorted(steps, mass, "right")) - 1
+        return self._root(panel, lambda t: float(self.below(np.array([t]))[:, cell].sum()) - mass)
+
+    def _root(self, panel: int, gap: Callable[[float], float]) -> float:
+        low, high = float(self.breaks[panel]), float(self.breaks[panel + 1])
+        ends = gap(low), gap(high)
+        if ends[0] * ends[1] >= 0:
+            # rounding at a break: the root is the end with the smaller residual
+            return low if abs(ends[0]) <= abs(ends[1]) else high
+        return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps))
+
+    @cached_property
+    def errors(self) -> Array:
+        """Per cell, a bound on the error of its mass on any set of xbar: none where the mean alone cuts the cells."""
+        if isinstance(self.eve, MeanEve) or self.model.n == 1:
+            return np.full(self.count, TAILS)
+        # |error| <= integral of phi |F - F^| over the support of the cell
+        reach = [float(ndtr(high / self.model.xbar_sd) - ndtr(low / self.model.xbar_sd)) for low, high in self.supports]
+        errors = CDF_ERROR * np.maximum(reach, 0.0)
+        below = np.arange(self.count) % 2 == 0  # cells with max <= c: their probability is F itself
+        masses = self._sums[0][..., -1].sum(0)
+        return TAILS + np.where(below, np.minimum(errors, CDF_RELATIVE_ERROR * masses), errors)
+
+    @cached_property
+    def finer(self) -> CellLaw:
+        """The same law by the rule of higher order."""
+        return cell_law(self.model, self.eve, _ORDERS[1])
+
+
+@lru_cache(maxsize=64)
+def cell_law(model: GaussianModel, eve: Eve, order: int = _ORDERS[0]) -> CellLaw:
+    """The law for one model and one Eve, with its panels computed once."""
+    return CellLaw(model, eve, order)

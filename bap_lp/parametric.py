@@ -44,16 +44,15 @@ class Vertex:
 def vertices(data: Data) -> Iterator[Vertex]:
     """The vertices of the frontier by increasing lam, each optimal up to the start of the next."""
     walk = _Walk(data)
-    while True:
+    ceiling = sum((data.p.dot(data.E[:, g]).min() for g in data.groups), start=fmpq(0))
+    while walk.vertex.eve < ceiling:  # every vertex but the last has less than the R_E of the null release
         root, entering = walk.next_root()
-        if entering is None:
-            yield walk.vertex
-            return
         if root > walk.lam:
             walk.lam, walk.stalled = root, 0
         left = walk.vertex
         if walk.pivot(*entering) and root > left.start:
             yield left
+    yield walk.vertex
 
 
 class _Walk:
@@ -76,8 +75,8 @@ class _Walk:
         bob, t = (lp.rhs.dot(y) for y in self.y)
         self.vertex = Vertex(fmpq(0), zeros((b, e), True), self._rho(), bob, -t)
 
-    def next_root(self) -> tuple[Any, tuple[int, Any, Any] | None]:
-        """The least root at or above lam, and the column to enter there with its d0 and d1; None after the last."""
+    def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
+        """The least root at or above lam, and the column to enter there with its d0 and d1."""
         m, n = self.lp.shape
         nonbasic = np.ones(n + m, dtype=bool)
         nonbasic[self.basic] = False
@@ -98,7 +97,7 @@ class _Walk:
                 ties = [*(ties if root == best else ()), (j, d0, d1)]
                 best = root
         if best is None:
-            return None, None
+            raise ArithmeticError("the path ends below the R_E of the null release")
         by_index = best == self.lam and self.stalled > _PATIENCE
         return best, min(ties) if by_index else min(ties, key=lambda tie: (-abs(tie[2]), tie[0]))
 

@@ -53,7 +53,7 @@ class Uniqueness:
 
 @dataclass(frozen=True)
 class _Face:
-    """The optimal face on merged states: columns that may be positive, rows that are tight, the vertex and the value."""
+    """The optimal face on merged states: columns that may be positive, tight rows, the vertex and the value."""
 
     p: Array
     E: Array
@@ -82,8 +82,8 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     rho, proved = _fewest(face)
     fewest = _published(problem, face, rho, "optimum with fewest signals")
     least = _published(problem, face, _least(face), "optimum with least disclosure")
-    informations = (mutual_information(problem, m) for m in (least, fewest))
-    return Uniqueness(False, public(face.value), fewest, least, *informations, proved)
+    said, said_by_fewest = (mutual_information(problem, m) for m in (least, fewest))
+    return Uniqueness(False, public(face.value), fewest, least, said, said_by_fewest, proved)
 
 
 def mutual_information(problem: Problem, mechanism: Mechanism) -> float:

@@ -226,7 +226,8 @@ def test_counts_post_process_the_geometric_mechanism(weights: list[int], loss: A
     table = [[F(loss(x, i)) for i in range(N)] for x in range(N)]
     problem = Problem(prior, table, [[0]] * N)
     geometric = truncated_geometric(problem, 1 / ratio)
-    solution = solve(problem, 0, conditions=Conditions(exp_epsilon=ratio, neighbours=[(x, x + 1) for x in range(N - 1)]))
+    adjacent = Conditions(exp_epsilon=ratio, neighbours=[(x, x + 1) for x in range(N - 1)])
+    solution = solve(problem, 0, conditions=adjacent)
     # the best remap of its signals is Bob's best decision at each of them
     assert solution.value == risks(problem, geometric).bob
     assert verify(problem, solution.certificate)
@@ -342,12 +343,13 @@ def test_misaligned_eve_is_never_below(problem: Problem, data: st.DataObject) ->
 
 
 def test_remap_program_of_the_geometric_mechanism() -> None:
-    """min over remaps T(i|s) of the geometric channel, as a program of its own, has the value of the private optimum."""
+    """min over remaps T(i|s) of the geometric channel, a program of its own, has the value of the private optimum."""
     from bap_lp.exact import optimise
     from bap_lp.rational import objects
 
     N, ratio = 4, F(2)
-    problem = Problem([F(1, 2), F(1, 4), F(1, 8), F(1, 8)], [[abs(x - i) for i in range(3)] for x in range(N)], [[0]] * N)
+    loss = [[abs(x - i) for i in range(3)] for x in range(N)]
+    problem = Problem([F(1, 2), F(1, 4), F(1, 8), F(1, 8)], loss, [[0]] * N)
     q, b = truncated_geometric(problem, 1 / ratio).q, 3
     cost = (problem.p[:, None] * q).T.dot(problem.B).ravel()  # T[s,i]
     rows, columns = np.repeat(np.arange(N), b), np.arange(N * b)

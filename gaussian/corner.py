@@ -1,10 +1,11 @@
 """Closed forms for the one-bit release: the corner, when publishing Bob's decision reaches it, and the plateaus in tau.
 
-With pi = P(theta > c_B), p = P(Eve's event), beta = P(Bob decides 1 on the full data), kappa_j = P(Eve's event | decision j):
-    R_A >= R_A* = 2 R_B^full - min(pi, 1 - pi)                                  for every release, at the calibrated lam;
+With pi = P(theta > c_B), p = P(Eve's event), beta = P(Bob decides 1 on the full data) and
+kappa_j = P(Eve's event | decision j):
+    R_A >= R_A* = 2 R_B^full - min(pi, 1 - pi)  for every release, at the calibrated lam;
     the decision reaches R_A* iff p is outside (1/2 - (1-beta) s, 1/2 + beta s),  s = kappa_1 - kappa_0;
-    against the mean the lost band is (beta/2, (1+beta)/2),  beta = Phi(-c_B sqrt(vbar)/sigma_0^2), and R_E stays at its prior
-    value for tau >= tau_min(p) if p > 1/2 and for tau <= tau_max(p) if p < 1/2.
+    against the mean the lost band is (beta/2, (1+beta)/2),  beta = Phi(-c_B sqrt(vbar)/sigma_0^2), and R_E stays at
+    its prior value for tau >= tau_min(p) if p > 1/2 and for tau <= tau_max(p) if p < 1/2.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def mean_plateau_edge(model: GaussianModel, p: float) -> float:
 
 @dataclass(frozen=True)
 class DecisionEffect:
-    """What Bob's decision tells Eve: p, beta, kappa_0, kappa_1, their difference s, and the band of p that loses the corner."""
+    """What Bob's decision tells Eve: p, beta, kappa_0 and kappa_1, their difference s, the lost band of p."""
 
     p: float
     beta: float

@@ -1,12 +1,12 @@
 """The median and the mean together:  V = M - Xbar  is a function of the residuals, independent of Xbar.
 
 Put the middle at m. With k observations below it by a_1..a_k and k above it by b_1..b_k, A = sum a and B = sum b,
-    V = (A - B)/n,   density of (Xbar, a, b) = N(xbar; 0, vbar) n!/(k!^2 sqrt(n)) e^{n V^2/2} prod phi(a_i) prod phi(b_i),
+    V = (A - B)/n,  density of (Xbar, a, b) = N(xbar; 0, vbar) n!/(k!^2 sqrt n) e^{n V^2/2} prod phi(a_i) prod phi(b_i),
 on a, b >= 0 for odd n. For even n the two middle values are m -+ g: then a, b >= g, and g has weight 2 phi(0) e^{-g^2}.
 Sums of truncated normals: with F_k the CDF of the maximum residual of k values (module residual),
-    h_k(A; g, inf) = N(A; 0, k) F_k(A/k - g),        h_k(B; g, beta) = integral_g^beta phi(b) h_{k-1}(B - b; g, beta) db;
+    h_k(A; g, inf) = N(A; 0, k) F_k(A/k - g),   h_k(B; g, beta) = integral_g^beta phi(b) h_{k-1}(B - b; g, beta) db;
 max_i X_i <= c is b_i <= beta = c - m for all i, so
-    P(M in dm, Xbar > c_1, max <= c) = sum over the region A < B + n (m - c_1) of h_k(A; g) h_k(B; g, beta) and the weights.
+    P(M in dm, Xbar > c_1, max <= c)  integrates  h_k(A; g) h_k(B; g, beta) and the weights over  A < B + n (m - c_1).
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ def median_mean_above(n: int, xbar_sd: float, mean_threshold: float, top: float,
     return total
 
 
-def _gap_rows(n: int, mean_threshold: float, top: float, m: Array) -> tuple[Array, Array, Array]:
+def _gap_rows(n: int, mean_threshold: float, top: float, m: Array) -> tuple[NDArray[np.intp], Array, Array]:
     """Rows (index into m, half-gap g, weight) of the integral over g: g = 0 alone for odd n.
 
-    As a function of g it is smooth between the points where l capped values reach the region, n (c_1 - m) = l (beta - g).
+    In g it is smooth between the points where l capped values reach the region, n (c_1 - m) = l (beta - g).
     """
     beta = np.minimum(top - m, _NO_CAP)
     if n % 2:

@@ -4,30 +4,29 @@ Split Y into ybar and residuals w = Y - ybar, independent of each other; w is sq
 independent N(0, 1) values. With s^2 = sigma^2/(1 + sigma^2) and W = w/(1 + sigma^2),
     X_i | theta, Y  ~  N(u + W_i, s^2) independent,     u = (ybar + sigma^2 theta)/(1 + sigma^2),
     P(max <= c | u, w) = H(u) = prod_i Phi((c - u - W_i)/s),          u | ybar ~ N(alpha ybar, b^2),
-so Eve's posterior p(ybar) = E[1 - H(u) | ybar] is increasing in ybar and crosses 1/2 once, at y*(w): her risk given w is
-one integral with one kink. With both tests,
-    xbar | ybar normal,     P(max <= c | xbar = x, w) = G(c - x),     G the law of max_i (W_i + s (Z_i - Zbar))   (module shifted),
-gives the four cells. Both risks are smooth in w, and scrambled Sobol points average them; the spread over independent
-scramblings is the standard error.
+so Eve's posterior p(ybar) = E[1 - H(u) | ybar] is increasing in ybar and crosses 1/2 once, at y*(w): her risk given w
+is one integral with one kink. With both tests,
+    xbar | ybar normal,     P(max <= c | xbar = x, w) = G(c - x),
+with G the law of max_i (W_i + s (Z_i - Zbar)) (module shifted), gives the four cells.
+Both risks are smooth in w, and the rules of module residual_rule average them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import qmc
 
 from gaussian.mean_law import mean_eve_law, normal_density
 from gaussian.model import BothEves, GaussianModel, MaxEve
 from gaussian.piecewise import composite_nodes, gauss_nodes
-from gaussian.residual import ordered_residuals
+from gaussian.residual_rule import PRODUCT_COUNTS, product_rule, sobol_residuals
 from gaussian.shifted import REACH as SHIFTED_REACH
 from gaussian.shifted import shifted_max_cdf, shifted_max_range
 
@@ -36,50 +35,79 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effort:
-    """How many scrambled Sobol points: replicates independent scramblings of 2^log2_points each."""
+    """A product rule where there is one, else replicates scramblings of 2^log2_points Sobol points; the nodes of G."""
 
-    log2_points: int = 9
-    replicates: int = 8
+    product: bool = True
+    log2_points: int = 11
+    replicates: int = 4
+    cdf_nodes: int = 28
+    path_points: int = 14
 
 
 FINAL = Effort()
-SEARCH = Effort(log2_points=8, replicates=1)
-_SEED = 20240229
+SEARCH = Effort(product=False, log2_points=7, replicates=1, cdf_nodes=22, path_points=9)
+CURVE = Effort(product=False, log2_points=8, replicates=4, cdf_nodes=24, path_points=12)
+_FLOOR = 3e-8
 _REACH = 8.0
 _NODES = 24
-_Y_NODES = 72
-_CDF_NODES = 36
-
-
-@lru_cache(maxsize=16)
-def _standard_residuals(n: int, effort: Effort) -> Array:
-    """Ordered residuals of n independent N(0, 1) values, largest first, shape (replicates, points, n)."""
-    blocks = []
-    for replicate in range(effort.replicates):
-        points = qmc.Sobol(n - 1, rng=np.random.default_rng([_SEED, replicate])).random_base2(effort.log2_points)
-        blocks.append(ordered_residuals(points))
-    return np.stack(blocks)
+_Y_NODES = 96
+_ROWS = 256
 
 
 def noisy_full_risk(model: GaussianModel, eve: MaxEve | BothEves, sigma: float, effort: Effort) -> tuple[float, float]:
-    """Eve's risk under the noisy full release, n >= 2 and sigma > 0, and its error (two standard errors)."""
-    residuals = _standard_residuals(model.n, effort) / math.sqrt(1 + sigma**2)
-    if isinstance(eve, BothEves):
-        blocks = [_both_risk(model, eve, sigma, block) for block in residuals]
-    else:
-        blocks = [_max_risk(model, eve, sigma, block) for block in residuals]
-    risk = np.stack([block[0] for block in blocks])
-    controls = np.stack([block[1] for block in blocks])
-    # P(cell | w) averages to P(cell), which is known: what the points get wrong there predicts what they get wrong here.
-    mass = mean_eve_law(model, eve).mass
-    known = mass[[1, 2]] if isinstance(eve, BothEves) else mass[[1]]
-    excess = controls - known[:, None]
-    flat = np.moveaxis(excess, 1, 2).reshape(-1, len(known))
-    slope = np.linalg.lstsq(flat - flat.mean(0), risk.ravel() - risk.mean(), rcond=None)[0]
-    means = risk.mean(1) - excess.mean(2) @ slope
+    """Eve's risk under the noisy full release, n >= 2 and sigma > 0, and its error.
+
+    The error is the difference of two product rules, or twice the standard error of the Sobol points; nan in a search.
+    """
+    if effort.product and model.n in PRODUCT_COUNTS:
+        fine, coarse = (_product_risk(model, eve, sigma, counts, effort) for counts in PRODUCT_COUNTS[model.n])
+        return fine, abs(fine - coarse) + _FLOOR
+    residuals = sobol_residuals(model.n, effort.log2_points, effort.replicates)
+    weight = np.full(residuals.shape[:2], 1 / residuals.shape[1])
+    means = _average(model, eve, sigma, residuals, weight, effort)
     if effort.replicates == 1:
         return float(means[0]), math.nan
-    return float(means.mean()), 2 * float(means.std(ddof=1)) / math.sqrt(effort.replicates) + 1e-8
+    return float(means.mean()), 2 * float(means.std(ddof=1)) / math.sqrt(effort.replicates) + _FLOOR
+
+
+def _product_risk(
+    model: GaussianModel, eve: MaxEve | BothEves, sigma: float, counts: tuple[int, ...], effort: Effort
+) -> float:
+    cuts = [2.0]
+    if isinstance(eve, BothEves):
+        # The cells 01 and 10 trade places where c - c_1 = max W, within a few standard deviations sigma of w.
+        centre = (eve.max_threshold - eve.mean_threshold) * math.sqrt(1 + sigma**2)
+        near = [centre - 4 * sigma, centre, centre + 4 * sigma]
+        cuts = near if any(0.8 < cut < 4 for cut in near) else [2.0]
+    residuals, weight = product_rule(model.n, counts, cuts)
+    return float(_average(model, eve, sigma, residuals[None], weight[None], effort)[0])
+
+
+def _average(
+    model: GaussianModel, eve: MaxEve | BothEves, sigma: float, residuals: Array, weight: Array, effort: Effort
+) -> Array:
+    """Weighted mean of the risk given the residuals, one per replicate."""
+
+    def given(block: Array) -> tuple[Array, Array]:
+        if isinstance(eve, BothEves):
+            return _both_risk(model, eve, sigma, block, effort)
+        return _max_risk(model, eve, sigma, block)
+
+    scaled = residuals.reshape(-1, model.n) / math.sqrt(1 + sigma**2)
+    # The special functions release the interpreter's lock, so two threads use two cores; the order is kept.
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        blocks = list(pool.map(given, np.array_split(scaled, max(1, len(scaled) // _ROWS))))
+    risk = np.concatenate([block[0] for block in blocks]).reshape(weight.shape)
+    controls = np.concatenate([block[1] for block in blocks], axis=1).reshape(-1, *weight.shape)
+    # P(cell | w) averages to P(cell), which is known: a rule's error there predicts its error here.
+    mass = mean_eve_law(model, eve).mass
+    known = mass[[1, 2]] if isinstance(eve, BothEves) else mass[[1]]
+    excess = controls - known[:, None, None]
+    raw = np.sum(risk * weight, axis=1)
+    root = np.sqrt(weight).ravel()
+    centred = (risk.ravel() - raw.mean()) * root
+    slope = np.linalg.lstsq((excess.reshape(len(known), -1) * root).T, centred, rcond=None)[0]
+    return raw - slope @ np.sum(excess * weight, axis=2)
 
 
 def _max_risk(model: GaussianModel, eve: MaxEve, sigma: float, w: Array) -> tuple[Array, Array]:
@@ -150,8 +178,8 @@ def _crossing(below: Callable[[Array], Array], top: Array, width: float, n: int)
     return point
 
 
-def _both_risk(model: GaussianModel, eve: BothEves, sigma: float, w: Array) -> tuple[Array, Array]:
-    """Risk given each row of W, the smallest of four cells integrated over ybar, and the cells 01 and 10 given W."""
+def _both_risk(model: GaussianModel, eve: BothEves, sigma: float, w: Array, effort: Effort) -> tuple[Array, Array]:
+    """Risk given each row of W, the least of four cells integrated over ybar; and the cells 01 and 10 given W."""
     s = sigma / math.sqrt(1 + sigma**2)
     noise_sd = sigma / math.sqrt(model.n)
     y_sd = math.hypot(model.xbar_sd, noise_sd)
@@ -160,27 +188,32 @@ def _both_risk(model: GaussianModel, eve: BothEves, sigma: float, w: Array) -> t
     ends = np.clip(eve.mean_threshold / a + np.array([-7.0, 7.0]) * b / a, -_REACH * y_sd, _REACH * y_sd)
     y = np.linspace(ends[0], ends[1], _Y_NODES)
     # One more column without ybar: xbar ~ N(0, xbar_sd^2).
-    everything = _four_cells(model, eve, s, np.append(a * y, 0.0), np.append(np.full_like(y, b), model.xbar_sd), w)
+    centre, sd = np.append(a * y, 0.0), np.append(np.full_like(y, b), model.xbar_sd)
+    everything = _four_cells(model, eve, s, centre, sd, w, effort)
     cells, controls = everything[..., :-1] * normal_density(y, y_sd), everything[1:3, :, -1]
     step = y[1] - y[0]
     which = cells.argmin(axis=0)
     least = np.take_along_axis(cells, which[None], 0)[0]
-    # Where the least cell changes between neighbours, two lines cross inside: what the trapezoid rule cuts off.
+    # Where the least cell changes between neighbours the slope drops by |f'| at a share k of the step. The trapezoid
+    # rule, exact on smooth decaying functions, then errs by h^2 |f'| (1/6 - k(1-k))/2 (Euler-Maclaurin at a kink).
     at_left = np.take_along_axis(cells[..., :-1], which[None, :, 1:], 0)[0] - least[:, :-1]
     at_right = np.take_along_axis(cells[..., 1:], which[None, :, :-1], 0)[0] - least[:, 1:]
     both = at_left + at_right
-    cut = np.where(both > 0, at_left * at_right / np.where(both > 0, both, 1.0), 0.0)
+    cut = np.where(both > 0, at_left * at_right / np.where(both > 0, both, 1.0) - both / 6, 0.0)
     return step * (least.sum(1) - (least[:, 0] + least[:, -1]) / 2 + cut.sum(1) / 2), controls
 
 
-def _four_cells(model: GaussianModel, eve: BothEves, s: float, centre: Array, b: Array, w: Array) -> Array:
+def _four_cells(
+    model: GaussianModel, eve: BothEves, s: float, centre: Array, b: Array, w: Array, effort: Effort
+) -> Array:
     """P(cell | ybar, W) for xbar | ybar ~ N(centre, b^2): shape (4, rows, len(centre)), cells 00, 01, 10, 11."""
     c, top = eve.mean_threshold, eve.max_threshold
     low_d, high_d = shifted_max_range(w, s)
-    points = chebyshev.chebpts1(_CDF_NODES)
-    to_coef = np.linalg.inv(chebyshev.chebvander(points, _CDF_NODES - 1))
+    nodes = effort.cdf_nodes
+    points = chebyshev.chebpts1(nodes)
+    to_coef = np.linalg.inv(chebyshev.chebvander(points, nodes - 1))
     half = (high_d - low_d)[:, None] / 2
-    values = shifted_max_cdf(low_d[:, None] + half * (points + 1), w, s)
+    values = shifted_max_cdf(low_d[:, None] + half * (points + 1), w, s, effort.path_points)
     coef = values @ to_coef.T
     # In x = c - d the maximum stays below c surely for x < first, never for x > last.
     first, last = top - high_d, top - low_d
@@ -194,7 +227,7 @@ def _four_cells(model: GaussianModel, eve: BothEves, s: float, centre: Array, b:
         """Integrals of G(c - x) N(x) and (1 - G(c - x)) N(x) over low < x < high."""
         x, weight = composite_nodes(np.clip(low, -reach, reach), np.clip(high, -reach, reach), panels, 12)
         t = np.clip((top - x - low_d[:, None]) / half - 1, -1, 1)
-        g = np.einsum("rxk,rk->rx", chebyshev.chebvander(t, _CDF_NODES - 1), coef)
+        g = np.einsum("rxk,rk->rx", chebyshev.chebvander(t, nodes - 1), coef)
         kernel = np.exp(-0.5 * ((x[:, :, None] - centre) / b) ** 2)
         scale = b * math.sqrt(2 * math.pi)
         shares = np.stack([g * weight, (1 - g) * weight], axis=1)

@@ -2,12 +2,12 @@
 
 One-bit. With masses m_k^-(t), m_k^+(t) of cell k on the two sides of the threshold t in xbar,
     R_A(t) = min_i b_i^- + min_i b_i^+ - lam (min_k m_k^- + min_k m_k^+).
-Its kinks are the t at which two masses of a side tie (there Bob or Eve changes a decision: the edges of plateaus), and between
-kinks its stationary points are the zeros of a combination of the sub-densities. All of them are roots of piecewise
-polynomials, so the list is complete and the minimum is global.
+Its kinks are the t at which two masses of a side tie (there Bob or Eve changes a decision: the edges of plateaus), and
+between kinks its stationary points are the zeros of a combination of the sub-densities. All of them are roots of
+piecewise polynomials, so the list is complete and the minimum is global.
 
-Noisy releases. R_A is smooth in sigma; sigma = s u/(1 - u) maps [0, 1] to [0, inf], whose ends are the exact statistic and the
-null release. Every local minimum of a scan is refined by Brent's method.
+Noisy releases. R_A is smooth in sigma; sigma = s u/(1 - u) maps [0, 1] to [0, inf], whose ends are the exact statistic
+and the null release. Every local minimum of a scan is refined by Brent's method.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import FINAL, SEARCH
 from gaussian.piecewise import Piecewise, fit
-from gaussian.releases import NAMES, Family, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.releases import Family, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 
 Array = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ _TIE = 1e-12
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best member of a family. kind is "interior", "end point" or "plateau edge"; sigma = inf means the null release."""
+    """The best member of a family; kind: "interior", "end point" or "plateau edge"; sigma = inf is the null release."""
 
     family: Family
     parameter: float
@@ -74,9 +75,10 @@ def _best_noise(model: GaussianModel, eve: Eve, family: Family, lam: float) -> O
     heights = [value(float(u)) for u in grid]
     null = risks(model, eve, Null())
     heights.append(float(null.alice(lam)))
-    candidates = [_refine(value, grid, heights, index) for index in range(1, _SCAN) if _is_low(heights, index)]
-    # Sampled risks are compared with a tolerance of their own noise; exact ones with rounding alone.
-    slack = 1e-7 if sampled else _TIE
+    # Sampled risks are compared and refined within their own noise; exact ones to rounding.
+    slack, xatol = (1e-7, 1e-4) if sampled else (_TIE, 1e-7)
+    lows = [index for index in range(1, _SCAN) if _is_low(heights, index)]
+    candidates = [_refine(value, grid, heights, index, xatol) for index in lows]
     best_u, best = min(candidates, key=lambda pair: pair[1], default=(0.0, math.inf))
     if heights[0] <= best + slack and heights[0] <= heights[-1] + slack:
         return Optimum(family, 0.0, risks(model, eve, family(0.0)), lam, "end point")
@@ -90,10 +92,12 @@ def _is_low(heights: list[float], index: int) -> bool:
     return heights[index] <= min(heights[index - 1], heights[index + 1])
 
 
-def _refine(value: Callable[[float], float], grid: Array, heights: list[float], index: int) -> tuple[float, float]:
+def _refine(
+    value: Callable[[float], float], grid: Array, heights: list[float], index: int, xatol: float
+) -> tuple[float, float]:
     """Brent's method between the neighbours of a low point of the scan."""
     right = grid[index + 1] if index + 1 < len(grid) else 1 - 1e-9
-    found = minimize_scalar(value, bounds=(grid[index - 1], right), method="bounded", options={"xatol": 1e-7})
+    found = minimize_scalar(value, bounds=(grid[index - 1], right), method="bounded", options={"xatol": xatol})
     return (float(found.x), float(found.fun)) if found.fun <= heights[index] else (float(grid[index]), heights[index])
 
 
@@ -102,11 +106,20 @@ def _ties(law: Piecewise) -> Array:
     found = []
     for i, j in combinations(range(len(law.coef)), 2):
         pair = law.select([i, j])
-        # The difference of the masses below t is an antiderivative: refit it as a piecewise polynomial of its own.
-        for side in (0.0, float(pair.mass[0] - pair.mass[1])):
-            gap = fit(lambda t, pair=pair, side=side: (pair.below(t)[:1] - pair.below(t)[1:] - side), law.breaks, 1e-15)
-            found.append(gap.roots([1.0]))
+        # The differences of the masses on the two sides are antiderivatives: refit them as functions of their own.
+        gaps = fit(partial(_gaps, pair), law.breaks, 1e-15)
+        found += [gaps.roots([1.0, 0.0]), gaps.roots([0.0, 1.0])]
     return np.concatenate(found)
+
+
+def _gaps(pair: Piecewise, t: Array) -> Array:
+    below = pair.below(t)
+    above = pair.mass[:, None] - below
+    return np.stack([below[0] - below[1], above[0] - above[1]])
+
+
+def _slope(laws: tuple[Piecewise, Piecewise], sides: tuple[Array, Array], t: Array) -> Array:
+    return (sides[0] @ laws[0](t) + sides[1] @ laws[1](t))[None]
 
 
 def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> Optimum:
@@ -136,25 +149,18 @@ def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> Optimum:
 def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array) -> Array:
     """Zeros of dR_A/dt in each interval between kinks, where the least masses of both sides keep their indices."""
     found = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
-        middle = (low + high) / 2
-        for law, weight in ((bob_law, 1.0), (eve_law, -lam)):
-            below = law.below(middle)
-            sides = np.zeros(len(law.coef))
+    laws = (bob_law, eve_law)
+    breaks = np.concatenate([bob_law.breaks, eve_law.breaks])
+    for low, high in pairwise(edges):
+        sides = []
+        for law, weight in zip(laws, (1.0, -lam), strict=True):
+            below = law.below((low + high) / 2)
+            side = np.zeros(len(law.coef))
             # d/dt of the mass below t is the density, of the mass above t its negative.
-            sides[int(below.argmin())] += weight
-            sides[int((law.mass - below).argmin())] -= weight
-            if law is bob_law:
-                bob_sides = sides
-        if not bob_sides.any() and not sides.any():
-            continue
-        slope = fit(
-            lambda t, b=bob_sides, e=sides: (b @ bob_law(t) + e @ eve_law(t))[None],
-            np.union1d(np.concatenate([bob_law.breaks, eve_law.breaks]).clip(low, high), [low, high]),
-            1e-15,
-        )
-        found.append(slope.roots([1.0]))
+            side[int(below.argmin())] += weight
+            side[int((law.mass - below).argmin())] -= weight
+            sides.append(side)
+        if sides[0].any() or sides[1].any():
+            slope = fit(partial(_slope, laws, (sides[0], sides[1])), breaks.clip(low, high), 1e-15)
+            found.append(slope.roots([1.0]))
     return np.concatenate(found) if found else np.empty(0)
-
-
-__all__ = ["NAMES", "Optimum", "optimise"]

@@ -45,7 +45,7 @@ _TO_POWER = _to_power()
 
 @dataclass(frozen=True)
 class Piecewise:
-    """Components f_k on consecutive panels: coef[k, panel, degree] in the Chebyshev basis of the panel; zero outside."""
+    """Components f_k on consecutive panels: coef[k, panel, degree] in each panel's Chebyshev basis; zero outside."""
 
     breaks: Array
     coef: Array

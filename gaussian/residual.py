@@ -76,8 +76,8 @@ def max_residual_quantile(n: int, probability: Array) -> Array:
 def ordered_residuals(uniforms: Array) -> Array:
     """Residuals of n independent N(0, 1) values, largest first, from n - 1 uniforms per row.
 
-    The largest has law F_n. Given that it is d, the others are n - 1 normals about their own mean -d/(n-1), whose largest
-    residual has law F_{n-1} conditioned on not exceeding d n/(n-1): the same step again. A smooth map, most important first.
+    The largest has law F_n. Given that it is d, the others are n - 1 normals about their own mean -d/(n-1), whose
+    largest residual has law F_{n-1} conditioned on not exceeding d n/(n-1): the same step again. A smooth map.
     """
     rows, dimensions = uniforms.shape
     residuals = np.zeros((rows, dimensions + 1))

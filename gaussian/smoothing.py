@@ -38,8 +38,13 @@ def _wide(law: Piecewise, sigma: float) -> Function:
     nodes, weighted = nodes[heavy], weighted[:, heavy]
 
     def smoothed(eta: Array) -> Array:
-        chunks = np.array_split(eta, max(1, eta.size * nodes.size // _CHUNK))
-        return np.concatenate([weighted @ _kernel(nodes[:, None] - part, sigma) for part in chunks], axis=1)
+        order = np.argsort(eta)
+        result = np.empty((len(weighted), eta.size))
+        for part in np.array_split(order, max(1, eta.size // 24)):
+            first, last = np.searchsorted(nodes, [eta[part[0]] - REACH * sigma, eta[part[-1]] + REACH * sigma])
+            kernel = _kernel(nodes[first:last, None] - eta[part], sigma)
+            result[:, part] = weighted[:, first:last] @ kernel
+        return result
 
     return smoothed
 

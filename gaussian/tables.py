@@ -1,10 +1,11 @@
-"""The comparison of the releases: each family at its best parameter, the calibrated lambda and the corner; and the curves.
+"""The releases compared, each family at its best parameter, with the calibrated lambda and the corner; and the curves.
 
 The corner R_A* = 2 R_B^full - min(pi, 1 - pi) bounds every release from below once lam is calibrated.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from gaussian.corner import corner
 from gaussian.evaluate import bit_risks, calibrate, mean_noise, risks
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve
-from gaussian.noisy_full import FINAL, Effort
+from gaussian.noisy_full import CURVE, Effort
 from gaussian.optimise import optimise
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
 from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
@@ -47,10 +48,17 @@ class Table:
 
     def document(self) -> dict[str, object]:
         """The table as plain JSON values."""
-        keys = ("mechanism", "parameter", "bob", "eve", "alice", "error")
         rows = [
-            dict(zip(keys, (r.mechanism, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.error), strict=True))
-            for r in self.rows
+            {
+                "mechanism": row.mechanism,
+                # JSON has no infinity; sigma = inf is the null release as the limit of a family.
+                "parameter": "inf" if row.parameter == math.inf else row.parameter,
+                "bob": row.risks.bob,
+                "eve": row.risks.eve,
+                "alice": row.alice,
+                "error": row.error,
+            }
+            for row in self.rows
         ]
         return {"lambda": self.lam, "rows": rows, "corner": self.corner}
 
@@ -89,7 +97,7 @@ class Curve:
         return self.bob - lam * self.eve
 
 
-def curve(model: GaussianModel, eve: Eve, family: Family, parameters: ArrayLike, effort: Effort = FINAL) -> Curve:
+def curve(model: GaussianModel, eve: Eve, family: Family, parameters: ArrayLike, effort: Effort = CURVE) -> Curve:
     """Risks of a family over an array of sigma or tau."""
     values = np.atleast_1d(np.asarray(parameters, dtype=float))
     for value in values:
@@ -100,7 +108,7 @@ def curve(model: GaussianModel, eve: Eve, family: Family, parameters: ArrayLike,
         (bob, bob_error), (found, error) = pair
         return Curve(family, values, bob, found, np.full_like(bob, bob_error), np.full_like(bob, error))
     if isinstance(eve, MeanEve) and family in (NoisyFull, NoisyMean):
-        noise = values * mean_noise(model, family(1.0))  # type: ignore[arg-type]
+        noise = values * mean_noise(model, family(1.0))
         bob = gaussian_pair_risk(model.bob_threshold, model.prior_sd, np.hypot(noise, model.n**-0.5))
         found = gaussian_pair_risk(eve.threshold, model.xbar_sd, noise)
         return Curve(family, values, bob, found, *[np.full_like(bob, OWEN_ERROR) for _ in range(2)])

@@ -1,4 +1,4 @@
-"""The three printed tables of the paper at n = 5, sigma_0 = 1, c_B = 0: what it reports, for comparison with what is computed.
+"""The three printed tables of the paper at n = 5, sigma_0 = 1, c_B = 0, to be compared with what is computed.
 
 Risks are rounded to two decimals, and so are the grid values sigma* and tau*.
 """

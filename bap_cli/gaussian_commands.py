@@ -1,0 +1,182 @@
+"""`bap gaussian table` and `bap gaussian curve`: the releases of the Gaussian model, and the data of its figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from bap_cli.outputs import print_json
+from bap_lp.documents import write_files
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, Table, calibrate, curve, table
+from gaussian.paper import PrintedTable, printed
+from gaussian.releases import NAMES
+from gaussian.tables import FAMILIES
+
+app = typer.Typer(help="The continuous Gaussian model.", no_args_is_help=True, rich_markup_mode=None)
+
+EveName = Literal["mean", "max", "both"]
+_PATIENCE = 2.0
+
+EveOption = Annotated[EveName, typer.Option("--eve", help="what Eve tests: the mean, the maximum, or both")]
+NOption = Annotated[int, typer.Option("--n", help="number of observations")]
+PriorOption = Annotated[float, typer.Option("--prior-sd", help="sigma_0, standard deviation of theta")]
+BobOption = Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob tests theta > c_B")]
+SingleOption = Annotated[float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2")]
+MeanOption = Annotated[float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")]
+MaxOption = Annotated[float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")]
+FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="noisy-full, noisy-mean, noisy-median, one-bit")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document and nothing else")]
+
+
+class _Progress:
+    """One line on a terminal's stderr once the work has taken two seconds; removed at the end."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._shown = False
+
+    def __call__(self, what: str) -> None:
+        if sys.stderr.isatty() and time.monotonic() - self._start > _PATIENCE:
+            self._shown = True
+            sys.stderr.write(f"\r\x1b[K{what} ...")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _eve(name: EveName, single: float | None, mean: float | None, top: float | None) -> Eve:
+    """The Eve of the options: one threshold for one test, two for both; an option that does not apply is refused."""
+    if name == "both":
+        if single is not None:
+            raise ValueError(f"--eve-threshold = {single} must be --mean-threshold or --max-threshold with --eve both")
+        return BothEves(0.5 if mean is None else mean, 2.0 if top is None else top)
+    own, other = (mean, top) if name == "mean" else (top, mean)
+    if other is not None:
+        wrong = "--max-threshold" if name == "mean" else "--mean-threshold"
+        raise ValueError(f"{wrong} = {other} must not be given with --eve {name}")
+    if own is not None and single is not None and own != single:
+        raise ValueError(f"--eve-threshold = {single} must equal --{name}-threshold = {own}")
+    given = single if single is not None else own
+    return MeanEve(0.5 if given is None else given) if name == "mean" else MaxEve(2.0 if given is None else given)
+
+
+@app.command("table")
+def table_command(
+    eve: EveOption,
+    n: NOption = 5,
+    prior_sd: PriorOption = 1.0,
+    bob_threshold: BobOption = 0.0,
+    eve_threshold: SingleOption = None,
+    mean_threshold: MeanOption = None,
+    max_threshold: MaxOption = None,
+    as_json: FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="noisy-full, noisy-mean, noisy-median, one-bit")]
+JsonOption = False,
+) -> None:
+    """Every release at its best parameter, against one Eve; beside the paper's values where it prints them."""
+    model = GaussianModel(n, prior_sd, bob_threshold)
+    adversary = _eve(eve, eve_threshold, mean_threshold, max_threshold)
+    progress = _Progress()
+    try:
+        result = table(model, adversary, progress=progress)
+    finally:
+        progress.close()
+    if as_json:
+        print_json(result.document())
+    else:
+        console = Console(highlight=False)
+        console.print(_rendered(result, f"{eve} adversary, n = {n}, sigma_0 = {prior_sd:g}, c_B = {bob_threshold:g}"))
+        paper = printed(model, adversary)
+        if paper:
+            console.print(_beside(result, paper))
+        console.print(f"lambda = {result.lam:.6f}{f' (paper {paper.lam:g})' if paper else ''}", end="; ")
+        console.print(f"corner R_A* = {result.corner:.6f}")
+
+
+def _grid(title: str, *headings: str) -> RichTable:
+    grid = RichTable(title=title, box=SIMPLE, title_justify="left", pad_edge=False)
+    for heading in headings:
+        grid.add_column(heading, justify="left" if heading in ("mechanism", "optimum") else "right", no_wrap=True)
+    return grid
+
+
+def _rendered(result: Table, title: str) -> RichTable:
+    grid = _grid(title, "mechanism", "sigma or tau", "R_B", "R_E", "R_A", "error", "optimum")
+    for row in result.rows:
+        parameter = "" if row.parameter is None else f"{row.parameter:.4f}"
+        numbers = [f"{value:.6f}" for value in (row.risks.bob, row.risks.eve, row.alice)]
+        grid.add_row(row.mechanism, parameter, *numbers, f"{row.error:.0e}", row.kind or "")
+    return grid
+
+
+def _beside(result: Table, paper: PrintedTable) -> RichTable:
+    grid = _grid("the paper's value, and ours minus it", "mechanism", "sigma or tau", "R_B", "R_E", "R_A")
+    for row in result.rows:
+        old = paper.rows[row.mechanism]
+        pairs = [(old.bob, row.risks.bob), (old.eve, row.risks.eve), (old.alice, row.alice)]
+        cells = [f"{theirs:.2f} {float(ours) - theirs:+.4f}" for theirs, ours in pairs]
+        parameter = ""
+        if old.parameter is not None and row.parameter is not None:
+            parameter = f"{old.parameter:.2f} {row.parameter - old.parameter:+.4f}"
+        grid.add_row(row.mechanism, parameter, *cells)
+    return grid
+
+
+@app.command("curve")
+def curve_command(
+    eve: EveOption,
+    n: NOption = 5,
+    prior_sd: PriorOption = 1.0,
+    bob_threshold: BobOption = 0.0,
+    eve_threshold: SingleOption = None,
+    mean_threshold: MeanOption = None,
+    max_threshold: MaxOption = None,
+    family: FamilyOption = None,
+    sigma_max: Annotated[float, typer.Option("--sigma-max", help="largest noise level")] = 5.0,
+    points: Annotated[int, typer.Option("--points", help="parameters per family")] = 51,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file; standard output by default")] = None,
+) -> None:
+    """The data of the figures: R_B, R_E and R_A of every family along sigma or tau, as CSV."""
+    model = GaussianModel(n, prior_sd, bob_threshold)
+    adversary = _eve(eve, eve_threshold, mean_threshold, max_threshold)
+    if points < 2:
+        raise ValueError(f"points = {points} must be >= 2")
+    if not 0 < sigma_max < np.inf:
+        raise ValueError(f"sigma_max = {sigma_max} must be positive and finite")
+    known = {NAMES[kind].replace(" ", "-"): kind for kind in FAMILIES}
+    wanted = family or list(known)
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"family = {name!r} must be one of {', '.join(known)}")
+    lam = calibrate(model, adversary)
+    text, progress = io.StringIO(), _Progress()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["mechanism", "parameter", "bob", "eve", "alice", "error", "lambda"])
+    try:
+        for name in wanted:
+            kind = known[name]
+            grid = np.linspace(0.0, 1.0 if kind is OneBit else sigma_max, points)
+            for value in grid:
+                progress(f"{NAMES[kind]}, parameter {value:.3g}")
+                found = curve(model, adversary, kind, [value])
+                error = found.bob_error[0] + lam * found.eve_error[0]
+                numbers = (value, found.bob[0], found.eve[0], found.alice(lam)[0], error, lam)
+                writer.writerow([NAMES[kind], *(repr(float(number)) for number in numbers)])
+    finally:
+        progress.close()
+    if out is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        write_files({out: text.getvalue()})

@@ -10,11 +10,14 @@ there, which Bland's rule keeps from cycling.
 Roots are settled by floats where their error bounds allow: a root computed from d0 +- e0 and d1 +- e1 lies in a known
 interval, and only columns whose interval reaches below every certain upper end are looked at exactly.
 The start is explicit. At lam = 0 every state sends Bob's best decision and u = 0, and t_ig rests on Eve's best reply.
+Where Bob is indifferent at some states that is one optimum among many. V just above 0 then wants the largest R_E on
+their face, the program max sum t on Bob's best columns alone; a basis of its optimum is a better place to start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,8 +25,9 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import program
-from bap_lp.exact import filtered
+from bap_lp.exact import filtered, optimise
 from bap_lp.factor import Factor
+from bap_lp.highs import SolverError, solve_lp
 from bap_lp.rational import Array, zeros
 from bap_lp.solve import Data
 
@@ -67,7 +71,7 @@ class _Walk:
         self.lp, self.costs = lp, (rho_cost, t_cost)
         rounded = lp.as_float()
         self.rounded = tuple(replace(rounded, cost=c.astype(float)) for c in self.costs)
-        self.basic = _start(data)
+        self.basic = _start(data, lp)
         self.factor = Factor(lp, self.basic)
         self.values = self.factor.solve(lp.rhs)
         none = zeros(lp.shape[0], True)
@@ -176,8 +180,40 @@ class _Walk:
         return rho.reshape(N, b)
 
 
-def _start(data: Data) -> Array:
-    """The basis of Bob's best decisions: a column per state, every t, all slacks but those of Eve's best replies."""
+def _start(data: Data, lp: program.LinearProgram) -> Array:
+    """A basis of Bob's best columns, every t and slacks: c0 prices it at y0 = (min_i B(x,i), 0), optimal at lam = 0."""
+    least = data.B.min(axis=1, keepdims=True)
+    best = least == data.B
+    if best.sum() > len(best):
+        with suppress(SolverError):
+            basic = _most_private(data, lp, best)
+            if not np.append(np.zeros(lp.shape[1], dtype=bool), lp.equality)[basic].any():  # such slacks have y0 = 0
+                return basic
+    return _one_column_each(data)
+
+
+def _most_private(data: Data, lp: program.LinearProgram, best: Array) -> Array:
+    """An optimal basis of max sum t on the columns that are best for Bob."""
+    m, n = lp.shape
+    live = np.append(best.ravel(), lp.free[best.size :])
+    entries = live[lp.column_of]
+    start = np.concatenate([[0], np.cumsum(np.diff(lp.start)[live])])
+    cost = np.where(lp.free, fmpq(-1), fmpq(0))[live]
+    face = program.LinearProgram(
+        cost, start, lp.index[entries], lp.value[entries], lp.rhs, lp.equality, lp.free[live]
+    )
+    rounded = face.as_float()
+    size = float(data.E.max()) or 1.0
+    scaled = replace(
+        rounded, rhs=rounded.rhs * len(best), value=np.where(rounded.value < 0, rounded.value / size, rounded.value)
+    )
+    basic = optimise(face, solve_lp(scaled).basic, rounded).basic
+    number = np.append(np.flatnonzero(live), n + np.arange(m))  # of the face's columns and slacks in lp
+    return number[basic]
+
+
+def _one_column_each(data: Data) -> Array:
+    """Bob's first best column per state, and all slacks but those of Eve's best replies."""
     (N, b), e, G = data.B.shape, data.E.shape[1], len(data.groups)
     sent = np.array([row.argmin() for row in data.B])
     slack = np.ones((b, e), dtype=bool)
@@ -185,6 +221,5 @@ def _start(data: Data) -> Array:
         losses = data.p[sent == i].dot(data.E[sent == i]) if (sent == i).any() else zeros(e, True)
         for g in data.groups:
             slack[i, g.start + int(losses[g].argmin())] = False
-    columns = np.arange(N) * b + sent
-    t, slacks = np.arange(N * b, N * b + b * G), N * b + b * G + N + np.flatnonzero(slack.ravel())
-    return np.concatenate([columns, t, slacks])
+    t, slacks = N * b + np.arange(b * G), N * b + b * G + N + np.flatnonzero(slack.ravel())
+    return np.concatenate([np.arange(N) * b + sent, t, slacks])

@@ -1,0 +1,81 @@
+"""`bap path`: the JSON document and the table, for exact, float and degenerate problems."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction as F
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from bap_cli.path_command import path_document, register
+from bap_lp import Problem
+from bap_lp.path import lambda_path
+
+APP = typer.Typer()
+APP.callback()(lambda: None)
+register(APP)
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(APP, ["path", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_coin_toss_document() -> None:
+    document = json.loads(run("coin_toss", "--json"))
+    first, last = document["pieces"]
+    assert (first["from"], first["to"], last["from"], last["to"]) == ("0", "1/10", "1/10", None)
+    assert (first["value"], last["value"]) == (["1/4", "0"], ["13/40", "-3/4"])
+    assert last["risks"] == {"bob": "13/40", "eve": "3/4"}
+    assert last["mechanism"]["channel"] == [["1", "0"], ["3/10", "7/10"]]
+    assert document["calibrated"] == "1/3"
+    assert document["corner"] == {
+        "risks": {"bob": "1/4", "eve": "3/4"},
+        "value": "0",
+        "excess": "3/40",
+        "attained": False,
+    }
+    assert document["exact"] is True
+    assert document["tolerance"] == 0
+
+
+def test_floats_are_numbers() -> None:
+    document = json.loads(run("coin_toss", "--json", "--float"))
+    assert document["exact"] is False
+    assert document["pieces"][1]["from"] == pytest.approx(0.1)
+    assert document["pieces"][1]["value"] == pytest.approx([0.325, -0.75])
+    assert 0 < document["tolerance"] < 1e-9
+
+
+def test_table() -> None:
+    out = run("coin_toss")
+    assert "13/40 - 3/4 lambda" in out
+    assert "is on piece 2 of 2, with R_A = 3/40" in out
+    assert "no mechanism attains both" in out
+    assert "below this" in run("coin_toss", "--float")
+    assert "-2/5 lambda" in run("district")
+    assert "a mechanism attains both" in run("district")
+
+
+def test_no_calibrated_lambda(tmp_path: Path) -> None:
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[1, 2], [1, 2]])
+    document = path_document(problem, lambda_path(problem))
+    assert document["calibrated"] is None
+    assert document["corner"]["attained"] is True
+    assert document["corner"]["value"] is None
+    file = tmp_path / "blind.json"
+    agents = {"bob": {"loss": [[0, 1], [1, 0]]}, "eve": {"loss": [[1, 2], [1, 2]]}}
+    file.write_text(json.dumps({"data": {"prior": ["1/2", "1/2"]}, **agents}))
+    assert "The calibrated lambda is undefined" in run(str(file))
+
+
+def test_long_paths_are_cut_in_the_table_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bap_cli.path_command._ROWS", 1)
+    out = run("coin_toss")
+    assert "1 more piece (--json gives all)" in out
+    assert "13/40 - 3/4 lambda" not in out
+    assert [F(piece["from"]) for piece in json.loads(run("coin_toss", "--json"))["pieces"]] == [0, F(1, 10)]

@@ -34,7 +34,8 @@ BobOption = Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob test
 SingleOption = Annotated[float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2")]
 MeanOption = Annotated[float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")]
 MaxOption = Annotated[float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")]
-FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="noisy-full, noisy-mean, noisy-median, one-bit")]
+_FAMILY_HELP = "noisy-full, noisy-mean, noisy-median or one-bit; may be repeated"
+FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY_HELP)]
 JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document and nothing else")]
 
 
@@ -82,8 +83,7 @@ def table_command(
     eve_threshold: SingleOption = None,
     mean_threshold: MeanOption = None,
     max_threshold: MaxOption = None,
-    as_json: FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="noisy-full, noisy-mean, noisy-median, one-bit")]
-JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Every release at its best parameter, against one Eve; beside the paper's values where it prints them."""
     model = GaussianModel(n, prior_sd, bob_threshold)

@@ -2,11 +2,15 @@
 
     min  sum B(x,i) rho[x,i] - lam sum t[i,g]   s.t.  sum_i rho[x,i] = p(x),  t[i,g] <= sum_x E(x,j) rho[x,i],  rho >= 0
 
-Information, in nats. With P(i) = sum_x rho[x,i], every term of
-    D_i = sum_x rho[x,i] log(rho[x,i] / (p(x) P(i))) = P(i) KL(posterior_i || prior),      I(X; signal) = sum_i D_i
-is the relative entropy of two affine expressions, hence jointly convex: I <= cap and KL(posterior_i || prior) <= k at
-every signal (written D_i <= k P(i)) are convex. So is the other direction, P(i) KL(prior || posterior_i) =
-sum_x p(x) P(i) log(p(x) P(i) / rho[x,i]).
+The variables are the channel q(i|x), with rho[x,i] = p(x) q(i|x) an expression, t, and the signal probabilities P(i)
+with the constraint P(i) = sum_x rho[x,i]: a variable of its own keeps the cones below sparse, and q is of order one
+however small p.
+
+Information, in nats. Since posterior_i(x) / p(x) = q(i|x) / P(i), every term of
+    D_i = sum_x p(x) q(i|x) log(q(i|x) / P(i)) = P(i) KL(posterior_i || prior),      I(X; signal) = sum_i D_i
+is a relative entropy, jointly convex in q(i|x) and P(i): I <= cap and KL(posterior_i || prior) <= k at every signal
+(written D_i <= k P(i)) are convex. So is the other direction, P(i) KL(prior || posterior_i) =
+sum_x p(x) P(i) log(P(i) / q(i|x)).
 
 One signal per Bob decision stays enough for every constraint that survives pooling, by the argument of the program
 itself: pooling signals on which Bob does the same leaves R_B and can only raise R_E. Mutual information survives: the
@@ -18,14 +22,16 @@ probability of a signal, say) leaves a program over mechanisms with one signal p
 `Bridge.obedience` added.
 
 What is certified. Risks are recomputed from the channel, whatever the solver said. A lower bound is computed by weak
-duality from multipliers n, m0, m_i >= 0, y and u (rows in (lam + n) simplex) that the solver merely suggests. Write
+duality from multipliers n, m0, m_i >= 0 and u (rows in (lam + n) simplex) that the solver merely suggests. Write
 c(x,i) = B(x,i) - sum_j u[i,j] E(x,j) - k m_i and m = m0 + m_i. For every mechanism with R_E >= f, I <= cap and KL at
 each signal <= k,
     R_A >= R_B - (lam + n) R_E + n f >= sum c rho + sum_i m D_i - m0 cap + n f
         >= sum_x p(x) y(x) - m0 cap + n f + sum_i P(i) min_post [ sum_x post(x) (c(x,i) - y(x)) + m KL(post || p) ]
 and the minimum is -m log sum_x p(x) exp((y(x) - c(x,i)) / m) (Gibbs; for m = 0: min_x c - y). Lowering y by the largest
 -minimum makes every bracket non-negative, so R_A >= sum p y - m0 cap + n f. Further constraints only raise R_A: the
-bound stays true with them, though it need not be close. The solver's own dual value is never reported.
+bound stays true with them, though it need not be close. Any y will do, and the better of two is taken: the solver's
+multiplier of the rows (accurate while m > 0), and the y with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the
+optimum, where the terms are the q(i|x) (accurate while m is near 0). The solver's own dual value is never reported.
 
 The two caps are met to the last digit: mixing the channel with the null release of the same signal probabilities moves
 every posterior towards the prior, so KL and I, both convex and zero at the prior, shrink at least in proportion.
@@ -48,6 +54,7 @@ from bap_lp.rational import Array, InputError, floats, number
 from bap_lp.risks import Risks
 
 _DUST = 1e-7  # channel entries below this are the interior-point solver's distance from zero
+_RARE = (1e-6, 1e-5, 1e-4)  # signals less probable than one of these carry few digits of a posterior
 
 
 @dataclass(frozen=True)
@@ -69,8 +76,9 @@ class BridgeSolution:
 
 
 class Bridge:
-    """The program as cvxpy objects: variables `rho` (states x Bob's decisions) and `t` (Bob's decisions x Eves),
-    `constraints`, and expressions that enter objectives and further constraints.
+    """The program as cvxpy objects: variables `channel` (states x Bob's decisions), `signal_probability` and `t` (Bob's
+    decisions x Eves), `constraints`, and expressions that enter objectives and further constraints: `rho`, the joint
+    table; the risks; the information measures.
 
     `eve_risk` is the concave function sum_ig min_j of rho, so cvxpy accepts R_E >= floor and refuses R_E <= cap, which
     is not convex. `bob_risk` is the risk of an obedient Bob, never below his Bayes risk.
@@ -85,13 +93,14 @@ class Bridge:
         self.p, self.B, self.E = (floats(a) for a in (problem.p, problem.B, problem.E))
         N, b, _ = problem.shape
         self.live = np.flatnonzero(self.p > 0)
-        self.rho = cp.Variable((N, b), name="rho", nonneg=True)
+        self.channel = cp.Variable((N, b), name="channel", nonneg=True)
+        self.signal_probability = cp.Variable(b, name="signal_probability", nonneg=True)
+        self.rho = cp.multiply(np.repeat(self.p[:, None], b, axis=1), self.channel)
         self.t = cp.Variable((b, len(problem.eve_groups)), name="t")
         losses = self.rho.T @ self.E  # signals x Eve's decisions
-        self.marginal = cp.sum(self.rho, axis=1) == self.p
+        self.rows = cp.sum(self.channel, axis=1) == 1
         self.hypograph = [self.t[:, [k]] <= losses[:, g] for k, g in enumerate(problem.eve_groups)]
-        self.constraints = [self.marginal, *self.hypograph]
-        self.signal_probability = cp.sum(self.rho, axis=0)
+        self.constraints = [self.rows, cp.sum(self.rho, axis=0) == self.signal_probability, *self.hypograph]
         self.bob_risk = cp.sum(cp.multiply(self.B, self.rho))
         self.eve_risk = sum(cp.sum(cp.min(losses[:, g], axis=1)) for g in problem.eve_groups)
 
@@ -105,18 +114,18 @@ class Bridge:
 
     def kl_to_prior(self, i: int) -> Any:
         """P(i) KL(posterior_i || prior): a cap k on the divergence is kl_to_prior(i) <= k * signal_probability[i]."""
-        own, independent = self._columns([i])
-        return self.cp.sum(self.cp.rel_entr(own, independent))
+        own, average = self._columns([i])
+        return self.cp.sum(self.p[self.live] @ self.cp.rel_entr(own, average))
 
     def kl_from_prior(self, i: int) -> Any:
         """P(i) KL(prior || posterior_i); finite only where signal i leaves no state excluded."""
-        own, independent = self._columns([i])
-        return self.cp.sum(self.cp.rel_entr(independent, own))
+        own, average = self._columns([i])
+        return self.cp.sum(self.p[self.live] @ self.cp.rel_entr(average, own))
 
     @cached_property
     def mutual_information(self) -> Any:
         """I(X; signal) in nats, the sum of kl_to_prior over the signals."""
-        return self.cp.sum(self.cp.rel_entr(*self._columns(list(range(self.rho.shape[1])))))
+        return self.cp.sum(self.p[self.live] @ self.cp.rel_entr(*self._columns(list(range(self.B.shape[1])))))
 
     @cached_property
     def obedience(self) -> list[Any]:
@@ -128,9 +137,9 @@ class Bridge:
         ]
 
     def _columns(self, i: list[int]) -> tuple[Any, Any]:
-        """rho[x,i] and p(x) P(i) over the states that occur."""
-        own = self.rho[self.live][:, i]
-        return own, self.p[self.live][:, None] @ self.cp.sum(own, axis=0, keepdims=True)
+        """q(i|x) and P(i) over the states that occur."""
+        average = self.cp.reshape(self.signal_probability[i], (1, len(i)), order="C")
+        return self.channel[self.live][:, i], np.ones((len(self.live), 1)) @ average
 
     def _lam(self, lam: Any) -> float:
         if lam is not None:
@@ -140,19 +149,21 @@ class Bridge:
         return self.lam
 
     def mechanism(self, name: str = "convex optimum") -> Mechanism:
-        """The channel of the solved variable rho, cleared of the solver's dust; unused signals are dropped."""
+        """The channel of the solved variable, cleared of the solver's dust; rare signals are pooled, unused dropped."""
         return self._mechanism(self._channel(), name)
 
     def _mechanism(self, channel: Array, name: str) -> Mechanism:
         q, signals = without_unused(channel, self.problem.bob_decisions, self.p)
         return Mechanism(q, signals=signals, states=self.problem.states, name=name)
 
-    def _channel(self) -> Array:
-        if self.rho.value is None:
-            raise InputError("rho", None, "has no value: solve a program over it first")
-        q = np.zeros(self.rho.shape)
-        q[self.live] = self.rho.value[self.live] / self.p[self.live][:, None]
-        q = np.where(q > _DUST, q, 0.0)
+    def _channel(self, rarity: float = _RARE[0]) -> Array:
+        if self.channel.value is None:
+            raise InputError("channel", None, "has no value: solve a program over it first")
+        q = np.where(self.channel.value > _DUST, self.channel.value, 0.0)
+        marginal = self.p @ q
+        rare = marginal < rarity
+        q[:, marginal.argmax()] += q[:, rare].sum(axis=1)  # pooled, which no divergence resents
+        q[:, rare] = 0.0
         q[self.p == 0] = self.p @ q  # a state that never occurs gets the null row
         return q / q.sum(axis=1, keepdims=True)
 
@@ -182,17 +193,18 @@ class Bridge:
         signal (nats) and R_E >= min_eve_risk. `options` go to cvxpy.Problem.solve; its default solver is Clarabel."""
         cp, price = self.cp, self._lam(lam)
         cap, each = (_cap(v, f) for v, f in ((max_information, "max_information"), (max_kl, "max_kl")))
-        own, independent = self._columns(list(range(self.rho.shape[1])))
+        decisions = list(range(self.B.shape[1]))
         total, single, flat, low = [], [], [], []
         floor = None if min_eve_risk is None else float(number(min_eve_risk, "min_eve_risk"))
         if floor is not None:
             low = [cp.sum(self.t) >= floor]
         if cap == 0 or each == 0:  # no interior: independence itself is the linear constraint
-            flat = [own == independent]
+            own, average = self._columns(decisions)
+            flat = [own == average]
         else:
             total = [] if cap is None else [self.mutual_information <= cap]
             single = [] if each is None else [
-                self.kl_to_prior(i) <= each * self.signal_probability[i] for i in range(self.rho.shape[1])
+                self.kl_to_prior(i) <= each * self.signal_probability[i] for i in decisions
             ]
         every = [*self.constraints, *total, *single, *flat, *low, *constraints]
         problem = cp.Problem(cp.Minimize(self.alice(price)), every)
@@ -201,9 +213,12 @@ class Bridge:
             raise InputError("constraints", None, f"leave no mechanism: the solver reports {problem.status!r}")
         over = max(float(low[0].dual_value), 0.0) if low else 0.0
         bound = self._bound(price + over, total, single, cap, each, bool(flat)) + over * (floor or 0.0)
-        channel = self._withdrawn(self._channel(), cap, each)
+        # under max_kl one rare signal, slightly off, would have every other withdrawn: pool it if that is better
+        rarities = _RARE if each is not None else _RARE[:1]
+        channels = [self._withdrawn(self._channel(rarity), cap, each) for rarity in rarities]
+        channel = min(channels, key=lambda q: risks_of(self.problem, Mechanism(q)).alice(price))
         mechanism = self._mechanism(channel, "convex optimum")
-        self.rho.value = channel * self.p[:, None]
+        self.channel.value, self.signal_probability.value = channel, self.p @ channel
         losses = self.rho.value.T @ self.E
         self.t.value = np.column_stack([losses[:, g].min(axis=1) for g in self.problem.eve_groups])
         risks = risks_of(self.problem, mechanism)
@@ -226,14 +241,28 @@ class Bridge:
             return float((p @ c).min()) - rounding * size
         m0 = float(max(total[0].dual_value, 0.0)) if total else 0.0
         own = np.array([max(float(s.dual_value), 0.0) for s in single] or [0.0])
-        y = -self.marginal.dual_value[self.live]
         c = c - own * (each or 0.0)
         m = np.broadcast_to(m0 + own, (c.shape[1],))
-        excess = [
-            mi * logsumexp((y - ci) / mi, b=p) if mi > 0 else (y - ci).max() for mi, ci in zip(m, c.T, strict=True)
-        ]
-        size += float(np.abs(y).max() + m.max() * (1 + (each or 0.0)) + m0 * (cap or 0.0))
-        return float(p @ y - max(excess) - m0 * (cap or 0.0)) - rounding * size
+        size += float(m.max() * (1 + (each or 0.0)) + m0 * (cap or 0.0))
+        best = -np.inf
+        for y in (_potential(c, m, self.signal_probability.value), -self.rows.dual_value[self.live] / p):
+            excess = [
+                mi * logsumexp((y - ci) / mi, b=p) if mi > 0 else (y - ci).max() for mi, ci in zip(m, c.T, strict=True)
+            ]
+            best = max(best, float(p @ y - max(excess)) - rounding * (size + float(np.abs(y).max())))
+        return best - m0 * (cap or 0.0)
+
+
+def _potential(c: Array, m: Array, weight: Array) -> Array:
+    """The y(x) with sum_i P(i) exp((y(x) - c(x,i)) / m_i) = 1, between min_i c and max_i c; m = 0 asks for y <= c."""
+    weight = np.maximum(weight, 1e-300) / np.maximum(weight, 1e-300).sum()
+    low, high = c.min(axis=1), c.max(axis=1)
+    with np.errstate(over="ignore"):
+        for _ in range(64):
+            y = (low + high) / 2
+            above = np.exp((y[:, None] - c) / np.maximum(m, 1e-300)) @ weight > 1
+            low, high = np.where(above, low, y), np.where(above, y, high)
+    return low
 
 
 def _cap(value: Any, field: str) -> float | None:

@@ -177,6 +177,11 @@ def test_divergence_from_the_prior_and_obedience() -> None:
     assert 0.075 < found.value < 0.25
 
 
+def test_two_hundred_states() -> None:
+    found = to_cvxpy(random_problem(0, 200, 5, 5), "calibrated").solve(max_information=0.1)
+    check(found)
+
+
 def test_a_parameter_for_lam() -> None:
     price = cp.Parameter(nonneg=True)
     bridge = to_cvxpy(coin_toss())
@@ -190,10 +195,10 @@ def test_refusals() -> None:
     bridge = to_cvxpy(coin_toss())
     with pytest.raises(InputError, match="lam must be given"):
         bridge.solve()
+    with pytest.raises(InputError, match="channel has no value"):
+        bridge.mechanism()
     with pytest.raises(InputError, match="max_information = -1"):
         bridge.solve(lam=1, max_information=-1)
-    with pytest.raises(InputError, match="rho has no value"):
-        bridge.mechanism()
     with pytest.raises(InputError, match="non-negative"):
         bridge.alice(cp.Parameter())
     with pytest.raises(cp.DCPError):  # a cap on a concave function is not convex

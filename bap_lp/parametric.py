@@ -32,6 +32,7 @@ from bap_lp.rational import Array, zeros
 from bap_lp.solve import Data
 
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
+_TIES = 10  # spare columns, best for Bob too, beyond which a float solution beats pivots at lam = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +185,7 @@ def _start(data: Data, lp: program.LinearProgram) -> Array:
     """A basis of Bob's best columns, every t and slacks: c0 prices it at y0 = (min_i B(x,i), 0), optimal at lam = 0."""
     least = data.B.min(axis=1, keepdims=True)
     best = least == data.B
-    if best.sum() > len(best):
+    if best.sum() > len(best) + _TIES:
         with suppress(SolverError):
             basic = _most_private(data, lp, best)
             if not np.append(np.zeros(lp.shape[1], dtype=bool), lp.equality)[basic].any():  # such slacks have y0 = 0

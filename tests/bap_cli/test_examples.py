@@ -1,5 +1,6 @@
 """Every example states its optimum in its header, and that is what `solve` finds, exactly."""
 
+import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +27,8 @@ def test_the_header_states_the_optimum(name: str) -> None:
     assert len(stated) == 1
     value, lam = map(Fraction, stated[0])
     loaded = load_problem(path)
-    for formulation in ("compact", "paper"):
+    small = math.prod(loaded.problem.shape) <= 1000  # the paper's program has a signal for every pair of decisions
+    for formulation in ("compact", "paper") if small else ("compact",):
         solution = solve(loaded.problem, loaded.lam, formulation=formulation)
         assert (solution.exact, solution.value, solution.lam) == (True, value, lam)
         assert verify(loaded.problem, solution.certificate)

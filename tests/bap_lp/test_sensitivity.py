@@ -1,0 +1,191 @@
+"""Derivatives and intervals against exact re-solves: linear inside, another basis just outside."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq, fmpq_poly
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bap_lp.problem import Problem
+from bap_lp.rational import objects
+from bap_lp.reach import reach
+from bap_lp.sensitivity import Interval, sensitivity
+from bap_lp.solve import solve
+
+F = Fraction
+
+
+@st.composite
+def problems(draw: st.DrawFn, largest: int) -> Problem:
+    N, b, e = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+
+    def table(columns: int) -> list[list[int]]:
+        row = st.lists(st.integers(0, largest), min_size=columns, max_size=columns)
+        return draw(st.lists(row, min_size=N, max_size=N))
+
+    weights = draw(st.lists(st.integers(0, 5), min_size=N, max_size=N).filter(any))
+    return Problem([F(w, sum(weights)) for w in weights], table(b), table(e))
+
+
+def generic(seed: int) -> Problem:
+    """Data without coincidences; the optimum is not degenerate if every decision is recommended."""
+    rng = np.random.default_rng(seed)
+    N, b, e = rng.integers(4, 8), rng.integers(2, 4), rng.integers(2, 4)
+    weights = rng.integers(1, 10**6, N).tolist()
+    bob, eve = rng.integers(1, 10**6, (N, b)).tolist(), rng.integers(1, 10**6, (N, e)).tolist()
+    return Problem([F(w, sum(weights)) for w in weights], [[F(v, 10**5) for v in r] for r in bob],
+                   [[F(v, 10**5) for v in r] for r in eve])
+
+
+def changed(problem: Problem, table: str, x: int, k: int, value: Fraction) -> Problem:
+    bob, eve = problem.bob_loss.copy(), problem.eve_loss.copy()
+    (bob if table == "bob" else eve)[x, k] = value
+    return Problem(problem.prior, bob, eve)
+
+
+def moved(problem: Problem, x: int, value: Fraction) -> Problem:
+    """p(x) = value, the others in proportion."""
+    h = (value - problem.prior[x]) / (1 - problem.prior[x])
+    prior = (1 - h) * problem.prior
+    prior[x] += h
+    return Problem(prior, problem.bob_loss, problem.eve_loss)
+
+
+def inside(interval: Interval, value: Fraction, share: Fraction) -> Fraction:
+    high = interval.high if interval.high is not None else value + 5
+    return interval.low + (high - interval.low) * share
+
+
+def pattern(problem: Problem, lam: Fraction) -> tuple[Any, Any]:
+    proof = solve(problem, lam).certificate
+    return (proof.rho > 0).tolist(), (proof.u > 0).tolist()
+
+
+NOT_DEGENERATE = [k for k in range(40) if (solve(generic(k), F(1, 2)).certificate.rho > 0).any(axis=0).all()][:10]
+shares = st.integers(0, 8).map(lambda k: F(k, 8))
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(4), st.sampled_from([F(0), F(1, 2), F(1), F(3)]), st.data())
+def test_value_is_linear_inside(problem: Problem, lam: Fraction, data: st.DataObject) -> None:
+    found = sensitivity(problem, lam)
+    N, b, _ = problem.shape
+    optimum = solve(problem, lam)
+    assert found.value == optimum.value
+    assert -found.lam_derivative * lam == (found.bob * problem.bob_loss).sum() - found.value
+    x, i = data.draw(st.integers(0, N - 1)), data.draw(st.integers(0, b - 1))
+    entry, interval = problem.bob_loss[x, i], found.bob_interval[x][i]
+    assert entry in interval
+    value = inside(interval, entry, data.draw(shares))
+    expected = found.value + (value - entry) * found.bob[x, i]
+    assert solve(changed(problem, "bob", x, i, value), lam).value == expected
+    # the value is concave in an entry of B: beyond, the line lies above it
+    beyond = value + data.draw(st.integers(0, 3))
+    assert solve(changed(problem, "bob", x, i, beyond), lam).value <= found.value + (beyond - entry) * found.bob[x, i]
+    mass, interval = problem.prior[x], found.prior_interval[x]
+    assert mass in interval
+    if mass < 1:
+        to = inside(interval, mass, data.draw(shares))
+        h = (to - mass) / (1 - mass)
+        assert solve(moved(problem, x, to), lam).value == found.value + h * found.towards[x]
+    assert sum(problem.prior * found.prior) == found.value  # V is homogeneous in p
+
+
+@settings(max_examples=25, deadline=None)
+@given(problems(6), st.sampled_from([F(1, 2), F(2)]), st.data())
+def test_eve_derivative_by_differences(problem: Problem, lam: Fraction, data: st.DataObject) -> None:
+    found = sensitivity(problem, lam)
+    N, _, e = problem.shape
+    x, j = data.draw(st.integers(0, N - 1)), data.draw(st.integers(0, e - 1))
+    entry, interval = problem.eve_loss[x, j], found.eve_interval[x][j]
+    assert entry in interval
+    for side in (-1, 1):
+        high = entry + 1 if interval.high is None else interval.high
+        room = high - entry if side > 0 else entry - interval.low
+        step = side * min(room, F(1)) / 10**6
+        if step:
+            slope = (solve(changed(problem, "eve", x, j, entry + step), lam).value - found.value) / step
+            assert math.isclose(slope, found.eve[x, j], abs_tol=1e-3)
+
+
+@pytest.mark.parametrize("seed", NOT_DEGENERATE)
+def test_intervals_end_where_the_basis_does(seed: int) -> None:
+    problem, lam = generic(seed), F(1, 2)
+    found = sensitivity(problem, lam)
+    N, b, e = problem.shape
+    start = pattern(problem, lam)
+    assert (found.bob > 0).any(axis=0).all()
+    tiny = F(1, 10**7)
+    for table, width, intervals in (("bob", b, found.bob_interval), ("eve", e, found.eve_interval)):
+        x, k = seed % N, seed % width
+        entry, interval = (problem.bob_loss if table == "bob" else problem.eve_loss)[x, k], intervals[x][k]
+        for share in (F(1, 10**6), F(1, 3), 1 - F(1, 10**6)):
+            assert pattern(changed(problem, table, x, k, inside(interval, entry, share)), lam) == start
+        if interval.low > 0:
+            assert pattern(changed(problem, table, x, k, interval.low - tiny), lam) != start
+        if interval.high is not None:
+            assert pattern(changed(problem, table, x, k, interval.high + tiny), lam) != start
+            if table == "bob" and problem.bob_loss[x, k] > 0 and found.bob[x, k] > 0:
+                line = found.value + (interval.high + tiny - entry) * found.bob[x, k]
+                assert solve(changed(problem, table, x, k, interval.high + tiny), lam).value < line
+    x = seed % N
+    interval = found.prior_interval[x]
+    assert pattern(moved(problem, x, inside(interval, problem.prior[x], F(1, 3))), lam) == start
+    if interval.high is not None and interval.high < 1:
+        assert pattern(moved(problem, x, interval.high + F(1, 10**9)), lam) != start
+
+
+def test_coin_toss_is_exact() -> None:
+    coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
+    found = sensitivity(coin, "1/3")
+    assert found.value == F(3, 40)
+    assert found.lam_derivative == F(-3, 4)
+    assert found.bob.tolist() == [[F(3, 4), 0], [F(3, 40), F(7, 40)]]
+    assert found.prior.tolist() == [F(1, 10), 0]
+    assert found.eve_interval[1][0].low == 3
+
+
+def test_floats() -> None:
+    exact = generic(3)
+    rough, sharp = sensitivity(exact.as_float(), 0.5), sensitivity(exact, F(1, 2))
+    assert isinstance(rough.value, float)
+    for name in ("bob", "eve", "prior", "towards"):
+        assert np.allclose(getattr(rough, name), getattr(sharp, name).astype(float), atol=1e-9)
+    assert math.isclose(rough.bob_interval[0][0].low, sharp.bob_interval[0][0].low, abs_tol=1e-6)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.integers(-4, 6), min_size=1, max_size=3), st.integers(0, 1))
+def test_reach_of_products_of_roots(roots: list[int], repeated: int) -> None:
+    """f = c prod (x - r)^m with f(0) >= 0: the first sign change to the right, known from its factors."""
+    powers = dict.fromkeys(roots, 1)
+    powers[roots[0]] += repeated
+    f = fmpq_poly([1])
+    for root, power in powers.items():
+        f = f * fmpq_poly([-root, 1]) ** power
+    sign = -1 if f(0) < 0 else 1
+    row = objects(sign * c for c in f.coeffs())
+    row = np.append(row, objects([fmpq(0)] * (5 - len(row))))[:5]
+
+    def value(x: Fraction) -> Fraction:
+        return sign * math.prod((x - r) ** m for r, m in powers.items())
+
+    points = sorted(r for r in powers if r >= 0)
+    wanted = None
+    for k, root in enumerate(points):
+        after = F(root + (points[k + 1] if k + 1 < len(points) else root + 2), 2)
+        if value(after) < 0:
+            wanted = root
+            break
+    end, exact = reach(row[None, :])
+    if wanted is None:
+        assert end is None
+    else:
+        assert end is not None
+        assert (end == wanted) if exact else wanted - 1e-12 <= float(end) <= wanted

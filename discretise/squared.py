@@ -82,7 +82,7 @@ def residual_variance(n: int) -> float:
     return float(cells.mass @ (cells.mean**2 + cells.variance))
 
 
-def closed_form(model: GaussianModel, eve: str) -> Quadratic:
+def squared_form(model: GaussianModel, eve: str) -> Quadratic:
     """The Gaussian linear-quadratic problem in (xbar, D): exact against the mean, a relaxation against the maximum."""
     w, v = model.xbar_sd**2, model.prior_sd**2
     target = {"mean": [1.0, 0.0], "max": [1.0, 1.0]}.get(eve)
@@ -134,7 +134,7 @@ def squared_grid(
     if decisions < 2 or mean_count < 2 or residual_count < 2 or not reach > 0:
         rule = "must be at least (2, 2, 2) and reach positive"
         raise InputError("decisions, mean_count, residual_count", (decisions, mean_count, residual_count), rule)
-    form = closed_form(model, eve)
+    form = squared_form(model, eve)
     best = quadratic(*form, "calibrated")
     S = form.covariance if best.ties else best.posterior_covariance
     x = mean_cells(model, mean_count)

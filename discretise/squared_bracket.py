@@ -33,7 +33,7 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from bap_lp import InputError, Risks
-from discretise.squared import Array, Cells, closed_form, mean_cells, residual_cells
+from discretise.squared import Array, Cells, mean_cells, residual_cells, squared_form
 from gaussian import GaussianModel
 
 _RESIDUAL_CELLS = 1500  # of D in the strips: costs about 1e-6
@@ -44,7 +44,7 @@ _ROUNDING = 1e-11
 class SquaredBracket:
     """lower <= R_A of every mechanism; releasing the strip attains upper.
 
-    `relaxation` is the closed form for a normal D; `mean` and `null` are R_A of releasing xbar and of releasing nothing.
+    `relaxation` is the closed form for a normal D; `mean` and `null` are R_A of releasing xbar and nothing.
     `knots` and `replies` are Eve's m(a), the proof of lower; `release(x)` is the strip, from 0 to strips - 1, of each
     row of data.
     """
@@ -73,7 +73,7 @@ def max_bracket(
         raise InputError("model.n", model.n, "must be at least 2: with one observation the maximum is the mean")
     if cells < 20 or strips < 2 or knots < 3:
         raise InputError("cells, strips, knots", (cells, strips, knots), "must be at least (20, 2, 3)")
-    problem = closed_form(model, "max")
+    problem = squared_form(model, "max")
     w, d = np.diag(problem.covariance).tolist()
     v = model.prior_sd**2
     k = v / w
@@ -130,14 +130,18 @@ def _minimum(k: float, lam: float, knots: Array, m: Array, x: Array, M: Array) -
         c = float(m[i] - s * knots[i])
         curve = 1 - lam * s * s
         linear = k * x - lam * s * (M - c)  # the objective is curve a^2 - 2 linear a + lam (2 M c - c^2)
-        if curve > 0:
-            a = np.clip(linear / curve, low, high)
-        else:  # concave in a: one of the two ends, both finite
-            a = np.where(curve * (low + high) > 2 * linear, low, high)
+        a = _vertex(curve, linear, low, high)
         value = (curve * a - 2 * linear) * a + lam * c * (2 * M - c)
         np.copyto(at, a, where=value < best)
         np.minimum(best, value, out=best)
     return best, at
+
+
+def _vertex(curve: float, linear: Array, low: float, high: float) -> Array:
+    """The minimiser of curve a^2 - 2 linear a on [low, high]; where it is concave, one of the ends."""
+    if curve > 0:
+        return np.clip(linear / curve, low, high)
+    return np.where(curve * (low + high) > 2 * linear, low, high)
 
 
 def _best_replies(model: GaussianModel, k: float, lam: float, knots: Array, slope: float) -> Polynomial:

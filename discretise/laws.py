@@ -1,0 +1,189 @@
+"""Laws on grids: a prior as weighted points, a likelihood as a table, a predictive law cut into cells.
+
+A continuous prior is cut into cells of equal probability (and at given breaks), and each cell carries a Gauss-Legendre
+rule in the probability q: theta = ppf(q). With one node it is the cell's median; expectations of functions that are
+smooth between the breaks converge like cells^(-2 nodes). The two outermost cells, where ppf is not smooth, are cut
+again at their shares 1/4, 1/16, ... A finite or discrete prior stays as it is.
+
+The data space is cut at quantiles of the predictive law sum_t w_t F(x|theta_t) and at given edges; a discrete law is
+cut between its atoms. A cell is (lower, upper], so that the event x > c is a union of cells whenever c is an edge.
+P(cell|theta) is a difference of F (or of 1 - F, whichever loses fewer digits): no density is integrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bap_lp import InputError
+from bap_lp.problem import probability
+from bap_lp.rational import floats
+
+Array = NDArray[np.float64]
+_TAIL = 10.0 ** -np.arange(2, 17)
+_LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.98, 49), 1 - _TAIL[:14]])
+_SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
+_MOST_ATOMS = 200_000
+_SCAN = 1500  # points at which the predictive law is tabulated to place the edges
+
+
+@dataclass(frozen=True)
+class Points:
+    """theta_t with weights w_t; `exact` when they are the prior itself."""
+
+    values: Array
+    weights: Array
+    exact: bool
+
+
+def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> Points:
+    """A prior, given as (values, weights) or as a frozen scipy.stats distribution, as weighted points."""
+    if isinstance(prior, tuple) and len(prior) == 2:
+        values, weights = np.asarray(prior[0], dtype=float), floats(probability(prior[1], "prior weights"))
+        if values.shape != weights.shape:
+            raise InputError("prior", None, f"has {values.size} values and {weights.size} weights, must have as many")
+        return Points(values, weights, True)
+    if hasattr(prior, "pmf"):
+        values = _atoms([prior])
+        weights = np.asarray(prior.pmf(values), dtype=float)
+        return Points(values, weights / weights.sum(), True)
+    if not hasattr(prior, "ppf"):
+        raise InputError("prior", prior, "must be (values, weights) or a frozen scipy.stats distribution")
+    z, w = np.polynomial.legendre.leggauss(nodes)
+    halves: list[tuple[Array, Array]] = []
+    # each half from its own end, so that small probabilities keep their digits
+    for cut, inverse in ((prior.cdf, prior.ppf), (prior.sf, prior.isf)):
+        q = np.concatenate([np.arange(cells + 1) / cells, _SHARES / cells, np.ravel(cut(breaks)), [0.5]])
+        q = np.unique(q[(q >= 0) & (q <= 0.5)])
+        half = np.diff(q)[:, None] / 2
+        halves.append((np.asarray(inverse((q[:-1, None] + half * (1 + z)).ravel()), dtype=float), (half * w).ravel()))
+    points, mass = (np.concatenate(parts) for parts in zip(*halves, strict=True))
+    if not np.isfinite(points).all():
+        raise InputError("prior", prior, "must have finite quantiles")
+    return Points(points, mass / mass.sum(), False)
+
+
+class Likelihood:
+    """theta -> frozen distribution, tabulated at theta_1..theta_T (rows) and data points (columns).
+
+    If the callable takes an array of thetas it is called once; one that does not is called for each theta.
+    """
+
+    def __init__(self, likelihood: Callable[[Any], Any], thetas: Array) -> None:
+        if not callable(likelihood):
+            raise InputError("likelihood", likelihood, "must be a function theta -> frozen scipy.stats distribution")
+        self.thetas, self.given = thetas, likelihood
+        probe = likelihood(float(thetas[0]))
+        if not hasattr(probe, "cdf"):
+            raise InputError(f"likelihood({thetas[0]:.6g})", probe, "must be a frozen scipy.stats distribution")
+        self.discrete = hasattr(probe, "pmf")
+        self.together = self._together()
+        self.each = None if self.together is not None else [likelihood(float(t)) for t in thetas]
+
+    def _together(self) -> Any:
+        """One distribution with a row per theta, if it says of some thetas what the callable says of each alone."""
+        chosen = self.thetas[np.unique(np.linspace(0, len(self.thetas) - 1, 3).astype(int))]
+        try:
+            few = self.given(chosen[:, None])
+            alone = [self.given(float(t)) for t in chosen]
+            x = np.sort(np.array([float(d.ppf(q)) for d in alone for q in (0.2, 0.5, 0.9)]))[None, :]
+            same = np.allclose(few.cdf(x), np.array([d.cdf(x[0]) for d in alone]), rtol=1e-12, atol=1e-15)
+            return self.given(self.thetas[:, None]) if same else None
+        except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError, Warning):
+            return None
+
+    def table(self, name: str, x: Array) -> Array:
+        """cdf, sf, pdf, pmf or ppf at x, a row per theta."""
+        if self.together is not None:
+            return np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
+        return np.array([getattr(d, name)(x) for d in self.each or ()], dtype=float)
+
+    def density(self, x: Array) -> Array:
+        """f(x|theta), or P(x|theta) of a discrete law."""
+        return self.table("pmf" if self.discrete else "pdf", x)
+
+    def masses(self, edges: Array) -> Array:
+        """P(edges[c] < X <= edges[c+1] | theta)."""
+        below, above = self.table("cdf", edges), self.table("sf", edges)
+        mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
+        return np.maximum(mass, 0.0)
+
+    def atoms(self) -> Array:
+        """All values of a discrete law that matter."""
+        every = self.each if self.each is not None else [self.given(float(t)) for t in self.thetas[_few(self.thetas)]]
+        return _atoms(every)
+
+
+def _few(values: Array, count: int = 65) -> NDArray[np.intp]:
+    """At most `count` positions, from the smallest value to the largest."""
+    return np.argsort(values)[np.unique(np.linspace(0, len(values) - 1, count).astype(int))]
+
+
+def _atoms(laws: list[Any]) -> Array:
+    """The atoms of discrete laws: their tables, or the lattice between their 1e-16 quantiles."""
+    bare = [getattr(d, "dist", d) for d in laws]
+    if all(hasattr(d, "xk") for d in bare):
+        return np.unique(np.concatenate([np.ravel(d.xk) for d in bare]).astype(float))
+    ends = np.array([d.support() for d in laws], dtype=float)
+    reach = np.array([(d.ppf(1e-16), d.isf(1e-16)) for d in laws], dtype=float)
+    low = np.where(np.isfinite(ends[:, 0]), ends[:, 0], reach[:, 0]).min()
+    high = np.where(np.isfinite(ends[:, 1]), ends[:, 1], reach[:, 1]).max()
+    if not high - low < _MOST_ATOMS:
+        raise InputError("atoms of the discrete law", high - low, f"must be fewer than {_MOST_ATOMS}")
+    return np.arange(low, high + 0.5)
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """The law of the data, tabulated: where to cut it, and how far it reaches."""
+
+    x: Array
+    below: Array
+    above: Array
+
+    def quantile(self, q: Array) -> Array:
+        """About the q quantile: good enough to place an edge."""
+        lower = np.interp(q, self.below, self.x)
+        upper = np.interp(q - 1, -self.above, self.x)
+        return np.where(q < 0.5, lower, upper)
+
+    def panels(self, edges: Array, breaks: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+        """Intervals to integrate over, (low, high, cell): cells cut at breaks, the two tails also at powers of ten."""
+        first, last = (float(np.interp(e, self.x, p)) for e, p in ((edges[1], self.below), (edges[-2], self.above)))
+        tails = [np.interp(first * _TAIL * 10, self.below, self.x)[::-1]]
+        tails.append(np.interp(-last * _TAIL * 10, -self.above, self.x))
+        inner = np.concatenate([edges[1:-1], breaks, *tails, self.x[[0, -1]]])
+        cuts = np.unique(np.clip(inner, self.x[0], self.x[-1]))
+        low, high = cuts[:-1], cuts[1:]
+        return low, high, np.searchsorted(edges[1:-1], (low + high) / 2, side="left")
+
+
+def predictive(likelihood: Likelihood, weights: Array) -> Predictive:
+    """Tabulate sum_t w_t F(x|theta_t) at quantiles of the laws themselves."""
+    few = Likelihood(likelihood.given, likelihood.thetas[_few(likelihood.thetas)])
+    x = np.unique(few.table("ppf", _LEVELS))
+    x = x[np.isfinite(x)]
+    x = x[np.unique(np.linspace(0, len(x) - 1, _SCAN).astype(int))]
+    below, above = weights @ likelihood.table("cdf", x), weights @ likelihood.table("sf", x)
+    return Predictive(x, np.maximum.accumulate(below), np.minimum.accumulate(above))
+
+
+def atom_edges(atoms: Array, mass: Array, cells: int | None, given: Array) -> Array:
+    """Edges between atoms: between all of them, or where the predictive mass passes 1/cells, 2/cells, ..."""
+    between = (atoms[:-1] + atoms[1:]) / 2
+    if cells is not None and cells < len(atoms):
+        part = np.floor(np.cumsum(mass)[:-1] * cells * (1 - 1e-12))
+        cut = np.append(part[0] > 0, np.diff(part) > 0) | np.isin(between, _gaps(atoms, given))
+        between = between[cut]
+    return np.concatenate([[-np.inf], between, [np.inf]])
+
+
+def _gaps(atoms: Array, given: Array) -> Array:
+    """The middle of the gap between atoms in which each given edge c lies: x > c is then x > that middle."""
+    k = np.searchsorted(atoms, given, side="right")
+    k = k[(k > 0) & (k < len(atoms))]
+    return (atoms[k - 1] + atoms[k]) / 2

@@ -1,0 +1,131 @@
+"""Losses L(target, decision), vectorised over both, with the targets at which they jump or bend.
+
+    0-1             1{target != decision};  with thresholds c_1 < ... < c_k the decision i in 0..k claims that exactly i
+                    of them lie below the target, so that one threshold is the test of target > c
+    squared         (target - decision)^2
+    absolute        |target - decision|
+    asymmetric      over * (decision - target)+  +  under * (target - decision)+
+Any other function of (target, decision) that broadcasts and is not negative serves as well; give its jumps as edges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bap_lp import InputError
+
+Array = NDArray[np.float64]
+Loss = Callable[[Array, Array], Any]
+
+
+@dataclass(frozen=True)
+class ZeroOne:
+    """1 for a wrong claim: about the thresholds the target exceeds, or, without thresholds, about the target itself."""
+
+    thresholds: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        t = self.thresholds
+        if any(not math.isfinite(c) for c in t) or any(a >= b for a, b in pairwise(t)):
+            raise InputError("thresholds", t, "must be finite and increasing")
+
+    def __call__(self, target: Array, decision: Array) -> Array:
+        truth = np.searchsorted(self.thresholds, target, side="left") if self.thresholds else np.asarray(target)
+        return np.asarray(truth != decision, dtype=float)
+
+    def jumps(self) -> tuple[float, ...]:
+        return self.thresholds
+
+
+@dataclass(frozen=True)
+class Asymmetric:
+    """over per unit of overestimation, under per unit of underestimation."""
+
+    over: float = 1.0
+    under: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field, value in (("over", self.over), ("under", self.under)):
+            if not 0 <= value < math.inf:
+                raise InputError(field, value, "must not be negative, and finite")
+
+    def __call__(self, target: Array, decision: Array) -> Array:
+        excess = decision - target
+        return np.where(excess > 0, self.over * excess, -self.under * excess)
+
+
+def zero_one(*thresholds: float) -> ZeroOne:
+    """0-1 loss: zero_one() on equality, zero_one(c) for the test of target > c with decisions 0 and 1."""
+    return ZeroOne(tuple(float(c) for c in thresholds))
+
+
+def squared(target: Array, decision: Array) -> Array:
+    """(target - decision)^2."""
+    return np.asarray((target - decision) ** 2)
+
+
+absolute = Asymmetric()
+
+
+def asymmetric(over: float, under: float) -> Asymmetric:
+    """over per unit above the target, under per unit below: Bayes decisions are under/(over + under) quantiles."""
+    return Asymmetric(float(over), float(under))
+
+
+_NAMES: dict[str, Loss] = {"0-1": ZeroOne(), "squared": squared, "absolute": absolute}
+
+
+def loss_of(loss: Any, field: str) -> Loss:
+    """A loss given by name or as a function."""
+    if isinstance(loss, str):
+        if loss not in _NAMES:
+            raise InputError(field, loss, "must be a function or one of " + ", ".join(map(repr, _NAMES)))
+        return _NAMES[loss]
+    if not callable(loss):
+        raise InputError(field, loss, "must be a function of (target, decision)")
+    found: Loss = loss
+    return found
+
+
+def decisions_of(decisions: Any, field: str) -> Array:
+    """A grid of decisions: finite, distinct numbers."""
+    grid = np.asarray(decisions, dtype=float)
+    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or len(np.unique(grid)) < len(grid):
+        raise InputError(field, decisions, "must be a list of distinct finite numbers")
+    return grid
+
+
+def table(loss: Loss, target: Array, decisions: Array, field: str) -> Array:
+    """L(target_k, decision_i) as a table, checked: finite and not negative."""
+    out = np.asarray(loss(target[:, None], decisions[None, :]), dtype=float)
+    if out.shape != (len(target), len(decisions)):
+        shape = (len(target), len(decisions))
+        raise InputError(field, None, f"gave shape {out.shape} for targets and decisions, must give {shape}")
+    bad = ~(np.isfinite(out) & (out >= 0))
+    if bad.any():
+        k, i = np.argwhere(bad)[0]
+        raise InputError(f"{field}({target[k]:.6g}, {decisions[i]:.6g})", out[k, i], "must be finite and not negative")
+    return out
+
+
+def jumps(loss: Loss) -> Array:
+    """The targets at which a built-in loss jumps."""
+    return np.asarray(loss.jumps() if isinstance(loss, ZeroOne) else (), dtype=float)
+
+
+def bends(loss: Loss, decisions: Array) -> Array:
+    """The targets at which a built-in loss jumps or bends: a quadrature must not step across them."""
+    return np.concatenate([jumps(loss), decisions if isinstance(loss, Asymmetric) else decisions[:0]])
+
+
+def names(decisions: Array) -> list[str]:
+    """Labels of a grid of decisions: as short as keeps them apart."""
+    short = [f"{d:.6g}" for d in decisions]
+    return short if len(set(short)) == len(short) else [repr(float(d)) for d in decisions]

@@ -1,0 +1,194 @@
+"""model: any scalar prior and likelihood of scipy.stats as a finite Problem that knows its cells.
+
+With theta on points theta_t of weight w_t (module `laws`) and x in cells c,
+    p(c) = sum_t w_t P(c|theta_t),      B(c,i) = sum_t w_t P(c|theta_t) L_B(theta_t, i) / p(c),
+    E(c,j) = E[L_E(X, j) | X in c]  under the predictive density sum_t w_t f(x|theta_t).
+Exact (to rounding): P(c|theta_t), always; for a finite or discrete prior p and B; for a discrete likelihood E.
+Not exact: a continuous prior stands on points, and E(c,j) over a continuous cell is a Gauss-Legendre sum. Both errors
+are estimated by doubling the points and the nodes: since |min - min'| <= max |difference|, every mechanism on cells has
+    |R_B - R_B'| <= sum_c max_i |p(c) B(c,i) - p'(c) B'(c,i)|,      |R_E - R_E'| alike,
+so that `bob_error` and `eve_error`, 4/3 of the right-hand sides (second order), hold uniformly over mechanisms.
+That the mechanism is constant on cells costs Alice something, and finer cells cost less; it is no error, for she may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bap_lp import InputError, Problem
+from bap_lp.problem import Theta
+from discretise.laws import Likelihood, Points, Predictive, atom_edges, predictive, prior_points
+from discretise.losses import Array, Loss, bends, decisions_of, jumps, loss_of, names, table
+
+_NODES = 8
+
+
+class GriddedProblem(Problem):
+    """A Problem whose states are the cells (edges[c], edges[c+1]] of a scalar statistic.
+
+    `bob_error` and `eve_error` bound (as estimated) what gridding theta and integrating E add to either risk of any
+    mechanism on the cells; `losses(x)` are B and E at data points themselves, on or off the grid.
+    """
+
+    def __init__(
+        self,
+        tables: _Tables,
+        edges: Array,
+        points: Points,
+        likelihood: Likelihood,
+        losses: tuple[Loss, Loss],
+        decisions: tuple[Array, Array],
+        errors: tuple[float, float],
+        title: str,
+    ) -> None:
+        theta = None
+        if points.exact:
+            theta = Theta(tuple(names(points.values)), tables.posterior)
+        super().__init__(
+            tables.p / tables.p.sum(),
+            tables.B,
+            tables.E,
+            states=_cell_names(edges),
+            bob_decisions=names(decisions[0]),
+            eve_decisions=names(decisions[1]),
+            title=title,
+            theta=theta,
+        )
+        self.edges, self.points, self.likelihood = edges, points, likelihood
+        self.loss_functions, self.decision_grids = losses, decisions
+        self.bob_error, self.eve_error = errors
+
+    def cell(self, x: ArrayLike) -> NDArray[np.intp]:
+        """The cell of each data point."""
+        x = np.asarray(x, dtype=float)
+        if np.isnan(x).any():
+            raise InputError("x", float("nan"), "must be a number")
+        return np.searchsorted(self.edges[1:-1], x, side="left")
+
+    def losses(self, x: ArrayLike) -> tuple[Array, Array]:
+        """B(x, .) and E(x, .) at data points, a row each; where no theta makes x possible, those of its cell."""
+        x = np.atleast_1d(np.asarray(x, dtype=float))
+        joint = self.points.weights[:, None] * self.likelihood.density(x)
+        total = joint.sum(axis=0)
+        bob = table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
+        B = np.where(total[:, None] > 0, joint.T @ bob / np.where(total > 0, total, 1.0)[:, None], self.B[self.cell(x)])
+        return B, table(self.loss_functions[1], x, self.decision_grids[1], "eve_loss")
+
+
+class _Tables:
+    """p, B and E of the cells for one choice of theta points."""
+
+    def __init__(
+        self, points: Points, likelihood: Likelihood, edges: Array, bob: Array, eve: Array, posterior: bool
+    ) -> None:
+        joint = points.weights[:, None] * likelihood.masses(edges)
+        self.p = joint.sum(axis=0)
+        safe = np.where(self.p > 0, self.p, 1.0)[:, None]
+        self.B, self.E = joint.T @ bob / safe, eve
+        self.posterior = joint.T / safe if posterior else joint[:0]
+
+    def distance(self, other: _Tables) -> tuple[float, float]:
+        """sum_c max_i |p B - p' B'| and the same of E."""
+        pairs = ((self.B, other.B), (self.E, other.E))
+        bob, eve = (np.abs(self.p[:, None] * a - other.p[:, None] * b).max(axis=1).sum() for a, b in pairs)
+        return float(bob), float(eve)
+
+
+def model(
+    prior: Any,
+    likelihood: Callable[[Any], Any],
+    bob_loss: Any,
+    eve_loss: Any,
+    *,
+    bob_decisions: ArrayLike,
+    eve_decisions: ArrayLike,
+    theta_cells: int = 100,
+    theta_nodes: int = 4,
+    data_cells: int | None = None,
+    edges: Sequence[float] = (),
+    theta_edges: Sequence[float] = (),
+    title: str = "",
+) -> GriddedProblem:
+    """Grid a model: theta ~ prior, x | theta ~ likelihood(theta), Bob loses bob_loss(theta, i), Eve eve_loss(x, j).
+
+    prior: (values, weights) or a frozen scipy.stats distribution. likelihood: theta -> frozen scipy.stats distribution
+    of the data or of a sufficient statistic that also fixes Eve's target. Losses: "0-1", "squared", "absolute", those
+    of `losses`, or any function. data_cells: 100 cells of equal predictive mass, or all atoms of a discrete law, unless
+    given. edges: cuts of x to include; theta_edges: where an own bob_loss jumps or bends.
+    """
+    for field, value in (("theta_cells", theta_cells), ("theta_nodes", theta_nodes), ("data_cells", data_cells)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
+            raise InputError(field, value, "must be a positive integer")
+    losses = loss_of(bob_loss, "bob_loss"), loss_of(eve_loss, "eve_loss")
+    decisions = decisions_of(bob_decisions, "bob_decisions"), decisions_of(eve_decisions, "eve_decisions")
+    given = np.asarray(edges, dtype=float)
+    if given.ndim != 1 or not np.isfinite(given).all():
+        raise InputError("edges", edges, "must be finite numbers")
+    breaks = np.concatenate([bends(losses[0], decisions[0]), np.asarray(theta_edges, dtype=float)])
+    points = prior_points(prior, theta_cells, theta_nodes, breaks)
+    law = Likelihood(likelihood, points.values)
+    given = np.concatenate([given, jumps(losses[1])])
+    finer = points if points.exact else prior_points(prior, 2 * theta_cells, theta_nodes, breaks)
+    finer_law = law if points.exact else Likelihood(likelihood, finer.values)
+    if law.discrete:
+        atoms = finer_law.atoms()
+        cut = atom_edges(atoms, points.weights @ law.density(atoms), data_cells, given)
+        eve = [
+            _atom_average(w, f, atoms, cut, losses[1], decisions[1]) for w, f in _both(points, law, finer, finer_law)
+        ]
+    else:
+        scan = predictive(law, points.weights)
+        cut = np.append(scan.quantile(np.linspace(0, 1, (data_cells or 100) + 1)[1:-1]), given)
+        cut = np.concatenate([[-np.inf], np.unique(cut), [np.inf]])
+        eve = [
+            _panel_average(w, f, scan, cut, losses[1], decisions[1], nodes)
+            for (w, f), nodes in zip(_both(points, law, finer, finer_law), (_NODES, 2 * _NODES), strict=True)
+        ]
+    tables = [
+        _Tables(grid, f, cut, table(losses[0], grid.values, decisions[0], "bob_loss"), average, grid.exact)
+        for grid, f, average in ((points, law, eve[0]), (finer, finer_law, eve[1]))
+    ]
+    bob_error, eve_error = (4 / 3 * d for d in tables[0].distance(tables[1]))
+    return GriddedProblem(tables[0], cut, points, law, losses, decisions, (bob_error, eve_error), title)
+
+
+def _both(points: Points, law: Likelihood, finer: Points, finer_law: Likelihood) -> list[tuple[Array, Likelihood]]:
+    return [(points.weights, law), (finer.weights, finer_law)]
+
+
+def _atom_average(weights: Array, law: Likelihood, atoms: Array, edges: Array, loss: Loss, decisions: Array) -> Array:
+    """E(c, j) as a sum over the atoms of the cell."""
+    mass = weights @ law.density(atoms)
+    cell = np.searchsorted(edges[1:-1], atoms, side="left")
+    return _weighted(mass, cell, len(edges) - 1, table(loss, atoms, decisions, "eve_loss"))
+
+
+def _panel_average(
+    weights: Array, law: Likelihood, scan: Predictive, edges: Array, loss: Loss, decisions: Array, nodes: int
+) -> Array:
+    """E(c, j) by Gauss-Legendre on panels; dividing by the panels' own mass cancels most of their error."""
+    low, high, cell = scan.panels(edges, bends(loss, decisions))
+    z, w = np.polynomial.legendre.leggauss(nodes)
+    half = (high - low)[:, None] / 2
+    x = (low[:, None] + half * (1 + z)).ravel()
+    mass = (half * w).ravel() * (weights @ law.density(x))
+    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, table(loss, x, decisions, "eve_loss"))
+
+
+def _weighted(mass: Array, cell: NDArray[np.intp], count: int, losses: Array) -> Array:
+    total = np.bincount(cell, mass, count)
+    sums = np.stack([np.bincount(cell, mass * column, count) for column in losses.T], axis=1)
+    return np.asarray(sums / np.where(total > 0, total, 1.0)[:, None])
+
+
+def _cell_names(edges: Array) -> list[str]:
+    for digits in (4, 6, 9, 17):
+        found = [f"({low:.{digits}g}, {high:.{digits}g}]" for low, high in pairwise(edges.tolist())]
+        if len(set(found)) == len(found):
+            break
+    return found

@@ -22,7 +22,7 @@ import numpy as np
 from bap_lp.blas import one_blas_thread
 from bap_lp.duplicates import classes
 from bap_lp.game import SAMPLE, Progress, solve_game
-from bap_lp.pricing import least_replies, project, reduced, sum_by_key, sweep, two_least
+from bap_lp.pricing import least_replies, project, reduced, spread, sum_by_key, sweep, two_least
 
 Array = np.ndarray
 Block = tuple[Array, Array, Array]
@@ -100,7 +100,7 @@ def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float
     p, B, E = _load(block)
     with one_blas_thread():
         found = sweep(p, B, E, u)
-    spread = max(float(np.ptp(B, axis=1).max()), *(lam * float(np.ptp(E[:, part], axis=1).max()) for part in groups))
+    widest = max(spread(B), *(lam * spread(E[:, part]) for part in groups))
     if width < 0:
         chosen = np.sort(np.random.default_rng(number).permutation(len(p))[:most])
         near = p[chosen] * (len(p) / len(chosen)), B[chosen], E[chosen]
@@ -111,7 +111,7 @@ def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float
             margin = two_least(reduced(near[1], near[2], u))[2]
             kept = np.sort(np.argpartition(margin, most - 1)[:most])
             near = near[0][kept], near[1][kept], near[2][kept]
-    return _Visit(len(p), found.bound, found.cost, found.rows, spread, near)
+    return _Visit(len(p), found.bound, found.cost, found.rows, widest, near)
 
 
 def _visits(chunks: Any, client: Any, *arguments: Any) -> list[_Visit]:
@@ -205,10 +205,10 @@ def _iterate(
     u = project(np.zeros(shapes), parts, lam)
     visits = _visits(chunks, client, u, parts, lam, -1.0, PROBE)
     best.states = sum(answer.states for answer in visits)
-    spread = max(answer.spread for answer in visits)
+    scale = max(answer.spread for answer in visits)
     rows, cost, bound = _totals(visits)
     none = np.zeros((0, sum(shapes))), np.zeros((0, shapes[0]))
-    slack = 1e-3 * tol * spread
+    slack = 1e-3 * tol * scale
     best.offer(bound, u, cost - lam * float(least_replies(rows, parts).sum()), Rule(u, *none), slack)
     sample = _pool(visits)
     if len(sample[0]) > 4 * SAMPLE:
@@ -220,15 +220,15 @@ def _iterate(
     for _ in range(limit):
         margin = two_least(reduced(B, E, u))[2]
         share = min(1.0, target / best.states)
-        width = math.inf if share == 1.0 else max(float(np.quantile(margin, share)), 1e-9 * spread)
+        width = math.inf if share == 1.0 else max(float(np.quantile(margin, share)), 1e-9 * scale)
         visits = _visits(chunks, client, u, parts, lam, width, target)
         rows, cost, bound = _totals(visits)
         near = _merged(*_pool(visits))
         value, rule, after = _band(near, rows, cost, u, parts, lam)
         best.offer(bound, u, value, rule, slack)
-        if best.value - best.bound <= tol * spread:
+        if best.value - best.bound <= tol * scale:
             # at the replies just found only the states that a vertex splits are left to the table
-            if gap <= tol * spread or len(rule.q) <= u.size:
+            if gap <= tol * scale or len(rule.q) <= u.size:
                 return
         elif best.value - best.bound > 0.1 * gap:
             target = min(2 * target, undecided)

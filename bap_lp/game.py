@@ -18,13 +18,14 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 import numpy as np
 
 from bap_lp.blas import one_blas_thread
 from bap_lp.duplicates import classes, unmerge
 from bap_lp.interior import interior_point
-from bap_lp.pricing import Sweep, least_replies, over, project, sum_by_key, sweep
+from bap_lp.pricing import Sweep, least_replies, over, project, spread, sum_by_key, sweep
 from bap_lp.vertex import Vertex, near_basis, to_vertex
 
 Array = np.ndarray
@@ -108,8 +109,7 @@ def _scale(B: Array, E: Array, groups: Sequence[slice], lam: float, pool: Execut
     """The largest spread of Bob's losses at one state, or of lam times those of one Eve."""
 
     def work(cut: slice) -> float:
-        eve = max(float(np.ptp(E[cut, part], axis=1).max()) for part in groups)
-        return max(float(np.ptp(B[cut], axis=1).max()), lam * eve)
+        return max(spread(B[cut]), *(lam * spread(E[cut, part]) for part in groups))
 
     return max(over(pool, work, len(B)))
 
@@ -141,12 +141,13 @@ def _learn(search: _Search, scale: float, tol: float) -> tuple[Array, float, Swe
         point = interior_point(*data, groups, fixed, u, 0.1, tol, pool=search.pool, watch=search.tick)
         u = project(point.u, groups, 1.0)
         return u, point.gap, search.look(u)
-    p, B, E = _scaled(search, np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False)), scale)
+    few = min(SAMPLE, max(n // 10, SAMPLE // 4))
+    p, B, E = _scaled(search, np.sort(np.random.default_rng(0).choice(n, few, replace=False)), scale)
     fixed = _centred(search.base * (search.lam / scale / search.p.sum()), groups)
     point = interior_point(p / p.sum(), B, E, groups, fixed, u, 0.1, 1e-5, pool=search.pool, watch=search.tick)
-    size = max(SAMPLE, n // 20)
+    size = max(SAMPLE // 2, n // 20)
     found = search.look(point.u)
-    while True:
+    for round_ in count():
         near = np.sort(np.argpartition(found.margin, size - 1)[:size]) if size < n else np.arange(n)
         p, B, E = _scaled(search, near, scale)
         fixed = search.base + found.rows - sum_by_key(search.p[near], search.E[near], found.key[near], b)
@@ -157,8 +158,10 @@ def _learn(search: _Search, scale: float, tol: float) -> tuple[Array, float, Swe
         u = project(point.u, groups, 1.0)
         found = search.look(u, found.key, 1e-9 * scale)
         if size == n or len(np.setdiff1d(found.late, near, assume_unique=True)) <= u.size:
-            return u, point.gap, found
-        size = min(2 * size, n)
+            break
+        # the second band is as large, around better replies
+        size = min(2 * size, n) if round_ else size
+    return u, point.gap, found
 
 
 def _vertex(search: _Search, scale: float, tol: float) -> Vertex:

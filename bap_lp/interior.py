@@ -26,6 +26,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 Array = np.ndarray
 BLOCK = 8192
+KEPT = 1_000_000  # products E_j E_l are kept between iterations up to this many numbers
 
 
 @dataclass
@@ -42,6 +43,7 @@ class _Block:
     dz: Array
     d: Array
     total: Array
+    products: Array | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def _assemble(block: _Block, pairs: tuple[Array, Array]) -> tuple[Array, Array, 
     np.sum(d, axis=0, out=block.total)
     scaled = d / block.total
     weights = [d[i] * scaled[i + 1 :] for i in range(b - 1)]
-    products = block.E[pairs[0]] * block.E[pairs[1]]
+    products = block.products if block.products is not None else block.E[pairs[0]] * block.E[pairs[1]]
     off = np.concatenate(weights) @ products.T if weights else np.zeros((0, len(pairs[0])))
     scaled *= block.p
     return off, pq @ block.E.T, scaled @ block.E.T
@@ -167,15 +169,17 @@ def interior_point(
     A = np.zeros((len(groups), e))
     for g, part in enumerate(groups):
         A[g, part] = 1.0
+    wide = np.kron(np.eye(b), A)
     pairs = np.triu_indices(e)
-    run: Callable[..., Any] = map if pool is None else pool.map
+    run: Callable[..., Any] = map if pool is None or n < 4 * BLOCK else pool.map
     blocks = []
     for k in range(0, n, BLOCK):
         cut = slice(k, min(k + BLOCK, n))
         width = cut.stop - cut.start
         y, q, z, dq, dz = (np.empty(0) for _ in range(5))
         losses = np.ascontiguousarray(B[:, cut]), np.ascontiguousarray(E[:, cut])
-        blocks.append(_Block(p[cut], *losses, y, q, z, dq, dz, np.empty((b, width)), np.empty(width)))
+        products = losses[1][pairs[0]] * losses[1][pairs[1]] if n * len(pairs[0]) <= KEPT else None
+        blocks.append(_Block(p[cut], *losses, y, q, z, dq, dz, np.empty((b, width)), np.empty(width), products))
     rows = fixed + sum(run(lambda block: _start(block, u, mu), blocks))
     mass = float(p.sum())
     # states of equal prior would number mass^2 / sum p^2; between one and that many times the weight of a state
@@ -197,7 +201,7 @@ def interior_point(
         square = H.transpose(0, 2, 1, 3).reshape(b * e, b * e)
         square[np.diag_indices(b * e)] += (s / u).ravel()
         try:
-            solve = _newton(square, A, b)
+            solve = _newton(square, wide)
         except np.linalg.LinAlgError:
             break
         rs = s + t @ A - rows - fixed
@@ -237,12 +241,12 @@ def interior_point(
     return CentralPoint(u, np.concatenate([block.q for block in blocks], axis=1), gap, iteration)
 
 
-def _newton(H: Array, A: Array, b: int) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """Solve H du - A' dt = r, A du = rt by Cholesky, A acting on every row of du."""
+def _newton(H: Array, wide: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """Solve H du - A' dt = r, A du = rt by Cholesky; wide is A acting on every row of du."""
     for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
         try:
-            factor = cho_factor(H + np.diag(lift * np.diag(H)), lower=True, check_finite=False)
-            wide = np.kron(np.eye(b), A)
+            lifted = H + np.diag(lift * np.diag(H)) if lift else H
+            factor = cho_factor(lifted, lower=True, check_finite=False)
             bordered = cho_solve(factor, wide.T, check_finite=False)
             schur = cho_factor(wide @ bordered, lower=True, check_finite=False)
             break

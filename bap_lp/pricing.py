@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,11 @@ def two_least(R: Array) -> tuple[Array, Array, Array]:
 def sum_by_key(weights: Array, E: Array, key: Array, b: int) -> Array:
     """rows[i, j] = sum of weights * E[:, j] over the states with key i."""
     return np.stack([np.bincount(key, weights=weights * E[:, j], minlength=b) for j in range(E.shape[1])], axis=1)
+
+
+def spread(losses: Array) -> float:
+    """The largest max - min of a row; column by column, since rows are short."""
+    return float((reduce(np.maximum, losses.T) - reduce(np.minimum, losses.T)).max())
 
 
 def sweep(

@@ -139,6 +139,45 @@ def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
 
 
 @app.command()
+def report(
+    file: Problem,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+    lam: Lambda = None,
+) -> None:
+    """Write a report to share: one HTML page that needs no server and no network.
+
+    It opens at lambda, and its slider shows the exact optimum for every other one.
+    """
+    from bap_cli import inputs, pictures
+    from bap_cli.words import clean
+
+    pictures.write_report(inputs.load(file), lam, file, out)
+    print(f"Wrote {clean(str(out), 500)}: open it in a browser.")
+
+
+@app.command()
+def plot(
+    file: Problem,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="PICTURE", help="A .png, .svg or .pdf file.")] = Path(
+        "map.png"
+    ),
+    kind: Annotated[
+        Literal["map", "path", "channel", "signals"],
+        typer.Option(help="Risk-utility map, least R_A for every lambda, optimal mechanism, or its signals."),
+    ] = "map",
+    lam: Lambda = None,
+) -> None:
+    """Draw a picture of the problem and its optimum."""
+    from bap_cli import inputs, pictures
+    from bap_cli.words import clean
+
+    pictures.write_plot(inputs.load(file), lam, kind, out)
+    print(f"Wrote {clean(str(out), 500)}.")
+
+
+@app.command()
 def release(
     mechanism: MechanismFile,
     state: Annotated[str, typer.Argument(metavar="STATE", help="Label of the observed data.")],

@@ -85,7 +85,7 @@ class Labels(Artist):
     ) -> None:
         super().__init__()
         self.points = np.asarray(points, dtype=float).reshape(-1, 2)
-        self.lines, self.room = list(lines), room
+        self.home, self.lines, self.room = ax, list(lines), room
         self.texts = [
             ax.annotate(
                 text, point, xytext=(0, 0), textcoords="offset points", fontsize=size, color=colour, ha="center",
@@ -107,58 +107,75 @@ class Labels(Artist):
         if not self.texts:
             return
         scale = renderer.points_to_pixels(1.0)
-        frame = self.axes.get_window_extent(renderer)
-        centres = self.axes.transData.transform(self.points)
+        frame = self.home.get_window_extent(renderer)
+        centres = self.home.transData.transform(self.points)
         taken = np.array([[x - r, y - r, x + r, y + r] for (x, y), r in ((c, self.room * scale) for c in centres)])
-        inked = self._inked()
+        inked, placed, leaders = self._inked(), np.empty((0, 4)), np.empty((0, 2))
         for text, centre in zip(self.texts, centres, strict=True):
             text.set_position((0, 0))
             text.arrow_patch.set_visible(False)
             text.set_visible(True)
             size = matplotlib.text.Text.get_window_extent(text, renderer)
-            place = _free_place(centre, (size.width, size.height), taken, inked, frame, scale)
+            place = _free_place(centre, (size.width, size.height), taken, inked, frame, scale, placed, leaders)
             if place is None:
                 text.set_visible(False)
                 continue
             dx, dy = place - centre
             text.set_position((dx / scale, dy / scale))
             half = np.array([size.width, size.height]) / 2
-            gap = np.hypot(*np.maximum(np.abs(place - centre) - half, 0.0))
-            text.arrow_patch.set_visible(bool(gap > _LEADER * scale))
-            taken = np.vstack([taken, [*(place - half - scale), *(place + half + scale)]])
+            line = _leader(centre, place - half, place + half)
+            text.arrow_patch.set_visible(bool(np.hypot(*(line[-1] - centre)) > _LEADER * scale))
+            if text.arrow_patch.get_visible():
+                leaders = np.vstack([leaders, line])
+            box = [*(place - half - scale), *(place + half + scale)]
+            taken, placed = np.vstack([taken, box]), np.vstack([placed, box])
 
     def _inked(self) -> Points:
         """Points along the lines, a few pixels apart."""
         out = [np.empty((0, 2))]
         for line in self.lines:
-            corners = self.axes.transData.transform(np.asarray(line, dtype=float))
+            corners = self.home.transData.transform(np.asarray(line, dtype=float))
             for a, b in pairwise(corners):
                 steps = int(np.clip(np.hypot(*(b - a)) / 4, 2, 2000))
                 out.append(a + np.linspace(0, 1, steps)[:, None] * (b - a))
         return np.vstack(out)
 
 
+def _leader(centre: Points, low: Points, high: Points) -> Points:
+    """Points on the way from a marker to the nearest point of its label."""
+    near = np.clip(centre, low, high)
+    return centre + np.linspace(0.1, 1, 12)[:, None] * (near - centre)
+
+
+def _inside(points: Points, low: Points, high: Points) -> Any:
+    return ((low <= points) & (points <= high)).all(axis=-1)
+
+
 def _free_place(
-    centre: Points, size: tuple[float, float], taken: Points, inked: Points, frame: Any, scale: float
-) -> Points | None:
+    centre: Points, size: tuple[float, float], taken: Points, inked: Points, frame: Any, scale: float,
+    placed: Points, leaders: Points,
+) -> Points | None:  # fmt: skip
     """The centre of the best free box of this size around a point, or None."""
-    width, height = size
+    half = np.array(size) / 2
     angles = 2 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     ways = np.column_stack([np.cos(angles), np.sin(angles)])
     best, least = None, np.inf
-    for radius in (r * scale for r in _RADII):
+    for radius in _RADII:
         # the nearest point of the box lies at `radius` from the point, whatever the direction
         for way in ways:
-            place = centre + way * radius + np.sign(np.round(way, 6)) * np.array([width, height]) / 2
-            low, high = place - np.array([width, height]) / 2 - scale, place + np.array([width, height]) / 2 + scale
+            place = centre + way * radius * scale + np.sign(np.round(way, 6)) * half
+            low, high = place - half - scale, place + half + scale
             if (low < (frame.x0, frame.y0)).any() or (high > (frame.x1, frame.y1)).any():
                 continue
-            if ((low < taken[:, 2:]) & (high > taken[:, :2])).all(axis=1).any():
+            if ((low < taken[:, 2:]) & (high > taken[:, :2])).all(axis=1).any() or _inside(leaders, low, high).any():
                 continue
-            covered = ((low <= inked) & (inked <= high)).all(axis=1).sum() if len(inked) else 0
-            cost = covered + radius / (4 * scale)
+            if radius > _LEADER and len(placed):
+                line = _leader(centre, low, high)[:, None]
+                if _inside(line, placed[:, :2], placed[:, 2:]).any():
+                    continue
+            cost = _inside(inked, low, high).sum() + radius / 4
             if cost < least:
                 best, least = place, cost
-        if best is not None and least <= radius / (4 * scale):
+        if best is not None and least <= radius / 4:
             break  # further out nothing can be cheaper
     return best

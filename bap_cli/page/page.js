@@ -1,0 +1,317 @@
+// The page: reads its island, keeps one number, lam, and shows what follows from it. Labels are only ever text nodes.
+const data = JSON.parse(document.getElementById("data").textContent);
+const $ = (id) => document.getElementById(id);
+const stops = data.stops.map(Q.read), starts = data.pieces.map((piece) => Q.read(piece.start));
+const full = readRisks(data.full), nothing = readRisks(data.null);
+const AUTOMATIC = 3000; // products up to which the proof is re-done at every move
+let lam = Q.read(data.lambda.wanted);
+
+function readRisks(pair) { return { bob: Q.read(pair.bob), eve: Q.read(pair.eve) }; }
+const floats = (risks) => ({ bob: Q.float(risks.bob), eve: Q.float(risks.eve) });
+const alice = (risks) => Q.sub(risks.bob, Q.mul(lam, risks.eve));
+const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+function make(name, options = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(options)) {
+    if (key === "class") node.className = value;
+    else if (key === "click") node.addEventListener("click", value);
+    else node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
+// The page's own words, R_A and its kin set as they are written by hand
+function rich(words) {
+  return words.split(/R_([ABE])/).flatMap((part, k) => (k % 2 ? ["R", make("sub", {}, part)] : [part]));
+}
+const write = (id, words) => $(id).replaceChildren(...rich(words));
+const quoted = (label) => make("bdi", label.length > 60 ? { dir: "auto", class: "long", title: label } : { dir: "auto" }, label);
+
+// Items in a sentence, each isolated from the text around it
+function listed(labels, last = " and ", more = 0) {
+  const out = [];
+  labels.forEach((label, k) => {
+    if (k) out.push(k === labels.length - 1 && !more ? last : ", ");
+    out.push(quoted(label));
+  });
+  if (more) out.push(` and ${more} more`);
+  return out;
+}
+
+function table(head, rows, caption) {
+  const body = rows.map((row) => {
+    const cells = row.cells ?? row;
+    return make("tr", row.here ? { class: "here" } : {}, ...cells.map((cell) => (cell instanceof Node && cell.nodeName === "TD" ? cell : make("td", {}, cell))));
+  });
+  return make("table", {}, ...(caption ? [make("caption", {}, caption)] : []),
+    make("thead", {}, make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, ...(typeof cell === "string" ? rich(cell) : [cell]))))), make("tbody", {}, ...body));
+}
+
+function telling(value, longest = 24) { // a number with the whole fraction behind it
+  const short = Q.short(value, longest), whole = Q.text(value);
+  return short.startsWith("≈") && whole.length < 2000 ? make("span", { title: whole }, short) : short;
+}
+
+function drawProblem() {
+  const { problem } = data, agents = (list) => list.length === 1 ? [quoted(list[0].name)] : listed(list.map((a) => a.name));
+  const lines = [];
+  const likely = problem.likely.flatMap(([label, share], k) => [k ? ", " : "", quoted(label), ` ${share}`]);
+  const rest = problem.count - problem.likely.length;
+  lines.push(["Alice holds data that are one of ", counted(problem.count, "state"), rest > 0 ? "; the most probable are " : ": ", ...likely,
+    rest > 0 ? `, and ${rest} more.` : "."]);
+  if (problem.theta) lines.push(["Behind them is an unknown parameter: ", ...listed(problem.theta.slice(0, 8), " or ", Math.max(problem.theta.length - 8, 0)), "."]);
+  for (const [list, why] of [[problem.bobs, ", whom the release is for,"], [problem.eves, ", who must not learn too much,"]]) {
+    for (const agent of list) {
+      const some = agent.decisions.slice(0, 8);
+      lines.push([quoted(agent.name), `${why} will decide: `, ...listed(some, " or ", agent.decisions.length - some.length),
+        agent.weight ? ` (weight ${agent.weight}).` : "."]);
+    }
+  }
+  lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...agents(problem.bobs), " to lose little and ",
+    ...agents(problem.eves), " to lose much: of all mechanisms, the one with the least R_A = R_B − λ R_E."]);
+  if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
+  $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
+  const tables = [...problem.bobs.map((a) => [a, "expected loss of "]), ...problem.eves.map((a) => [a, "loss of "])].map(([agent, what]) =>
+    table(["data", "probability", ...agent.decisions.map(quoted)], agent.loss.map((row, x) => [quoted(problem.states[x]), problem.prior[x], ...row]),
+      make("span", {}, what, quoted(agent.name), " for each decision")));
+  $("loss-tables").replaceChildren(...tables);
+  if (problem.count > problem.states.length) $("loss-tables").append(make("p", {}, `${problem.count - problem.states.length} more states are not listed.`));
+}
+
+function drawMarks() {
+  const box = $("marks"), ends = [[], []];
+  box.replaceChildren();
+  const width = box.clientWidth;
+  for (const mark of [...data.marks].sort((a, b) => b.kinds.length - a.kinds.length || Number(a.kinds[0] === "change") - Number(b.kinds[0] === "change"))) {
+    const place = stops.length > 1 ? mark.at / (stops.length - 1) : 0, kind = mark.kinds.find((k) => k !== "change") ?? "change";
+    const tick = make("i", { class: kind });
+    tick.style.left = `${100 * place}%`;
+    box.append(tick);
+    const words = { calibrated: "calibrated ", start: "chosen ", change: "" }[mark.kinds.includes("calibrated") ? "calibrated" : kind];
+    const button = make("button", { type: "button", tabindex: "-1", class: kind, click: () => move(stops[mark.at]) }, words + Q.short(stops[mark.at], 9));
+    box.append(button);
+    const half = button.offsetWidth / 2, centre = Math.min(Math.max(place * width, half - 6), width - half + 6);
+    const row = ends.findIndex((taken) => taken.every(([a, b]) => centre + half < a || centre - half > b));
+    if (row < 0) { button.remove(); continue; }
+    ends[row].push([centre - half - 4, centre + half + 4]);
+    button.style.left = `${centre}px`;
+    if (row) button.classList.add("second");
+  }
+}
+
+const pieceAt = (price) => Math.max(0, starts.filter((start) => Q.cmp(start, price) <= 0).length - 1);
+
+function percent(part, whole) {
+  if (Q.cmp(whole, Q.read("0")) === 0) return null;
+  return Math.min(100, Math.max(0, 100 * Q.float(Q.div(part, whole))));
+}
+
+function bar(host, share, words) {
+  host.firstElementChild.style.width = `${share ?? 0}%`;
+  host.setAttribute("aria-label", words);
+}
+
+function drawFigures(index) {
+  const best = readRisks(data.pieces[index]), value = alice(best);
+  for (const [name, number] of [["bob", best.bob], ["eve", best.eve], ["alice", value]]) {
+    $(name).replaceChildren(telling(number));
+    $(`${name}-decimal`).textContent = Q.exact(number) && !Q.short(number).startsWith("≈") && number.d !== 1n ? `= ${Q.decimal(number)}` : "\u00a0";
+  }
+  const useful = percent(Q.sub(nothing.bob, best.bob), Q.sub(nothing.bob, full.bob));
+  const hidden = percent(Q.sub(best.eve, full.eve), Q.sub(nothing.eve, full.eve));
+  const show = (share) => `${Number(share.toPrecision(3))}\u00a0%`;
+  $("bob-kept").textContent = useful === null ? "Bob gains nothing even from the full data." : `${show(useful)} of what the full data are worth to Bob`;
+  $("eve-kept").textContent = hidden === null ? "Eve gains nothing even from the full data." : `${show(hidden)} of the privacy of releasing nothing`;
+  bar($("bob-bar"), useful, $("bob-kept").textContent);
+  bar($("eve-bar"), hidden, $("eve-kept").textContent);
+  const piece = data.pieces[index];
+  const tie = index > 0 && Q.cmp(starts[index], lam) === 0;
+  $("range").textContent = data.partial ? "" : `This mechanism is optimal for λ from ${Q.short(starts[index])} ${piece.end === null ? "on" : `to ${Q.short(Q.read(piece.end))}`}.`;
+  $("gist").textContent = (useful === null || hidden === null ? "" :
+    `At this price the best release keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
+    (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
+  const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 ? `, ${data.lambda.choice}` :
+    data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release tie" : "";
+  write("now", `λ = ${Q.both(lam)}${named}:  R_A = ${Q.both(value)}`);
+  $("slider").setAttribute("aria-valuetext", `lambda ${Q.both(lam)}${named}, R_A ${Q.both(value)}`);
+}
+
+function drawMechanism(index) {
+  const detail = data.pieces[index].detail;
+  if (!detail) {
+    $("mechanism").replaceChildren(make("p", {}, "Left out, to keep this page small. The command at its end prints it."));
+    $("cards").replaceChildren();
+    $("privacy").textContent = "";
+    return;
+  }
+  const rows = detail.rows.map((row) => [make("td", {}, ...listed(row.states, ", ", row.more)), ...row.cells.map(([words, share]) => {
+    const cell = make("td", {}, words);
+    cell.style.backgroundColor = `rgba(86, 180, 233, ${(0.55 * share).toFixed(3)})`;
+    if (!share) cell.style.color = "#777";
+    return cell;
+  })]);
+  $("mechanism").replaceChildren(table(["data", ...detail.signals.map(quoted)], rows));
+  const left = [detail.hiddenRows ? counted(detail.hiddenRows, "more kind") + " of states" : "", detail.hiddenSignals ? counted(detail.hiddenSignals, "more signal") : ""].filter(Boolean);
+  if (left.length) $("mechanism").append(make("p", {}, `Not shown: ${left.join(" and ")}. \`bap solve --out\` writes all.`));
+  $("privacy").textContent = detail.epsilon === null ? "Differential privacy: none; some signal rules out some data." :
+    `Differential privacy: ε = log ${detail.epsilon[0]} = ${Q.decimal(detail.epsilon[1])}.`;
+  $("cards").replaceChildren(...detail.cards.map(card));
+}
+
+function card({ signal, probability, data: posterior, theta, bob, eve }) {
+  const shares = (title, { listed: items, others }) => [make("p", { class: "about" }, title),
+    ...items.map(([label, words, share]) => {
+      const strip = make("div", { class: "bar", role: "img", "aria-label": words }, make("i"));
+      strip.firstElementChild.style.width = `${100 * share}%`;
+      return make("div", { class: "share" }, quoted(label), make("span", {}, strip, make("span", {}, words)));
+    }), ...(others ? [make("p", { class: "often" }, `or one of ${others} others`)] : [])];
+  const decides = (role) => ([name, best, more]) => make("p", { class: `agent ${role}` }, quoted(name),
+    ...(best.length + more === 1 ? [" decides ", make("b", {}, quoted(best[0])), "."] :
+      [data.exact ? " is exactly indifferent between " : " is indifferent, up to rounding, between ", ...listed(best, " and ", more), "."]));
+  return make("article", { class: "card" }, make("h4", {}, "“", quoted(signal), "”"), make("p", { class: "often" }, `sent with probability ${probability}`),
+    ...shares("Then the data are", posterior), ...(theta ? shares("and the parameter is", theta) : []), ...bob.map(decides("bob")), ...eve.map(decides("eve")));
+}
+
+function releasesNow() {
+  return data.releases.map(({ name, fixed, pieces }) => {
+    const piece = pieces.filter((p) => Q.cmp(Q.read(p.start), lam) <= 0).at(-1);
+    return { name, fixed, parameter: piece.parameter, ...readRisks(piece) };
+  });
+}
+
+function drawReleases(index, releases) {
+  const best = readRisks(data.pieces[index]), value = alice(best);
+  const rows = releases.map((r) => ({ ...r, alice: alice(r) })).sort((a, b) => Q.cmp(a.alice, b.alice));
+  const line = (name, parameter, r, here) => ({ here, cells: [make("td", {}, name, parameter ? make("span", { class: "hint" }, ` (${parameter})`) : ""),
+    telling(r.bob, 12), telling(r.eve, 12), telling(r.alice, 12), telling(Q.sub(r.alice, value)), Q.decimal(Q.sub(r.alice, value))] });
+  $("releases").replaceChildren(table(["release", "R_B", "R_E", "R_A", "above the optimum", "decimal"],
+    [line("optimum", null, { ...best, alice: value }, true), ...rows.map((r) => line(r.name, r.parameter && r.parameter + (r.fixed ? `, best for λ = ${Q.short(Q.read(data.lambda.wanted), 9)}` : ""), r, false))]));
+  const worst = rows.at(-1), first = rows[0];
+  $("releases-words").textContent = !first ? "" : Q.cmp(first.alice, value) === 0 ? `At this price ${first.name === "full" || first.name === "null" ? `the ${first.name} release` : `“${first.name}”`} is as good as the optimum.` :
+    `The best of the usual releases at this price, “${first.name}”, stays ${Q.both(Q.sub(first.alice, value))} above the optimum; the worst, “${worst.name}”, ${Q.both(Q.sub(worst.alice, value))}.`;
+}
+
+function drawPieces(index) {
+  $("pieces-words").textContent = data.partial ? "There are too many to list; this page shows the one at the chosen λ." :
+    `${data.pieces.length === 1 ? "One mechanism is optimal at every price." : `As λ grows, ${data.pieces.length} mechanisms take turns. They are the corners of the frontier.`}`;
+  const rows = data.pieces.map((piece, k) => ({ here: k === index, cells: [
+    make("td", {}, `${Q.short(starts[k])} to ${piece.end === null ? "∞" : Q.short(Q.read(piece.end))}`), telling(Q.read(piece.bob)), telling(Q.read(piece.eve)),
+    make("td", {}, make("button", { type: "button", click: () => move(inside(k)) }, "show"))] }));
+  $("pieces").replaceChildren(table(["λ", "R_B", "R_E", ""], rows));
+}
+
+function inside(k) { // a stop in the middle of a piece
+  const own = stops.filter((stop) => pieceAt(stop) === k);
+  return own.length ? own[Math.floor(own.length / 2)] : starts[k];
+}
+
+function drawProof(index) {
+  const best = readRisks(data.pieces[index]), value = alice(best);
+  $("proof").replaceChildren(make("p", {}, ...rich(data.exact ?
+    `The value ${Q.both(value)} is proved: a table of Eve’s replies bounds R_A of every mechanism from below, and the bound is this very number. The proof is arithmetic with fractions; no solver has to be trusted.` :
+    `The numbers of this problem are floats. The values are optimal up to a proved tolerance of ${data.tolerance.toExponential(1)}, relative to the largest loss (times λ for Eve’s).`)));
+  const price = Q.text(lam);
+  $("commands").textContent = `bap solve ${data.file} --lambda ${price} --out proof\nbap verify ${data.file} proof/certificate.json`;
+  $("checks").replaceChildren();
+  $("check").hidden = !data.proof;
+  if (data.proof && data.proof.p.length * data.proof.B[0].length * data.proof.E[0].length <= AUTOMATIC) showChecks(index);
+}
+
+function showChecks(index = pieceAt(lam)) {
+  $("checks").replaceChildren(...checkProof(data, index, lam).map(([good, words]) => make("li", good ? {} : { class: "bad" }, ...rich(words))));
+}
+
+function drawPicture(index, releases) {
+  const best = readRisks(data.pieces[index]);
+  drawMap($("map"), {
+    full: floats(full), null: floats(nothing), best: floats(best), lam: Q.float(lam), region: data.region,
+    frontier: data.pieces.map((p) => [Q.float(Q.read(p.bob)), Q.float(Q.read(p.eve))]),
+    releases: releases.filter(({ name }) => name !== "full" && name !== "null").map((r) => ({ name: r.name, ...floats(r) })),
+    words: `Risk-utility map. The optimum has utility ${Q.decimal(Q.neg(best.bob))} and disclosure risk ${Q.decimal(Q.neg(best.eve))}; the full release ${Q.decimal(Q.neg(full.bob))} and ${Q.decimal(Q.neg(full.eve))}; the null release ${Q.decimal(Q.neg(nothing.bob))} and ${Q.decimal(Q.neg(nothing.eve))}.`,
+  });
+}
+
+function draw() {
+  const index = pieceAt(lam), releases = releasesNow();
+  drawFigures(index);
+  drawMechanism(index);
+  drawReleases(index, releases);
+  drawPieces(index);
+  drawProof(index);
+  drawPicture(index, releases);
+  $("lambda").value = Q.text(lam);
+  let near = 0;
+  stops.forEach((stop, k) => { if (Math.abs(Q.float(stop) - Q.float(lam)) < Math.abs(Q.float(stops[near]) - Q.float(lam))) near = k; });
+  $("slider").value = near;
+  const changes = starts.slice(1);
+  $("previous").disabled = !changes.some((s) => Q.cmp(s, lam) < 0);
+  $("next").disabled = !changes.some((s) => Q.cmp(s, lam) > 0);
+}
+
+function move(price) {
+  lam = price;
+  $("lambda-error").textContent = "";
+  draw();
+}
+
+function set() {
+  const typed = Q.typed($("lambda").value);
+  if (!typed) { $("lambda-error").textContent = "λ must be a number that is not negative, such as 1/3 or 0.25"; return; }
+  move(data.exact ? typed : Q.float(typed));
+}
+
+function legend() {
+  const swatch = (draw) => { const box = svg("svg", { width: 26, height: 12, "aria-hidden": "true" }); draw(box); return box; };
+  const stroke = (attributes) => swatch((box) => svg("line", { x1: 1, x2: 25, y1: 6, y2: 6, ...attributes }, box));
+  const items = [
+    [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: "#dcecf7", stroke: COLOURS.sky }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
+    [stroke({ stroke: COLOURS.blue, "stroke-width": 3.2 }), "frontier: nothing is better"],
+    [stroke({ stroke: COLOURS.grey, "stroke-width": 1.8 }), "calibration line through full and null"],
+    [stroke({ stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "7 3" }), "mechanisms on it have the least R_A"],
+    [swatch((box) => svg("polygon", { points: star(13, 6.5, 6.5), fill: COLOURS.green, stroke: COLOURS.ink }, box)), "optimum"],
+    [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.rust, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
+    [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: "#fff", stroke: COLOURS.ink }, box)), "corner: full’s utility with null’s privacy"],
+  ];
+  $("legend").replaceChildren(...items.map(([box, words]) => make("li", {}, box, ...rich(words))));
+}
+
+function start() {
+  const title = data.title || "A release";
+  document.title = `${title} – release report`;
+  $("title").replaceChildren(quoted(title));
+  $("verdict").textContent = data.exact ? "Proved optimal among all mechanisms, in exact fractions." : "Optimal among all mechanisms up to rounding, with a proved tolerance.";
+  if (!data.exact) $("verdict").classList.add("float");
+  $("map-words").textContent = "Every mechanism is a point: the further right, the more Bob learns; the further up, the more Eve learns. Alice wants to go right and down.";
+  $("omitted").replaceChildren(...data.omitted.map(([name, reason]) => make("p", { class: "hint" }, `Left out: ${name}: `, quoted(reason))));
+  $("about").textContent = `Made by bap-lp (${data.method}). This file is complete: it loads nothing and sends nothing.`;
+  const slider = $("slider");
+  slider.max = stops.length - 1;
+  slider.addEventListener("input", () => move(stops[Number(slider.value)]));
+  $("slider-box").hidden = data.partial;
+  $("exact-lambda").hidden = data.partial;
+  $("exact-lambda").addEventListener("submit", (event) => { event.preventDefault(); set(); });
+  $("lambda").addEventListener("change", set);
+  const wanted = Q.read(data.lambda.wanted), calibrated = data.lambda.calibrated === null ? null : Q.read(data.lambda.calibrated);
+  $("to-start").textContent = `as chosen: ${Q.short(wanted, 12)}`;
+  $("to-start").addEventListener("click", () => move(wanted));
+  $("to-calibrated").hidden = calibrated === null || Q.cmp(calibrated, wanted) === 0;
+  $("to-calibrated").addEventListener("click", () => move(calibrated));
+  $("previous").addEventListener("click", () => move(starts.slice(1).filter((s) => Q.cmp(s, lam) < 0).at(-1)));
+  $("next").addEventListener("click", () => move(starts.slice(1).find((s) => Q.cmp(s, lam) > 0)));
+  $("check").addEventListener("click", () => showChecks());
+  legend();
+  drawProblem();
+  draw();
+  drawMarks();
+  let width = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === width) return;
+    width = window.innerWidth;
+    drawMarks();
+    drawPicture(pieceAt(lam), releasesNow());
+  });
+  window.addEventListener("beforeprint", () => { $("losses").open = true; });
+}
+
+start();

@@ -1,0 +1,85 @@
+"""What `bap report` and `bap plot` write: one file each, complete or not at all."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bap_cli import inputs
+from bap_lp.documents import write_files
+from bap_lp.files import ProblemFile
+from bap_lp.path import lambda_path
+from bap_lp.solve import solve
+
+_DPI = 160
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_file(out: Path, suffixes: tuple[str, ...] = ()) -> None:
+    """Refuse a place that cannot be written to before anything is computed."""
+    if suffixes and out.suffix.lower() not in suffixes:
+        raise ValueError(f"--out = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+    if out.is_dir():
+        raise ValueError(f"--out = {str(out)!r} must be a file, and is a directory")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out = {str(out)!r} must be in a directory that exists")
+
+
+@contextmanager
+def watched(first: str) -> Iterator[Callable[[str], None]]:
+    """Yields a function that tells whoever watches stderr what is going on; nobody is told if it is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(first) as status:
+        yield status.update
+
+
+def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
+    from bap_cli.report import report_page
+    from bap_cli.report_data import report_document
+
+    check_file(out)
+    inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
+    with watched("every optimal mechanism") as tell:
+        wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
+        document = report_document(loaded.problem, wanted, words, shlex.quote(file), tell)
+    write_files({out: report_page(document)})
+
+
+def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> None:
+    check_file(out, _FORMATS)
+    price = inputs.number(loaded, lam)
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    from bap_lp import plots
+
+    with watched("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
+        if kind == "map":
+            ax = plots.risk_utility_map(loaded.problem, price)
+        elif kind == "path":
+            ax = plots.value_of_lambda(lambda_path(loaded.problem), price)
+        else:
+            best = solve(loaded.problem, price)
+            if kind == "channel":
+                ax = plots.channel_heatmap(best.mechanism, best.problem.prior)
+            else:
+                ax = plots.signal_cards(best.problem, best.mechanism)
+        # the date is left out, so that the same picture is the same file
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(out.suffix.lower())
+        staged = out.with_name(f".{out.stem}.{os.getpid()}.tmp{out.suffix}")
+        try:
+            ax.figure.savefig(staged, dpi=_DPI, metadata=metadata)
+            os.replace(staged, out)
+        finally:
+            staged.unlink(missing_ok=True)
+            pyplot.close(ax.figure)

@@ -1,0 +1,42 @@
+"""The report: one HTML file with everything inside, a page that draws itself from a JSON island.
+
+Nothing of a problem file ever becomes markup: labels travel as JSON strings, `<`, `>` and `&` spelled \\u003c and so
+on, and the page puts them in place as text. A content security policy with the hashes of the page's own script and
+style lets nothing else run and nothing load.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+_PAGE = Path(__file__).with_name("page")
+_SCRIPTS = ("rational.js", "map.js", "proof.js", "page.js")
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+def report_page(document: Any) -> str:
+    """The HTML page of a report's document."""
+    style = _read("page.css")
+    script = '"use strict";\n' + "\n".join(_read(name) for name in _SCRIPTS)
+    island = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPES.items():
+        island = island.replace(character, escape)
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    )
+    page = _read("page.html")
+    for place, content in (("POLICY", policy), ("STYLE", style), ("SCRIPT", script), ("DATA", island)):
+        page = page.replace(f"[[{place}]]", content, 1)
+    return page
+
+
+def _read(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode() + "'"

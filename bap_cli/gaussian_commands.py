@@ -15,6 +15,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from bap_cli.optimum_command import register
 from bap_cli.outputs import print_json
 from bap_lp.documents import write_files
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, Table, calibrate, curve, table
@@ -180,3 +181,6 @@ def curve_command(
         sys.stdout.write(text.getvalue())
     else:
         write_files({out: text.getvalue()})
+
+
+register(app)

@@ -9,7 +9,8 @@ P = min_s M_s = M_{s*} Eve's risk without a release:
     rare cell   both Eves, s* = (xbar <= c_1, max > c_2), c_1 >= t_B, lam >= 1, pi(c_1) >= 3/4, a_s >= P for s != s*:
                 V = R_B^full + E[(1 - 2 pi) 1{s*, xbar <= t_B}] - lam P,  u_1 = lam e_{s*},
                 u_0 = (lam - 1) e_{s*} + (e_10 + e_11)/2:  release 1 when xbar > t_B or the data lie in s*.
-The last three have mirror images with the signals exchanged (against the mean xbar -> -xbar, theta -> -theta).
+At lam = 0 the corner is optimal without conditions. The last three have mirror images with the signals exchanged
+(against the mean xbar -> -xbar, theta -> -theta).
 R_B of the bit 1{xbar > t} is  2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho k)/(k r)) + 1{hk < 0 or hk = 0, h + k < 0}
 with Owen's T, h = c_B/sigma_0, k = t/sd(xbar), rho = sigma_0/sd(xbar), r = sqrt(1 - rho^2).
 """
@@ -79,7 +80,7 @@ def _masses(law: CellLaw) -> tuple[Array, Array, Array]:
 def _corner(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
     b, a, total = _masses(law)
     rare = int(total.argmin())
-    if b.min() + a.min() < total[rare]:
+    if lam > 0 and b.min() + a.min() < total[rare]:
         return []
     u = np.zeros((2, law.count))
     u[:, rare] = lam

@@ -47,10 +47,10 @@ def dual_value(law: CellLaw, u: ArrayLike, lam: float) -> Value:
     switch = law.model.bit_threshold(np.clip((1 + prices[0] - prices[1]) / 2, 0.0, 1.0))
     coarse, fine = law.split(switch), law.finer.split(switch)
     first, second = _dual(coarse, prices), _dual(fine, prices)
-    # a row that misses lam by rounding is a row of the simplex plus at most the difference on one cell
-    excess = float(np.maximum(prices.sum(1) - lam, 0.0).sum())
+    # D decreases in u: a row beyond lam proves less; one that lacks something, when completed, loses at most that
+    lacking = float(np.maximum(lam - prices.sum(1), 0.0).max())
     size = float(fine[0, 1].sum() + fine[1, 0].sum() + (prices * fine.sum(1)).sum())
-    error = abs(second - first) + float(((1 + prices) @ law.errors).sum()) + ROUNDING * size + excess
+    error = abs(second - first) + float(((1 + prices) @ law.errors).sum()) + ROUNDING * size + lacking
     return Value(second, error)
 
 

@@ -84,32 +84,34 @@ def allocate(law: CellLaw, lam: float) -> Allocation:
     totals = own.sum(0)
     rare = int(totals.argmin())
     total = float(totals[rare])
-    nu = _levels(costs, lam, total)
-    price = min(lam, max(costs.slope(i, nu[i], jump=False) for i in (0, 1)))
+    nu, price = _levels(costs, lam, total)
     thresholds = np.array([_threshold(costs, s, nu) for s in range(law.count)])
     u = np.stack([_reply(costs, i, nu[i], price, lam, rare) for i in (0, 1)])
     return Allocation(nu, price, thresholds, u)
 
 
-def _levels(costs: _Costs, lam: float, total: float) -> tuple[float, float]:
+def _levels(costs: _Costs, lam: float, total: float) -> tuple[tuple[float, float], float]:
+    """The minimising (nu_0, nu_1) and its price, lam - kappa."""
     free = float(costs.free[0].min()), float(costs.free[1].min())
     if free[0] + free[1] >= total or lam == 0:
         # Bob's own decision leaves the same cell least at both signals: the corner, at no cost
-        return free
+        return free, 0.0
     wanted = costs.supply(0, lam, total), costs.supply(1, lam, total)
     if wanted[0] + wanted[1] < total:
-        return wanted
+        return wanted, lam
     low, high = max(total - wanted[0], 0.0), wanted[1]
 
     def gap(nu: float) -> float:
         return costs.slope(1, nu) - costs.slope(0, max(total - nu, 0.0))
 
     if gap(low) >= 0:
-        return total - low, low
-    if gap(high) <= 0:
-        return max(total - high, 0.0), high
-    nu = _root(gap, low, high)
-    return max(total - nu, 0.0), nu
+        nu = low
+    elif gap(high) <= 0:
+        nu = high
+    else:
+        nu = _root(gap, low, high)
+    levels = max(total - nu, 0.0), nu
+    return levels, min(lam, max(costs.slope(i, levels[i], jump=False) for i in (0, 1)))
 
 
 def _threshold(costs: _Costs, cell: int, nu: tuple[float, float]) -> float:

@@ -91,13 +91,14 @@ def regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> tupl
     return tuple(out)
 
 
-def _means(parts: list[Interval]) -> str:
+def _means(parts: list[Interval], nested: bool = False) -> str:
     def one(low: float, high: float) -> str:
         if low == -math.inf:
             return f"xbar <= {high:.6g}"
         return f"xbar > {low:.6g}" if high == math.inf else f"{low:.6g} < xbar <= {high:.6g}"
 
-    return " or ".join(one(*part) for part in parts)
+    text = " or ".join(one(*part) for part in parts)
+    return f"({text})" if nested and len(parts) > 1 else text
 
 
 def describe(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> str:
@@ -114,7 +115,7 @@ def describe(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> str
     elif few == _LINE:
         text = f"{under} or {_means(many)}" if many else under
     elif not few or not many:
-        text = f"{over} and ({_means(many)})" if many else f"{under} and ({_means(few)})"
+        text = f"{over} and {_means(many, True)}" if many else f"{under} and {_means(few, True)}"
     else:
-        text = f"{under} and ({_means(few)}), or {over} and ({_means(many)})"
+        text = f"{under} and {_means(few, True)}, or {over} and {_means(many, True)}"
     return f"release 1 when {text}, else 0"

@@ -1,0 +1,99 @@
+"""`bap gaussian optimum`: the least R_A over all mechanisms, and the rule that attains it."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from discretise import Bracket
+
+_NAMES = {
+    "corner": "Bob's own decision already leaves Eve as uncertain as she was (Theorem 2 of docs/brackets.md)",
+    "plateau edge": "the one-bit release at the edge of its plateau (Theorem 3a of docs/brackets.md)",
+    "price": "the one-bit release at tau on which Bob pays lambda (Theorem 3b of docs/brackets.md)",
+    "rare cell": "the least likely cell is kept together (Theorem 4 of docs/brackets.md)",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `bap gaussian`, with the options of its other commands."""
+    # imported here: the module of those options mounts this one
+    from bap_cli.gaussian_commands import (
+        BobOption,
+        EveOption,
+        JsonOption,
+        MaxOption,
+        MeanOption,
+        NOption,
+        PriorOption,
+        SingleOption,
+        _eve,
+    )
+
+    @app.command("optimum")
+    def optimum_command(
+        eve: EveOption,
+        n: NOption = 5,
+        prior_sd: PriorOption = 1.0,
+        bob_threshold: BobOption = 0.0,
+        eve_threshold: SingleOption = None,
+        mean_threshold: MeanOption = None,
+        max_threshold: MaxOption = None,
+        lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
+        as_json: JsonOption = False,
+    ) -> None:
+        """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
+        from bap_cli.outputs import print_json
+        from discretise import bracket
+        from gaussian import GaussianModel
+
+        model = GaussianModel(n, prior_sd, bob_threshold)
+        found = bracket(model, _eve(eve, eve_threshold, mean_threshold, max_threshold), lam)
+        _compare(found)
+        if as_json:
+            print_json(found.document())
+        else:
+            print(report(found))
+
+
+def _compare(found: "Bracket") -> None:
+    """Compute the best parametric release, which can take seconds, with a line on a terminal meanwhile."""
+    shown = sys.stderr.isatty()
+    if shown:
+        sys.stderr.write("comparing with the parametric releases ...")
+        sys.stderr.flush()
+    try:
+        _ = found.best_parametric
+    finally:
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def report(found: "Bracket") -> str:
+    """What `bap gaussian optimum` prints."""
+    from discretise.cells import cell_names
+
+    best = found.best_parametric
+    parameter = "" if best.parameter is None else f" at {best.parameter:.6g}"
+    excess = best.alice - found.upper
+    within = max(best.error, found.width)
+    verdict = "optimal" if excess <= within else f"{excess:.6f} above the optimum"
+    lines = [
+        found.describe(),
+        "",
+        f"R_A of this rule     {found.upper:.12f}",
+        f"no mechanism below   {found.lower:.12f}   (width {found.width:.0e})",
+        f"R_B, R_E             {found.bob:.12f}, {found.eve:.12f}",
+        f"lambda               {found.lam:.12f}",
+        f"best parametric      {best.mechanism}{parameter}: R_A = {best.alice:.6f}, {verdict}",
+        "",
+        f"proof: {_NAMES.get(found.theorem or '', 'Theorem 1 of docs/brackets.md')}",
+    ]
+    if found.lam > 0:
+        lines.append("Eve's replies in the dual solution, the chance that she bets against each cell:")
+        for signal, row in enumerate(found.u):
+            bets = [f"{u / found.lam:.6f} {name}" for name, u in zip(cell_names(found.adversary), row, strict=True)]
+            lines.append(f"  signal {signal}: " + "; ".join(bets))
+    return "\n".join(lines)

@@ -1,0 +1,51 @@
+"""`bap gaussian optimum`: the document's contract, the words, and refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bap_cli.main import main
+
+
+def test_json_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gaussian", "optimum", "--eve", "mean", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {"lambda", "lower", "upper", "bob", "eve", "best_parametric", "regions"} <= set(document)
+    assert document["lower"] <= document["upper"] <= document["lower"] + 1e-8
+    assert document["upper"] == pytest.approx(-0.1854200, abs=5e-8)
+    assert document["best_parametric"]["mechanism"] == "one-bit"
+    assert document["best_parametric"]["alice"] == pytest.approx(document["upper"], abs=1e-12)
+    assert [region["release"] for region in document["regions"]] == [1, 0]
+    assert document["regions"][0]["xbar_above"] == pytest.approx(-0.416415, abs=1e-6)
+    assert document["regions"][0]["xbar_upto"] is None
+    assert document["bob"] - document["lambda"] * document["eve"] == pytest.approx(document["upper"], abs=1e-12)
+
+
+def test_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gaussian", "optimum", "--eve", "max", "--eve-threshold", "2", "--n", "5"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("release 1 when xbar > 0, else 0\n")
+    assert "-0.2322795" in text
+    assert "one-bit" in text
+
+
+def test_own_lambda(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--mean-threshold", "1", "--max-threshold", "0.5", "--lambda", "3/2", "--json"]
+    assert main(["gaussian", "optimum", "--eve", "both", *arguments]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["lambda"] == 1.5
+    assert document["eve"] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--lambda", "much"], ["--lambda=-1"], ["--prior-sd", "0"], ["--n", "0"], ["--max-threshold", "1"]],
+)
+def test_refusals(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gaussian", "optimum", "--eve", "mean", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("bap: ")
+    assert len(captured.err.splitlines()) == 1

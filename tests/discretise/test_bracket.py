@@ -1,0 +1,224 @@
+"""Brackets: the paper's parameters to full accuracy, any parameters to 1e-6, and the two bounds in the right order."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bap_lp import InputError
+from discretise import bracket, closed_form
+from discretise.cells import cell_law
+from discretise.dual import dual_value, split_risks
+from discretise.reduction import allocate
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, calibrate, corner, optimise, risks
+
+PAPER = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)
+EXAMPLE: list[tuple[Eve, float, float, str]] = [
+    (MeanEve(0.5), -0.1854200, 1e-14, "release 1 when xbar > -0.416415, else 0"),
+    (MaxEve(2.0), -0.2322795, 1e-14, "release 1 when xbar > 0, else 0"),
+    (BothEves(0.5, 2.0), -0.2298339, 1e-12, "release 1 when xbar > 0 or max > 2, else 0"),
+]
+
+
+@pytest.mark.parametrize(("eve", "optimum", "width", "words"), EXAMPLE)
+def test_example(eve: Eve, optimum: float, width: float, words: str) -> None:
+    found = bracket(PAPER, eve)
+    assert found.lower <= found.upper
+    assert found.width <= width
+    assert found.upper == pytest.approx(optimum, abs=5e-8)
+    assert found.describe() == words
+    assert found.bob - found.lam * found.eve == pytest.approx(found.upper, abs=width)
+    assert found.lam == calibrate(PAPER, eve)
+
+
+def test_best_parametric() -> None:
+    for eve, optimum, _, _ in EXAMPLE[:2]:
+        best = bracket(PAPER, eve).best_parametric
+        assert best.mechanism == "one-bit"
+        assert best.alice == pytest.approx(optimum, abs=5e-8)
+
+
+def test_best_parametric_is_far_from_the_optimum_with_both_eves() -> None:
+    found = bracket(PAPER, BothEves(0.5, 2.0))
+    bit = optimise(PAPER, found.adversary, OneBit)
+    assert bit.alice == pytest.approx(-0.1806636, abs=5e-8)
+    assert found.upper < bit.alice - 0.049
+
+
+def test_corner_and_plateau_edge() -> None:
+    assert bracket(PAPER, MaxEve(2.0)).upper == pytest.approx(corner(PAPER), abs=1e-14)
+    edge = bracket(PAPER, MeanEve(0.5))
+    mu = 1 - 2 * optimise(PAPER, MeanEve(0.5), OneBit).parameter
+    assert edge.u == pytest.approx(np.array([[0.0, edge.lam], [mu, edge.lam - mu]]), abs=1e-12)
+    assert edge.price == pytest.approx(mu, abs=1e-12)
+
+
+thresholds = st.floats(-2.5, 2.5)
+
+
+@st.composite
+def settings_of_the_game(draw: st.DrawFn) -> tuple[GaussianModel, Eve]:
+    n = draw(st.integers(1, 12))
+    prior_sd = math.exp(draw(st.floats(-2.0, 2.5)))
+    model = GaussianModel(n, prior_sd, draw(st.sampled_from([0.0, 1.0])) * draw(thresholds) * prior_sd)
+    mean = draw(thresholds) * model.xbar_sd
+    top = draw(thresholds) * model.xbar_sd + draw(st.floats(0.0, 2.0))
+    return model, draw(st.sampled_from([MeanEve(mean), MaxEve(top), BothEves(mean, top)]))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(settings_of_the_game(), st.sampled_from([0.0, 0.03, 0.4, 1.0, 5.0, 300.0, 1e5]))
+def test_any_parameters(setting: tuple[GaussianModel, Eve], lam: float) -> None:
+    model, eve = setting
+    found = bracket(model, eve, lam)
+    assert found.lower <= found.upper <= found.lower + 1e-8 + 1e-13 * lam
+    # no release of the model can be better, in particular no one-bit release
+    bit = optimise(model, eve, OneBit, lam=lam)
+    assert found.lower <= bit.alice + bit.risks.alice_error(lam)
+    for tau in (0.1, 0.5, 0.8):
+        some = risks(model, eve, OneBit(tau))
+        assert found.lower <= float(some.alice(lam)) + some.alice_error(lam)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(settings_of_the_game(), st.integers(0, 2**32 - 1), st.floats(0.0, 3.0))
+def test_any_dual_point_is_below_any_rule(setting: tuple[GaussianModel, Eve], seed: int, lam: float) -> None:
+    law = cell_law(*setting)
+    generator = np.random.default_rng(seed)
+    u = lam * generator.dirichlet(np.ones(law.count), size=2)
+    rule = setting[0].xbar_sd * generator.standard_normal(law.count)
+    bound, primal = dual_value(law, u, lam), split_risks(law, rule, lam)
+    found = bracket(*setting, lam)
+    assert bound.value - bound.error <= found.upper
+    assert primal.bob - lam * primal.eve + primal.error >= found.lower
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(settings_of_the_game(), st.sampled_from([0.05, 0.3, 0.8, 1.0, 2.0, 20.0]))
+def test_closed_forms_agree_with_the_reduction(setting: tuple[GaussianModel, Eve], lam: float) -> None:
+    model, eve = setting
+    try:
+        theorem = closed_form(model, eve, lam)
+    except InputError:
+        assert bracket(model, eve, lam).theorem is None
+        return
+    law = cell_law(model, eve)
+    close = 1e-13 * (1 + lam)
+    bound, primal = dual_value(law, theorem.u, lam), split_risks(law, theorem.thresholds, lam)
+    assert theorem.u.sum(1) == pytest.approx(lam)
+    assert bound.value == pytest.approx(theorem.value, abs=close)
+    assert primal.bob - lam * primal.eve == pytest.approx(theorem.value, abs=close)
+    assert dual_value(law, allocate(law, lam).u, lam).value == pytest.approx(theorem.value, abs=close)
+
+
+CLOSED: list[tuple[GaussianModel, Eve, float, str]] = [
+    (PAPER, MeanEve(0.5), 1.13, "plateau edge"),
+    (PAPER, MeanEve(-0.5), 1.13, "plateau edge"),
+    (PAPER, MeanEve(0.5), 0.5, "price"),
+    (PAPER, MeanEve(-0.5), 0.5, "price"),
+    (PAPER, MeanEve(1.5), 1.0, "corner"),
+    (PAPER, MaxEve(2.0), 1.5, "corner"),
+    (PAPER, BothEves(0.5, 2.0), 12.0, "rare cell"),
+    (GaussianModel(5, 1.0, 0.5), BothEves(0.2, 0.8), 12.0, "rare cell"),
+    (GaussianModel(1, 1.0, 0.0), MaxEve(0.7), 1.0, "plateau edge"),
+]
+
+
+@pytest.mark.parametrize(("model", "eve", "lam", "name"), CLOSED)
+def test_each_theorem_applies_somewhere(model: GaussianModel, eve: Eve, lam: float, name: str) -> None:
+    assert bracket(model, eve, lam).theorem == name
+    assert closed_form(model, eve, lam).theorem == name
+
+
+@pytest.mark.parametrize("eve", [MeanEve(0.4), MeanEve(1.7)])
+@pytest.mark.parametrize("lam", [0.3, 1.0, 10.0])
+def test_reflection(eve: MeanEve, lam: float) -> None:
+    found = bracket(GaussianModel(4, 1.3, 0.2), eve, lam)
+    mirrored = bracket(GaussianModel(4, 1.3, -0.2), MeanEve(-eve.threshold), lam)
+    assert mirrored.upper == pytest.approx(found.upper, abs=1e-14 * (1 + lam))
+    assert mirrored.u == pytest.approx(found.u[::-1, ::-1], abs=1e-9)
+
+
+def test_one_observation_is_its_own_mean() -> None:
+    model = GaussianModel(1, 1.4, 0.3)
+    for lam in (0.2, 1.0, 8.0):
+        assert bracket(model, MaxEve(0.9), lam).upper == pytest.approx(
+            bracket(model, MeanEve(0.9), lam).upper, abs=1e-14
+        )
+
+
+@pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(1.0), BothEves(0.5, 2.0)])
+def test_lambda_extremes(eve: Eve) -> None:
+    law = cell_law(PAPER, eve)
+    free = bracket(PAPER, eve, 0)
+    assert free.upper == pytest.approx(0.133860236400615, abs=1e-14)
+    assert free.describe() == "release 1 when xbar > 0, else 0"
+    assert not free.u.any()
+    dear = bracket(PAPER, eve, 1e6)
+    prior = float(law.split(np.zeros(law.count)).sum((0, 1)).min())
+    # privacy at any price: Eve errs as often as without a release
+    assert dear.eve == pytest.approx(prior, abs=1e-14)
+    assert dear.width <= 1e-6
+    assert dear.thresholds == pytest.approx(bracket(PAPER, eve, 2 * dear.price + 1).thresholds, abs=1e-9)
+
+
+def test_value_is_concave_and_eve_monotone_in_lambda() -> None:
+    lams = np.linspace(0.0, 1.2, 13)
+    for eve in (MeanEve(0.1), MaxEve(0.9), BothEves(0.2, 1.1)):
+        found = [bracket(PAPER, eve, float(lam)) for lam in lams]
+        values = np.array([b.upper for b in found])
+        assert np.diff(values, 2).max() <= 1e-12
+        assert np.diff([b.eve for b in found]).min() >= -1e-12
+
+
+@pytest.mark.parametrize("eve", [BothEves(1.0, 0.5), BothEves(0.7, 0.7)])
+def test_harmless_eve(eve: BothEves) -> None:
+    found = bracket(PAPER, eve, 3.0)
+    assert found.eve == 0.0
+    assert found.upper == pytest.approx(0.133860236400615, abs=1e-13)
+    with pytest.raises(ValueError, match="must be able to err"):
+        bracket(PAPER, eve)
+
+
+@pytest.mark.parametrize("eve", [MeanEve(9.0), MeanEve(-40.0), MaxEve(7.0), MaxEve(-6.0), BothEves(-5.0, 6.0)])
+def test_extreme_thresholds(eve: Eve) -> None:
+    found = bracket(PAPER, eve, 2.0)
+    assert found.width <= 1e-12
+    assert found.upper == pytest.approx(0.133860236400615, abs=1e-5)
+
+
+def test_narrow_posterior() -> None:
+    """The optimal thresholds lie where pi is 0 or 1 to the last digit: u alone no longer tells them."""
+    found = bracket(GaussianModel(12, 17.0, 0.0), MeanEve(0.0), 1000.0)
+    assert found.width <= 1e-10
+    assert found.thresholds == pytest.approx([-11.466, 11.466], rel=1e-3)
+    assert found.eve == pytest.approx(0.5, abs=1e-14)
+
+
+def test_lambda_is_read_like_everywhere() -> None:
+    eve = MeanEve(0.5)
+    assert (
+        bracket(PAPER, eve, "1/2").upper == bracket(PAPER, eve, Fraction(1, 2)).upper == bracket(PAPER, eve, 0.5).upper
+    )
+    for bad in (-1.0, math.nan, "much", None):
+        with pytest.raises(ValueError, match="lam"):
+            bracket(PAPER, eve, bad)
+
+
+def test_dual_points_are_checked() -> None:
+    law = cell_law(PAPER, MeanEve(0.5))
+    with pytest.raises(InputError, match="u has shape"):
+        dual_value(law, np.ones(2), 1.0)
+    with pytest.raises(InputError, match="must not be negative"):
+        dual_value(law, [[2.0, -1.0], [1.0, 0.0]], 1.0)
+    # rows that do not sum to lam prove less, never more
+    upper = bracket(PAPER, MeanEve(0.5), 1.0).upper
+    for rows in ([[0.1, 0.1]] * 2, [[0.0, 0.0], [0.5, 0.5]], [[2.0, 0.5], [0.3, 0.7]], [[0.0, 0.9], [0.6, 0.4]]):
+        bound = dual_value(law, rows, 1.0)
+        assert bound.value - bound.error <= upper
+    assert dual_value(law, [[0.5, 0.5]] * 2, 1.0).error < 1e-14

@@ -1,0 +1,155 @@
+"""Alice's rule on actual data: regions, words, draws, and risks by quadrature, simulation and the bracket."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bap_lp import InputError
+from discretise import Rule, bracket
+from discretise.cells import cell_law, cell_supports, cells_of
+from discretise.regions import describe, regions
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, max_exceedance
+
+PAPER = GaussianModel()
+CASES: list[tuple[GaussianModel, Eve, float | str]] = [
+    (PAPER, MeanEve(0.5), "calibrated"),
+    (PAPER, MaxEve(2.0), "calibrated"),
+    (PAPER, BothEves(0.5, 2.0), "calibrated"),
+    (GaussianModel(3, 2.0, 0.4), MaxEve(1.0), 0.6),
+    (GaussianModel(1, 0.7, -0.2), MeanEve(0.1), 2.0),
+    (GaussianModel(8, 0.5, 0.1), BothEves(-0.1, 1.1), 30.0),
+]
+
+
+@pytest.mark.parametrize(("model", "eve", "lam"), CASES)
+def test_simulation_agrees(model: GaussianModel, eve: Eve, lam: float | str) -> None:
+    found = bracket(model, eve, lam)
+    sample = found.simulate(200_000, seed=3)
+    assert abs(sample.bob - found.bob) <= 4.5 * sample.bob_error
+    assert abs(sample.eve - found.eve) <= 4.5 * sample.eve_error
+    assert abs(sample.alice(found.lam) - found.upper) <= 4.5 * sample.alice_error(found.lam)
+    assert sample.frequencies.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("model", "eve", "lam"), CASES)
+def test_rule_risks_are_the_brackets(model: GaussianModel, eve: Eve, lam: float | str) -> None:
+    found = bracket(model, eve, lam)
+    risks = found.rule.risks()
+    assert float(risks.bob) == pytest.approx(found.bob, abs=1e-14)
+    assert float(risks.eve) == pytest.approx(found.eve, abs=1e-14)
+
+
+@pytest.mark.parametrize(("model", "eve", "lam"), CASES)
+def test_regions_partition_the_data_and_match_the_rule(model: GaussianModel, eve: Eve, lam: float | str) -> None:
+    found = bracket(model, eve, lam)
+    x = model.prior_sd * np.random.default_rng(1).standard_normal((4000, 1))
+    x = x + np.random.default_rng(2).standard_normal((4000, model.n))
+    mean, top = x.mean(-1), x.max(-1)
+    hits = np.zeros((2, len(x)))
+    for region in found.regions:
+        inside = (mean > region.xbar_above) & (mean <= region.xbar_upto)
+        if region.max_above is not None:
+            inside &= top > region.max_above
+        if region.max_upto is not None:
+            inside &= top <= region.max_upto
+        hits[region.release] += inside
+    assert (hits.sum(0) == 1).all()
+    assert (found.rule(x) == hits[1]).all()
+    assert (found.release(x) == hits[1]).all()
+
+
+def test_rule_on_single_data_sets() -> None:
+    found = bracket(PAPER, BothEves(0.5, 2.0))
+    assert found.rule([-1.0, -1.0, -1.0, -1.0, 2.5]) == 1
+    assert found.rule([-1.0, -1.0, -1.0, -1.0, 1.9]) == 0
+    assert found.release([0.1, 0.1, 0.1, 0.1, 0.1]) == 1
+    assert found.rule(np.zeros((3, 2, 5))).shape == (3, 2)
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0], 3.0, [[1.0] * 5 + [2.0]], [math.nan] * 5, ["a"] * 5])
+def test_data_are_checked(x: object) -> None:
+    with pytest.raises(InputError, match="x"):
+        bracket(PAPER, MeanEve(0.5)).rule(x)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2.5, True])
+def test_simulation_size_is_checked(size: object) -> None:
+    with pytest.raises(InputError, match="size"):
+        bracket(PAPER, MeanEve(0.5)).simulate(size)  # type: ignore[arg-type]
+
+
+def test_randomised_rule() -> None:
+    rule = Rule(PAPER, MeanEve(0.5), (np.array([-1.0]), np.array([])), (np.array([0.0, 0.3]), np.array([1.0])))
+    x = np.full((20_000, 5), 0.2)
+    assert (rule(x) == 0.3).all()
+    assert rule.release(x, np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.015)
+    sample = rule.simulate(100_000, seed=5)
+    assert abs(sample.bob - float(rule.risks().bob)) <= 4.5 * sample.bob_error
+    assert abs(sample.eve - float(rule.risks().eve)) <= 4.5 * sample.eve_error
+
+
+inf = math.inf
+WORDS: list[tuple[Eve, list[float], str]] = [
+    (MeanEve(0.5), [-1.0, 0.0], "release 1 when xbar > -1, else 0"),
+    (MeanEve(0.5), [-1.0, 1.0], "release 1 when -1 < xbar <= 0.5 or xbar > 1, else 0"),
+    (MeanEve(0.5), [-inf, inf], "release 1 when xbar <= 0.5, else 0"),
+    (MeanEve(0.5), [inf, inf], "release the same signal whatever the data"),
+    (MeanEve(0.5), [-inf, -inf], "release the same signal whatever the data"),
+    (MaxEve(2.0), [0.0, -inf], "release 1 when xbar > 0 or max > 2, else 0"),
+    (MaxEve(2.0), [inf, 1.0], "release 1 when max > 2 and xbar > 1, else 0"),
+    (MaxEve(2.0), [1.0, inf], "release 1 when max <= 2 and xbar > 1, else 0"),
+    (MaxEve(2.0), [-inf, inf], "release 1 when max <= 2, else 0"),
+    (MaxEve(2.0), [inf, -inf], "release 1 when max > 2, else 0"),
+    (MaxEve(2.0), [-inf, 1.0], "release 1 when max <= 2 or xbar > 1, else 0"),
+    (MaxEve(2.0), [0.5, 1.0], "release 1 when max <= 2 and xbar > 0.5, or max > 2 and xbar > 1, else 0"),
+    (
+        BothEves(0.0, 2.0),
+        [-1.0, -1.0, 1.0, 0.0],
+        "release 1 when max <= 2 and (-1 < xbar <= 0 or xbar > 1), or max > 2 and xbar > -1, else 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("eve", "thresholds", "words"), WORDS)
+def test_words(eve: Eve, thresholds: list[float], words: str) -> None:
+    assert describe(PAPER, eve, thresholds) == words
+    for region in regions(PAPER, eve, thresholds):
+        assert None in region.document().values() or region.xbar_above < region.xbar_upto
+
+
+def test_cells_have_the_masses_of_the_model() -> None:
+    x = np.random.default_rng(4).standard_normal((100_000, 1)) * 1.5 + np.random.default_rng(5).standard_normal(
+        (100_000, 3)
+    )
+    for eve in (MeanEve(0.3), MaxEve(1.2), BothEves(0.3, 1.2)):
+        law = cell_law(GaussianModel(3, 1.5, 0.2), eve)
+        masses = law.split(np.zeros(law.count)).sum((0, 1))
+        seen = np.bincount(cells_of(eve, x.mean(-1), x.max(-1)), minlength=law.count) / len(x)
+        assert masses.sum() == pytest.approx(1, abs=1e-14)
+        assert np.abs(seen - masses).max() <= 5 * 0.5 / math.sqrt(len(x))
+        assert law.between(np.array([-inf, -1.0, 0.4, inf])).sum((0, 2)) == pytest.approx(masses, abs=1e-15)
+
+
+def test_quantiles_invert_the_masses() -> None:
+    for eve in (MeanEve(0.3), MaxEve(1.2), BothEves(0.3, 1.2)):
+        law = cell_law(PAPER, eve)
+        masses = law.split(np.zeros(law.count)).sum((0, 1))
+        for s, (low, high) in enumerate(cell_supports(5, eve)):
+            assert law.quantile_above(s, 0.0) == high
+            assert law.quantile_below(s, 0.0) == low
+            assert law.quantile_above(s, masses[s]) == low
+            for share in (1e-9, 0.2, 0.7):
+                up, down = law.quantile_above(s, share * masses[s]), law.quantile_below(s, share * masses[s])
+                assert law.above(np.array([up]))[:, s].sum() == pytest.approx(share * masses[s], rel=1e-12)
+                assert law.below(np.array([down]))[:, s].sum() == pytest.approx(share * masses[s], rel=1e-12)
+
+
+def test_maximum_cell_is_the_exceedance() -> None:
+    law = cell_law(PAPER, MaxEve(2.0))
+    edges = np.linspace(-3.0, 3.0, 2001)
+    middle = (edges[1:] + edges[:-1]) / 2
+    inside = law.between(edges).sum(0)
+    assert inside[1] / inside.sum(0) == pytest.approx(max_exceedance(5, 2.0, middle), abs=1e-5)

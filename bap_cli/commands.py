@@ -12,6 +12,7 @@ import typer
 
 from bap_cli.catalogue import catalogue, example, titles
 from bap_cli.lazy import mount
+from bap_cli.path_command import register as register_path
 
 app = typer.Typer(
     name="bap",
@@ -54,18 +55,40 @@ def solve(
     formulation: Annotated[
         Literal["compact", "paper"], typer.Option(help="The linear program to solve; both have the same value.")
     ] = "compact",
+    min_eve_risk: Annotated[str | None, typer.Option(metavar="R", help="R_E must be at least this.")] = None,
+    max_bob_risk: Annotated[str | None, typer.Option(metavar="R", help="R_B must be at most this.")] = None,
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Differential privacy, in floats.")] = None,
+    exp_epsilon: Annotated[
+        str | None, typer.Option(metavar="R", help="Differential privacy by its ratio exp(epsilon), exact.")
+    ] = None,
+    deterministic: Annotated[bool | None, typer.Option(help="No randomisation.")] = None,
+    max_signals: Annotated[int | None, typer.Option(metavar="K", help="At most so many signals.")] = None,
+    margin: Annotated[
+        str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
+    ] = None,
 ) -> None:
     """Find the optimal mechanism and prove it.
 
-    It minimises R_A = R_B - lambda R_E over all mechanisms.
+    It minimises R_A = R_B - lambda R_E over all mechanisms, or over those that meet the conditions of the file and of
+    the options below, which win.
     """
     from bap_cli import inputs, outputs, results, show
     from bap_lp import evaluate, solve
 
     outputs.check_folder(out)
     loaded = inputs.load(file)
-    with inputs.lambda_named(loaded, lam), inputs.working(loaded):
-        solution = solve(loaded.problem, inputs.wanted(loaded, lam), False if use_floats else None, formulation)
+    asked = {
+        "min_eve_risk": min_eve_risk,
+        "max_bob_risk": max_bob_risk,
+        "epsilon": epsilon,
+        "exp_epsilon": exp_epsilon,
+        "deterministic": deterministic,
+        "max_signals": max_signals,
+        "margin": margin,
+    }
+    with inputs.lambda_named(loaded, lam), inputs.conditions_named(loaded, asked), inputs.working(loaded):
+        price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
+        solution = solve(loaded.problem, price, False if use_floats else None, formulation, conditions=wanted)
         evaluation = evaluate(loaded.problem, solution.mechanism)
     written = outputs.write_folder(out, solution) if out is not None else ""
     if as_json:
@@ -224,4 +247,5 @@ def schema() -> None:
     sys.stdout.write((Path(next(iter(spec.submodule_search_locations))) / "schema.json").read_text(encoding="utf-8"))
 
 
+register_path(app)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")

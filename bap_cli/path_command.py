@@ -81,20 +81,20 @@ def _piece(piece: Piece) -> dict[str, Any]:
 def show_path(loaded: ProblemFile, path: Path) -> None:
     """What `bap path` prints."""
     from bap_cli.inputs import choice
-    from bap_cli.show import _console, _heading, _short, _table
+    from bap_cli.show import console, heading, plain_table, short
     from bap_cli.words import counted, equals
     from bap_lp.frontier import corner
     from bap_lp.problem import lam_of
     from bap_lp.rational import InputError, public
 
-    out = _console()
-    _heading(out, path.problem, path.exact)
+    out = console()
+    heading(out, path.problem, path.exact)
     out.print()
-    table = _table("piece", "lambda from", "to", "R_B", "R_E", "least R_A", right=range(5))
+    table = plain_table("piece", "lambda from", "to", "R_B", "R_E", "least R_A", right=range(5))
     for k, piece in enumerate(path.pieces[:_ROWS], start=1):
-        end = "inf" if piece.end == math.inf else _short(piece.end)
-        bob, eve = _short(piece.risks.bob), _short(piece.risks.eve)
-        table.add_row(str(k), _short(piece.start), end, bob, eve, _line(bob, eve))
+        end = "inf" if piece.end == math.inf else short(piece.end)
+        bob, eve = short(piece.risks.bob), short(piece.risks.eve)
+        table.add_row(str(k), short(piece.start), end, bob, eve, _line(bob, eve))
     out.print(table)
     if len(path.pieces) > _ROWS:
         out.print(f"... and {counted(len(path.pieces) - _ROWS, 'more piece')} (--json gives all)")
@@ -111,7 +111,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     out.print()
     if path.exact:
         out.print("Every breakpoint is exact, and every piece is proved optimal.")
-        if any("≈" in _short(v) for piece in path.pieces for v in (*piece.line, piece.start)):
+        if any("≈" in short(v) for piece in path.pieces for v in (*piece.line, piece.start)):
             out.print("≈ stands for an exact fraction too long for the table; --json gives it.")
     else:
         bound = f"{path.tolerance:.2g} max(B, lambda E)"

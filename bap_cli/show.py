@@ -18,6 +18,7 @@ from bap_lp.risks import Number, Risks
 
 if TYPE_CHECKING:
     from bap_lp.certificate import Certificate
+    from bap_lp.conditions import Conditions
     from bap_lp.evaluate import Evaluation
     from bap_lp.files import ProblemFile
     from bap_lp.mechanism import Mechanism
@@ -35,14 +36,14 @@ class _Paper(Console):
         raise BrokenPipeError
 
 
-def _console() -> Console:
+def console() -> Console:
     return _Paper(markup=False, emoji=False, highlight=False)
 
 
 def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice: str, written: str) -> None:
     """What `bap solve` prints."""
-    out = _console()
-    _heading(out, solution.problem, solution.exact)
+    out = console()
+    heading(out, solution.problem, solution.exact)
     out.print(f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
     _risks(out, solution.risks, solution.lam)
@@ -55,14 +56,15 @@ def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice:
         out.print()
         _releases(out, compare(solution.problem, solution.lam, solution))
     out.print()
-    if solution.exact:
-        out.print(f"Proved optimal among all mechanisms: {equals('value = bound', solution.value)}.")
+    among = _among(out, solution)
+    if solution.exact and solution.gap == 0:
+        out.print(f"Proved optimal among all mechanisms{among}: {equals('value = bound', solution.value)}.")
         if both(solution.value).startswith("≈"):
             out.print("≈ stands for an exact fraction too long to read; --json gives it.")
     else:
         out.print(
-            f"Optimal among all mechanisms up to {float(solution.gap):.2g}: value {solution.value:.12g}, "
-            f"lower bound {solution.bound:.12g}."
+            f"Optimal among all mechanisms{among} up to {float(solution.gap):.2g}: value {float(solution.value):.12g}, "
+            f"lower bound {float(solution.bound):.12g}."
         )
     out.print(f"Method: {solution.method}.")
     if written:
@@ -72,13 +74,41 @@ def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice:
     out.print(f"Check it:  {clean(check, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
 
 
+def _among(out: Console, solution: Solution) -> str:
+    """The conditions and their cost, if there are any; and how to speak of the mechanisms that meet them."""
+    proof = solution.certificate.proof
+    if proof is None:
+        return ""
+    _paragraph(out, f"Conditions: {conditions_in_words(proof.conditions)}. A release above the optimum breaks them.")
+    if solution.price_of_conditions is not None:
+        parts = [f"They cost {both(solution.price_of_conditions)} in R_A"]
+        if proof.floor_price:
+            parts.append(f"the floor's shadow price is {both(proof.floor_price)}")
+        if proof.cap_price:
+            parts.append(f"the cap's is {both(proof.cap_price)}")
+        if solution.price_of_determinism:
+            parts.append(f"of that {both(solution.price_of_determinism)} for want of randomness or signals")
+        _paragraph(out, "; ".join(parts) + ".")
+    return " that meet the conditions"
+
+
+def conditions_in_words(conditions: Conditions) -> str:
+    words = []
+    for name, value in conditions.given().items():
+        if name in ("neighbours", "metric"):
+            words.append("between neighbours" if name == "neighbours" else "along a metric")
+        else:
+            words.append(name if value is True else f"{name} = {value if name == 'max_signals' else fraction(value)}")
+    return ", ".join(words)
+
+
 def show_evaluation(
     problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number, choice: str
 ) -> None:
     """What `bap evaluate` prints."""
-    out = _console()
+    out = console()
     exact = problem.exact and mechanism.exact
-    _heading(out, problem, exact)
+    heading(out, problem, exact)
     out.print(f"{equals('lambda', lam)}, {choice}")
     out.print()
     _risks(out, evaluation, lam)
@@ -99,8 +129,8 @@ def show_evaluation(
 
 def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> None:
     """What `bap compare` prints."""
-    out = _console()
-    _heading(out, problem, comparison.optimum.exact)
+    out = console()
+    heading(out, problem, comparison.optimum.exact)
     out.print(f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
     _releases(out, comparison)
@@ -110,17 +140,21 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
 
 def show_verdict(loaded: ProblemFile, certificate: Certificate, reason: str) -> None:
     """What `bap verify` prints when the proof holds."""
-    out = _console()
+    out = console()
     out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified at {equals('lambda', certificate.lam)}.")
     if not certificate.exact or len(reason) < 200:
         out.print(f"{reason}.")
     else:
         out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
+    if certificate.proof is not None:
+        out.print(f"Conditions: {conditions_in_words(certificate.proof.conditions)}.")
+    if loaded.conditions is not None and loaded.conditions != (certificate.proof and certificate.proof.conditions):
+        out.print(f"Note: the file asks for other conditions: {conditions_in_words(loaded.conditions)}.")
     if loaded.lam != "calibrated" and loaded.lam != certificate.lam:
         out.print(f"Note: the file asks for {equals('lambda', loaded.lam)}.")
 
 
-def _heading(out: Console, problem: Problem, exact: bool) -> None:
+def heading(out: Console, problem: Problem, exact: bool) -> None:
     if problem.title:
         out.print(clean(problem.title, 200))
     states, b, e = problem.shape
@@ -138,7 +172,7 @@ def _heading(out: Console, problem: Problem, exact: bool) -> None:
 
 def _risks(out: Console, risks: Risks, lam: Number) -> None:
     as_floats = isinstance(risks.bob, float)
-    table = _table("risk", "", *(("value",) if as_floats else ("fraction", "decimal")))
+    table = plain_table("risk", "", *(("value",) if as_floats else ("fraction", "decimal")))
     for name, what, value in (
         ("R_B", "Bob's, wanted low", risks.bob),
         ("R_E", "Eve's, wanted high", risks.eve),
@@ -155,7 +189,7 @@ def _channel(out: Console, mechanism: Mechanism) -> None:
     out.print("The mechanism: probability of each signal, given the data")
     out.print()
     if sum(cells) + 3 * len(cells) + 20 <= out.width:
-        table = _table("data", *(clean(s) for s in signals))
+        table = plain_table("data", *(clean(s) for s in signals))
         for state, row in zip(states, rows, strict=False):
             table.add_row(clean(state), *row)
         out.print(table)
@@ -211,7 +245,7 @@ def _decisions(agents: Sequence[Agent], best: list[str], exact: bool) -> list[st
 
 
 def _releases(out: Console, comparison: Comparison) -> None:
-    table = _table("release", "R_B", "R_E", "R_A", "above opt.", "epsilon", right=range(1, 6))
+    table = plain_table("release", "R_B", "R_E", "R_A", "above opt.", "epsilon", right=range(1, 6))
     for row in comparison.rows:
         name = clean(row.name)
         if row.parameter:
@@ -219,7 +253,7 @@ def _releases(out: Console, comparison: Comparison) -> None:
             name += f" ({parameter})" if out.width >= _WIDE else f"\n  {parameter}"
         epsilon = "inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}"
         numbers: Iterable[Any] = (row.risks.bob, row.risks.eve, row.alice, row.excess)
-        table.add_row(name, *(_short(v) for v in numbers), epsilon)
+        table.add_row(name, *(short(v) for v in numbers), epsilon)
     out.print(table)
 
 
@@ -229,12 +263,12 @@ def _parameter(text: str) -> str:
     return equals(name, Fraction(value)) if len(value) > READABLE else text
 
 
-def _short(value: Number) -> str:
+def short(value: Number) -> str:
     text = fraction(value)
     return text if len(text) <= 12 else f"{'' if isinstance(value, float) else '≈ '}{decimal(value)}"
 
 
-def _table(*columns: str, right: Iterable[int] = ()) -> Table:
+def plain_table(*columns: str, right: Iterable[int] = ()) -> Table:
     table = Table(box=None, pad_edge=True, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
     ends = set(right)
     for k, name in enumerate(columns):

@@ -255,7 +255,10 @@ def _solve(search: _Search, tol: float, stoppable: bool) -> GameSolution:
     except KeyboardInterrupt:
         if not stoppable:
             raise
-        return _interrupted(search)
+    except ArithmeticError:
+        # the simplex method gave up on the restricted program: bound and value stand, a basis is not at hand
+        pass
+    return _interrupted(search)
 
 
 def solve_game(
@@ -272,7 +275,8 @@ def solve_game(
 ) -> GameSolution:
     """An optimal vertex of the compact program, with a gap of at most tol times the largest spread of losses.
 
-    The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j].  `progress` is called
+    The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j]; sums over N states add
+    rounding of order 1e-15 of the losses themselves.  Without a basis `vertex` is False.  `progress` is called
     with (iteration, bound, value).  Where `stoppable`, an interrupt returns the best certified answer so far, with
     vertex False.
     `base` (b, e) adds to Eve's rows what states decided elsewhere contribute.

@@ -275,7 +275,7 @@ def solve_game(
 ) -> GameSolution:
     """An optimal vertex of the compact program, with a gap of at most tol times the largest spread of losses.
 
-    The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j]; sums over N states add
+    The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j]; sums over states add
     rounding of order 1e-15 of the losses themselves.  Without a basis `vertex` is False.  `progress` is called
     with (iteration, bound, value).  Where `stoppable`, an interrupt returns the best certified answer so far, with
     vertex False.

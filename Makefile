@@ -7,17 +7,26 @@ PROBLEM ?= coin_toss
 VENV    := .venv
 BIN     := $(VENV)/bin
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint browser bench clean
 
 run: $(VENV)/.run
 	$(BIN)/bap solve $(PROBLEM)
 
-test: $(VENV)/.dev lint
+test: $(VENV)/.dev lint browser
 	$(BIN)/python -m pytest -q -n 2
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# the report is tested in a real browser; without one those tests are skipped
+browser:
+	@for name in chromium chromium-browser google-chrome chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium for the tests of the report"; \
+		{ apt-get install -qq -y chromium || { apt-get update -qq && apt-get install -qq -y chromium; }; } >/dev/null 2>&1 \
+			|| echo "chromium could not be installed: the browser tests will be skipped"; \
+	else echo "no chromium or chrome found: install one (Debian: apt-get install chromium) to run the browser tests"; fi
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

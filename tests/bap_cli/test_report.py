@@ -1,0 +1,358 @@
+"""`bap report` in a real browser: the page says what the library says, at every lambda, and nothing else happens."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bap_cli.main import main
+from bap_cli.report import report_page
+from bap_cli.report_data import report_document
+from bap_lp import Problem, solve
+from bap_lp.files import load_problem
+from bap_lp.path import lambda_path
+from bap_lp.releases import compare
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+]
+browser_only = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium")
+LONG = "long " * 40
+HOSTILE = {
+    "title": "</script><script>alert('title')</script> \u202e $x$ [[DATA]]",
+    "data": {
+        "labels": [
+            "<script>alert('x')</script>",
+            '"quo\'tes" & <b>',
+            "👩\u200d👧 🎉",
+            "من اليمين",
+            LONG,
+            "x\u2028y\u0000z",
+        ],
+        "prior": ["1/6"] * 6,
+    },
+    "bob": {
+        "name": "<img src=x onerror=alert('bob')>",
+        "decisions": ["<b>yes</b>", "לא", LONG],
+        "loss": [[0, 1, 2], [0, 2, 1], [2, 0, 1], [1, 0, 2], [1, 2, 0], [2, 1, 0]],
+    },
+    "eve": {"decisions": ["<!-- <script>", "]]>"], "loss": [[0, 3], [2, 0], [0, 1], [1, 0], [0, 1], [4, 0]]},
+    "alice": {"lambda": "2/5"},
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
+    """Opens the report of a problem file; afterwards nothing was complained of, asked of the network, or alerted."""
+    seen: list[str] = []
+    pages = []
+
+    def watch(page: Any, address: str) -> None:
+        page.on("console", lambda message: seen.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: seen.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (seen.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: request.url != address and seen.append(f"request: {request.url}"))
+
+    def show(file: str | Path, *options: str, width: int = 1000, height: int = 900) -> Any:
+        out = tmp_path / "report.html"
+        assert main(["report", str(file), "-o", str(out), *options]) == 0
+        page = browser.new_page(viewport={"width": width, "height": height})
+        pages.append(page)
+        watch(page, out.as_uri())
+        page.goto(out.as_uri())
+        return page
+
+    yield show
+    for page in pages:
+        page.close()
+    assert seen == []
+
+
+def shown(page: Any, number: str) -> Fraction:
+    return Fraction(page.inner_text(f"#{number}").replace("−", "-"))
+
+
+def check(page: Any, problem: Problem, lam: Fraction) -> None:
+    """Risks, bound and baseline gaps on the page are those of the library at lam, exactly."""
+    best = solve(problem, lam)
+    assert shown(page, "alice") == best.value
+    if lam not in lambda_path(problem).breakpoints:
+        assert (shown(page, "bob"), shown(page, "eve")) == (best.risks.bob, best.risks.eve)
+    comparison = compare(problem, lam, best)
+    gaps = {}
+    for row in page.locator("#releases tbody tr").all()[1:]:
+        cells = [cell.inner_text() for cell in row.locator("td").all()]
+        gaps[cells[0].partition(" (")[0]] = Fraction(cells[4].replace("−", "-"))
+    assert gaps == {row.name: row.excess for row in comparison.rows if row.name != "optimum"}
+    assert page.locator("#checks li.bad").count() == 0
+    assert page.locator("#checks li").count() == 4
+    assert f"--lambda {lam} " in page.inner_text("#commands")
+
+
+@browser_only
+def test_the_slider_follows_the_solver_by_mouse_and_by_keyboard(opened: Open) -> None:
+    problem = load_problem(EXAMPLES / "medical_test.toml").problem
+    page = opened("medical_test")
+    check(page, problem, Fraction(1, 2))
+    box = page.locator("#slider").bounding_box()
+    seen = set()
+    for share in (0.02, 0.3, 0.62, 0.97):
+        page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+        lam = Fraction(page.input_value("#lambda"))
+        seen.add(lam)
+        check(page, problem, lam)
+    assert len(seen) == 4
+    page.focus("#slider")
+    page.keyboard.press("Home")
+    assert Fraction(page.input_value("#lambda")) == 0
+    for key, times in (("ArrowRight", 3), ("PageUp", 4), ("ArrowLeft", 2)):
+        for _ in range(times):
+            page.keyboard.press(key)
+        lam = Fraction(page.input_value("#lambda"))
+        assert lam not in seen
+        seen.add(lam)
+        check(page, problem, lam)
+    assert "lambda" in page.get_attribute("#slider", "aria-valuetext")
+
+
+@browser_only
+def test_breakpoints_typed_numbers_and_buttons(opened: Open) -> None:
+    problem = load_problem(EXAMPLES / "medical_test.toml").problem
+    first, second = lambda_path(problem).breakpoints
+    page = opened("medical_test")
+    page.click("#next")
+    assert Fraction(page.input_value("#lambda")) == second
+    assert "equally good" in page.inner_text("#gist")
+    check(page, problem, second)
+    page.click("#previous")
+    assert Fraction(page.input_value("#lambda")) == first
+    assert page.is_disabled("#previous")
+    page.fill("#lambda", "0,75")
+    page.keyboard.press("Enter")
+    check(page, problem, Fraction(3, 4))
+    page.fill("#lambda", "-1")
+    page.keyboard.press("Enter")
+    assert "must be a number" in page.inner_text("#lambda-error")
+    assert shown(page, "alice") == solve(problem, "3/4").value
+    page.click("#to-calibrated")
+    check(page, problem, Fraction(135, 136))
+    page.click("#pieces button >> nth=0")
+    assert Fraction(page.input_value("#lambda")) < first
+    star = page.get_attribute("#star", "points")
+    page.click("#to-start")
+    assert page.get_attribute("#star", "points") != star
+
+
+@browser_only
+def test_mechanism_and_signals_are_explained(opened: Open) -> None:
+    page = opened("coin_toss")
+    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
+    card = page.inner_text(".card >> nth=0")
+    for words in (
+        "“fixed”",
+        "33/40 (0.825)",
+        "10/11",
+        "Bob decides fixed.",
+        "Eve is exactly indifferent between tails and heads.",
+    ):
+        assert words in card
+    assert "keeps 70\u00a0% of the usefulness" in page.inner_text("#gist")
+    assert page.title() == "Coin toss – release report"
+    page.click("#pieces button >> nth=0")
+    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "0", "1"]
+
+
+@browser_only
+def test_hostile_labels_are_text(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
+    page = opened(tmp_path / "p.json")
+    assert page.inner_text("h1") == "</script><script>alert('title')</script> \\u202e $x$ [[DATA]]"
+    for label in (*HOSTILE["data"]["labels"][:4], HOSTILE["bob"]["name"], *HOSTILE["bob"]["decisions"][:2]):
+        assert label in page.inner_text("main")
+    assert "x\\u2028y\\x00z" in page.inner_text("main")
+    assert page.locator("script").count() == 2
+    assert page.locator("main img, main b b, main script").count() == 0
+    page.focus("#slider")
+    for key in ("Home", "End", "PageDown"):
+        page.keyboard.press(key)
+    check(page, load_problem(tmp_path / "p.json").problem, Fraction(page.input_value("#lambda")))
+
+
+@browser_only
+@pytest.mark.parametrize("name", ["coin_toss", "warner_survey", "hostile"])
+def test_a_phone_does_not_scroll_sideways_and_labels_keep_apart(opened: Open, tmp_path: Path, name: str) -> None:
+    (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
+    page = opened(tmp_path / "p.json" if name == "hostile" else name, width=360, height=740)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    for width in (360, 800):
+        page.set_viewport_size({"width": width, "height": 740})
+        boxes = page.evaluate(
+            "[...document.querySelectorAll('#map .label')].map((t) => t.getBoundingClientRect().toJSON())"
+        )
+        assert len(boxes) >= 3
+        for k, a in enumerate(boxes):
+            for b in boxes[:k]:
+                apart = (
+                    a["left"] >= b["right"]
+                    or b["left"] >= a["right"]
+                    or a["top"] >= b["bottom"]
+                    or b["top"] >= a["bottom"]
+                )
+                assert apart
+    marks = page.evaluate(
+        "[...document.querySelectorAll('#marks button')].map((t) => t.getBoundingClientRect().toJSON())"
+    )
+    assert all(m["left"] >= 0 and m["right"] <= 800 for m in marks)
+
+
+@browser_only
+def test_print_shows_the_chosen_state_and_no_controls(opened: Open, tmp_path: Path) -> None:
+    page = opened("medical_test", width=700)
+    page.fill("#lambda", "3/4")
+    page.keyboard.press("Enter")
+    page.emulate_media(media="print")
+    assert not any(page.is_visible(f"#{part}") for part in ("slider", "lambda", "check", "next"))
+    assert "3/4" in page.inner_text("#now")
+    assert page.evaluate("document.documentElement.scrollWidth") == 700
+    picture = page.screenshot(full_page=True)
+    assert len(picture) > 50_000
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+@browser_only
+def test_focus_is_visible_and_everything_has_a_name(opened: Open) -> None:
+    page = opened("coin_toss")
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name, outline = page.evaluate(
+            "[document.activeElement.id || document.activeElement.tagName, "
+            "getComputedStyle(document.activeElement).outlineStyle]"
+        )
+        if name == "BODY":  # past the last one
+            break
+        reached.add(name)
+        assert outline != "none"
+    assert {"slider", "lambda", "to-start", "previous", "check"} <= reached
+    nameless = """[...document.querySelectorAll('input, button, [role=img], [role=region]')]
+        .filter((e) => !e.textContent && !e.ariaLabel && !e.labels?.length).length"""
+    assert page.evaluate(nameless) == 0
+
+
+@browser_only
+def test_a_float_problem(opened: Open, tmp_path: Path) -> None:
+    document = json.loads(json.dumps(HOSTILE))
+    document["data"]["prior"] = [0.1, 0.2, 0.3, 0.1, 0.2, 0.1]
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    problem = load_problem(tmp_path / "p.json").problem
+    page = opened(tmp_path / "p.json")
+    page.focus("#slider")
+    for _ in range(5):
+        page.keyboard.press("PageUp")
+        lam = float(page.input_value("#lambda"))
+        assert float(page.inner_text("#alice").replace("−", "-")) == pytest.approx(
+            float(solve(problem, lam).value), abs=2e-6
+        )
+    assert page.is_hidden("#check")
+    assert "tolerance" in page.inner_text("#proof")
+
+
+@browser_only
+def test_arithmetic_of_the_page(browser: Any) -> None:
+    page = browser.new_page()
+    page.add_script_tag(path=str(Path(__file__).parents[2] / "bap_cli" / "page" / "rational.js"))
+    for value in (
+        Fraction(1, 3),
+        Fraction(-7, 4),
+        Fraction(10**400 + 1, 3 * 10**400),
+        Fraction(3, 10**320),
+        Fraction(0),
+    ):
+        assert page.evaluate(f"Q.float(Q.read('{value}'))") == float(value)
+    assert page.evaluate("Q.text(Q.sub(Q.read('1/3'), Q.mul(Q.read('2/7'), Q.read('-5/4'))))") == "29/42"
+    assert page.evaluate("['1/0', '', 'x', '-1', '1e5', '1/-2'].map(Q.typed)") == [None] * 6
+    assert page.evaluate("Q.text(Q.typed(' 12 / 8 '))") == "3/2"
+    page.close()
+
+
+def test_large_problems_are_summarised(tmp_path: Path) -> None:
+    n = 3000
+    losses = [[(7 * x + 3 * d + x * d) % 23 for d in range(3)] for x in range(n)]
+    problem = Problem([Fraction(1, n)] * n, losses, losses[::-1], states=[f"record {x} " + "y" * 150 for x in range(n)])
+    page = report_page(report_document(problem, "1/2", "", "p.json"))
+    assert len(page) < 3_000_000
+    island = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    detail = next(piece["detail"] for piece in island["pieces"] if piece["detail"])
+    assert len(detail["rows"]) <= 40
+    assert sum(len(row["states"]) + row["more"] for row in detail["rows"]) <= n
+    assert island["problem"]["count"] == n
+
+
+def test_too_many_pieces_leave_the_chosen_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bap_cli.report_data._PIECES", 1)
+    problem = load_problem(EXAMPLES / "medical_test.toml").problem
+    document = report_document(problem, "1/2", "", "p.toml")
+    best = solve(problem, "1/2")
+    assert document["partial"]
+    assert [(p["bob"], p["eve"]) for p in document["pieces"]] == [(str(best.risks.bob), str(best.risks.eve))]
+    assert document["pieces"][0]["detail"]["rows"][0]["cells"] == [["1", 1.0], ["0", 0.0]]
+
+
+def test_the_page_is_deterministic_atomic_and_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "r.html"
+    assert main(["report", "coin_toss", "-o", str(out)]) == 0
+    first = out.read_bytes()
+    assert main(["report", "coin_toss", "-o", str(out)]) == 0
+    assert out.read_bytes() == first
+    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+    assert not re.search(rb'(src|href)="?(https?:)?//|@import|url\(', first)
+    capsys.readouterr()
+    (tmp_path / "bad.toml").write_text("title = 3")
+    nowhere, bad = str(tmp_path / "no" / "r.html"), str(tmp_path / "bad.toml")
+    for wrong in (
+        ["coin_toss", "--lambda", "-1"],
+        ["coin_toss", "-o", str(tmp_path)],
+        ["coin_toss", "-o", nowhere],
+        [bad],
+    ):
+        assert main(["report", "-o", str(tmp_path / "x.html"), *wrong]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.toml", "r.html"]
+
+
+@pytest.mark.parametrize("kind", ["map", "path", "channel", "signals"])
+def test_plot_writes_pictures(tmp_path: Path, kind: str) -> None:
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        out = tmp_path / f"p{suffix}"
+        assert main(["plot", "coin_toss", "--kind", kind, "-o", str(out)]) == 0
+        assert out.read_bytes().startswith(magic)
+    assert len(list(tmp_path.iterdir())) == 3
+    assert main(["plot", "coin_toss", "-o", str(tmp_path / "p.gif")]) == 2
+
+
+def test_nothing_heavy_is_loaded_to_print_help() -> None:
+    code = "import sys; from bap_cli.main import main; main(['--help']); sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

@@ -61,6 +61,11 @@ class Bracket:
         """Alice's rule: called with data it gives the probability of releasing 1."""
         return Rule.from_thresholds(self.model, self.adversary, self.thresholds)
 
+    @property
+    def mechanism(self) -> Rule:
+        """The mechanism that attains upper, which is Alice's rule."""
+        return self.rule
+
     def release(self, x: ArrayLike, generator: np.random.Generator | None = None) -> NDArray[np.int64]:
         """The signal of each data set."""
         return self.rule.release(x, generator)
@@ -108,7 +113,7 @@ class Bracket:
                 "alice": best.alice,
                 "error": best.error,
             },
-            "mechanism": self.describe(),
+            "description": self.describe(),
             "regions": [region.document() for region in self.regions],
             "cells": list(cell_names(self.adversary)),
             "u": self.u.tolist(),

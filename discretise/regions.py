@@ -45,9 +45,8 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
     groups: list[list[int]] = [[0, 1]] if isinstance(eve, MeanEve) else [[0], [1]]
     if isinstance(eve, BothEves):
         groups = [[0, 2], [1, 3]]
-    unions = []
+    unions: list[list[Interval]] = []
     for group in groups:
-        reach = supports[group[0]][0], supports[group[-1]][1]
         parts = [(max(supports[s][0], thresholds[s]), supports[s][1]) for s in group]
         joined: list[Interval] = []
         for low, high in parts:
@@ -57,13 +56,16 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
                 joined[-1] = joined[-1][0], max(high, joined[-1][1])
             else:
                 joined.append((low, high))
-        # data of this group cannot have means beyond its reach, so a bound there is no bound
-        unions.append([(_open(low, reach[0], -math.inf), _open(high, reach[1], math.inf)) for low, high in joined])
-    return unions
-
-
-def _open(end: float, reach: float, infinite: float) -> float:
-    return infinite if end == reach else end
+        unions.append(joined)
+    if len(unions) == 1:
+        return unions
+    # no data with max <= c have xbar > c, and for n = 1 none with max > c have xbar <= c: there the sets are free
+    (few, many), c = unions, _max_threshold(eve)
+    if few == [(low, min(high, c)) for low, high in many if low < c]:
+        return [many, many]
+    if model.n == 1 and many == [(max(low, c), high) for low, high in few if high > c]:
+        return [few, few]
+    return [[(low, math.inf if high == c else high) for low, high in few], many]
 
 
 def _complement(parts: list[Interval]) -> list[Interval]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import discretise
 from bap_lp import InputError
 from discretise import bracket, closed_form
 from discretise.cells import cell_law
@@ -222,3 +224,7 @@ def test_dual_points_are_checked() -> None:
         bound = dual_value(law, rows, 1.0)
         assert bound.value - bound.error <= upper
     assert dual_value(law, [[0.5, 0.5]] * 2, 1.0).error < 1e-14
+
+
+def test_documented_example() -> None:
+    assert doctest.testmod(discretise).failed == 0

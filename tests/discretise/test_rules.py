@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from bap_lp import InputError
-from discretise import Rule, bracket
+from discretise import Region, Rule, bracket
 from discretise.cells import cell_law, cell_supports, cells_of
 from discretise.regions import describe, regions
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, max_exceedance
 
+inf = math.inf
 PAPER = GaussianModel()
 CASES: list[tuple[GaussianModel, Eve, float | str]] = [
     (PAPER, MeanEve(0.5), "calibrated"),
@@ -45,20 +46,45 @@ def test_rule_risks_are_the_brackets(model: GaussianModel, eve: Eve, lam: float 
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
 def test_regions_partition_the_data_and_match_the_rule(model: GaussianModel, eve: Eve, lam: float | str) -> None:
     found = bracket(model, eve, lam)
-    x = model.prior_sd * np.random.default_rng(1).standard_normal((4000, 1))
-    x = x + np.random.default_rng(2).standard_normal((4000, model.n))
+    x = _draw(model)
+    hits = _hits(found.regions, x)
+    assert (hits.sum(0) == 1).all()
+    assert (found.rule(x) == hits[1]).all()
+    assert (found.mechanism.release(x) == hits[1]).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("eve", [MeanEve(0.3), MaxEve(0.6), BothEves(0.3, 1.1), BothEves(0.8, 0.2)])
+def test_regions_of_any_thresholds(n: int, eve: Eve) -> None:
+    model = GaussianModel(n, 1.2, 0.1)
+    x, generator = _draw(model), np.random.default_rng(n)
+    for _ in range(20):
+        thresholds = generator.choice(
+            [-inf, -0.5, 0.1, 0.3, 0.6, 0.9, inf], size=2 if not isinstance(eve, BothEves) else 4
+        )
+        hits = _hits(regions(model, eve, thresholds.tolist()), x)
+        assert (hits.sum(0) == 1).all()
+        assert (Rule.from_thresholds(model, eve, thresholds)(x) == hits[1]).all()
+
+
+def _draw(model: GaussianModel) -> np.ndarray:
+    generator = np.random.default_rng(1)
+    theta = model.prior_sd * generator.standard_normal((4000, 1))
+    return theta + generator.standard_normal((4000, model.n))
+
+
+def _hits(found: tuple[Region, ...], x: np.ndarray) -> np.ndarray:
+    """How many regions of each signal hold each data set."""
     mean, top = x.mean(-1), x.max(-1)
     hits = np.zeros((2, len(x)))
-    for region in found.regions:
+    for region in found:
         inside = (mean > region.xbar_above) & (mean <= region.xbar_upto)
         if region.max_above is not None:
             inside &= top > region.max_above
         if region.max_upto is not None:
             inside &= top <= region.max_upto
         hits[region.release] += inside
-    assert (hits.sum(0) == 1).all()
-    assert (found.rule(x) == hits[1]).all()
-    assert (found.release(x) == hits[1]).all()
+    return hits
 
 
 def test_rule_on_single_data_sets() -> None:
@@ -91,7 +117,6 @@ def test_randomised_rule() -> None:
     assert abs(sample.eve - float(rule.risks().eve)) <= 4.5 * sample.eve_error
 
 
-inf = math.inf
 WORDS: list[tuple[Eve, list[float], str]] = [
     (MeanEve(0.5), [-1.0, 0.0], "release 1 when xbar > -1, else 0"),
     (MeanEve(0.5), [-1.0, 1.0], "release 1 when -1 < xbar <= 0.5 or xbar > 1, else 0"),
@@ -100,6 +125,8 @@ WORDS: list[tuple[Eve, list[float], str]] = [
     (MeanEve(0.5), [-inf, -inf], "release the same signal whatever the data"),
     (MaxEve(2.0), [0.0, -inf], "release 1 when xbar > 0 or max > 2, else 0"),
     (MaxEve(2.0), [inf, 1.0], "release 1 when max > 2 and xbar > 1, else 0"),
+    (MaxEve(2.0), [3.0, 3.0], "release 1 when xbar > 3, else 0"),
+    (BothEves(0.5, 2.0), [0.2, 0.2, 0.2, 0.2], "release 1 when xbar > 0.2, else 0"),
     (MaxEve(2.0), [1.0, inf], "release 1 when max <= 2 and xbar > 1, else 0"),
     (MaxEve(2.0), [-inf, inf], "release 1 when max <= 2, else 0"),
     (MaxEve(2.0), [inf, -inf], "release 1 when max > 2, else 0"),

@@ -83,8 +83,8 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     from bap_cli.inputs import choice
     from bap_cli.show import console, heading, plain_table, short
     from bap_cli.words import counted, equals
+    from bap_lp.calibration import lam_of
     from bap_lp.frontier import corner
-    from bap_lp.problem import lam_of
     from bap_lp.rational import InputError, public
 
     out = console()

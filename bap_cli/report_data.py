@@ -14,10 +14,11 @@ from itertools import pairwise
 from typing import Any
 
 from bap_cli.words import both, clean, fraction
+from bap_lp.calibration import extremes, lam_of
 from bap_lp.evaluate import evaluate, risks
 from bap_lp.families import lower_envelope, randomised_response_family
 from bap_lp.path import Path, Piece, lambda_path
-from bap_lp.problem import Agent, Problem, extremes, lam_of
+from bap_lp.problem import Agent, Problem
 from bap_lp.rational import Array, InputError, public, text
 from bap_lp.region import attainable_region
 from bap_lp.releases import RATIOS, Comparison, compare, truncated_geometric

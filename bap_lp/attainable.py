@@ -11,11 +11,12 @@ from typing import Any
 
 from flint import fmpq
 
+from bap_lp.calibration import extremes
 from bap_lp.certificate import TOLERANCE
 from bap_lp.conditions import Limits
 from bap_lp.constrained import Data
 from bap_lp.optimum import Infeasible, optimum, risk_pair
-from bap_lp.problem import Problem, extremes
+from bap_lp.problem import Problem
 from bap_lp.rational import InputError, public
 
 

@@ -47,9 +47,10 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, rel_entr
 
+from bap_lp.calibration import lam_of
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.mechanism import Mechanism, without_unused
-from bap_lp.problem import Problem, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, floats, number
 from bap_lp.risks import Risks
 

@@ -14,8 +14,9 @@ from bap_lp.constrained import Data
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.evaluate import signal_losses
 from bap_lp.mechanism import Mechanism, without_unused
+from bap_lp.merging import class_sums, merge_index
 from bap_lp.optimum import Infeasible, Point, bound_of, optimum
-from bap_lp.problem import Problem, class_sums, merge_index
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, is_exact, public, zeros
 from bap_lp.solve import Solution, solve
 

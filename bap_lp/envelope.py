@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bap_lp.calibration import extremes
 from bap_lp.evaluate import risks_of
 from bap_lp.parametric import Vertex
-from bap_lp.problem import Problem, extremes
+from bap_lp.problem import Problem
 from bap_lp.rational import Array
 from bap_lp.solve import solve
 

@@ -13,7 +13,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Agent, Problem, probability
+from bap_lp.problem import Agent, Problem
 from bap_lp.rational import (
     Array,
     InputError,
@@ -25,6 +25,7 @@ from bap_lp.rational import (
     public,
     tree_sum,
 )
+from bap_lp.reading import probability
 from bap_lp.risks import Number, Risks
 
 _LONG = 200  # bits

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.calibration import lam_of
 from bap_lp.evaluate import joint, risks, signal_losses
 from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Problem, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, is_exact, number, public, zeros
 from bap_lp.releases import full, randomised_response
 from bap_lp.risks import Number, Risks

@@ -18,11 +18,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from bap_lp.calibration import calibrated_lam, extremes, lam_of
 from bap_lp.certificate import TOLERANCE, Certificate, size_of
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.mechanism import Mechanism
 from bap_lp.path import Path, Piece, lambda_path
-from bap_lp.problem import Problem, calibrated_lam, extremes, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import InputError, is_exact, number, public, show
 from bap_lp.risks import Number, Risks
 from bap_lp.solve import published, solve

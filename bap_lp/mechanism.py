@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpz
 
-from bap_lp.problem import class_sums, labels, probability
+from bap_lp.merging import class_sums
 from bap_lp.rational import Array, InputError, array, floats, is_exact, number, public, zeros
+from bap_lp.reading import labels, probability
 
 
 class Generator(Protocol):

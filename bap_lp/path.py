@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from bap_lp.calibration import lam_of
 from bap_lp.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
 from bap_lp.envelope import envelope
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.mechanism import Mechanism
 from bap_lp.parametric import vertices
-from bap_lp.problem import Problem, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, is_exact, number, public, zeros
 from bap_lp.risks import Number, Risks
 from bap_lp.solve import Data, merge, on_states, published, solve

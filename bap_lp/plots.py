@@ -14,10 +14,11 @@ import numpy as np
 from matplotlib.patches import Polygon
 
 from bap_lp import lettering as lt
+from bap_lp.calibration import extremes, lam_of
 from bap_lp.channel_plots import channel_heatmap, signal_cards
 from bap_lp.families import Family, randomised_response_family
 from bap_lp.path import Path, lambda_path
-from bap_lp.problem import Problem, extremes, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import InputError, public
 from bap_lp.region import attainable_region
 from bap_lp.releases import Comparison, compare

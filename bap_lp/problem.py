@@ -14,12 +14,10 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
-from bap_lp.rational import Array, InputError, array, floats, is_exact, number, objects, public, same_kind, zeros
-from bap_lp.risks import Number
-
-_SUM_TOLERANCE = 1e-9  # a float prior may miss one by this much; it is then normalised
+from bap_lp.merging import class_sums, merge_index
+from bap_lp.rational import Array, InputError, array, floats, is_exact, number, objects, public, same_kind
+from bap_lp.reading import labels, probability, weight_of
 
 
 @dataclass(frozen=True)
@@ -221,68 +219,6 @@ class MergedProblem(Problem):
         return mechanism.expanded(self.index, self.p, self.origin.states)
 
 
-def merge_index(p: Array, rows: Array) -> tuple[Array, int]:
-    """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes."""
-    live = np.flatnonzero(p > 0) if not is_exact(p) else np.array([x for x, mass in enumerate(p) if mass > 0])
-    index = np.full(len(p), -1)
-    # hash each row to one word: equal rows have equal hashes, so only rows behind a shared hash need comparing
-    words = np.ascontiguousarray(floats(rows)[live] + 0.0).view(np.uint64)
-    odd = np.random.default_rng(0).integers(0, 2**63, words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    key = ((words ^ (words >> np.uint64(29))) * odd).sum(axis=1, dtype=np.uint64)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    group = first[group]  # the first state with this hash
-    doubtful = np.flatnonzero(group != np.arange(len(live)))
-    same = (rows[live[doubtful]] == rows[live[group[doubtful]]]).all(axis=1)
-    seen: dict[tuple[Any, ...], int] = {}
-    for x in doubtful[~same].tolist():  # one hash, different rows: rationals closer than floats can tell
-        group[x] = seen.setdefault(tuple(rows[live[x]].tolist()), x)
-    heads, order = np.unique(group, return_inverse=True)
-    index[live] = order
-    return index, len(heads)
-
-
-def class_sums(values: Array, index: Array, count: int) -> Array:
-    """Sum the rows of `values` over each class."""
-    out = zeros((count, *values.shape[1:]), is_exact(values))
-    live = index >= 0
-    np.add.at(out, index[live], values[live])
-    return out
-
-
-def probability(values: Any, field: str) -> Array:
-    """Read a probability vector: non-negative, summing to one (exactly, or within rounding for floats)."""
-    p = array(values, field, 1)
-    total = p.sum()
-    if total != 1 and (is_exact(p) or abs(total - 1) > _SUM_TOLERANCE):
-        raise InputError(f"sum of {field}", total, "must be 1")
-    return p if is_exact(p) else p / total
-
-
-def labels(names: Sequence[str] | None, field: str, count: int) -> tuple[str, ...]:
-    """Read labels: distinct non-empty strings, one per item; default "0", "1", ..."""
-    if names is None:
-        return tuple(str(k) for k in range(count))
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise InputError(field, names, "must be a list of strings")
-    for k, name in enumerate(names):
-        if not isinstance(name, str) or not name:
-            raise InputError(f"{field}[{k}]", name, "must be a non-empty string")
-    if len(names) != count:
-        raise InputError(field, None, f"has {len(names)} labels, must have {count}")
-    seen: dict[str, int] = {}
-    for k, name in enumerate(names):
-        if seen.setdefault(name, k) != k:
-            raise InputError(f"{field}[{k}]", name, f"repeats {field}[{seen[name]}]")
-    return tuple(names)
-
-
-def weight_of(value: Any, field: str) -> Any:
-    weight = number(value, field)
-    if weight <= 0:
-        raise InputError(field, weight, "must be positive")
-    return weight
-
-
 def _agents(
     agents: Sequence[Agent] | None, loss: Any, decisions: Any, role: str, rows: int, per: str = "state"
 ) -> tuple[Agent, ...]:
@@ -314,36 +250,3 @@ def _product_loss(bobs: tuple[Agent, ...]) -> Array:
     for bob in bobs[1:]:
         total = (total[:, :, None] + (bob.weight * bob.loss)[:, None, :]).reshape(len(total), -1)
     return total
-
-
-def calibrated_lam(problem: Problem) -> Number:
-    """The lam at which full and null releases tie: (R_B^null - R_B^full) / (R_E^null - R_E^full)."""
-    (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
-    if eve_null == eve_full or (not problem.exact and abs(eve_null - eve_full) <= 1e-15 * abs(eve_null)):
-        raise InputError(
-            "lam",
-            "calibrated",
-            "is undefined: Eve does no better with the data than without (R_E = "
-            f"{public(eve_null)} for both full and null release)",
-        )
-    return public((bob_null - bob_full) / (eve_null - eve_full))
-
-
-def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """(R_B, R_E) of the full and of the null release, in working numbers."""
-    p, losses = problem.p, [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
-    full = [p.dot(loss.min(axis=1)) for loss in losses]
-    null = [p.dot(loss).min() for loss in losses]
-    zero = fmpq(0) if problem.exact else 0.0
-    return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
-
-
-def lam_of(problem: Problem, lam: Any) -> Any:
-    """Read lam: "calibrated" or a non-negative number; returns a working number."""
-    if isinstance(lam, str) and lam.strip().lower() == "calibrated":
-        value = number(calibrated_lam(problem), "lam")
-    else:
-        value = number(lam, "lam")
-    if value < 0:
-        raise InputError("lam", value, "must not be negative")
-    return value

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from math import prod
 
+from bap_lp.calibration import extremes
 from bap_lp.path import Path, lambda_path
-from bap_lp.problem import Problem, extremes
+from bap_lp.problem import Problem
 from bap_lp.rational import public
 from bap_lp.risks import Risks
 

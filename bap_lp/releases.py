@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bap_lp.calibration import lam_of
 from bap_lp.evaluate import risks
 from bap_lp.mechanism import Mechanism, degenerate, without_unused
-from bap_lp.problem import Problem, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, floats, is_exact, number, public
 from bap_lp.risks import Number, Risks
 

@@ -26,11 +26,12 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpq_poly
 
 from bap_lp import program
+from bap_lp.calibration import lam_of
 from bap_lp.constrained import lifted
 from bap_lp.exact import optimise, reduced_cost
 from bap_lp.factor import Factor
 from bap_lp.highs import solve_lp
-from bap_lp.problem import Problem, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, floats, is_exact, objects, public, zeros
 from bap_lp.reach import reach
 from bap_lp.risks import Number

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
-from bap_lp.problem import Agent, labels, weight_of
+from bap_lp.problem import Agent
 from bap_lp.rational import Array, InputError, array, same_kind
+from bap_lp.reading import labels, weight_of
 
 _MOST = 100_000  # joint decisions
 

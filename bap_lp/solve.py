@@ -15,6 +15,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import program
+from bap_lp.calibration import lam_of
 from bap_lp.certificate import TOLERANCE, Certificate
 from bap_lp.conditions import Conditions
 from bap_lp.evaluate import risks as risks_of
@@ -23,7 +24,8 @@ from bap_lp.exact import optimise
 from bap_lp.game import solve_game
 from bap_lp.highs import solve_lp
 from bap_lp.mechanism import Mechanism, without_unused
-from bap_lp.problem import Problem, class_sums, lam_of, merge_index
+from bap_lp.merging import class_sums, merge_index
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, floats, is_exact, objects, public, tree_sum, zeros
 from bap_lp.risks import Number, Risks
 from bap_lp.structured import Basis, exact_vertex

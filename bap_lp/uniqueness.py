@@ -25,11 +25,13 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import program
+from bap_lp.calibration import lam_of
 from bap_lp.evaluate import joint
 from bap_lp.exact import optimise, reduced_cost
 from bap_lp.highs import solve_lp
 from bap_lp.mechanism import Mechanism, without_unused
-from bap_lp.problem import Problem, class_sums, lam_of, merge_index
+from bap_lp.merging import class_sums, merge_index
+from bap_lp.problem import Problem
 from bap_lp.program import LinearProgram
 from bap_lp.rational import Array, InputError, floats, is_exact, public, zeros
 from bap_lp.risks import Number

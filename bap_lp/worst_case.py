@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.calibration import lam_of
 from bap_lp.certificate import TOLERANCE, Verdict, size_of
 from bap_lp.evaluate import signal_losses
-from bap_lp.problem import Problem, lam_of
+from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, is_exact, number
 from bap_lp.risks import Number
 

@@ -25,10 +25,11 @@ import pytest
 import sympy
 from flint import fmpq, fmpq_mat
 
+from bap_lp.calibration import calibrated_lam
 from bap_lp.evaluate import evaluate, risks
 from bap_lp.families import hidden_mixture, randomised_response_family
 from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Problem, calibrated_lam
+from bap_lp.problem import Problem
 from bap_lp.rational import public
 from bap_lp.releases import bob_decision, compare, full, null, randomised_response, randomised_response_epsilon
 from bap_lp.solve import solve

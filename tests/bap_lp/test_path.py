@@ -16,11 +16,11 @@ from scipy.optimize import linprog
 from strategies import channels, lams, problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, calibrated_lam, solve, verify
+from bap_lp.calibration import extremes
 from bap_lp.certificate import TOLERANCE, size_of
 from bap_lp.evaluate import risks
 from bap_lp.frontier import calibrate, corner, frontier, sdc
 from bap_lp.path import LamInterval, Path, chooses, excess, lambda_path
-from bap_lp.problem import extremes
 from bap_lp.releases import full, null, randomised_response
 
 quick = settings(max_examples=50, deadline=None)

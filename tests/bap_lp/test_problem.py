@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from strategies import problems
 
 from bap_lp import Agent, InputError, Problem, calibrated_lam
-from bap_lp.problem import merge_index
+from bap_lp.merging import merge_index
 from bap_lp.rational import number, public
 
 HALF = ["1/2", "1/2"]

@@ -1,0 +1,44 @@
+"""Reading what users write: probability vectors, labels and weights, each checked by its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bap_lp.rational import Array, InputError, array, is_exact, number
+
+_SUM_TOLERANCE = 1e-9  # a float prior may miss one by this much; it is then normalised
+
+
+def probability(values: Any, field: str) -> Array:
+    """Read a probability vector: non-negative, summing to one (exactly, or within rounding for floats)."""
+    p = array(values, field, 1)
+    total = p.sum()
+    if total != 1 and (is_exact(p) or abs(total - 1) > _SUM_TOLERANCE):
+        raise InputError(f"sum of {field}", total, "must be 1")
+    return p if is_exact(p) else p / total
+
+
+def labels(names: Sequence[str] | None, field: str, count: int) -> tuple[str, ...]:
+    """Read labels: distinct non-empty strings, one per item; default "0", "1", ..."""
+    if names is None:
+        return tuple(str(k) for k in range(count))
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InputError(field, names, "must be a list of strings")
+    for k, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{field}[{k}]", name, "must be a non-empty string")
+    if len(names) != count:
+        raise InputError(field, None, f"has {len(names)} labels, must have {count}")
+    seen: dict[str, int] = {}
+    for k, name in enumerate(names):
+        if seen.setdefault(name, k) != k:
+            raise InputError(f"{field}[{k}]", name, f"repeats {field}[{seen[name]}]")
+    return tuple(names)
+
+
+def weight_of(value: Any, field: str) -> Any:
+    weight = number(value, field)
+    if weight <= 0:
+        raise InputError(field, weight, "must be positive")
+    return weight

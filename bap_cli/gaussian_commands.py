@@ -107,14 +107,14 @@ def table_command(
 
 
 def _grid(title: str, *headings: str) -> RichTable:
-    grid = RichTable(title=title, box=SIMPLE, title_justify="left", pad_edge=False)
+    grid = RichTable(title=title, box=SIMPLE, title_justify="left", pad_edge=False, collapse_padding=True)
     for heading in headings:
         grid.add_column(heading, justify="left" if heading in ("mechanism", "optimum") else "right", no_wrap=True)
     return grid
 
 
 def _rendered(result: Table, title: str) -> RichTable:
-    grid = _grid(title, "mechanism", "sigma or tau", "R_B", "R_E", "R_A", "error", "optimum")
+    grid = _grid(title, "mechanism", "parameter", "R_B", "R_E", "R_A", "error", "optimum")
     for row in result.rows:
         parameter = "" if row.parameter is None else f"{row.parameter:.4f}"
         numbers = [f"{value:.6f}" for value in (row.risks.bob, row.risks.eve, row.alice)]
@@ -123,7 +123,7 @@ def _rendered(result: Table, title: str) -> RichTable:
 
 
 def _beside(result: Table, paper: PrintedTable) -> RichTable:
-    grid = _grid("the paper's value, and ours minus it", "mechanism", "sigma or tau", "R_B", "R_E", "R_A")
+    grid = _grid("the paper's value, and ours minus it", "mechanism", "parameter", "R_B", "R_E", "R_A")
     for row in result.rows:
         old = paper.rows[row.mechanism]
         pairs = [(old.bob, row.risks.bob), (old.eve, row.risks.eve), (old.alice, row.alice)]

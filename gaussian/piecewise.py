@@ -25,7 +25,7 @@ DEGREE = 11
 _NODES = chebyshev.chebpts1(DEGREE + 1)
 _TO_CHEBYSHEV = np.linalg.inv(chebyshev.chebvander(_NODES, DEGREE))
 _TOO_NARROW = 1e-13
-_MAX_ROUNDS = 60
+_MAX_PANELS = 10_000
 
 
 def _to_power() -> Array:
@@ -124,7 +124,7 @@ def fit(function: Function, breaks: ArrayLike, tol: float) -> Piecewise:
     knots = knots[keep]
     left, right = knots[:-1], knots[1:]
     done: list[tuple[Array, Array, Array, Array]] = []
-    for _ in range(_MAX_ROUNDS):
+    while left.size <= _MAX_PANELS:
         width = right - left
         nodes = left[:, None] + width[:, None] * (_NODES + 1) / 2
         values = function(nodes.ravel()).reshape(-1, *nodes.shape)
@@ -139,7 +139,7 @@ def fit(function: Function, breaks: ArrayLike, tol: float) -> Piecewise:
         middle = (left + right) / 2
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
     else:
-        raise ArithmeticError(f"no piecewise polynomial within {tol} after {_MAX_ROUNDS} halvings near {left[0]}")
+        raise ArithmeticError(f"no piecewise polynomial within {tol} on {_MAX_PANELS} panels near {left[0]}")
     order = np.argsort(np.concatenate([d[0] for d in done]))
     ends = np.concatenate([d[1] for d in done])[order]
     all_coef = np.concatenate([d[2] for d in done], axis=1)[:, order]

@@ -1,0 +1,168 @@
+"""Limits, bounds, monotonicity, equivalences and symmetries that hold whatever the parameters."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from gaussian import (
+    BothEves,
+    Full,
+    GaussianModel,
+    MaxEve,
+    MeanEve,
+    NoisyFull,
+    NoisyMean,
+    NoisyMedian,
+    Null,
+    OneBit,
+    calibrate,
+    curve,
+    risks,
+)
+from gaussian.noisy_full import SEARCH
+from gaussian.owen import gaussian_pair_risk
+
+MODELS = [
+    GaussianModel(5, 1.0, 0.0),
+    GaussianModel(1, 0.7, 0.3),
+    GaussianModel(2, 2.0, -0.5),
+    GaussianModel(4, 0.5, 0.2),
+]
+EVES = [MeanEve(0.5), MeanEve(-0.8), MaxEve(1.5), MaxEve(-0.4), BothEves(0.3, 1.6)]
+CASES = [(m, e) for m in MODELS for e in EVES]
+
+
+@pytest.mark.parametrize(("model", "eve"), CASES)
+def test_no_noise_is_the_exact_statistic_and_much_noise_is_nothing(model, eve):
+    null = risks(model, eve, Null())
+    for family in (NoisyMean, NoisyMedian):
+        exact, near, far = (risks(model, eve, family(s)) for s in (0.0, 1e-7, 1e6))
+        assert near.bob == pytest.approx(exact.bob, abs=1e-7)
+        assert near.eve == pytest.approx(exact.eve, abs=1e-6)
+        assert far.bob == pytest.approx(null.bob, abs=1e-5)
+        assert far.eve == pytest.approx(null.eve, abs=1e-5)
+
+
+@pytest.mark.parametrize(("model", "eve"), CASES)
+def test_noisy_full_runs_from_full_to_null(model, eve):
+    full, null = risks(model, eve, Full()), risks(model, eve, Null())
+    start = risks(model, eve, NoisyFull(0.0))
+    assert (start.bob, start.eve) == (full.bob, 0.0)
+    assert risks(model, eve, NoisyFull(1e-4), SEARCH).eve == pytest.approx(0.0, abs=1e-3)
+    end = risks(model, eve, NoisyFull(300.0), SEARCH)
+    assert end.bob == pytest.approx(null.bob, abs=0.02)
+    assert end.eve == pytest.approx(null.eve, abs=1e-6)
+
+
+@pytest.mark.parametrize(("model", "eve"), CASES)
+def test_bounds_of_every_release(model, eve):
+    full, null = risks(model, eve, Full()), risks(model, eve, Null())
+    releases = [NoisyMean(0.4), NoisyMedian(0.0), NoisyMedian(0.6), OneBit(0.3), OneBit(0.9), NoisyFull(0.8)]
+    for release in releases:
+        found = risks(model, eve, release, SEARCH)
+        assert full.bob - 1e-12 <= found.bob <= null.bob + 1e-12
+        slack = 1e-4 if isinstance(release, NoisyFull) else 1e-11
+        assert -slack <= found.eve <= null.eve + slack
+
+
+@pytest.mark.parametrize(("model", "eve"), CASES)
+def test_more_noise_never_helps_anybody(model, eve):
+    for family in (NoisyMean, NoisyMedian):
+        found = curve(model, eve, family, [0.0, 0.05, 0.3, 1.0, 4.0])
+        assert (np.diff(found.bob) > -1e-12).all()
+        assert (np.diff(found.eve) > -1e-11).all()
+
+
+def test_noisy_full_is_a_noisy_mean_for_bob_and_for_the_mean():
+    model, eve = GaussianModel(7, 0.6, 0.2), MeanEve(-0.3)
+    for sigma in (0.0, 0.3, 2.0, 9.0):
+        full, mean = risks(model, eve, NoisyFull(sigma)), risks(model, eve, NoisyMean(sigma / math.sqrt(7)))
+        assert full.bob == pytest.approx(mean.bob, abs=1e-14)
+        assert full.eve == pytest.approx(mean.eve, abs=1e-14)
+
+
+def test_one_and_two_observations_have_the_mean_as_median():
+    for n in (1, 2):
+        model = GaussianModel(n, 1.2, 0.1)
+        for eve in (MeanEve(0.2), MaxEve(0.7)):
+            a, b = risks(model, eve, NoisyMedian(0.5)), risks(model, eve, NoisyMean(0.5))
+            assert a.bob == pytest.approx(b.bob, abs=1e-12)
+            assert a.eve == pytest.approx(b.eve, abs=1e-11)
+
+
+def test_one_observation_is_its_own_maximum():
+    model = GaussianModel(1, 0.8, 0.2)
+    for release in (Null(), NoisyFull(0.7), NoisyMean(0.7), NoisyMedian(0.3), OneBit(0.4)):
+        a, b = risks(model, MaxEve(0.5), release), risks(model, MeanEve(0.5), release)
+        assert a.eve == pytest.approx(b.eve, abs=1e-12)
+
+
+@pytest.mark.parametrize("release", [Full(), Null(), NoisyFull(0.5), NoisyMean(0.5), NoisyMedian(0.5), OneBit(0.4)])
+def test_nested_events_leave_eve_without_risk(release):
+    assert risks(GaussianModel(5, 1.0, 0.0), BothEves(2.0, 2.0), release).eve == 0.0
+    assert risks(GaussianModel(1, 1.0, 0.0), BothEves(0.0, 1.0), release).eve == 0.0
+
+
+def test_the_ends_of_tau_say_nothing_and_reflection_exchanges_them():
+    model, eve = GaussianModel(5, 1.0, 0.4), MeanEve(0.3)
+    null = risks(model, eve, Null())
+    for tau in (0.0, 1.0):
+        found = risks(model, eve, OneBit(tau))
+        assert (found.bob, found.eve) == pytest.approx((null.bob, null.eve), abs=1e-14)
+    # theta -> -theta exchanges tau and 1 - tau when both thresholds change sign.
+    mirror, other = GaussianModel(5, 1.0, -0.4), MeanEve(-0.3)
+    for tau in (0.01, 0.2, 0.6, 0.99):
+        a, b = risks(model, eve, OneBit(tau)), risks(mirror, other, OneBit(1 - tau))
+        assert (a.bob, a.eve) == pytest.approx((b.bob, b.eve), abs=1e-13)
+
+
+def test_calibration_equates_full_and_null():
+    for model, eve in [(m, e) for m in MODELS[2:] for e in EVES]:
+        lam = calibrate(model, eve)
+        assert risks(model, eve, Full()).alice(lam) == pytest.approx(risks(model, eve, Null()).alice(lam), abs=1e-13)
+
+
+@pytest.mark.parametrize(("c", "sd", "noise"), [(0.5, 1.1, 0.7), (-2.0, 0.4, 3.0), (0.0, 1.0, 0.05), (6.0, 1.0, 1.0)])
+def test_owen_against_high_precision_quadrature(c, sd, noise):
+    mpmath.mp.dps = 30
+    # E min(p, 1 - p) over the signal y ~ N(0, sd^2 + noise^2), split at the kink where the posterior mean is c.
+    y_sd, slope = mpmath.hypot(sd, noise), mpmath.mpf(sd) ** 2 / (mpmath.mpf(sd) ** 2 + mpmath.mpf(noise) ** 2)
+    spread = sd * mpmath.sqrt(1 - slope)
+
+    def smaller(y):
+        return mpmath.npdf(y, 0, y_sd) * mpmath.ncdf(-abs(slope * y - c) / spread)
+
+    kink = c / slope
+    edges = sorted({-14 * y_sd, kink, 14 * y_sd, kink - spread, kink + spread, kink - 8 * spread, kink + 8 * spread})
+    exact = float(mpmath.quad(smaller, edges))
+    assert float(gaussian_pair_risk(c, sd, noise)) == pytest.approx(exact, abs=1e-15, rel=1e-12)
+
+
+def test_two_observations_against_high_precision_quadrature():
+    # n = 2: P(max <= c | xbar) = erf(c - xbar), and the median point of erf is the only kink.
+    mpmath.mp.dps = 25
+    model, c = GaussianModel(2, 0.9, 0.0), 0.4
+    sd = mpmath.sqrt(mpmath.mpf(0.9) ** 2 + mpmath.mpf(1) / 2)
+
+    def smaller(x):
+        below = mpmath.erf(c - x) if x < c else mpmath.mpf(0)
+        return mpmath.npdf(x, 0, sd) * min(below, 1 - below)
+
+    kink = c - mpmath.erfinv(0.5)
+    exact = float(mpmath.quad(smaller, [-12, kink, c]))
+    found = risks(model, MaxEve(c), NoisyMean(0.0))
+    assert found.eve == pytest.approx(exact, abs=1e-12)
+    assert abs(found.eve - exact) <= found.eve_error + 1e-15
+
+
+def test_the_trap_of_marginalising_over_theta():
+    # Given xbar the data are not free N(theta, 1): Phi(c - theta)^n averaged over theta | xbar overstates the risk.
+    model, eve = GaussianModel(5, 1.0, 0.0), MaxEve(0.0)
+    assert risks(model, eve, NoisyMean(0.0)).eve == pytest.approx(0.0777855, abs=1e-7)
+    x, w = np.polynomial.hermite_e.hermegauss(150)
+    theta = model.posterior_sd**2 * 5 * model.xbar_sd * x[:, None] + model.posterior_sd * x
+    below = (ndtr(-theta) ** 5) @ w / w.sum()
+    assert np.minimum(below, 1 - below) @ w / w.sum() == pytest.approx(0.127, abs=1e-3)

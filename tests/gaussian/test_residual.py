@@ -1,0 +1,84 @@
+"""The law of D = max(X_i - Xbar) against closed forms, an exact identity, and simulation."""
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import erf, ndtr
+
+from gaussian import max_exceedance, max_residual_cdf
+from gaussian.residual import max_residual_quantile, ordered_residuals
+from gaussian.residual_rule import product_rule
+from gaussian.shifted import shifted_max_cdf
+
+
+def test_one_observation_has_no_residual():
+    assert max_residual_cdf(1)([-1e-9, 0.0, 1.0]).tolist() == [0.0, 1.0, 1.0]
+    assert max_exceedance(1, 0.5, [0.5, 0.6]).tolist() == [0.0, 1.0]
+
+
+def test_two_observations_are_half_normal():
+    d = np.linspace(0.0, 6.0, 61)
+    assert np.allclose(max_residual_cdf(2)(d), erf(d), rtol=0, atol=2e-15)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 10, 25])
+@pytest.mark.parametrize("c", [-1.0, 0.3, 1.7, 3.0])
+def test_smoothing_by_the_mean_gives_the_maximum_of_independent_normals(n, c):
+    # max = Xbar + D with Xbar ~ N(0, 1/n) independent of D, so E F(c - Xbar) = Phi(c)^n.
+    z, w = np.polynomial.legendre.leggauss(400)
+    x = np.minimum(c, 9 / np.sqrt(n)) - 5 * (1 - z)
+    density = np.sqrt(n / (2 * np.pi)) * np.exp(-n * x**2 / 2)
+    assert 5 * np.sum(w * density * max_residual_cdf(n)(c - x)) == pytest.approx(ndtr(c) ** n, abs=1e-13)
+
+
+def test_quantile_inverts_the_cdf():
+    p = np.linspace(1e-6, 1 - 1e-9, 501)
+    for n in (2, 3, 5, 10):
+        assert np.allclose(max_residual_cdf(n)(max_residual_quantile(n, p)), p, rtol=0, atol=1e-10)
+
+
+def test_ordered_residuals_have_the_moments_of_simulated_ones():
+    rng = np.random.default_rng(7)
+    made = ordered_residuals(rng.random((200_000, 4)))
+    z = rng.standard_normal((200_000, 5))
+    drawn = -np.sort(-(z - z.mean(axis=1, keepdims=True)), axis=1)
+    assert np.abs(made.sum(axis=1)).max() < 1e-13
+    assert (np.diff(made, axis=1) <= 1e-9).all()
+    assert np.allclose(made.mean(0), drawn.mean(0), rtol=0, atol=5 * np.sqrt(2 / 200_000))
+    assert np.allclose(np.cov(made.T), np.cov(drawn.T), rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize(("n", "counts"), [(3, (18, 16)), (5, (10, 9, 6, 4))])
+def test_product_rule_integrates_known_moments(n, counts):
+    residuals, weight = product_rule(n, counts, [2.0])
+    # sum of squared residuals is chi-square with n - 1 degrees of freedom.
+    square = (residuals**2).sum(axis=1)
+    assert weight @ square == pytest.approx(n - 1, abs=2e-5)
+    assert weight @ np.exp(-square) == pytest.approx(3 ** (-(n - 1) / 2), abs=2e-5)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_shifted_law_without_shifts_is_the_law_of_the_maximum_residual(n):
+    d = np.linspace(0.05, 4.0, 40)
+    for s in (0.3, 1.0):
+        found = shifted_max_cdf(s * d[None], np.zeros((1, n)), s, 14)[0]
+        assert np.allclose(found, max_residual_cdf(n)(d), rtol=0, atol=5e-7)
+
+
+def test_shifted_law_agrees_with_simulation():
+    rng = np.random.default_rng(3)
+    z = rng.standard_normal((400_000, 4))
+    residual = z - z.mean(axis=1, keepdims=True)
+    shifts = np.array([0.9, 0.4, -0.3, -1.0])
+    d = np.array([0.6, 0.9, 1.3, 1.9])
+    drawn = ((shifts + 0.6 * residual).max(axis=1)[:, None] <= d).mean(axis=0)
+    found = shifted_max_cdf(d[None], shifts[None], 0.6, 14)[0]
+    assert np.all(np.abs(found - drawn) < 4 * np.sqrt(0.25 / 400_000))
+
+
+def test_exceedance_averages_to_the_prior_probability():
+    z, w = hermegauss(120)
+    x = z * np.hypot(1.0, 1 / np.sqrt(5))
+    naive = np.sum(w * max_exceedance(5, 2.0, x)) / w.sum()
+    exact = 1 - np.sum(w * ndtr(2.0 - z) ** 5) / w.sum()
+    assert naive == pytest.approx(exact, abs=1e-6)

@@ -14,7 +14,7 @@ from bap_lp.rational import InputError, number, public
 from bap_lp.risks import Number
 
 
-def calibrated_lam(problem: Problem) -> Number:
+def calibrate(problem: Problem) -> Number:
     """The lam at which full and null releases tie: (R_B^null - R_B^full) / (R_E^null - R_E^full)."""
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
     if eve_null == eve_full or (not problem.exact and abs(eve_null - eve_full) <= 1e-15 * abs(eve_null)):
@@ -39,7 +39,7 @@ def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 def lam_of(problem: Problem, lam: Any) -> Any:
     """Read lam: "calibrated" or a non-negative number; returns a working number."""
     if isinstance(lam, str) and lam.strip().lower() == "calibrated":
-        value = number(calibrated_lam(problem), "lam")
+        value = number(calibrate(problem), "lam")
     else:
         value = number(lam, "lam")
     if value < 0:

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.calibration import calibrated_lam, extremes, lam_of
+from bap_lp.calibration import extremes, lam_of
 from bap_lp.certificate import TOLERANCE, Certificate, size_of
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.mechanism import Mechanism
@@ -37,11 +37,6 @@ def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
     A vertex is optimal for lam from `start` to `end`: the slopes of the edges on its two sides.
     """
     return (path or lambda_path(problem)).pieces
-
-
-def calibrate(problem: Problem) -> Number:
-    """The lam at which full and null release tie: the slope of the chord between them."""
-    return calibrated_lam(problem)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ import pytest
 import sympy
 from flint import fmpq, fmpq_mat
 
-from bap_lp.calibration import calibrated_lam
+from bap_lp.calibration import calibrate
 from bap_lp.evaluate import evaluate, risks
 from bap_lp.families import hidden_mixture, randomised_response_family
 from bap_lp.mechanism import Mechanism
@@ -60,7 +60,7 @@ def test_model() -> None:
     assert COIN.exact
     assert COIN.prior.tolist() == [F(3, 4), F(1, 4)]
     assert COIN.bob_loss.tolist() == [[F(1, 3), F(2, 3)], [1, 0]]
-    assert calibrated_lam(COIN) == LAM
+    assert calibrate(COIN) == LAM
 
 
 def test_full_and_null() -> None:
@@ -209,7 +209,7 @@ def best_vertex(problem: Problem, lam: Fraction) -> Fraction:
 @pytest.mark.parametrize("lam", [F(1, 20), F(1, 3), F(2, 5), F(7, 8), "calibrated"])
 def test_general_asymmetry(k: Fraction, lam: Any) -> None:
     problem = coin_toss(k)
-    lam = calibrated_lam(problem) if lam == "calibrated" else lam
+    lam = calibrate(problem) if lam == "calibrated" else lam
     solution = solve(problem, lam)
     assert solution.value == optimum(k, lam) == best_vertex(problem, lam)
     assert risks(problem, solution.mechanism).alice(lam) == solution.bound == solution.value
@@ -221,7 +221,7 @@ def test_general_asymmetry(k: Fraction, lam: Any) -> None:
 @pytest.mark.parametrize("k", ASYMMETRIES)
 def test_general_asymmetry_releases(k: Fraction) -> None:
     problem, ceiling = coin_toss(k), min(k, F(3)) / 4
-    assert calibrated_lam(problem) == 1 / min(k, F(3))
+    assert calibrate(problem) == 1 / min(k, F(3))
     assert risks(problem, null(problem)).eve == ceiling
     here = evaluate(problem, tailored(k))
     assert here.eve == ceiling

@@ -12,7 +12,7 @@ from flint import fmpq
 from hypothesis import given, settings
 from strategies import problems
 
-from bap_lp import Agent, InputError, Problem, calibrated_lam
+from bap_lp import Agent, InputError, Problem, calibrate
 from bap_lp.merging import merge_index
 from bap_lp.rational import number, public
 
@@ -121,7 +121,7 @@ def test_model_is_reduced_to_posterior_losses() -> None:
     assert problem.prior.tolist() == [F(3, 4), F(1, 4)]
     assert problem.bob_loss.tolist() == [[F(1, 3), F(2, 3)], [1, 0]]
     assert problem.exact
-    assert calibrated_lam(problem) == F(1, 3)
+    assert calibrate(problem) == F(1, 3)
 
 
 def test_one_float_makes_a_float_problem() -> None:

@@ -1,0 +1,236 @@
+"""Pictures say what the numbers say, labels keep apart at any size, and no label breaks a picture."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import problems
+
+matplotlib.use("agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.text import Text
+
+from bap_lp import Agent, Mechanism, Problem, evaluate, plots, solve
+from bap_lp.families import randomised_response_family
+from bap_lp.files import load_problem
+from bap_lp.lettering import Labels, drawable, short
+from bap_lp.path import lambda_path
+from bap_lp.region import attainable_region
+from bap_lp.releases import full, null, randomised_response
+from bap_lp.risks import Risks
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = ["coin_toss", "district", "income_brackets", "medical_test", "two_eves", "warner_survey", "ties"]
+HOSTILE = Problem(
+    ["1/4"] * 4,
+    [[0, 1], [1, 0], [0, 2], [2, 1]],
+    [[0, 1], [2, 0], [3, 0], [0, 1]],
+    states=["$x_1$ and $", "<b>\\alpha</b> \\$5", "👩\u200d👧 مرحبا \x00", "z" * 200],
+    bob_decisions=["$\\frac{", "long " * 40],
+    title="$\\unknown{ 100% & _^ 🎉",
+)
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def example(name: str) -> tuple[Problem, Any]:
+    loaded = load_problem(EXAMPLES / f"{name}.toml")
+    return loaded.problem, loaded.lam
+
+
+def boxes(ax: Any) -> list[Any]:
+    ax.figure.canvas.draw()
+    artists = [artist for artist in ax.get_children() if isinstance(artist, Labels)]
+    return [Text.get_window_extent(t) for labels in artists for t in labels.texts if t.get_visible()]
+
+
+def apart(found: list[Any]) -> bool:
+    return not any(a.overlaps(b) for a, b in combinations(found, 2))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_of_the_map_never_overlap_and_stay_inside(name: str) -> None:
+    problem, lam = example(name)
+    ax = plots.risk_utility_map(problem, lam)
+    count = len(boxes(ax))
+    assert count >= 3
+    for width, height, dpi in ((7.2, 6.4, 100), (5.6, 4.5, 60), (12.0, 4.0, 150)):
+        ax.figure.set_size_inches(width, height)
+        ax.figure.set_dpi(dpi)
+        found = boxes(ax)
+        assert apart(found)
+        frame = ax.get_window_extent()
+        for box in found:
+            assert frame.x0 <= box.x0
+            assert box.x1 <= frame.x1
+            assert frame.y0 <= box.y0
+            assert box.y1 <= frame.y1
+    ax.figure.set_size_inches(7.2, 6.4)
+    assert len(boxes(ax)) == count
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_of_the_path_never_overlap(name: str) -> None:
+    problem, lam = example(name)
+    path = lambda_path(problem)
+    ax = plots.value_of_lambda(path, lam)
+    found = boxes(ax)
+    assert len(found) == len({*path.breakpoints}) + 1
+    assert apart(found)
+
+
+def test_the_map_of_the_coin_toss() -> None:
+    problem, lam = example("coin_toss")
+    ax = plots.risk_utility_map(problem, lam)
+    lines = {line.get_label(): line.get_xydata() for line in ax.lines}
+    assert lines["frontier: nothing is better"].tolist() == [[-0.25, 0.0], [-0.325, -0.75]]
+    assert lines["calibration line: full and null release tie"].tolist() == [[-0.25, 0.0], [-0.5, -0.75]]
+    level = lines["least $R_A$ of all: 3/40"]
+    assert level[:, 0] - level[:, 1] / 3 == pytest.approx([-0.075, -0.075])
+    family = randomised_response_family(problem)
+    at = [[-float(family.bob(w)), -float(family.eve(w))] for w in ("0", "3/13", "1/2")]
+    assert [row in lines["randomised response"].tolist() for row in at] == [True] * 3
+    assert [c.tolist() for c in ax.patches[0].get_xy()[:3]] == [[-0.25, 0.0], [-0.325, -0.75], [-0.5, -0.75]]
+    assert (ax.get_xlabel()[:7], ax.get_ylabel()[:10]) == ("utility", "disclosure")
+
+
+def test_the_path_is_drawn_through_its_breakpoints() -> None:
+    problem, _ = example("medical_test")
+    path = lambda_path(problem)
+    line = next(line for line in plots.value_of_lambda(path).lines if "V" in line.get_label())
+    xs, ys = line.get_xydata().T
+    assert [*map(float, path.breakpoints)] == xs[1:-1].tolist()
+    assert ys == pytest.approx([float(path.value(Fraction(x))) for x in xs])
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_every_function_draws_on_the_axes_it_is_given(draw: int) -> None:
+    problem, lam = example("coin_toss")
+    best = solve(problem, lam)
+    figure, ax = plt.subplots()
+    calls = [
+        lambda: plots.risk_utility_map(problem, lam, ax=ax),
+        lambda: plots.value_of_lambda(lambda_path(problem), lam, ax=ax),
+        lambda: plots.channel_heatmap(best.mechanism, problem.prior, ax=ax),
+        lambda: plots.signal_cards(problem, best.mechanism, ax=ax),
+    ]
+    assert calls[draw]() is ax
+    assert plt.get_fignums() == [figure.number]
+
+
+@pytest.mark.parametrize("problem", [HOSTILE, HOSTILE.as_float()], ids=["exact", "float"])
+def test_hostile_labels_are_drawn_as_text(problem: Problem) -> None:
+    best = solve(problem, 1)
+    for ax in (
+        plots.risk_utility_map(problem, 1),
+        plots.channel_heatmap(best.mechanism, problem.prior),
+        plots.signal_cards(problem, best.mechanism),
+    ):
+        ax.figure.canvas.draw()
+    labels = [t.get_text() for t in plots.channel_heatmap(best.mechanism, problem.prior).get_yticklabels()]
+    assert labels[0] == "$x_1$ and $"
+    assert max(len(line) for label in labels for line in label.split("\n")) <= 22
+
+
+def test_the_heat_map_has_channel_and_posterior() -> None:
+    problem, lam = example("coin_toss")
+    ax = plots.channel_heatmap(solve(problem, lam).mechanism, problem.prior)
+    numbers = [t.get_text() for t in ax.texts]
+    assert [n for n in numbers if "(" not in n] == ["1", "0", "3/10", "7/10", "10/11", "0", "1/11", "1"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["tails", "heads"] * 2
+    large = Mechanism(np.full((50, 20), 1 / 20))
+    assert "26 more states and 8 more signals" in plots.channel_heatmap(large).get_xlabel()
+
+
+def test_cards_say_what_everybody_decides() -> None:
+    problem, lam = example("coin_toss")
+    words = "\n".join(t.get_text() for t in plots.signal_cards(problem, solve(problem, lam).mechanism).texts)
+    for part in ("“fixed”", "probability 33/40", "10/11", "Bob decides fixed.", "Eve is exactly indifferent"):
+        assert part in words
+
+
+def test_degenerate_problems_have_pictures() -> None:
+    nothing_to_gain = Problem(["1/2", "1/2"], [[0], [0]], [[0], [0]])
+    one_state = Problem([1], [[0, 1]], [[1, 0]])
+    for problem in (nothing_to_gain, one_state):
+        path = lambda_path(problem)
+        plots.risk_utility_map(problem, 1).figure.canvas.draw()
+        plots.risk_utility_map(problem, 0).figure.canvas.draw()
+        plots.value_of_lambda(path, 1).figure.canvas.draw()
+
+
+def inside(point: Risks, corners: tuple[Risks, ...]) -> bool:
+    """Whether a point lies in a convex polygon, exactly: on one side of all its edges."""
+    sides = []
+    for a, b in zip(corners, (*corners[1:], corners[0]), strict=True):
+        cross = (b.bob - a.bob) * (point.eve - a.eve) - (b.eve - a.eve) * (point.bob - a.bob)
+        sides.append(cross)
+    return min(sides) >= 0 or max(sides) <= 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(problems())
+def test_the_region_holds_every_mechanism(problem: Problem) -> None:
+    corners, whole = attainable_region(problem)
+    assert whole
+    if len(corners) < 3:
+        return
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        counts = (
+            rng.integers(0, 4, (len(problem.states), 3)) + np.eye(3, dtype=int)[rng.integers(0, 3, len(problem.states))]
+        )
+        channel = [[Fraction(int(v), int(row.sum())) for v in row] for row in counts]
+        assert inside(evaluate(problem, Mechanism(channel)).risks, corners)
+    for made in (full(problem), null(problem), randomised_response(problem, Fraction(1, 5))):
+        assert inside(evaluate(problem, made).risks, corners)
+
+
+def test_every_corner_of_the_region_is_attained_or_proved() -> None:
+    problem, _ = example("medical_test")
+    corners, _ = attainable_region(problem)
+    mirrored = Problem(problem.p, bobs=problem.eves, eves=problem.bobs, states=problem.states)
+    found = {Risks(*map(Fraction, pair)) for pair in _pairs(problem)} | {Risks(e, b) for b, e in _pairs(mirrored)}
+    ends = {evaluate(problem, made(problem)).risks for made in (full, null)}
+    assert set(corners) == found | ends
+
+
+def _pairs(problem: Problem) -> list[tuple[Any, Any]]:
+    return [(e.bob, e.eve) for e in (evaluate(problem, piece.mechanism) for piece in lambda_path(problem).pieces)]
+
+
+def test_many_eves_leave_the_chord() -> None:
+    eves = [Agent([[0, 1], [1, 0]], name=f"Eve {k}") for k in range(7)]
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=eves)
+    corners, whole = attainable_region(problem)
+    assert not whole
+    assert len(corners) == 2
+
+
+def test_text_is_made_drawable() -> None:
+    assert drawable("a  b\n c") == "a b c"
+    assert drawable("🎉\u202e") == "□□"
+    assert drawable("word " * 40).count("\n") == 2
+    assert drawable("word " * 40).endswith("…")
+    assert drawable("   ") == "□"
+    assert (short(Fraction(13, 40)), short(Fraction(10**9, 3)), short(0.5)) == ("13/40", "3.33e+08", "0.5")
+
+
+def test_a_label_without_room_is_hidden() -> None:
+    _, ax = plt.subplots(figsize=(2, 2))
+    labels = Labels(ax, [(0.5, 0.5)] * 40, [f"label number {k}" for k in range(40)])
+    ax.figure.canvas.draw()
+    drawn = [t for t in labels.texts if t.get_visible()]
+    assert 0 < len(drawn) < 40
+    assert apart([Text.get_window_extent(t) for t in drawn])

@@ -9,20 +9,41 @@
 
 from discretise.brackets import Bracket, bracket
 from discretise.closed_forms import ClosedForm, closed_form
+from discretise.extensions import CellRule
 from discretise.grids import GridProblem, grid, grid_rule, refine
+from discretise.losses import absolute, asymmetric, squared, zero_one
+from discretise.models import GriddedProblem, model
 from discretise.regions import Region
 from discretise.rules import Rule, Simulation
+from discretise.samples import OutOfSample, SampledProblem, sample
+from discretise.squared_brackets import SquaredBracket, max_bracket
+from discretise.squared_grids import SquaredGrid, squared_form, squared_grid
 
 __all__ = [
     "Bracket",
+    "CellRule",
     "ClosedForm",
     "GridProblem",
+    "GriddedProblem",
+    "OutOfSample",
     "Region",
     "Rule",
+    "SampledProblem",
     "Simulation",
+    "SquaredBracket",
+    "SquaredGrid",
+    "absolute",
+    "asymmetric",
     "bracket",
     "closed_form",
     "grid",
     "grid_rule",
+    "max_bracket",
+    "model",
     "refine",
+    "sample",
+    "squared",
+    "squared_form",
+    "squared_grid",
+    "zero_one",
 ]

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bap_lp import InputError
-from bap_lp.problem import probability
 from bap_lp.rational import floats
+from bap_lp.reading import probability
 
 Array = NDArray[np.float64]
 _TAIL = 10.0 ** -np.arange(2, 17)
@@ -99,7 +99,8 @@ class Likelihood:
     def table(self, name: str, x: Array) -> Array:
         """cdf, sf, pdf, pmf or ppf at x, a row per theta."""
         if self.together is not None:
-            return np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
+            rows = np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
+            return np.broadcast_to(rows, (len(self.thetas), len(x)))  # one row if theta does not matter
         return np.array([getattr(d, name)(x) for d in self.each or ()], dtype=float)
 
     def density(self, x: Array) -> Array:

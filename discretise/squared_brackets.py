@@ -1,6 +1,6 @@
 """The best R_A over all mechanisms when Bob estimates theta and Eve the maximum, squared losses, any real decisions.
 
-Notation of `squared`: k xbar = E[theta|x], M = xbar + D centred, r = Var(theta|x).
+Notation of `squared_grids`: k xbar = E[theta|x], M = xbar + D centred, r = Var(theta|x).
 
 Lower bound. For any reply function m(a) of Eve to Bob's estimate a, weak duality says
     R_A >= r + E min_a [ (k xbar - a)^2 - lam (M - m(a))^2 ] = r + k^2 w - lam E M^2 + E C(xbar, M).
@@ -33,7 +33,7 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from bap_lp import InputError, Risks
-from discretise.squared import Array, Cells, mean_cells, residual_cells, squared_form
+from discretise.squared_grids import Array, Cells, mean_cells, residual_cells, squared_form
 from gaussian import GaussianModel
 
 _RESIDUAL_CELLS = 1500  # of D in the strips: costs about 1e-6
@@ -89,7 +89,8 @@ def max_bracket(
     a = np.linspace(-5 * spread, 5 * spread, knots)
     reply = _best_replies(model, k, price, a, slope)
     m = reply(a)
-    lower = null + _concave_mean(model, k, price, a, m, cells)
+    relaxation = null - max(float(spectrum[1]), 0.0)
+    lower = max(relaxation, null + _concave_mean(model, k, price, a, m, cells))
     thresholds = _lines(k, price, reply, 5 * spread, strips)
     fine = residual_cells(model.n, _RESIDUAL_CELLS)
     risks = _strip_risks(model, thresholds(fine.mean), fine, k, w, d)
@@ -106,7 +107,7 @@ def max_bracket(
         lower=lower,
         upper=float(risks.alice(price)),
         risks=risks,
-        relaxation=null - max(float(spectrum[1]), 0.0),
+        relaxation=relaxation,
         mean=null - float(H[0, 0]),
         null=null,
         knots=a,

@@ -28,6 +28,7 @@ _TAIL = 10.0 ** -np.arange(2, 17)
 _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.98, 49), 1 - _TAIL[:14]])
 _SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
 _MOST_ATOMS = 200_000
+_BLOCK = 1 << 20  # numbers tabulated at a time
 _SCAN = 1500  # points at which the predictive law is tabulated to place the edges
 
 
@@ -106,6 +107,12 @@ class Likelihood:
     def density(self, x: Array) -> Array:
         """f(x|theta), or P(x|theta) of a discrete law."""
         return self.table("pmf" if self.discrete else "pdf", x)
+
+    def mixture(self, weights: Array, x: Array) -> Array:
+        """sum_t weights[t] f(x|theta_t), in blocks of data points; weights may have columns, which become rows."""
+        step = max(1, _BLOCK // len(self.thetas))
+        parts = [weights.T @ self.density(x[k : k + step]) for k in range(0, len(x), step)]
+        return np.concatenate(parts, axis=-1) if parts else weights.T @ self.density(x)
 
     def masses(self, edges: Array) -> Array:
         """P(edges[c] < X <= edges[c+1] | theta)."""

@@ -74,10 +74,11 @@ class GriddedProblem(Problem):
     def losses(self, x: ArrayLike) -> tuple[Array, Array]:
         """B(x, .) and E(x, .) at data points, a row each; where no theta makes x possible, those of its cell."""
         x = np.atleast_1d(np.asarray(x, dtype=float))
-        joint = self.points.weights[:, None] * self.likelihood.density(x)
-        total = joint.sum(axis=0)
         bob = table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
-        B = np.where(total[:, None] > 0, joint.T @ bob / np.where(total > 0, total, 1.0)[:, None], self.B[self.cell(x)])
+        columns = self.points.weights[:, None] * np.hstack([np.ones((len(bob), 1)), bob])
+        total, *sums = self.likelihood.mixture(columns, x)
+        known = total > 0
+        B = np.where(known, np.array(sums) / np.where(known, total, 1.0), self.B[self.cell(x)].T).T
         return B, table(self.loss_functions[1], x, self.decision_grids[1], "eve_loss")
 
 
@@ -138,7 +139,7 @@ def model(
     finer_law = law if points.exact else Likelihood(likelihood, finer.values)
     if law.discrete:
         atoms = finer_law.atoms()
-        cut = atom_edges(atoms, points.weights @ law.density(atoms), data_cells, given)
+        cut = atom_edges(atoms, law.mixture(points.weights, atoms), data_cells, given)
         eve = [
             _atom_average(w, f, atoms, cut, losses[1], decisions[1]) for w, f in _both(points, law, finer, finer_law)
         ]
@@ -164,7 +165,7 @@ def _both(points: Points, law: Likelihood, finer: Points, finer_law: Likelihood)
 
 def _atom_average(weights: Array, law: Likelihood, atoms: Array, edges: Array, loss: Loss, decisions: Array) -> Array:
     """E(c, j) as a sum over the atoms of the cell."""
-    mass = weights @ law.density(atoms)
+    mass = law.mixture(weights, atoms)
     cell = np.searchsorted(edges[1:-1], atoms, side="left")
     return _weighted(mass, cell, len(edges) - 1, table(loss, atoms, decisions, "eve_loss"))
 
@@ -177,7 +178,7 @@ def _panel_average(
     z, w = np.polynomial.legendre.leggauss(nodes)
     half = (high - low)[:, None] / 2
     x = (low[:, None] + half * (1 + z)).ravel()
-    mass = (half * w).ravel() * (weights @ law.density(x))
+    mass = (half * w).ravel() * law.mixture(weights, x)
     return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, table(loss, x, decisions, "eve_loss"))
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -85,9 +86,9 @@ def max_bracket(
     null = v - price * (w + d)
     # the Gaussian optimum: E[xbar|s] and E[D|s] are multiples of one signal, so Eve's m(a) is slope * a
     x1, d1 = vectors[:, 1] * np.sqrt([w, d])
-    spread, slope = k * abs(x1), (x1 + d1) / (k * x1)
+    spread, slope = float(k * abs(x1)), (x1 + d1) / (k * x1)
     a = np.linspace(-5 * spread, 5 * spread, knots)
-    reply = _best_replies(model, k, price, a, slope)
+    reply = _best_replies(model, k, price, 5 * spread, knots, float(slope))
     m = reply(a)
     relaxation = null - max(float(spectrum[1]), 0.0)
     lower = max(relaxation, null + _concave_mean(model, k, price, a, m, cells))
@@ -145,13 +146,14 @@ def _vertex(curve: float, linear: Array, low: float, high: float) -> Array:
     return np.where(curve * (low + high) > 2 * linear, low, high)
 
 
-def _best_replies(model: GaussianModel, k: float, lam: float, knots: Array, slope: float) -> Polynomial:
+@lru_cache(maxsize=64)
+def _best_replies(model: GaussianModel, k: float, lam: float, reach: float, count: int, slope: float) -> Polynomial:
     """The polynomial m of degree 6 that maximises the (concave) bound on a coarse grid of cells, from m = slope a."""
     x, d = mean_cells(model, 120), residual_cells(model.n, 60)
     mass = np.outer(x.mass, d.mass).ravel()
     xbar = np.repeat(x.mean, len(d.mean))
     M = xbar + np.tile(d.mean, len(x.mean))
-    reach = float(knots[-1])
+    knots = np.linspace(-reach, reach, count)
     basis = np.polynomial.polynomial.polyvander(knots / reach, 6)
 
     def objective(c: Array) -> tuple[float, Array]:

@@ -29,16 +29,18 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from bap_lp import InputError, Risks
+from bap_lp.rational import number
 from discretise.squared_grids import Array, Cells, mean_cells, residual_cells, squared_form
 from gaussian import GaussianModel
 
 _RESIDUAL_CELLS = 1500  # of D in the strips: costs about 1e-6
 _ROUNDING = 1e-11
+_BLOCK = 1 << 21  # thresholds compared at a time
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class SquaredBracket:
     knots: Array
     replies: Array
     strips: int
-    release: Callable[[Array], NDArray[np.intp]]
+    release: Callable[[ArrayLike], NDArray[np.intp]]
 
 
 def max_bracket(
@@ -78,7 +80,7 @@ def max_bracket(
     w, d = np.diag(problem.covariance).tolist()
     v = model.prior_sd**2
     k = v / w
-    price = k * k * w / (w + d) if isinstance(lam, str) and lam == "calibrated" else float(lam)
+    price = k * k * w / (w + d) if lam == "calibrated" else float(number(lam, "lam"))
     if not 0 < price < math.inf:
         raise InputError("lam", lam, 'must be positive, or "calibrated"')
     H = np.array([[(k * k - price) * w, -price * math.sqrt(w * d)], [-price * math.sqrt(w * d), -price * d]])
@@ -96,12 +98,16 @@ def max_bracket(
     fine = residual_cells(model.n, _RESIDUAL_CELLS)
     risks = _strip_risks(model, thresholds(fine.mean), fine, k, w, d)
 
-    def release(x: Array) -> NDArray[np.intp]:
+    def release(x: ArrayLike) -> NDArray[np.intp]:
         x = np.atleast_2d(np.asarray(x, dtype=float))
+        if x.shape[1] != model.n or not len(x) or not np.isfinite(x).all():
+            raise InputError("x", None, f"has shape {x.shape}, must be rows of {model.n} finite numbers")
         mean = x.mean(axis=1)
         residual = x.max(axis=1) - mean + fine.edges[0]  # the first edge is D = 0, centred
         cell = np.clip(np.searchsorted(fine.edges, residual) - 1, 0, len(fine.mean) - 1)
-        return (thresholds(fine.mean[cell]) < mean).sum(axis=0)
+        step = max(1, _BLOCK // strips)
+        parts = (slice(start, start + step) for start in range(0, len(mean), step))
+        return np.concatenate([(thresholds(fine.mean[cell[part]]) < mean[part]).sum(axis=0) for part in parts])
 
     return SquaredBracket(
         lam=price,

@@ -98,7 +98,7 @@ def test_strips_on_simulated_data() -> None:
     rng = np.random.default_rng(1)
     theta = rng.normal(size=200_000)
     x = theta[:, None] + rng.normal(size=(len(theta), 5))
-    strip = np.concatenate([found.release(part) for part in np.split(x, 20)])
+    strip = found.release(x)
     assert strip.min() >= 0
     assert strip.max() < found.strips
     loss = []
@@ -196,6 +196,10 @@ def test_refusals() -> None:
         max_bracket(GaussianModel(1, 1.0))
     with pytest.raises(InputError, match="lam = -1"):
         max_bracket(MODEL, -1)
+    with pytest.raises(InputError, match="lam"):
+        max_bracket(MODEL, "cheap")
+    with pytest.raises(InputError, match=r"x has shape \(1, 4\)"):
+        max_bracket(MODEL, cells=20, strips=20).release([1.0, 2.0, 3.0, 4.0])
     with pytest.raises(InputError, match="cells, strips, knots"):
         max_bracket(MODEL, cells=3)
 

@@ -41,11 +41,11 @@ def _over_theta(model: GaussianModel, m: Array, top: float, low: float, high: fl
     end = np.minimum(m + reach, min(high, prior_reach))
 
     def part(middle: Array, start: Array, end: Array) -> Array:
-        theta, weight = composite_nodes(start, end, 3, 16)
+        theta, weight = composite_nodes(start, end, 5, 16)
         density = median_below(model.n, middle[:, None] - theta, top - theta)
         return np.sum(weight * normal_density(theta, model.prior_sd) * density, axis=1)
 
-    pieces = max(1, m.size * 48 // _CHUNK)
+    pieces = max(1, m.size * 80 // _CHUNK)
     split = zip(*(np.array_split(values, pieces) for values in (m, start, end)), strict=True)
     return np.concatenate([part(*values) for values in split])
 

@@ -66,7 +66,7 @@ def max_residual_quantile(n: int, probability: Array) -> Array:
     index = np.clip(np.searchsorted(values, probability), 1, grid.size - 1)
     low, high = grid[index - 1], grid[index]
     d = np.interp(probability, values, grid)
-    for _ in range(4):
+    for _ in range(10):
         slope = density(d)[0]
         step = np.where(slope > 1e-12, (cdf(d) - probability) / np.maximum(slope, 1e-12), 0.0)
         d = np.clip(d - step, low, high)

@@ -1,7 +1,7 @@
 """Every risk against brute-force simulation at random parameters.
 
 A rule learned on one half of the draws and scored on the other has, on average, at least the Bayes risk; scored on the
-half it was learned on, at most, but for the width of the bins. The bins are fine, and cut where an exact statistic jumps.
+half it was learned on, at most, but for the width of the bins, which are fine, and cut where an exact statistic jumps.
 """
 
 import numpy as np

@@ -1,0 +1,257 @@
+"""The figures of the paper and its supplement: risks against sigma and tau, and the risk-utility maps.
+
+Every function draws on an Axes (its own if none is given) and returns it. `optimum`, where given, is the pair of risks
+of the best mechanism of all; the paper has none, for its figures know the parametric families only.
+
+Curves are computed at sigma = s u/(1 - u) for evenly spaced u, which reaches from no noise to nearly the null release,
+and are drawn through these points by a monotone cubic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+from bap_lp import lettering as lt
+from bap_lp.risks import Risks
+from gaussian.corner import corner
+from gaussian.evaluate import calibrate, risks
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve
+from gaussian.noisy_full import SEARCH
+from gaussian.optimise import optimise
+from gaussian.paper import PAPER_MODEL, PAPER_TABLES
+from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.tables import Curve, curve
+
+Array = NDArray[np.float64]
+
+NOISY: tuple[Family, ...] = (NoisyFull, NoisyMean, NoisyMedian)
+STYLES: dict[Family, tuple[str, Any]] = {
+    NoisyFull: (lt.BLUE, "-"),
+    NoisyMean: (lt.VERMILION, "-."),
+    NoisyMedian: (lt.PURPLE, ":"),
+    OneBit: ("#7a5200", (0, (5, 1.5))),
+}
+SYMBOLS = {"bob": "R_B", "eve": "R_E", "alice": "R_A"}
+_POINTS, _BITS = 26, 401
+_LAST = 0.97  # of u
+_DENSE = 400
+
+
+def family_curve(model: GaussianModel, eve: Eve, family: Family) -> Curve:
+    """A family from one end to (nearly) the other; computed once."""
+    return _family_curve(model, eve, NAMES[family])
+
+
+@lru_cache(maxsize=64)
+def _family_curve(model: GaussianModel, eve: Eve, name: str) -> Curve:
+    family = next(f for f in STYLES if NAMES[f] == name)
+    if family is OneBit:
+        return curve(model, eve, OneBit, np.linspace(0.0, 1.0, _BITS))
+    scale = model.xbar_sd * (math.sqrt(model.n) if family is NoisyFull else 1.0)
+    u = np.linspace(0.0, _LAST, _POINTS)
+    return curve(model, eve, family, scale * u / (1 - u), SEARCH)
+
+
+def _dense(found: Curve, lam: float, risk: str) -> tuple[Array, Array]:
+    """Parameter and risk of a curve, at many points."""
+    values: Array = found.alice(lam) if risk == "alice" else np.asarray(getattr(found, risk))
+    if found.family is OneBit:
+        return found.parameter, values
+    u = np.linspace(0.0, 1.0, len(found.parameter))
+    dense = np.linspace(0.0, 1.0, _DENSE)
+    return PchipInterpolator(u, found.parameter)(dense), PchipInterpolator(u, values)(dense)
+
+
+def _value(pair: Risks, lam: float, risk: str) -> float:
+    return float(pair.alice(lam)) if risk == "alice" else float(getattr(pair, risk))
+
+
+def risk_against_noise(
+    model: GaussianModel,
+    eve: Eve,
+    risk: str = "alice",
+    *,
+    lam: float | None = None,
+    largest: float = 5.0,
+    optimum: Risks | None = None,
+    ax: Any = None,
+) -> Any:
+    """R_A, R_B or R_E ("alice", "bob", "eve") of the three noisy releases against sigma, up to `largest`."""
+    weight, ax = _start(model, eve, risk, lam, optimum, ax)
+    for family in NOISY:
+        colour, style = STYLES[family]
+        x, y = _dense(family_curve(model, eve, family), weight, risk)
+        ax.plot(x, y, color=colour, ls=style, lw=2, label=NAMES[family], zorder=3)
+        low = int(y.argmin())
+        if risk == "alice" and x[low] <= largest:
+            ax.plot(x[low], y[low], "o", color=colour, ms=5.5, clip_on=False, zorder=4)
+    ax.set_xlim(0, largest)
+    ax.set_xlabel("noise  $\\sigma$")
+    return _finish(ax)
+
+
+def risk_against_threshold(
+    model: GaussianModel,
+    eve: Eve,
+    risk: str = "alice",
+    *,
+    lam: float | None = None,
+    optimum: Risks | None = None,
+    ax: Any = None,
+) -> Any:
+    """R_A, R_B or R_E of the one-bit release against tau; where R_A is least, tau* is marked."""
+    weight, ax = _start(model, eve, risk, lam, optimum, ax)
+    colour, _ = STYLES[OneBit]
+    found = family_curve(model, eve, OneBit)
+    x, y = _dense(found, weight, risk)
+    ax.plot(x, y, color=colour, lw=2, label=NAMES[OneBit], zorder=3)
+    if risk == "alice":
+        best = optimise(model, eve, OneBit, lam=weight)
+        ax.plot(best.parameter, best.alice, "o", color=colour, ms=6, zorder=4)
+        lt.Labels(
+            ax, [(best.parameter, best.alice)], [f"τ* = {best.parameter:.3g}"], [colour], [np.column_stack([x, y])]
+        )
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("threshold  $\\tau$")
+    return _finish(ax)
+
+
+def _start(
+    model: GaussianModel, eve: Eve, risk: str, lam: float | None, optimum: Risks | None, ax: Any
+) -> tuple[float, Any]:
+    """Full, null and the optimum as horizontal lines. At the calibrated lam full and null share their R_A."""
+    if risk not in SYMBOLS:
+        raise ValueError(f"risk = {risk!r} must be one of {', '.join(SYMBOLS)}")
+    weight = calibrate(model, eve) if lam is None else float(lam)
+    ax = lt.axes(ax, 5.6, 4.0)
+    levels = [(_value(risks(model, eve, r), weight, risk), NAMES[type(r)]) for r in (Full(), Null())]
+    if math.isclose(levels[0][0], levels[1][0], abs_tol=1e-9):
+        ax.axhline(levels[0][0], color=lt.GREY, lw=1.4, label="full and null")
+    else:
+        for (level, name), style in zip(levels, ("-", "--"), strict=True):
+            ax.axhline(level, color=lt.GREY, lw=1.4, ls=style, label=name)
+    if risk == "alice" and lam is None:
+        ax.axhline(corner(model), color=lt.GREY, lw=1.1, ls=(0, (1, 2)), label="corner, a bound")
+    if optimum is not None:
+        ax.axhline(_value(optimum, weight, risk), color=lt.GREEN, lw=2, ls=(0, (7, 2)), label="best mechanism of all")
+    ax.set_ylabel(f"${SYMBOLS[risk]}$")
+    return weight, ax
+
+
+def _finish(ax: Any) -> Any:
+    ax.margins(y=0.1)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8, frameon=False, borderaxespad=0.2)
+    return ax
+
+
+def risk_utility_map(
+    model: GaussianModel, eve: Eve, *, lam: float | None = None, optimum: Risks | None = None, ax: Any = None
+) -> Any:
+    """U = -R_B against R = -R_E: all families, full, null, the line through them, the corner, and the best releases."""
+    weight = calibrate(model, eve) if lam is None else float(lam)
+    ax = lt.axes(ax, 6.4, 5.6)
+    full, null = (risks(model, eve, release) for release in (Full(), Null()))
+    (x1, y1), (x0, y0) = _place(full), _place(null)
+    pads = 0.14 * (x1 - x0), 0.14 * (y1 - y0)
+    ax.set_xlim(x0 - pads[0], x1 + pads[0])
+    ax.set_ylim(y0 - pads[1], y1 + pads[1])
+    lines: list[Any] = [np.array([(x1, y1), (x0, y0)]), np.array([(x1, y1), (x1, y0)]), np.array([(x0, y0), (x1, y0)])]
+    ax.plot(*lines[0].T, color=lt.GREY, lw=1.6, label="full and null tie", zorder=2)
+    for line in lines[1:]:
+        ax.plot(*line.T, ":", color=lt.GREY, lw=1.1, zorder=1.5)
+    for family, (colour, style) in STYLES.items():
+        found = family_curve(model, eve, family)
+        ends = [] if family is OneBit else [_place(null)]
+        x, y = (_dense(found, weight, risk)[1] for risk in ("bob", "eve"))
+        line = np.vstack([np.column_stack([-x, -y]), *ends])
+        ax.plot(*line.T, color=colour, ls=style, lw=1.9, label=NAMES[family], zorder=3)
+        lines.append(line)
+    best = optimise(model, eve, OneBit, lam=weight)
+    ax.plot(x1, y0, "o", mfc="white", mec=lt.INK, ms=7.5, mew=1.3, zorder=4)
+    ax.plot([x1, x0], [y1, y0], "s", color=lt.INK, ms=6, zorder=5)
+    named = [(_place(best.risks), f"best bit, τ* = {best.parameter:.3g}", STYLES[OneBit][0])]
+    winner, words = (best.risks, "least") if optimum is None else (optimum, "least of all")
+    if optimum is not None:
+        ax.plot(*_place(optimum), "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, zorder=6)
+        named.insert(0, (_place(optimum), "best of all", lt.DARK_GREEN))
+    if optimum is None or len(lt.shared(named, (x1 - x0, y1 - y0))) == 2:
+        ax.plot(*_place(best.risks), "X", color=STYLES[OneBit][0], mec="white", mew=0.8, ms=9, zorder=7)
+    label = f"{words} $R_A$: {_value(winner, weight, 'alice'):.4f}".replace("-", "−")
+    # U - lam R = -R_A: a line of slope 1/lam through the winner, cut at the frame
+    (u, r), low, high = _place(winner), *np.array([ax.get_xlim(), ax.get_ylim()]).T
+    xs = np.clip(np.array([low[0], high[0]]), u + weight * (low[1] - r), u + weight * (high[1] - r))
+    level = np.column_stack([xs, r + (xs - u) / weight if weight else np.array([low[1], high[1]])])
+    ax.plot(*level.T, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=label, zorder=2)
+    named += [((x1, y1), "full", lt.INK), ((x0, y0), "null", lt.INK), ((x1, y0), "corner", lt.INK)]
+    points, texts, colours = zip(*lt.shared(named, (x1 - x0, y1 - y0)), strict=True)
+    lt.Labels(ax, points, texts, colours, [*lines, level], room=6.5)
+    ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
+    ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
+    return _finish(ax)
+
+
+def _place(pair: Risks) -> tuple[float, float]:
+    return -float(pair.bob), -float(pair.eve)
+
+
+def paper_figures(
+    optima: Mapping[str, Risks] | None = None, progress: Callable[[str], None] | None = None
+) -> dict[str, Any]:
+    """Every Gaussian figure of the paper and its supplement, by name.
+
+    "mean", "max", "both": R_A against sigma and tau; "mean sigma", "mean tau", ...: all three risks; "maps": the three
+    risk-utility maps. `optima` gives the risks of the best mechanism against "mean", "max" or "both".
+    """
+    import matplotlib.pyplot as plt
+
+    best, out = optima or {}, {}
+    for name, printed in PAPER_TABLES.items():
+        eve = printed.eve
+        if progress:
+            progress(describe(eve))
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
+        risk_against_noise(PAPER_MODEL, eve, optimum=best.get(name), ax=left)
+        risk_against_threshold(PAPER_MODEL, eve, optimum=best.get(name), ax=right)
+        out[name] = figure
+        for what, draw in (("sigma", risk_against_noise), ("tau", risk_against_threshold)):
+            figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+            for ax, risk in zip(panels, ("bob", "eve", "alice"), strict=True):
+                draw(PAPER_MODEL, eve, risk, optimum=best.get(name), ax=ax)
+            out[f"{name} {what}"] = figure
+        for key in (name, f"{name} sigma", f"{name} tau"):
+            out[key].suptitle(describe(eve))
+            _one_legend(out[key])
+    out["maps"], panels = plt.subplots(1, 3, figsize=(17, 5.8), layout="constrained")
+    for ax, (name, printed) in zip(panels, PAPER_TABLES.items(), strict=True):
+        risk_utility_map(PAPER_MODEL, printed.eve, optimum=best.get(name), ax=ax)
+        ax.set_title(describe(printed.eve), loc="left", pad=44, fontsize=11, fontweight="bold")
+    return out
+
+
+def _one_legend(figure: Any) -> None:
+    """The legends of all panels as one under them."""
+    handles: dict[str, Any] = {}
+    for ax in figure.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+        ax.get_legend().remove()
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
+
+
+def describe(eve: Eve) -> str:
+    """What Eve wants to know."""
+    match eve:
+        case BothEves():
+            return f"Eve tests the mean > {eve.mean_threshold:g} and the maximum > {eve.max_threshold:g}"
+        case MaxEve():
+            return f"Eve tests the maximum > {eve.threshold:g}"
+        case _:
+            return f"Eve tests the mean > {eve.threshold:g}"

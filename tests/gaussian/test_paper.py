@@ -1,0 +1,118 @@
+"""Every printed entry of the paper's three tables agrees with ours or is listed with its correct value in the docs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bap_cli.gaussian_commands import app
+from gaussian import NoisyMean, NoisyMedian, optimise, table
+from gaussian.paper import PAPER_MODEL, PAPER_TABLES, printed
+
+DOCS = Path(__file__).parents[2] / "docs" / "gaussian.md"
+ROUNDING, MONTE_CARLO = 0.005, 0.0005
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return {name: table(PAPER_MODEL, paper.eve) for name, paper in PAPER_TABLES.items()}
+
+
+def documented():
+    """(table, mechanism, entry) -> (paper, correct) from the last table of the documentation."""
+    rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in DOCS.read_text().splitlines()]
+    return {
+        tuple(row[:3]): (float(row[3]), float(row[4])) for row in rows if len(row) == 6 and row[0] in PAPER_TABLES
+    }
+
+
+def entries(name, computed):
+    paper = PAPER_TABLES[name]
+    yield (name, "all", "lambda"), paper.lam, computed.lam, 0.05 if name == "both" else ROUNDING
+    for row in computed.rows:
+        old = paper.rows[row.mechanism]
+        if old.parameter is not None:
+            yield (name, row.mechanism, "parameter"), old.parameter, row.parameter, ROUNDING
+        for entry, theirs, mine in (
+            ("bob", old.bob, row.risks.bob),
+            ("eve", old.eve, row.risks.eve),
+            ("alice", old.alice, row.alice),
+        ):
+            yield (name, row.mechanism, entry), theirs, mine, ROUNDING
+
+
+def test_printed_entries_agree_or_are_documented(ours):
+    listed = documented()
+    differing = {}
+    for name, computed in ours.items():
+        for key, theirs, mine, rounding in entries(name, computed):
+            if abs(theirs - mine) > rounding + MONTE_CARLO:
+                differing[key] = (theirs, mine)
+    assert set(differing) == set(listed)
+    for key, (theirs, mine) in differing.items():
+        assert listed[key][0] == theirs
+        assert listed[key][1] == pytest.approx(mine, abs=6e-5)
+
+
+def test_every_error_estimate_is_small(ours):
+    for computed in ours.values():
+        for row in computed.rows:
+            assert 0 < row.error < (1e-4 if row.mechanism == "noisy full" else 1e-10)
+            assert row.alice >= computed.corner - row.error
+
+
+def test_the_median_beats_the_mean_by_a_little():
+    eve = PAPER_TABLES["mean"].eve
+    gain = optimise(PAPER_MODEL, eve, NoisyMean).alice - optimise(PAPER_MODEL, eve, NoisyMedian).alice
+    assert gain == pytest.approx(3.77e-6, abs=1e-8)
+
+
+def test_printed_tables_are_found_only_at_the_papers_parameters():
+    assert printed(PAPER_MODEL, PAPER_TABLES["max"].eve) is PAPER_TABLES["max"]
+    assert printed(PAPER_MODEL, type(PAPER_TABLES["max"].eve)(1.0)) is None
+
+
+def test_table_prints_one_json_document():
+    result = CliRunner().invoke(app, ["table", "--eve", "mean", "--n", "3", "--eve-threshold", "0.4", "--json"])
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert list(document) == ["lambda", "rows", "corner"]
+    assert [row["mechanism"] for row in document["rows"]][-1] == "one-bit"
+    assert all(list(row) == ["mechanism", "parameter", "bob", "eve", "alice", "error"] for row in document["rows"])
+
+
+def test_table_shows_the_papers_values_and_the_difference():
+    text = CliRunner().invoke(app, ["table", "--eve", "mean"]).stdout
+    assert "0.027880" in text
+    assert "1.44 -0.1126" in text
+    assert "lambda = 1.129927 (paper 1.13)" in text
+
+
+def test_curve_writes_csv_to_a_file_or_to_standard_output(tmp_path):
+    arguments = ["curve", "--eve", "max", "--points", "3", "--family", "one-bit", "--family", "noisy-mean"]
+    printed_text = CliRunner().invoke(app, arguments).stdout
+    file = tmp_path / "curve.csv"
+    assert CliRunner().invoke(app, [*arguments, "--out", str(file)]).exit_code == 0
+    assert file.read_text() == printed_text
+    lines = printed_text.splitlines()
+    assert lines[0] == "mechanism,parameter,bob,eve,alice,error,lambda"
+    assert len(lines) == 7
+    assert float(lines[2].split(",")[4]) == pytest.approx(-0.2322795, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["table", "--eve", "mean", "--n", "0"],
+        ["table", "--eve", "mean", "--max-threshold", "1"],
+        ["table", "--eve", "both", "--eve-threshold", "1"],
+        ["curve", "--eve", "mean", "--family", "noisy"],
+        ["curve", "--eve", "mean", "--points", "1"],
+        ["curve", "--eve", "mean", "--sigma-max", "nan"],
+    ],
+)
+def test_bad_options_raise(arguments):
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, ValueError)
+    assert "must" in str(result.exception)

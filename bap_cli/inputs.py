@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from bap_cli.catalogue import locate
+from bap_lp.calibration import lam_of
+from bap_lp.conditions import Conditions
 from bap_lp.files import ProblemFile, load_problem
-from bap_lp.problem import lam_of
 from bap_lp.rational import InputError, public
 from bap_lp.risks import Number
 
@@ -35,6 +37,30 @@ def choice(loaded: ProblemFile, lam: str | None) -> str:
     if str(wanted(loaded, lam)).strip().lower() == "calibrated":
         return "calibrated: full and null release tie"
     return "from the file" if lam is None else "from --lambda"
+
+
+def conditions(loaded: ProblemFile, asked: Mapping[str, Any]) -> Conditions | None:
+    """The file's conditions, with those of the command line in their place."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    own = {} if loaded.conditions is None else loaded.conditions.given()
+    for one, other in (("epsilon", "exp_epsilon"), ("exp_epsilon", "epsilon")):
+        if one in given and other not in given:
+            own.pop(other, None)
+    return Conditions(**(own | given)) if own or given else None
+
+
+@contextmanager
+def conditions_named(loaded: ProblemFile, asked: Mapping[str, Any]) -> Iterator[None]:
+    """The library's `min_eve_risk` is the option --min-eve-risk, or the file's conditions.min_eve_risk."""
+    try:
+        yield
+    except InputError as error:
+        name = re.split(r"[\[.]", error.field)[0]
+        if name not in Conditions.__dataclass_fields__:
+            raise
+        own = asked.get(name) is None
+        field = f"{loaded.source}: conditions.{error.field}" if own else "--" + name.replace("_", "-")
+        raise InputError(field, error.value, error.rule) from None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.files import mechanism_document
+from bap_lp.proof_documents import conditions_document
 from bap_lp.rational import text
 from bap_lp.risks import Number, Risks
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def solution_document(solution: Solution, evaluation: Evaluation) -> dict[str, Any]:
-    """What `bap solve --json` prints."""
-    return {
+    """What `bap solve --json` prints; under conditions also what they cost and the prices of floor and cap."""
+    return _conditions(solution) | {
         "exact": solution.exact,
         "lambda": text(solution.lam),
         "risks": _risks(solution.risks, solution.lam),
@@ -30,6 +31,16 @@ def solution_document(solution: Solution, evaluation: Evaluation) -> dict[str, A
         "method": solution.method,
         "zero_probability_states": list(solution.problem.null_states),
     }
+
+
+def _conditions(solution: Solution) -> dict[str, Any]:
+    proof = solution.certificate.proof
+    if proof is None:
+        return {}
+    costs = {"price_of_conditions": solution.price_of_conditions, "price_of_determinism": solution.price_of_determinism}
+    document: dict[str, Any] = {"conditions": conditions_document(proof.conditions)}
+    document |= {name: text(cost) for name, cost in costs.items() if cost is not None}
+    return document | {"prices": {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)}}
 
 
 def evaluation_document(

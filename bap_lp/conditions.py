@@ -35,6 +35,7 @@ import numpy as np
 from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, is_exact, number, objects, public, zeros
 
+_LARGEST = 10**300
 _LARGEST_LOG = 600.0  # of exp(eps d): beyond it floats cannot follow
 
 
@@ -64,6 +65,8 @@ class Conditions:
                 low = 1 if name == "exp_epsilon" else 0
                 if value < low:
                     raise InputError(name, value, f"must be at least {low}")
+                if value > _LARGEST:
+                    raise InputError(name, value, "must be at most 1e300")
                 object.__setattr__(self, name, public(value))
         if self.exp_epsilon is not None and self.epsilon is not None:
             raise InputError("epsilon", self.epsilon, "must not be given together with exp_epsilon")

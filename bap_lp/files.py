@@ -25,6 +25,7 @@ from bap_lp.rational import Array, InputError, number, objects, public, show
 
 if TYPE_CHECKING:
     from bap_lp.certificate import Certificate
+    from bap_lp.conditions import Conditions
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
 
@@ -34,7 +35,7 @@ _MECHANISM = {
     "properties": {"name": {"type": "string"}, "states": _LIST, "signals": _LIST, "channel": _LIST},
     "required": ["channel"],
 }
-_CERTIFICATE = {
+_CERTIFICATE: dict[str, Any] = {
     "type": "object",
     "properties": {"lambda": {}, "value": {}, "rho": _LIST, "u": _LIST},
     "required": ["lambda", "value", "rho", "u"],
@@ -55,11 +56,13 @@ _FILE_FIELD = {
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """A problem, the lam its file asks for ("calibrated" or the number as written), and what the file is called."""
+    """A problem, the lam its file asks for ("calibrated" or the number as written), what the file is called, and the
+    conditions it sets."""
 
     problem: Problem
     lam: Any = "calibrated"
     source: str = ""
+    conditions: Conditions | None = None
 
 
 def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
@@ -85,7 +88,22 @@ def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
             problem = Problem(data["prior"], **shared)
         else:
             problem = Problem.from_model(theta["prior"], data["likelihood"], thetas=theta.get("labels"), **shared)
-        return ProblemFile(problem, lam, source)
+    with located(source):
+        return ProblemFile(problem, lam, source, _conditions(document.get("conditions"), problem))
+
+
+def _conditions(table: dict[str, Any] | None, problem: Problem) -> Conditions | None:
+    """The conditions, if there are any, that fit the problem."""
+    if not table:
+        return None
+    from bap_lp.proof_documents import conditions_from
+
+    conditions = conditions_from(table)
+    try:
+        conditions.limits(problem)
+    except InputError as error:
+        raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
+    return conditions
 
 
 def _one_prior(data: dict[str, Any], theta: Any) -> None:
@@ -155,15 +173,18 @@ def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate. Signs, sums and sizes are for `verify` to judge; here it only has to be made of numbers."""
     from bap_lp.certificate import Certificate
+    from bap_lp.proof_documents import KEYS, exact_document, proof_from
 
     document = read_document(path)
     with located(source_name(path)):
-        check(document, _CERTIFICATE)
+        check(document, {**_CERTIFICATE, "properties": _CERTIFICATE["properties"] | KEYS})
         lam, value = (number(_number(document[key]), key) for key in ("lambda", "value"))
         rho, u = (_signed_table(document[key], key) for key in ("rho", "u"))
-        if not all(isinstance(v, float) == isinstance(lam, float) for v in (value, rho.flat[0], u.flat[0])):
+        numbers, kinds = (lam, value, rho.flat[0], u.flat[0]), exact_document(document)
+        exact = kinds and not any(isinstance(v, float) for v in numbers)
+        if not exact:
             lam, value, rho, u = float(lam), float(value), rho.astype(float), u.astype(float)
-        return Certificate(public(lam), public(value), rho, u)
+        return Certificate(public(lam), public(value), rho, u, proof_from(document, _signed_table, _number, exact))
 
 
 def _signed_table(rows: list[Any], field: str) -> Array:
@@ -191,12 +212,17 @@ def _number(value: Any) -> Any:
 
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
     """The JSON document of a certificate: lam, value, rho (states x Bob's decisions), u (Bob's x Eve's decisions)."""
-    return {
+    document = {
         "lambda": _text(certificate.lam),
         "value": _text(certificate.value),
         "rho": _texts(certificate.rho),
         "u": _texts(certificate.u),
     }
+    if certificate.proof is not None:
+        from bap_lp.proof_documents import proof_document
+
+        document |= proof_document(certificate.proof)
+    return document
 
 
 def _texts(table: Array) -> list[list[str | float]]:

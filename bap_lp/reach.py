@@ -39,39 +39,48 @@ def reach(conditions: Array) -> tuple[Any, bool]:
 
 
 def _first_root(f: fmpq_poly, limit: Any) -> tuple[Any, bool] | None:
-    """The first root of f in (0, limit], where f(0) > 0 and f changes sign; None if there is none."""
+    """Where f, positive at 0, first turns negative in (0, limit]; None if it does not."""
     if f.degree() == 0:
         return None
-    chain = _sturm(f)
-    top = limit if limit is not None else _cauchy(f)
-    low, high = fmpq(0), top
-    if _changes(chain, low) - _changes(chain, high) == 0 and f(high) > 0:
-        return None
-    if f(high) == 0 and _changes(chain, low) - _changes(chain, high) <= 1:
-        return (high, True) if _falls(f, high) else None
+    simple = f / f.gcd(f.derivative())
+    chain = _sturm(simple)
+    low, top = fmpq(0), limit if limit is not None else _cauchy(f)
+    while _changes(chain, low) > _changes(chain, top):
+        low, high = _isolated(simple, chain, low, top)
+        root = high if simple(high) == 0 else _rational(simple, low, high)
+        if root is not None:
+            if _falls(f, root):
+                return root, True
+            low = root
+        elif f(high) < 0:
+            return low, False
+        else:
+            low = high
+    return None
+
+
+def _isolated(f: fmpq_poly, chain: list[fmpq_poly], low: Any, high: Any) -> tuple[Any, Any]:
+    """A narrow (low, high] with the first root of f alone, or with that root as its right end."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if f(middle) == 0 and _changes(chain, low) - _changes(chain, middle) == 1:
-            return (middle, True) if _falls(f, middle) else _next_root(f, middle, limit)
-        if _changes(chain, low) - _changes(chain, middle) > 0:
-            high = middle
-        else:
-            low = middle
-    if f(high) > 0 and _changes(chain, low) - _changes(chain, high) == 1:  # touches zero and rises again
-        return _next_root(f, high, limit)
-    return low, False
+        inside = _changes(chain, low) - _changes(chain, middle)
+        if inside == 1 and f(middle) == 0:
+            return low, middle
+        low, high = (low, middle) if inside > 0 else (middle, high)
+    while _changes(chain, low) - _changes(chain, high) > 1:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _changes(chain, low) > _changes(chain, middle) else (middle, high)
+    return low, high
 
 
-def _next_root(f: fmpq_poly, after: Any, limit: Any) -> tuple[Any, bool] | None:
-    """The first sign change beyond a point where f is zero without changing sign, or positive."""
-    shifted = f(fmpq_poly([after, 1]))
-    coefficients = shifted.coeffs()
-    low = next((k for k, c in enumerate(coefficients) if c != 0), None)
-    if low is None:
-        return None
-    rest = None if limit is None else limit - after
-    found = _first_root(fmpq_poly(coefficients[low:]), rest)
-    return None if found is None else (after + found[0], found[1])
+def _rational(f: fmpq_poly, low: Any, high: Any) -> Any:
+    """The root in (low, high] if it is rational."""
+    for factor, _ in f.factor()[1]:
+        if factor.degree() == 1:
+            root = -factor[0] / factor[1]
+            if low < root <= high:
+                return root
+    return None
 
 
 def _falls(f: fmpq_poly, root: Any) -> bool:

@@ -143,13 +143,26 @@ class _Basis:
         self._columns: dict[int, Array] = {}
 
     def _with_null_states(self, basic: Array, y: Array) -> tuple[Array, Array]:
-        """A state of probability zero may have its marginal's slack in the basis: its best column takes that place."""
-        basic, n = basic.copy(), self.lp.shape[1]
+        """A state of probability zero may have its marginal's slack in the basis, at zero: a dual pivot drives it out.
+
+        y moves along the slack's row of the inverse until the first reduced cost is zero; the marginal is an equality,
+        so its own dual may have either sign.
+        """
+        (m, n), basic = self.lp.shape, basic.copy()
         for x in range(self.N):
-            at = np.flatnonzero(basic == n + x)
-            if len(at):
-                basic[at[0]] = min(range(x * self.b, (x + 1) * self.b), key=lambda k: reduced_cost(self.lp, y, k))
-        return basic, Factor(self.lp, basic).solve_transposed(np.append(self.lp.cost, zeros(len(y), True))[basic])
+            for at in np.flatnonzero(basic == n + x):
+                weight = Factor(self.lp, basic).solve_transposed(_unit(m, int(at)))
+                best: tuple[Any, int, Any] | None = None
+                for k in np.setdiff1d(np.append(np.arange(n), n + np.flatnonzero(~self.lp.equality)), basic).tolist():
+                    rate = -reduced_cost(self.lp, weight, k, phase_one=True) if k < n else weight[k - n]
+                    if rate != 0:
+                        step = reduced_cost(self.lp, y, k) / rate
+                        if best is None or (rate < 0, abs(step)) < (best[2], best[0]):
+                            best = abs(step), k, rate < 0
+                assert best is not None
+                basic[at] = best[1]
+                y = Factor(self.lp, basic).solve_transposed(np.append(self.lp.cost, zeros(m, True))[basic])
+        return basic, y
 
     def row(self, position: int) -> tuple[Array, Array]:
         """(row of the basis inverse, its products with the nonbasic columns)."""

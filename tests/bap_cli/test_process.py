@@ -53,7 +53,7 @@ def test_interrupt_while_reading(tmp_path: Path) -> None:
 def test_interrupt_while_solving_or_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     import bap_cli.outputs  # noqa: F401 - so that its names are there to be replaced

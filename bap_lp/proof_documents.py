@@ -1,0 +1,107 @@
+"""Conditions and their proofs as plain tables: the [conditions] of a problem file, and what a certificate adds.
+
+    conditions   as in a problem file                  channel    q(s|x), states x signals
+    prices       of min_eve_risk and of max_bob_risk   privacy    [signal, x, x', w] for every multiplier w > 0
+    obedience    with a margin, Bob's prices, signals x decisions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bap_lp.conditions import Conditions
+from bap_lp.proof import Proof
+from bap_lp.rational import Array, InputError, floats, number, objects, public, text
+
+KEYS: dict[str, Any] = {
+    "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
+    "channel": {"type": "array"},
+    "prices": {"type": "object", "properties": {"min_eve_risk": {}, "max_bob_risk": {}}},
+    "privacy": {"type": "array"},
+    "obedience": {"type": "array"},
+}
+_PRICES = ("min_eve_risk", "max_bob_risk")
+
+
+def conditions_document(conditions: Conditions) -> dict[str, Any]:
+    """The [conditions] table that says the same."""
+    out: dict[str, Any] = {}
+    for name, value in conditions.given().items():
+        if name == "neighbours":
+            out[name] = [list(pair) for pair in value]
+        elif name == "metric":
+            out[name] = [["inf" if d is None else text(d) for d in row] for row in value]
+        else:
+            out[name] = value if isinstance(value, (bool, int)) else text(value)
+    return out
+
+
+def conditions_from(table: dict[str, Any]) -> Conditions:
+    """Conditions from their table; errors call the fields conditions.*."""
+    try:
+        return Conditions(**table)
+    except InputError as error:
+        raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
+
+
+def proof_document(proof: Proof) -> dict[str, Any]:
+    """What a certificate adds to lambda, value, rho and u when there are conditions."""
+    out: dict[str, Any] = {
+        "conditions": conditions_document(proof.conditions),
+        "channel": _texts(proof.channel),
+        "prices": {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)},
+        "privacy": [
+            [*place, _text(w)] for place, w in zip(proof.pairs.tolist(), proof.weights.tolist(), strict=True)
+        ],
+    }
+    if proof.obedience is not None:
+        out["obedience"] = _texts(proof.obedience)
+    return out
+
+
+def proof_from(
+    document: dict[str, Any], table: Callable[[list[Any], str], Array], read: Callable[[Any], Any], exact: bool
+) -> Proof | None:
+    """The proof in a certificate's document, if there is one; `table` and `read` read its numbers."""
+    if "conditions" not in document:
+        extra = [key for key in KEYS if key in document]
+        if extra:
+            raise InputError(extra[0], None, "needs conditions")
+        return None
+    if "channel" not in document:
+        raise InputError("channel", None, "is missing")
+    prices = [number(read(document.get("prices", {}).get(name, 0)), f"prices.{name}") for name in _PRICES]
+    places, weights = [], []
+    for k, row in enumerate(document.get("privacy", [])):
+        if not isinstance(row, list) or len(row) != 4 or not all(type(v) is int for v in row[:3]):
+            raise InputError(f"privacy[{k}]", row, "must be [signal, x, x', w]: three positions and a number")
+        places.append(row[:3])
+        weights.append(number(read(row[3]), f"privacy[{k}][3]"))
+    tables = [table(document[key], key) if key in document else None for key in ("channel", "obedience")]
+    flat = objects(weights)
+    if not exact:
+        flat = np.array([float(v) for v in weights])
+        tables = [None if t is None else floats(t) for t in tables]
+        prices = [float(v) for v in prices]
+    assert tables[0] is not None
+    pairs = np.array(places, dtype=np.int64).reshape(-1, 3)
+    conditions = conditions_from(document["conditions"])
+    return Proof(conditions, tables[0], public(prices[0]), public(prices[1]), pairs, flat, tables[1])
+
+
+def exact_document(document: dict[str, Any]) -> bool:
+    """Whether no number of the proof is a float."""
+    rows = [*document.get("channel", []), *document.get("obedience", []), *document.get("privacy", [])]
+    numbers = [v for row in rows if isinstance(row, list) for v in row]
+    return not any(isinstance(v, float) for v in (*numbers, *document.get("prices", {}).values()))
+
+
+def _texts(rows: Array) -> list[list[str | float]]:
+    return [[_text(v) for v in row] for row in rows.tolist()]
+
+
+def _text(value: Any) -> str | float:
+    return value if isinstance(value, float) else str(value)

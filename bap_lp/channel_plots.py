@@ -95,19 +95,19 @@ def _card(ax: Any, x: float, y: float, signal: Signal, problem: Problem) -> None
     def write(dx: float, dy: float, text: str, **style: Any) -> None:
         ax.text(x + dx, y + dy, text, va="top", parse_math=False, **{"fontsize": 8.5, "color": lt.INK, **style})
 
-    write(0.08, 0.92, f"“{lt.drawable(signal.signal, 30, 1)}”", fontsize=11, fontweight="bold")
+    write(0.08, 0.92, f"“{lt.drawable(signal.signal, 25, 1)}”", fontsize=11, fontweight="bold")
     write(0.08, 0.82, f"sent with probability {lt.short(signal.probability)}", color="#4a4a4a")
     ranked = sorted(((v, s) for s, v in signal.posterior.items() if v > 0), key=lambda pair: -pair[0])
     for k, (value, state) in enumerate(ranked[:_BARS]):
         top = 0.72 - 0.085 * k
         ax.add_patch(Rectangle((x + 0.52, y + top - 0.055), 0.26, 0.05, fc="#e4e4e4", ec="none"))
         ax.add_patch(Rectangle((x + 0.52, y + top - 0.055), 0.26 * float(value), 0.05, fc=lt.BLUE, ec="none"))
-        write(0.08, top, lt.drawable(state, 22, 1), fontsize=8)
+        write(0.08, top, lt.drawable(state, 20, 1), fontsize=8)
         write(0.80, top, lt.short(value, 7), fontsize=8)
     if len(ranked) > _BARS:
         write(0.08, 0.72 - 0.085 * _BARS, f"or one of {len(ranked) - _BARS} others", fontsize=8, color="#4a4a4a")
     lines = [*_decisions(problem.bobs, signal.bob, exact), *_decisions(problem.eves, signal.eve, exact)]
-    write(0.08, 0.30, "\n".join(lt.drawable(line, 46, 2) for line in lines[:3]), linespacing=1.25)
+    write(0.08, 0.30, "\n".join(lt.drawable(line, 42, 2) for line in lines[:3]), linespacing=1.25)
 
 
 def _decisions(agents: Sequence[Agent], best: Sequence[str], exact: bool) -> list[str]:

@@ -32,6 +32,7 @@ INK, GREY, DARK_GREEN = "#1b1b1b", "#6e6e6e", "#00684c"
 _DIRECTIONS = 16
 _RADII = (7.0, 12.0, 18.0, 26.0, 36.0, 50.0, 68.0, 90.0, 120.0)  # points
 _LEADER = 16.0  # a label further away than this gets a line to its point
+_SAME = 0.004  # points closer than this, relative to the picture, carry one label
 _BLANK = "\N{WHITE SQUARE}"
 
 
@@ -68,6 +69,22 @@ def short(value: Number, longest: int = 9) -> str:
     """A fraction if it is short, else three digits."""
     text = str(value) if isinstance(value, Fraction) else ""
     return text if text and len(text) <= longest else f"{float(value):.3g}"
+
+
+Named = tuple[tuple[float, float], str, str]  # point, text, colour
+
+
+def shared(named: Sequence[Named], scale: Sequence[float]) -> list[Named]:
+    """Names of points that lie together, up to a fraction of the scale, as lines of one label."""
+    out: list[Named] = []
+    for point, name, colour in named:
+        for k, (spot, names, first) in enumerate(out):
+            if all(abs(a - b) <= _SAME * (s or 1.0) for a, b, s in zip(point, spot, scale, strict=True)):
+                out[k] = (spot, f"{names}\n{name}", first)
+                break
+        else:
+            out.append((point, name, colour))
+    return out
 
 
 class Labels(Artist):

@@ -28,7 +28,6 @@ __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lamb
 
 _LEVELS = 5  # level lines of R_A besides the two that mean something
 _FAMILY_STATES = 200
-_SAME = 0.004  # points closer than this, relative to the picture, carry one label
 
 
 def _place(risks: Risks) -> tuple[float, float]:
@@ -142,21 +141,13 @@ def _marks(
         ink, layer = (lt.INK, 6.5) if shape == "s" else (lt.VERMILION, 6.0)
         ax.plot(*_place(row.risks), shape, color=ink, ms=6, zorder=layer)
     ax.plot(*_place(best), "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, zorder=7)
-    named = [(_place(best), f"optimum at λ = {lt.short(lam)}"), (_place(full), "full"), (_place(null), "null")]
-    named += [(_place(row.risks), row.name) for row in others if row.name not in ("full", "null")]
-    named.append((_place(corner), "corner"))
-    scale = [abs(a - b) or 1.0 for a, b in zip(_place(full), _place(null), strict=True)]
-    spots: list[tuple[tuple[float, float], list[str]]] = []
-    for point, name in named:
-        for spot, names in spots:
-            if all(abs(a - b) <= _SAME * s for a, b, s in zip(point, spot, scale, strict=True)):
-                names.append(name)
-                break
-        else:
-            spots.append((point, [name]))
-    texts = ["\n".join(lt.drawable(name) for name in names) for _, names in spots]
-    colours = [lt.DARK_GREEN if k == 0 else lt.INK for k in range(len(spots))]
-    labels = lt.Labels(ax, [point for point, _ in spots], texts, colours, lines, room=6.5)
+    named = [(_place(best), f"optimum at λ = {lt.short(lam)}", lt.DARK_GREEN)]
+    named += [(_place(end), name, lt.INK) for end, name in ((full, "full"), (null, "null"))]
+    named += [(_place(r.risks), lt.drawable(r.name), lt.INK) for r in others if r.name not in ("full", "null")]
+    named.append((_place(corner), "corner", lt.INK))
+    scale = [abs(a - b) for a, b in zip(_place(full), _place(null), strict=True)]
+    points, texts, colours = zip(*lt.shared(named, scale), strict=True)
+    labels = lt.Labels(ax, points, texts, colours, lines, room=6.5)
     labels.texts[0].set_fontweight("bold")
 
 

@@ -20,10 +20,13 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
-    shown, several = map(tomllib.loads, blocks(FILES, "toml"))
+    shown, several, conditions = map(tomllib.loads, blocks(FILES, "toml"))
     assert shown == tomllib.loads((DOCS.parent / "examples" / "coin_toss.toml").read_text())
     example = tomllib.loads((DOCS.parent / "examples" / "two_eves.toml").read_text())
     problem_from_dict({**example, **several})
+    assert problem_from_dict({**shown, **conditions}).conditions is not None
+    known = set(SCHEMA["$defs"]["conditions"]["properties"])
+    assert known == {*conditions["conditions"], "epsilon", "metric"}
 
 
 def test_the_json_shown_is_the_json_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -17,9 +18,11 @@ from bap_lp import enumeration, integer
 from bap_lp.certificate import verify
 from bap_lp.conditions import Conditions
 from bap_lp.evaluate import evaluate, risks
+from bap_lp.files import SCHEMA, load_certificate, problem_from_dict, save_certificate
 from bap_lp.mechanism import Mechanism
 from bap_lp.problem import Agent, Problem
 from bap_lp.program import from_entries
+from bap_lp.proof_documents import conditions_document, conditions_from
 from bap_lp.rational import InputError
 from bap_lp.releases import (
     RELEASES,
@@ -340,6 +343,77 @@ def test_misaligned_eve_is_never_below(problem: Problem, data: st.DataObject) ->
     aligned, misled = evaluate(problem, mechanism), evaluate(problem, mechanism, **wrong)
     assert misled.eve >= aligned.eve
     assert misled.bob == aligned.bob
+
+
+@settings(max_examples=25, deadline=None)
+@given(cases(), st.booleans())
+def test_certificates_survive_the_disk(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[Problem, Fraction, Conditions], exact: bool
+) -> None:
+    problem, lam, conditions = case
+    try:
+        certificate = solve(problem, lam, exact, conditions=conditions).certificate
+    except InputError:
+        assume(False)
+    path = tmp_path_factory.mktemp("proof") / "certificate.json"
+    save_certificate(path, certificate)
+    again = load_certificate(path)
+    assert again.exact == certificate.exact == exact
+    assert verify(problem, again) == verify(problem, certificate)
+    if certificate.proof is not None:
+        assert again.proof is not None
+        assert again.proof.conditions == conditions
+        assert (again.proof.channel == certificate.proof.channel).all()
+        assert again.proof.weights.tolist() == certificate.proof.weights.tolist()
+
+
+COIN_FILE = {
+    "data": {"labels": ["tails", "heads"], "prior": ["3/4", "1/4"]},
+    "bob": {"loss": [["1/3", "2/3"], [1, 0]]},
+    "eve": {"loss": [[0, 1], [10, 0]]},
+}
+
+
+def test_conditions_of_a_file() -> None:
+    table = {
+        "min_eve_risk": "3/8",
+        "max_bob_risk": 0.5,
+        "exp_epsilon": 2,
+        "metric": [[0, 3], ["inf", 0]],
+        "deterministic": True,
+        "max_signals": 2,
+        "margin": "1/100",
+    }
+    document = {**COIN_FILE, "conditions": table}
+    jsonschema.validate(document, SCHEMA)
+    found = problem_from_dict(document).conditions
+    assert found == Conditions(**table)
+    assert conditions_from(conditions_document(found)) == found
+    assert problem_from_dict(COIN_FILE).conditions is None
+    pairs = Conditions(epsilon="1/2", neighbours=[["tails", "heads"], [0, 1]])
+    assert conditions_from(conditions_document(pairs)) == pairs
+
+
+@pytest.mark.parametrize(
+    ("table", "message", "schema"),
+    [
+        ({"min_eve": 1}, r"coin: conditions.min_eve is not a known key: \[conditions\] may have min_eve_risk", True),
+        ({"min_eve_risk": -1}, "coin: conditions.min_eve_risk = -1 must be at least 0", True),
+        ({"min_eve_risk": "1/0"}, "coin: conditions.min_eve_risk = '1/0' divides by zero", True),
+        ({"max_bob_risk": 10**301}, "coin: conditions.max_bob_risk = 1000.* must be at most 1e300", True),
+        ({"exp_epsilon": 2, "neighbours": "all"}, "coin: conditions.neighbours = 'all' must be a list", True),
+        ({"exp_epsilon": 2, "neighbours": [["x", "heads"]]}, r"conditions.neighbours\[0\] = 'x' is not a state", False),
+        ({"exp_epsilon": 2, "epsilon": 1}, "conditions.epsilon = 1 must not be given together with exp_epsilon", True),
+        ({"deterministic": "yes"}, "conditions.deterministic = 'yes' must be true or false", True),
+        ({"max_signals": 2.5}, "conditions.max_signals = 2.5 must be a positive integer", True),
+        ([], r"conditions = \[\] must be a table", True),
+    ],
+)
+def test_bad_conditions_of_a_file(table: Any, message: str, schema: bool) -> None:
+    document = {**COIN_FILE, "conditions": table}
+    with pytest.raises(InputError, match=message):
+        problem_from_dict(document, "coin")
+    assert jsonschema.Draft202012Validator(SCHEMA).is_valid(document) != schema
 
 
 def test_remap_program_of_the_geometric_mechanism() -> None:

@@ -52,6 +52,7 @@ class GameSolution:
     basic_columns: Array
     basic_t: Array
     basic_slack: Array
+    interrupted: bool = False
 
     @property
     def gap(self) -> float:
@@ -236,15 +237,16 @@ def _assemble(search: _Search, found: Vertex) -> GameSolution:
     )  # fmt: skip
 
 
-def _interrupted(search: _Search) -> GameSolution:
+def _without_basis(search: _Search, stopped: bool) -> GameSolution:
     """The best pair seen, with no basis."""
     n, b = search.B.shape
     search.look(search.latest)
     rho = np.zeros((n, b))
     rho[np.arange(n), search.key] = search.p
     u = search.lam * search.u
-    basis = (np.zeros(shape, dtype=bool) for shape in ((n, b), (b, len(search.groups)), u.shape))
-    return GameSolution(rho, u, _value(search, rho), search.bound, search.iterations, False, *basis)
+    columns, t, slack = (np.zeros(shape, dtype=bool) for shape in ((n, b), (b, len(search.groups)), u.shape))
+    value = _value(search, rho)
+    return GameSolution(rho, u, value, search.bound, search.iterations, False, columns, t, slack, stopped)
 
 
 def _solve(search: _Search, tol: float, stoppable: bool) -> GameSolution:
@@ -255,10 +257,10 @@ def _solve(search: _Search, tol: float, stoppable: bool) -> GameSolution:
     except KeyboardInterrupt:
         if not stoppable:
             raise
+        return _without_basis(search, stopped=True)
     except ArithmeticError:
         # the simplex method gave up on the restricted program: bound and value stand, a basis is not at hand
-        pass
-    return _interrupted(search)
+        return _without_basis(search, stopped=False)
 
 
 def solve_game(

@@ -41,7 +41,7 @@ class Mechanism:
         self.q = q
         self.exact = is_exact(q)
         self.states = labels(states, "states", q.shape[0])
-        self.signals = labels(signals, "signals", q.shape[1])
+        self.signals = tuple(labels(signals, "signals", q.shape[1]))
         self.name = name
 
     @classmethod
@@ -49,7 +49,7 @@ class Mechanism:
         """From a working array that is a channel by construction: nothing is read or checked again."""
         self = cls.__new__(cls)
         self.q, self.exact, self.name = q, is_exact(q), name
-        self.states, self.signals = tuple(states), tuple(signals)
+        self.states, self.signals = states, tuple(signals)
         q.flags.writeable = False
         return self
 
@@ -130,9 +130,9 @@ class Mechanism:
 
 def without_unused(q: Array, signals: Sequence[str], p: Array) -> tuple[Array, list[str]]:
     """Drop signals that no state of positive probability sends."""
-    live = np.array([mass > 0 for mass in p])
-    used = [s for s in range(q.shape[1]) if (q[live, s] > 0).any()]
-    return q[:, used], [signals[s] for s in used]
+    live = np.array([mass > 0 for mass in p]) if is_exact(p) else p > 0
+    used = [s for s in range(q.shape[1]) if ((q[:, s] > 0) & live).any()]
+    return q if len(used) == q.shape[1] else q[:, used], [signals[s] for s in used]
 
 
 def degenerate(assignment: Sequence[int], signals: int, exact: bool = True) -> Array:

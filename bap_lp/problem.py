@@ -74,7 +74,8 @@ class Problem:
             self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
         self.B = _product_loss(self.bobs)
-        self.E = np.hstack([a.weight * a.loss for a in self.eves])
+        weighted = [_weighted(a) for a in self.eves]
+        self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
         ends = np.cumsum([0] + [a.loss.shape[1] for a in self.eves])
         self.eve_groups = tuple(slice(int(s), int(t)) for s, t in pairwise(ends))
         self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
@@ -124,7 +125,7 @@ class Problem:
             states=states,
             eve_decisions=eve_decisions,
             title=title,
-            theta=Theta(names, posterior),
+            theta=Theta(tuple(names), posterior),
         )
 
     @cached_property
@@ -246,7 +247,11 @@ def _as_float(agent: Agent) -> Agent:
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:
-    total = bobs[0].weight * bobs[0].loss
+    total = _weighted(bobs[0])
     for bob in bobs[1:]:
-        total = (total[:, :, None] + (bob.weight * bob.loss)[:, None, :]).reshape(len(total), -1)
+        total = (total[:, :, None] + _weighted(bob)[:, None, :]).reshape(len(total), -1)
     return total
+
+
+def _weighted(agent: Agent) -> Array:
+    return agent.loss if agent.weight == 1 else agent.weight * agent.loss

@@ -7,6 +7,7 @@ from typing import Any
 
 from bap_lp.rational import Array, InputError, array, is_exact, number
 
+_MANY = 10_000
 _SUM_TOLERANCE = 1e-9  # a float prior may miss one by this much; it is then normalised
 
 
@@ -19,10 +20,39 @@ def probability(values: Any, field: str) -> Array:
     return p if is_exact(p) else p / total
 
 
-def labels(names: Sequence[str] | None, field: str, count: int) -> tuple[str, ...]:
+class Numbers(Sequence[str]):
+    """The labels "0", "1", ... of many items, made when asked for: a million strings weigh more than the numbers."""
+
+    def __init__(self, count: int) -> None:
+        self._range = range(count)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+    def __getitem__(self, k: Any) -> Any:
+        return tuple(map(str, self._range[k])) if isinstance(k, slice) else str(self._range[k])
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.isdecimal() and str(int(name)) == name and int(name) in self._range
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        if name not in self:
+            raise ValueError(f"{name!r} is not a label")
+        return int(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(self._range)
+
+
+def labels(names: Sequence[str] | None, field: str, count: int) -> Sequence[str]:
     """Read labels: distinct non-empty strings, one per item; default "0", "1", ..."""
     if names is None:
-        return tuple(str(k) for k in range(count))
+        return tuple(map(str, range(count))) if count <= _MANY else Numbers(count)
+    if isinstance(names, Numbers) and len(names) == count:
+        return names
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InputError(field, names, "must be a list of strings")
     for k, name in enumerate(names):

@@ -22,7 +22,7 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     if not eves:
         raise InputError("eves", None, "must not be empty")
     tables: list[Array] = []
-    names: list[tuple[str, ...]] = []
+    names: list[Sequence[str]] = []
     for k, eve in enumerate(eves):
         table = array(eve.loss, f"eves[{k}].loss", 2)
         if tables and len(table) != len(tables[0]):

@@ -49,7 +49,7 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
     inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
     with watched("every optimal mechanism") as tell:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
-        document = report_document(loaded.problem, wanted, words, shlex.quote(file), tell)
+        document = report_document(loaded.problem, wanted, words, shlex.quote(file), loaded.conditions, tell)
     write_files({out: report_page(document)})
 
 
@@ -63,14 +63,15 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
 
     from bap_lp import plots
 
+    problem, conditions = loaded.problem, loaded.conditions
     with watched("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
-        if kind == "map":
-            ax = plots.risk_utility_map(loaded.problem, price)
-        elif kind == "path":
-            ax = plots.value_of_lambda(lambda_path(loaded.problem), price)
+        if kind == "path":
+            ax = plots.value_of_lambda(lambda_path(problem), price)
         else:
-            best = solve(loaded.problem, price)
-            if kind == "channel":
+            best = solve(problem, price, conditions=conditions)
+            if kind == "map":
+                ax = plots.risk_utility_map(problem, price, optimum=best.risks if conditions is not None else None)
+            elif kind == "channel":
                 ax = plots.channel_heatmap(best.mechanism, best.problem.prior)
             else:
                 ax = plots.signal_cards(best.problem, best.mechanism)

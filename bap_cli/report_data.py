@@ -1,7 +1,7 @@
 """What a report shows, as one JSON document: numbers exact, labels as text, every price of privacy at once.
 
 The optimum is constant between two breakpoints of lambda and R_A = R_B - lambda R_E, so the pieces of the path are all
-a page needs to answer for every lambda. A release that is tuned to lambda is a lower envelope of lines as well.
+a page needs to answer for every lambda.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
+from bap_cli.report_tables import pair, proof_tables, release_lines, slider
 from bap_cli.words import both, clean, fraction
 from bap_lp.calibration import extremes, lam_of
-from bap_lp.evaluate import evaluate, risks
-from bap_lp.families import lower_envelope, randomised_response_family
-from bap_lp.path import Path, Piece, lambda_path
+from bap_lp.conditions import Conditions
+from bap_lp.evaluate import evaluate
+from bap_lp.mechanism import Mechanism
+from bap_lp.path import Path, lambda_path
 from bap_lp.problem import Agent, Problem
-from bap_lp.rational import Array, InputError, public, text
+from bap_lp.rational import InputError, public, text
 from bap_lp.region import attainable_region
-from bap_lp.releases import RATIOS, Comparison, compare, truncated_geometric
-from bap_lp.risks import Number
+from bap_lp.releases import compare
+from bap_lp.risks import Number, Risks
+from bap_lp.solve import Solution, solve
 
 LABEL = 200  # characters of a label that are shown
 _ROWS = 40  # states listed one by one; more are grouped by what the mechanism does with them
 _NAMED = 6  # states of a group that are named
 _SIGNALS = 24
 _SHARES = 8  # states of a posterior that are listed
-_STOPS = 240  # positions of the slider
-_DETAILS = 2_000_000  # characters of JSON for mechanisms, and half of it for the proof
+_DETAILS = 2_000_000  # characters of JSON for mechanisms
 _PIECES = 1000
-_TUNED = {"randomised response": 200, "truncated geometric": 40}  # states up to which every lambda is served
 _JOINER = "\N{ZERO WIDTH JOINER}"
 
 Progress = Callable[[str], None]
@@ -42,44 +42,69 @@ class _TooMany(Exception):
     pass
 
 
-def report_document(problem: Problem, lam: Any, choice: str, file: str, progress: Progress = lambda _: None) -> Any:
-    """The document of a report that opens at lam; `choice` says in words how lam was chosen."""
+@dataclass(frozen=True)
+class _Optimum:
+    """What a page shows from lam = start to end: a piece of a path has the same fields."""
+
+    start: Number
+    end: Number
+    risks: Risks
+    mechanism: Mechanism
+
+
+def report_document(
+    problem: Problem,
+    lam: Any,
+    choice: str,
+    file: str,
+    conditions: Conditions | None = None,
+    progress: Progress = lambda _: None,
+) -> Any:
+    """The document of a report that opens at lam; `choice` says in words how lam was chosen.
+
+    Under conditions, or if there are too many pieces, the page is `partial`: it shows the optimum at this lam only.
+    """
     wanted = public(lam_of(problem, lam))
-    path, partial = _path(problem, wanted, progress)
-    problem = path.problem
-    if not problem.exact:
-        wanted = float(wanted)
+    path = _path(problem, progress)
+    best = solve(problem, wanted, conditions=conditions) if path is None or conditions is not None else None
+    shown: Sequence[Any] = path.pieces if path is not None else ()
+    if best is not None:
+        problem, shown = best.problem, [_Optimum(best.lam, best.lam, best.risks, best.mechanism)]
+    exact = problem.exact and (best is None or best.exact)
+    wanted = wanted if exact else float(wanted)
+    here = 0 if best is not None or path is None else path.pieces.index(path.piece(wanted))
     progress("usual releases")
     comparison = compare(problem, wanted)
-    progress("attainable region")
-    region, whole = attainable_region(problem, path) if not partial else ((), False)
+    region, whole = _region(path, progress)
     calibrated = _calibrated(problem)
-    stops, marks = _slider(path, wanted, calibrated, partial)
+    stops, marks = ([wanted], []) if path is None or best is not None else slider(path, wanted, calibrated)
     progress("explanations")
-    details = _details(problem, path, wanted)
+    details = _details(problem, shown, here)
     return {
         "title": label(problem.title),
-        "exact": problem.exact,
+        "exact": exact,
         "file": file,
-        "tolerance": path.tolerance,
-        "method": path.method,
-        "partial": partial,
+        "tolerance": float(best.gap) if best is not None else path.tolerance if path is not None else 0.0,
+        "method": best.method if best is not None else path.method if path is not None else "",
+        "partial": best is not None,
+        "conditions": best and _conditions(best),
         "problem": _problem(problem),
         "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": calibrated and text(calibrated)},
-        "full": _pair(*map(public, extremes(problem)[0])),
-        "null": _pair(*map(public, extremes(problem)[1])),
+        "full": pair(*map(public, extremes(problem)[0])),
+        "null": pair(*map(public, extremes(problem)[1])),
         "region": [[float(r.bob), float(r.eve)] for r in region],
         "whole": whole,
+        "frontier": [[float(p.risks.bob), float(p.risks.eve)] for p in (path.pieces if path is not None else ())],
         "stops": [text(s) for s in stops],
         "marks": marks,
         "pieces": [
             {"start": text(p.start), "end": None if p.end == math.inf else text(p.end), "bob": text(p.risks.bob),
              "eve": text(p.risks.eve), "detail": detail}
-            for p, detail in zip(path.pieces, details, strict=True)
+            for p, detail in zip(shown, details, strict=True)
         ],
-        "releases": _releases(problem, comparison),
+        "releases": release_lines(problem, comparison),
         "omitted": [[name, label(reason)] for name, reason in comparison.omitted],
-        "proof": None if partial else _proof(problem, path),
+        "proof": proof_tables(problem, path) if path is not None and best is None else None,
     }  # fmt: skip
 
 
@@ -88,8 +113,8 @@ def label(words: str) -> str:
     return _JOINER.join(clean(part, LABEL) for part in words[: LABEL + 1].split(_JOINER))
 
 
-def _path(problem: Problem, wanted: Number, progress: Progress) -> tuple[Path, bool]:
-    """The whole path; or, where it has too many pieces, the one piece around the wanted lam, and True."""
+def _path(problem: Problem, progress: Progress) -> Path | None:
+    """The whole path, unless it has too many pieces."""
 
     def count(pieces: int, lam: float) -> None:
         if pieces > _PIECES:
@@ -97,17 +122,30 @@ def _path(problem: Problem, wanted: Number, progress: Progress) -> tuple[Path, b
         progress(f"{pieces} optimal mechanisms, lambda up to {lam:.3g}")
 
     try:
-        return lambda_path(problem, progress=count), False
+        return lambda_path(problem, progress=count)
     except _TooMany:
-        from bap_lp.solve import merge, solve
+        return None
 
-        best = solve(problem, wanted)
-        data = merge(best.problem)
-        index = data.index.tolist()
-        first = [index.index(k) for k in range(len(data.p))]
-        rho = best.certificate.rho[first] * (data.p / best.problem.p[first])[:, None]
-        alone = Piece(best.problem, data, best.lam, best.lam, best.risks, rho, (best.certificate.u,) * 2)
-        return Path(best.problem, (alone,), float(best.gap), best.method), True
+
+def _region(path: Path | None, progress: Progress) -> tuple[Sequence[Risks], bool]:
+    if path is None:
+        return (), False
+
+    def told(count: int, _: float) -> None:
+        progress(f"attainable region, {count} corners")
+
+    return attainable_region(path.problem, path, most=_PIECES, progress=told)
+
+
+def _conditions(best: Solution) -> dict[str, Any] | None:
+    """The conditions in words, their price, and the optimum without them."""
+    from bap_cli.show import conditions_in_words
+
+    if best.certificate.proof is None:
+        return None
+    price = best.price_of_conditions
+    words = label(conditions_in_words(best.certificate.proof.conditions))
+    return {"words": words, "price": None if price is None else both(price)}
 
 
 def _calibrated(problem: Problem) -> Number | None:
@@ -115,10 +153,6 @@ def _calibrated(problem: Problem) -> Number | None:
         return public(lam_of(problem, "calibrated"))
     except InputError:
         return None
-
-
-def _pair(bob: Number, eve: Number) -> dict[str, Any]:
-    return {"bob": text(bob), "eve": text(eve)}
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
@@ -145,47 +179,12 @@ def _labels(names: Sequence[str]) -> list[str]:
     return [label(name) for name in names]
 
 
-def _slider(path: Path, wanted: Number, calibrated: Number | None, partial: bool) -> tuple[list[Number], list[Any]]:
-    """Positions of the slider by increasing lam, and which of them are marks: every mark is a position of its own."""
-    if partial:
-        return [wanted], []
-    kinds: dict[Number, list[str]] = {path.pieces[0].start: []}
-    named = [(b, "change") for b in path.breakpoints] + [(wanted, "start")]
-    for lam, kind in named + ([(calibrated, "calibrated")] if calibrated is not None else []):
-        kinds.setdefault(lam, []).append(kind)
-    fixed = sorted(kinds)
-    fixed.append(2 * fixed[-1] or fixed[-1] + 1)
-    share = max(_STOPS // (len(fixed) - 1), 1)
-    stops: list[Number] = []
-    for low, high in pairwise(fixed):
-        stops += [low, *_round_numbers(low, high, share)]
-    stops.append(fixed[-1])
-    return stops, [{"at": stops.index(lam), "kinds": kinds[lam]} for lam in sorted(kinds) if kinds[lam]]
-
-
-def _round_numbers(low: Number, high: Number, count: int) -> list[Number]:
-    """Multiples of a round step strictly between two numbers: at most `count`, at least one."""
-    if float(low) == float(high):
-        return []
-    gap = Fraction(high) - Fraction(low)
-    step = Fraction(10) ** (math.floor(math.log10(float(gap))) - 3)
-    steps = (step * k * 10**n for n in range(9) for k in (1, 2, 5))
-    step = next(s for s in steps if gap / s <= count + 1)
-    found: list[Fraction] = []
-    while not found:
-        first, last = math.floor(Fraction(low) / step) + 1, math.ceil(Fraction(high) / step) - 1
-        found = [step * k for k in range(first, last + 1)][:count]
-        step /= 2
-    return [float(f) for f in found] if isinstance(low, float) else list(found)
-
-
-def _details(problem: Problem, path: Path, wanted: Number) -> list[Any]:
-    """What each piece's mechanism does and means; nearest the wanted lam first, until the page is large enough."""
-    here = path.pieces.index(path.piece(wanted))
-    out: list[Any] = [None] * len(path.pieces)
+def _details(problem: Problem, shown: Sequence[Any], here: int) -> list[Any]:
+    """What each mechanism does and means; nearest the wanted lam first, until the page is large enough."""
+    out: list[Any] = [None] * len(shown)
     size = 0
     for k in sorted(range(len(out)), key=lambda k: abs(k - here)):
-        detail = _detail(problem, path.pieces[k])
+        detail = _detail(problem, shown[k].mechanism)
         size += len(json.dumps(detail))
         if size > _DETAILS:
             break
@@ -193,8 +192,7 @@ def _details(problem: Problem, path: Path, wanted: Number) -> list[Any]:
     return out
 
 
-def _detail(problem: Problem, piece: Piece) -> dict[str, Any]:
-    mechanism = piece.mechanism
+def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     evaluation = evaluate(problem, mechanism)
     told = mechanism.signals[:_SIGNALS]
     groups: dict[Any, list[int]] = {}
@@ -239,54 +237,3 @@ def _decided(agents: Sequence[Agent], best: list[str]) -> list[Any]:
         names = best if len(agents) == 1 else [d for d in agent.decisions or () if f"{agent.name}: {d}" in best]
         out.append([label(agent.name), _labels(names[:_NAMED]), max(len(names) - _NAMED, 0)])
     return out
-
-
-def _releases(problem: Problem, comparison: Comparison) -> list[dict[str, Any]]:
-    out = []
-    for row in comparison.rows:
-        if row.name == "optimum":
-            continue
-        pieces = [{"start": "0", "parameter": row.parameter, **_pair(row.risks.bob, row.risks.eve)}]
-        tuned = row.parameter is not None and len(problem.states) <= _TUNED.get(row.name, 0)
-        if tuned:
-            pieces = (_randomised if row.name == "randomised response" else _geometric)(problem)
-        out.append({"name": row.name, "fixed": row.parameter is not None and not tuned, "pieces": pieces})
-    return out
-
-
-def _randomised(problem: Problem) -> list[dict[str, Any]]:
-    return [
-        {"start": text(p.start), "parameter": f"w = {fraction(p.w)}", **_pair(p.risks.bob, p.risks.eve)}
-        for p in randomised_response_family(problem).thresholds()
-    ]
-
-
-def _geometric(problem: Problem) -> list[dict[str, Any]]:
-    found = [risks(problem, truncated_geometric(problem, ratio)) for ratio in RATIOS]
-    return [
-        {"start": text(start), "parameter": f"ratio = {RATIOS[k]}", **_pair(found[k].bob, found[k].eve)}
-        for start, k in lower_envelope([r.bob for r in found], [-r.eve for r in found])
-    ]
-
-
-def _proof(problem: Problem, path: Path) -> dict[str, Any] | None:
-    """Everything the page needs to check the proof itself, on merged states; None if that is too much to carry."""
-    data = path.pieces[0].data
-    if not problem.exact or data.B.size + data.E.size > 20_000:
-        return None
-
-    def table(values: Array) -> Any:
-        return [[str(v) for v in row] for row in values.tolist()]
-
-    pieces = []
-    for piece in path.pieces:
-        rho = [[x, i, str(v)] for x, row in enumerate(piece.rho.tolist()) for i, v in enumerate(row) if v]
-        pieces.append({"rho": rho, "u": table(piece.replies[0]), "onward": table(piece.replies[1])})
-    out = {
-        "p": [str(v) for v in data.p.tolist()],
-        "B": table(data.B),
-        "E": table(data.E),
-        "groups": [[g.start, g.stop] for g in data.groups],
-        "pieces": pieces,
-    }
-    return out if len(json.dumps(out)) <= _DETAILS // 2 else None

@@ -41,11 +41,13 @@ def risk_utility_map(
     path: Path | None = None,
     comparison: Comparison | None = None,
     families: Sequence[Family] | None = None,
+    optimum: Risks | None = None,
     ax: Any = None,
 ) -> Any:
     """All mechanisms at once: what is attainable, the frontier, the optimum at lam, and the usual releases.
 
     families: curves to draw, by default randomised response. comparison: releases to mark, by default `compare`'s.
+    optimum: the risks to mark as optimal, if not those of the best mechanism of all: the best under conditions, say.
     """
     path = path or lambda_path(problem)
     price = public(lam_of(path.problem, lam))
@@ -58,14 +60,14 @@ def risk_utility_map(
     (x0, y0), (x1, y1) = _frame(ax, full, null)
     region, whole = attainable_region(path.problem, path)
     lines = _region(ax, region, whole, path, full, null)
-    lines += _levels(ax, full, null, path.value(price), float(price), (x0, y0, x1, y1))
+    best = path.piece(price).risks if optimum is None else optimum
+    lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1))
     for family, style, colour in zip(families, ("-", "--", ":", "-.") * 9, (lt.PURPLE, lt.ORANGE) * 18, strict=False):
         knots = sorted({*family.bob.breakpoints, *family.eve.breakpoints})
         curve = np.array([(-float(family.bob(w)), -float(family.eve(w))) for w in knots])
         label = lt.drawable(family.name or "family", 40, 1)
         ax.plot(*curve.T, style, color=colour, lw=1.8, label=label, zorder=3.5)
         lines.append(curve)
-    best = path.piece(price).risks
     corner = Risks(full.bob, null.eve)
     for end in (full, null):
         edge = np.array([_place(end), _place(corner)])
@@ -125,7 +127,7 @@ def _levels(
     if (chord[0] != chord[1]).any():
         ax.plot(*chord.T, color=lt.GREY, lw=1.6, label="calibration line: full and null release tie", zorder=2.2)
         out.append(chord)
-    level(float(value), True, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"least $R_A$ of all: {lt.short(value)}")
+    level(float(value), True, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"least $R_A$: {lt.short(value)}")
     return out
 
 

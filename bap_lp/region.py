@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import prod
 
 from bap_lp.calibration import extremes
-from bap_lp.path import Path, lambda_path
+from bap_lp.path import Path, Progress, lambda_path
 from bap_lp.problem import Problem
 from bap_lp.rational import public
 from bap_lp.risks import Risks
@@ -19,18 +19,36 @@ from bap_lp.risks import Risks
 _MOST_DECISIONS = 64  # several Eves who change places with Bob act on the product of their decision spaces
 
 
-def attainable_region(problem: Problem, path: Path | None = None) -> tuple[tuple[Risks, ...], bool]:
+class _TooMany(Exception):
+    pass
+
+
+def attainable_region(
+    problem: Problem, path: Path | None = None, *, most: int | None = None, progress: Progress | None = None
+) -> tuple[tuple[Risks, ...], bool]:
     """The polygon's vertices, from full along the frontier to null and back, and whether the way back is the true edge.
 
-    If the other side has too many decisions to be computed, the way back is the chord: all inside is still attainable.
+    If the other side has too many decisions or more than `most` corners, the way back is the chord: all inside is still
+    attainable.
     """
     path = path or lambda_path(problem)
     full, null = (Risks(*map(public, pair)) for pair in extremes(problem))
     whole = prod(len(eve.decisions or ()) for eve in problem.eves) <= _MOST_DECISIONS
     back: list[Risks] = []
+
+    def told(count: int, lam: float) -> None:
+        if most is not None and count > most:
+            raise _TooMany
+        if progress is not None:
+            progress(count, lam)
+
     if whole:
         mirrored = Problem(problem.p, bobs=problem.eves, eves=problem.bobs, states=problem.states)
-        back = [Risks(piece.risks.eve, piece.risks.bob) for piece in reversed(lambda_path(mirrored, path.exact).pieces)]
+        try:
+            other = lambda_path(mirrored, path.exact, told)
+            back = [Risks(piece.risks.eve, piece.risks.bob) for piece in reversed(other.pieces)]
+        except _TooMany:
+            whole = False
     out: list[Risks] = []
     for risks in (full, *(Risks(piece.risks.bob, piece.risks.eve) for piece in path.pieces), null, *back):
         if risks not in out:

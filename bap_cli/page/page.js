@@ -70,6 +70,7 @@ function drawProblem() {
   }
   lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...agents(problem.bobs), " to lose little and ",
     ...agents(problem.eves), " to lose much: of all mechanisms, the one with the least R_A = R_B − λ R_E."]);
+  if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` They cost ${data.conditions.price} in R_A.`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
   const tables = [...problem.bobs.map((a) => [a, "expected loss of "]), ...problem.eves.map((a) => [a, "loss of "])].map(([agent, what]) =>
@@ -188,16 +189,17 @@ function drawReleases(index, releases) {
   $("releases").replaceChildren(table(["release", "R_B", "R_E", "R_A", "above the optimum", "decimal"],
     [line("optimum", null, { ...best, alice: value }, true), ...rows.map((r) => line(r.name, r.parameter && r.parameter + (r.fixed ? `, best for λ = ${Q.short(Q.read(data.lambda.wanted), 9)}` : ""), r, false))]));
   const worst = rows.at(-1), first = rows[0];
-  $("releases-words").textContent = !first ? "" : Q.cmp(first.alice, value) === 0 ? `At this price ${first.name === "full" || first.name === "null" ? `the ${first.name} release` : `“${first.name}”`} is as good as the optimum.` :
+  $("releases-words").textContent = data.conditions ? "A release with a lower R_A than the optimum breaks the conditions." : !first ? "" : Q.cmp(first.alice, value) === 0 ? `At this price ${first.name === "full" || first.name === "null" ? `the ${first.name} release` : `“${first.name}”`} is as good as the optimum.` :
     `The best of the usual releases at this price, “${first.name}”, stays ${Q.both(Q.sub(first.alice, value))} above the optimum; the worst, “${worst.name}”, ${Q.both(Q.sub(worst.alice, value))}.`;
 }
 
 function drawPieces(index) {
-  $("pieces-words").textContent = data.partial ? "There are too many to list; this page shows the one at the chosen λ." :
+  $("pieces-words").textContent = data.conditions ? "Under conditions this page shows the optimum at the chosen λ only." :
+    data.partial ? "There are too many to list; this page shows the one at the chosen λ." :
     `${data.pieces.length === 1 ? "One mechanism is optimal at every price." : `As λ grows, ${data.pieces.length} mechanisms take turns. They are the corners of the frontier.`}`;
   const rows = data.pieces.map((piece, k) => ({ here: k === index, cells: [
-    make("td", {}, `${Q.short(starts[k])} to ${piece.end === null ? "∞" : Q.short(Q.read(piece.end))}`), telling(Q.read(piece.bob)), telling(Q.read(piece.eve)),
-    make("td", {}, make("button", { type: "button", click: () => move(inside(k)) }, "show"))] }));
+    make("td", {}, data.partial ? Q.short(starts[k]) : `${Q.short(starts[k])} to ${piece.end === null ? "∞" : Q.short(Q.read(piece.end))}`), telling(Q.read(piece.bob)), telling(Q.read(piece.eve)),
+    make("td", {}, data.partial ? "" : make("button", { type: "button", click: () => move(inside(k)) }, "show"))] }));
   $("pieces").replaceChildren(table(["λ", "R_B", "R_E", ""], rows));
 }
 
@@ -208,8 +210,9 @@ function inside(k) { // a stop in the middle of a piece
 
 function drawProof(index) {
   const best = readRisks(data.pieces[index]), value = alice(best);
-  $("proof").replaceChildren(make("p", {}, ...rich(data.exact ?
-    `The value ${Q.both(value)} is proved: a table of Eve’s replies bounds R_A of every mechanism from below, and the bound is this very number. The proof is arithmetic with fractions; no solver has to be trusted.` :
+  $("proof").replaceChildren(make("p", {}, ...rich(data.partial && data.tolerance > 0 ?
+    `The value ${Q.both(value)} is at most ${data.tolerance.toExponential(1)} above a bound that is proved for all mechanisms${data.conditions ? " that meet the conditions" : ""}.` : data.exact ?
+    `The value ${Q.both(value)} is proved: a table of Eve’s replies bounds R_A of every mechanism${data.conditions ? " that meets the conditions" : ""} from below, and the bound is this very number. The proof is arithmetic with fractions; no solver has to be trusted.` :
     `The numbers of this problem are floats. The values are optimal up to a proved tolerance of ${data.tolerance.toExponential(1)}, relative to the largest loss (times λ for Eve’s).`)));
   const price = Q.text(lam);
   $("commands").textContent = `bap solve ${data.file} --lambda ${price} --out proof\nbap verify ${data.file} proof/certificate.json`;
@@ -226,7 +229,7 @@ function drawPicture(index, releases) {
   const best = readRisks(data.pieces[index]);
   drawMap($("map"), {
     full: floats(full), null: floats(nothing), best: floats(best), lam: Q.float(lam), region: data.region,
-    frontier: data.pieces.map((p) => [Q.float(Q.read(p.bob)), Q.float(Q.read(p.eve))]),
+    frontier: data.frontier,
     releases: releases.filter(({ name }) => name !== "full" && name !== "null").map((r) => ({ name: r.name, ...floats(r) })),
     words: `Risk-utility map. The optimum has utility ${Q.decimal(Q.neg(best.bob))} and disclosure risk ${Q.decimal(Q.neg(best.eve))}; the full release ${Q.decimal(Q.neg(full.bob))} and ${Q.decimal(Q.neg(full.eve))}; the null release ${Q.decimal(Q.neg(nothing.bob))} and ${Q.decimal(Q.neg(nothing.eve))}.`,
   });
@@ -280,7 +283,9 @@ function start() {
   const title = data.title || "A release";
   document.title = `${title} – release report`;
   $("title").replaceChildren(quoted(title));
-  $("verdict").textContent = data.exact ? "Proved optimal among all mechanisms, in exact fractions." : "Optimal among all mechanisms up to rounding, with a proved tolerance.";
+  const among = `among all mechanisms${data.conditions ? " that meet the conditions" : ""}`;
+  $("verdict").textContent = data.exact && (!data.partial || data.tolerance === 0) ? `Proved optimal ${among}, in exact fractions.` :
+    `Optimal ${among} up to rounding, with a proved tolerance.`;
   if (!data.exact) $("verdict").classList.add("float");
   $("map-words").textContent = "Every mechanism is a point: the further right, the more Bob learns; the further up, the more Eve learns. Alice wants to go right and down.";
   $("omitted").replaceChildren(...data.omitted.map(([name, reason]) => make("p", { class: "hint" }, `Left out: ${name}: `, quoted(reason))));
@@ -288,8 +293,7 @@ function start() {
   const slider = $("slider");
   slider.max = stops.length - 1;
   slider.addEventListener("input", () => move(stops[Number(slider.value)]));
-  $("slider-box").hidden = data.partial;
-  $("exact-lambda").hidden = data.partial;
+  for (const part of document.querySelectorAll(".control .screen, .price .screen")) part.hidden = data.partial;
   $("exact-lambda").addEventListener("submit", (event) => { event.preventDefault(); set(); });
   $("lambda").addEventListener("change", set);
   const wanted = Q.read(data.lambda.wanted), calibrated = data.lambda.calibrated === null ? null : Q.read(data.lambda.calibrated);

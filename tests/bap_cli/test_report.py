@@ -281,6 +281,20 @@ def test_a_float_problem(opened: Open, tmp_path: Path) -> None:
 
 
 @browser_only
+def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -> None:
+    text = (EXAMPLES / "coin_toss.toml").read_text() + "\n[conditions]\nexp_epsilon = 2\n"
+    (tmp_path / "p.toml").write_text(text)
+    loaded = load_problem(tmp_path / "p.toml")
+    best = solve(loaded.problem, loaded.lam, conditions=loaded.conditions)
+    page = opened(tmp_path / "p.toml")
+    assert [shown(page, name) for name in ("bob", "eve", "alice")] == [best.risks.bob, best.risks.eve, best.value]
+    assert "exp_epsilon = 2" in page.inner_text("#words")
+    assert "that meet the conditions" in page.inner_text("#verdict")
+    assert "log 2 = 0.693147" in page.inner_text("#privacy")
+    assert not any(page.is_visible(f"#{part}") for part in ("slider", "lambda", "check"))
+
+
+@browser_only
 def test_arithmetic_of_the_page(browser: Any) -> None:
     page = browser.new_page()
     page.add_script_tag(path=str(Path(__file__).parents[2] / "bap_cli" / "page" / "rational.js"))

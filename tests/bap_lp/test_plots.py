@@ -17,7 +17,7 @@ matplotlib.use("agg")
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from bap_lp import Agent, Mechanism, Problem, evaluate, plots, solve
+from bap_lp import Agent, Conditions, Mechanism, Problem, evaluate, plots, solve
 from bap_lp.families import randomised_response_family
 from bap_lp.files import load_problem
 from bap_lp.lettering import Labels, drawable, short
@@ -96,7 +96,7 @@ def test_the_map_of_the_coin_toss() -> None:
     lines = {line.get_label(): line.get_xydata() for line in ax.lines}
     assert lines["frontier: nothing is better"].tolist() == [[-0.25, 0.0], [-0.325, -0.75]]
     assert lines["calibration line: full and null release tie"].tolist() == [[-0.25, 0.0], [-0.5, -0.75]]
-    level = lines["least $R_A$ of all: 3/40"]
+    level = lines["least $R_A$: 3/40"]
     assert level[:, 0] - level[:, 1] / 3 == pytest.approx([-0.075, -0.075])
     family = randomised_response_family(problem)
     at = [[-float(family.bob(w)), -float(family.eve(w))] for w in ("0", "3/13", "1/2")]
@@ -208,6 +208,21 @@ def test_every_corner_of_the_region_is_attained_or_proved() -> None:
 
 def _pairs(problem: Problem) -> list[tuple[Any, Any]]:
     return [(e.bob, e.eve) for e in (evaluate(problem, piece.mechanism) for piece in lambda_path(problem).pieces)]
+
+
+def test_too_many_corners_leave_the_chord() -> None:
+    problem, _ = example("medical_test")
+    corners, whole = attainable_region(problem, most=1)
+    assert not whole
+    assert corners == attainable_region(problem)[0][: len(corners)]
+
+
+def test_another_optimum_can_be_marked() -> None:
+    problem, lam = example("coin_toss")
+    best = solve(problem, lam, conditions=Conditions(exp_epsilon=2))
+    ax = plots.risk_utility_map(problem, lam, optimum=best.risks)
+    assert [-float(best.risks.bob), -float(best.risks.eve)] in [line.get_xydata()[0].tolist() for line in ax.lines]
+    assert f"least $R_A$: {short(best.value)}" in [line.get_label() for line in ax.lines]
 
 
 def test_many_eves_leave_the_chord() -> None:

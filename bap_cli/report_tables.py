@@ -1,0 +1,112 @@
+"""Tables of a report that serve every lambda: the slider's positions, the usual releases, and the proof.
+
+A release that is tuned to lambda has, for each lambda, the parameter with the least R_A: a lower envelope of lines.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from bap_cli.words import fraction
+from bap_lp.evaluate import risks
+from bap_lp.families import lower_envelope, randomised_response_family
+from bap_lp.path import Path
+from bap_lp.problem import Problem
+from bap_lp.rational import Array, text
+from bap_lp.releases import RATIOS, Comparison, truncated_geometric
+from bap_lp.risks import Number
+
+_STOPS = 240  # positions of the slider
+_TUNED = {"randomised response": 200, "truncated geometric": 40}  # states up to which every lambda is served
+_SIZE = 1_000_000  # characters of JSON for the proof
+
+
+def pair(bob: Number, eve: Number) -> dict[str, Any]:
+    return {"bob": text(bob), "eve": text(eve)}
+
+
+def slider(path: Path, wanted: Number, calibrated: Number | None) -> tuple[list[Number], list[Any]]:
+    """Positions of the slider by increasing lam, and which of them are marks: every mark is a position of its own."""
+    kinds: dict[Number, list[str]] = {path.pieces[0].start: []}
+    named = [(b, "change") for b in path.breakpoints] + [(wanted, "start")]
+    for lam, kind in named + ([(calibrated, "calibrated")] if calibrated is not None else []):
+        kinds.setdefault(lam, []).append(kind)
+    fixed = sorted(kinds)
+    fixed.append(2 * fixed[-1] or fixed[-1] + 1)
+    share = max(_STOPS // (len(fixed) - 1), 1)
+    stops: list[Number] = []
+    for low, high in pairwise(fixed):
+        stops += [low, *_round_numbers(low, high, share)]
+    stops.append(fixed[-1])
+    return stops, [{"at": stops.index(lam), "kinds": kinds[lam]} for lam in sorted(kinds) if kinds[lam]]
+
+
+def _round_numbers(low: Number, high: Number, count: int) -> list[Number]:
+    """Multiples of a round step strictly between two numbers: at most `count`, at least one."""
+    if float(low) == float(high):
+        return []
+    gap = Fraction(high) - Fraction(low)
+    step = Fraction(10) ** (math.floor(math.log10(float(gap))) - 3)
+    steps = (step * k * 10**n for n in range(9) for k in (1, 2, 5))
+    step = next(s for s in steps if gap / s <= count + 1)
+    found: list[Fraction] = []
+    while not found:
+        first, last = math.floor(Fraction(low) / step) + 1, math.ceil(Fraction(high) / step) - 1
+        found = [step * k for k in range(first, last + 1)][:count]
+        step /= 2
+    return [float(f) for f in found] if isinstance(low, float) else list(found)
+
+
+def release_lines(problem: Problem, comparison: Comparison) -> list[dict[str, Any]]:
+    out = []
+    for row in comparison.rows:
+        if row.name == "optimum":
+            continue
+        pieces = [{"start": "0", "parameter": row.parameter, **pair(row.risks.bob, row.risks.eve)}]
+        tuned = row.parameter is not None and len(problem.states) <= _TUNED.get(row.name, 0)
+        if tuned:
+            pieces = (_randomised if row.name == "randomised response" else _geometric)(problem)
+        out.append({"name": row.name, "fixed": row.parameter is not None and not tuned, "pieces": pieces})
+    return out
+
+
+def _randomised(problem: Problem) -> list[dict[str, Any]]:
+    return [
+        {"start": text(p.start), "parameter": f"w = {fraction(p.w)}", **pair(p.risks.bob, p.risks.eve)}
+        for p in randomised_response_family(problem).thresholds()
+    ]
+
+
+def _geometric(problem: Problem) -> list[dict[str, Any]]:
+    found = [risks(problem, truncated_geometric(problem, ratio)) for ratio in RATIOS]
+    return [
+        {"start": text(start), "parameter": f"ratio = {RATIOS[k]}", **pair(found[k].bob, found[k].eve)}
+        for start, k in lower_envelope([r.bob for r in found], [-r.eve for r in found])
+    ]
+
+
+def proof_tables(problem: Problem, path: Path) -> dict[str, Any] | None:
+    """Everything the page needs to check the proof itself, on merged states; None if that is too much to carry."""
+    data = path.pieces[0].data
+    if not problem.exact or data.B.size + data.E.size > 20_000:
+        return None
+
+    def table(values: Array) -> Any:
+        return [[str(v) for v in row] for row in values.tolist()]
+
+    pieces = []
+    for piece in path.pieces:
+        rho = [[x, i, str(v)] for x, row in enumerate(piece.rho.tolist()) for i, v in enumerate(row) if v]
+        pieces.append({"rho": rho, "u": table(piece.replies[0]), "onward": table(piece.replies[1])})
+    out = {
+        "p": [str(v) for v in data.p.tolist()],
+        "B": table(data.B),
+        "E": table(data.E),
+        "groups": [[g.start, g.stop] for g in data.groups],
+        "pieces": pieces,
+    }
+    return out if len(json.dumps(out)) <= _SIZE else None

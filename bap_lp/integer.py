@@ -25,10 +25,10 @@ from bap_lp.constrained import Data
 from bap_lp.enumeration import best_deterministic, enumerable
 from bap_lp.highs import SolverError, model
 from bap_lp.mechanism import degenerate
-from bap_lp.optimum import Infeasible, Point, optimum, program_of, risk_pair, view
+from bap_lp.optimum import Infeasible, Point, bound_of, optimum, program_of, risk_pair, view
 from bap_lp.problem import Problem
 from bap_lp.program import LinearProgram, from_entries
-from bap_lp.proof import check_conditions
+from bap_lp.proof import Branch, check_conditions
 from bap_lp.rational import Array, InputError, public, zeros
 from bap_lp.risks import Number
 from bap_lp.solve import Solution
@@ -53,6 +53,7 @@ def combinatorial(
     """The best deterministic mechanism, or the best with few signals, under all conditions of `data`."""
     limits = data.limits
     bound: Number | None
+    branches: tuple[Branch, ...] = ()
     if limits.deterministic and enumerable(problem, limits):
         found = best_deterministic(data.p, data.B, data.E, data.groups, lam, limits)
         if found is None:
@@ -60,39 +61,54 @@ def combinatorial(
         q, bound = degenerate(found[1].tolist(), len(data.signals), data.exact), public(found[0])
         how = f"all {data.B.shape[1]}^{len(data.p)} deterministic mechanisms tried"
     elif not limits.deterministic and comb(len(data.signals), limits.max_signals or 1) <= _SUBSETS:
-        q, bound = _best_subset(data, lam, conditions)
+        q, bound, branches = _best_subset(problem, data, index, lam, conditions)
         how = f"all sets of {limits.max_signals} signals tried"
     else:
         q, bound, how = _branch(data, lam, conditions)
     point = replace(relaxed, q=q, how=how)
     solution = conclude(problem, data, index, lam, conditions, point, relaxed)
+    if branches:
+        assert solution.certificate.proof is not None
+        proof = replace(solution.certificate.proof, branches=branches)
+        solution = replace(solution, certificate=replace(solution.certificate, proof=proof))
     # the relaxation's bound is proved; a better one comes from the search
     best = solution.bound if bound is None else max(solution.bound, min(bound, solution.value))
     return replace(solution, bound=best, gap=solution.value - best)
 
 
-def _best_subset(data: Data, lam: Any, conditions: Conditions) -> tuple[Array, Number]:
-    best: tuple[Any, Array] | None = None
-    for keep in combinations(range(len(data.signals)), data.limits.max_signals or 1):
+def _best_subset(
+    problem: Problem, data: Data, index: Array, lam: Any, conditions: Conditions
+) -> tuple[Array, Number, tuple[Branch, ...]]:
+    """The best channel, its value, and the proof by branches if the conditions can be met on every set of signals."""
+    best: tuple[Any, Array, Point] | None = None
+    branches: list[Branch] = []
+    sets = list(combinations(range(len(data.signals)), data.limits.max_signals or 1))
+    for keep in sets:
         found = _on(data, keep, lam)
-        if found is not None and (best is None or found[0] < best[0]):
+        if found is None:
+            continue
+        point = found[2]
+        _, (u, proof) = bound_of(problem, data.only(keep), lam, point, index)
+        prices = {"floor_price": public(point.floor_price), "cap_price": public(point.cap_price)}
+        branches.append(Branch(keep, u, replace(proof, conditions=conditions, **prices)))
+        if best is None or found[0] < best[0]:
             best = found
     if best is None:
         raise _hopeless(conditions)
-    return best[1], public(best[0])
+    return best[1], public(best[0]), tuple(branches) if len(branches) == len(sets) else ()
 
 
-def _on(data: Data, keep: tuple[int, ...], lam: Any) -> tuple[Any, Array] | None:
-    """(value, channel) of the optimum on some signals; None if they cannot meet the conditions."""
+def _on(data: Data, keep: tuple[int, ...], lam: Any) -> tuple[Any, Array, Point] | None:
+    """(value, channel, point) of the optimum on some signals; None if they cannot meet the conditions."""
     part = data.only(keep)
     try:
-        q = optimum(part, lam).q
+        point = optimum(part, lam)
     except Infeasible:
         return None
-    bob, eve = risk_pair(part, q)
-    wide = zeros((len(q), len(data.signals)), data.exact)
-    wide[:, list(keep)] = q
-    return bob - lam * eve, wide
+    bob, eve = risk_pair(part, point.q)
+    wide = zeros((len(point.q), len(data.signals)), data.exact)
+    wide[:, list(keep)] = point.q
+    return bob - lam * eve, wide, point
 
 
 def _branch(data: Data, lam: Any, conditions: Conditions) -> tuple[Array, Number | None, str]:

@@ -12,12 +12,14 @@ With a margin m a signal prescribes Eve's decisions j_s as well, and u, v >= 0 a
     c = (1 + nu) B(x,i_s) + sum_i v[s,i] (B(x,i_s) - B(x,i) + m)
         - (lam + mu) sum_g E(x,j_sg) + sum_g sum_j u[s,j] (E(x,j_sg) - E(x,j) + m),   i != i_s, j != j_sg.
 Determinism and max_signals are no part of the Lagrangian: the bound holds for randomised mechanisms with any number of
-signals, and if it stays below the value the deterministic ones are enumerated, as long as they are few.
+signals. If it stays below the value, the deterministic mechanisms are enumerated, as long as they are few; and a limit
+of k signals is proved by branches, multipliers for every set of k signals: a mechanism sends only the signals of one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,16 @@ class Proof:
     pairs: Array
     weights: Array
     obedience: Array | None = None
+    branches: tuple[Branch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The multipliers for mechanisms that send only the signals `keep`; the proof's channel is not used."""
+
+    keep: tuple[int, ...]
+    u: Array
+    proof: Proof
 
 
 def check_conditions(problem: Problem, limits: Limits, signals: Signals, q: Array, unit: Any) -> str:
@@ -228,7 +240,11 @@ def verify_conditions(problem: Problem, certificate: Any, unit: float, slack: An
     if abs(value - claimed) > slack:
         return False, f"rho has value {value}, the certificate claims {claimed}"
     how = "the prices prove that no mechanism with these conditions goes below"
-    if value - bound > slack and proof.conditions.combinatorial:
+    if value - bound > slack and certificate.proof.branches:
+        wrong, bound = _branches(problem, limits, signals, lam, certificate.proof.branches, zero)
+        if wrong:
+            return False, wrong
+    elif value - bound > slack and proof.conditions.combinatorial:
         if not (limits.deterministic and enumerable(problem, limits)):
             return False, (
                 f"R_A = {value} is attained under the conditions; arithmetic proves only that none goes below {bound}"
@@ -241,6 +257,29 @@ def verify_conditions(problem: Problem, certificate: Any, unit: float, slack: An
     if exact:
         return True, f"R_A = {value} is optimal under the conditions: rho attains it and {how}"
     return True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal under the conditions"
+
+
+def _branches(
+    problem: Problem, limits: Limits, signals: Signals, lam: Any, branches: tuple[Branch, ...], zero: Any
+) -> tuple[str, Any]:
+    """What is wrong with the branches, if anything, and the bound that they prove together."""
+    known = [set(branch.keep) for branch in branches]
+    if limits.max_signals is None or limits.max_signals > len(signals):
+        return "there are branches without a limit on the signals", None
+    for wanted in combinations(range(len(signals)), limits.max_signals):
+        if not any(keep.issuperset(wanted) for keep in known):
+            return f"no branch is about the signals {wanted}", None
+    bounds = []
+    for branch in branches:
+        part, prices = signals.only(branch.keep), (branch.proof.floor_price, branch.proof.cap_price)
+        mu, nu = (_working(v, problem.exact) for v in prices)
+        if branch.u.shape != (len(part), problem.shape[2]):
+            return f"u of the branch {branch.keep} has shape {branch.u.shape}", None
+        wrong = check_multipliers(problem, limits, part, lam, branch.u, branch.proof, (mu, nu), zero)
+        if wrong:
+            return f"branch {branch.keep}: {wrong}", None
+        bounds.append(lagrangian(problem, limits, part, lam, branch.u, branch.proof, (mu, nu))[0])
+    return "", min(bounds)
 
 
 def _working(value: Number, exact: bool) -> Any:

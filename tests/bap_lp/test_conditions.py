@@ -36,7 +36,7 @@ from bap_lp.releases import (
 from bap_lp.solve import solve
 
 F = Fraction
-quick = settings(max_examples=80, deadline=None)
+quick = settings(max_examples=50, deadline=None)
 ZERO_ONE = [[0, 1], [1, 0]]
 
 
@@ -308,6 +308,24 @@ def test_branch_and_bound_finds_what_trying_everything_finds(
     assert searched.value == tried.value
     assert searched.gap <= 1e-7
     assert tried.gap == 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(problems(4), lams, st.integers(1, 2), st.data())
+def test_few_signals_are_proved_by_branches(problem: Problem, lam: Fraction, most: int, data: st.DataObject) -> None:
+    wanted = data.draw(private(len(problem.p))) if data.draw(st.booleans()) else {}
+    solution = solve(problem, lam, conditions=Conditions(max_signals=most, **wanted))
+    assert verify(problem, solution.certificate)
+    rough = solve(problem, lam, False, conditions=Conditions(max_signals=most, **wanted))
+    assert verify(problem, rough.certificate)
+    proof = solution.certificate.proof
+    assert proof is not None
+    if solution.price_of_determinism and len(proof.branches) > 1:
+        fewer = replace(proof, branches=proof.branches[1:])
+        assert not verify(problem, replace(solution.certificate, proof=fewer))
+        assert not verify(problem, replace(solution.certificate, proof=replace(proof, branches=())))
+        wrong = tuple(replace(b, u=b.u + 1) for b in proof.branches)
+        assert not verify(problem, replace(solution.certificate, proof=replace(proof, branches=wrong)))
 
 
 def test_price_of_determinism_of_the_coin_toss() -> None:

@@ -25,6 +25,11 @@ from discretise.cells import CellLaw
 
 Array = NDArray[np.float64]
 
+# Masses closer than this share of P cannot be told apart by a risk in double precision.
+_CLOSE = 1e-18
+# Cells of equal mass differ by rounding: what is this close to nothing or to all of P is nothing or all of it.
+_ROUND = 4e-15
+
 
 @dataclass(frozen=True)
 class Allocation:
@@ -60,6 +65,12 @@ class _Costs:
     def slope(self, signal: int, nu: float, jump: bool = True) -> float:
         return float(self.terms(signal, nu, jump).sum())
 
+    def sides(self, signal: int, nu: float, total: float) -> tuple[Array, Array]:
+        """The terms just below and above nu: apart at a jump, and where a cell has next to nothing on one side."""
+        step = 2 * _ROUND * total
+        below = self.terms(signal, nu - step, jump=False) if nu > step else np.zeros(self.law.count)
+        return below, self.terms(signal, min(nu + step, total))
+
     def supply(self, signal: int, lam: float, total: float) -> float:
         """The largest nu <= total with f_i'(nu) <= lam, or 0."""
         gap = partial(self._excess, signal, lam)
@@ -74,7 +85,7 @@ class _Costs:
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
-    return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=500))
+    return float(brentq(gap, low, high, xtol=_CLOSE * high, rtol=4 * np.finfo(float).eps, maxiter=1000))
 
 
 def allocate(law: CellLaw, lam: float) -> Allocation:
@@ -86,12 +97,17 @@ def allocate(law: CellLaw, lam: float) -> Allocation:
     total = float(totals[rare])
     nu, price = _levels(costs, lam, total)
     thresholds = np.array([_threshold(costs, s, nu) for s in range(law.count)])
-    u = np.stack([_reply(costs, i, nu[i], price, lam, rare) for i in (0, 1)])
+    sides = [costs.sides(i, nu[i], total) for i in (0, 1)]
+    if price is None:
+        # both slopes take this value between the two sides of nu
+        low, high = max(float(below.sum()) for below, _ in sides), min(float(above.sum()) for _, above in sides)
+        price = min(lam, max(low, min(high, max(costs.slope(i, nu[i], jump=False) for i in (0, 1)))))
+    u = np.stack([_reply(*pair, price, lam, rare) for pair in sides])
     return Allocation(nu, price, thresholds, u)
 
 
-def _levels(costs: _Costs, lam: float, total: float) -> tuple[tuple[float, float], float]:
-    """The minimising (nu_0, nu_1) and its price, lam - kappa."""
+def _levels(costs: _Costs, lam: float, total: float) -> tuple[tuple[float, float], float | None]:
+    """The minimising (nu_0, nu_1) and its price lam - kappa, None where the terms at nu determine it."""
     free = float(costs.free[0].min()), float(costs.free[1].min())
     if free[0] + free[1] >= total or lam == 0:
         # Bob's own decision leaves the same cell least at both signals: the corner, at no cost
@@ -110,8 +126,8 @@ def _levels(costs: _Costs, lam: float, total: float) -> tuple[tuple[float, float
         nu = high
     else:
         nu = _root(gap, low, high)
-    levels = max(total - nu, 0.0), nu
-    return levels, min(lam, max(costs.slope(i, levels[i], jump=False) for i in (0, 1)))
+    nu = 0.0 if nu <= _ROUND * total else total if nu >= (1 - _ROUND) * total else nu
+    return (max(total - nu, 0.0), nu), None
 
 
 def _threshold(costs: _Costs, cell: int, nu: tuple[float, float]) -> float:
@@ -121,13 +137,10 @@ def _threshold(costs: _Costs, cell: int, nu: tuple[float, float]) -> float:
     return costs.law.centre
 
 
-def _reply(costs: _Costs, signal: int, nu: float, price: float, lam: float, rare: int) -> Array:
-    """Eve's mixed reply to one signal, times lam."""
-    u = costs.terms(signal, nu, jump=False)
-    room = costs.terms(signal, nu) - u
-    # at a jump any share of the price up to the jump is a subgradient
-    lacking = price - float(u.sum())
-    if lacking > 0 and room.sum() > 0:
-        u = u + room * min(lacking / float(room.sum()), 1.0)
+def _reply(below: Array, above: Array, price: float, lam: float, rare: int) -> Array:
+    """Eve's mixed reply to one signal, times lam: terms that sum to the price, the rest on the least likely cell."""
+    low, high = float(below.sum()), float(above.sum())
+    share = min(max((price - low) / (high - low), 0.0), 1.0) if high > low else 0.0
+    u = below + share * (above - below)
     u[rare] += max(lam - float(u.sum()), 0.0)
     return np.asarray(u * (lam / u.sum()) if lam > 0 else np.zeros_like(u))

@@ -17,7 +17,7 @@ from discretise import bracket, closed_form
 from discretise.cells import cell_law
 from discretise.dual import dual_value, split_risks
 from discretise.reduction import allocate
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, calibrate, corner, optimise, risks
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, calibrate, corner, curve, optimise
 
 PAPER = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)
 EXAMPLE: list[tuple[Eve, float, float, str]] = [
@@ -73,18 +73,18 @@ def settings_of_the_game(draw: st.DrawFn) -> tuple[GaussianModel, Eve]:
     return model, draw(st.sampled_from([MeanEve(mean), MaxEve(top), BothEves(mean, top)]))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(settings_of_the_game(), st.sampled_from([0.0, 0.03, 0.4, 1.0, 5.0, 300.0, 1e5]))
 def test_any_parameters(setting: tuple[GaussianModel, Eve], lam: float) -> None:
     model, eve = setting
     found = bracket(model, eve, lam)
     assert found.lower <= found.upper <= found.lower + 1e-8 + 1e-13 * lam
     # no release of the model can be better, in particular no one-bit release
-    bit = optimise(model, eve, OneBit, lam=lam)
-    assert found.lower <= bit.alice + bit.risks.alice_error(lam)
-    for tau in (0.1, 0.5, 0.8):
-        some = risks(model, eve, OneBit(tau))
-        assert found.lower <= float(some.alice(lam)) + some.alice_error(lam)
+    bits = curve(model, eve, OneBit, np.linspace(0.0, 1.0, 41))
+    assert found.lower <= (bits.alice(lam) + bits.bob_error + lam * bits.eve_error).min()
+    if lam <= 1:
+        bit = optimise(model, eve, OneBit, lam=lam)
+        assert found.lower <= bit.alice + bit.risks.alice_error(lam)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -100,7 +100,7 @@ def test_any_dual_point_is_below_any_rule(setting: tuple[GaussianModel, Eve], se
     assert primal.bob - lam * primal.eve + primal.error >= found.lower
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(settings_of_the_game(), st.sampled_from([0.05, 0.3, 0.8, 1.0, 2.0, 20.0]))
 def test_closed_forms_agree_with_the_reduction(setting: tuple[GaussianModel, Eve], lam: float) -> None:
     model, eve = setting
@@ -200,6 +200,25 @@ def test_narrow_posterior() -> None:
     assert found.width <= 1e-10
     assert found.thresholds == pytest.approx([-11.466, 11.466], rel=1e-3)
     assert found.eve == pytest.approx(0.5, abs=1e-14)
+
+
+@pytest.mark.parametrize(("bob", "eve"), [(-0.2, MeanEve(0.0)), (0.2, MeanEve(0.0)), (0.0, MeanEve(0.0))])
+def test_undecided_eve(bob: float, eve: MeanEve) -> None:
+    """Two cells of the same mass: where Bob's test is lopsided enough, only silence keeps Eve undecided."""
+    found = bracket(GaussianModel(2, 0.14, bob), eve, 1000.0)
+    assert found.width <= 1e-10
+    assert found.eve == pytest.approx(0.5, abs=1e-14)
+    silent = found.describe() == "release the same signal whatever the data"
+    assert silent == (bob != 0.0)
+
+
+def test_cell_with_next_to_nothing_on_one_side() -> None:
+    """Bob's threshold splits off 1e-25 of a cell: the marginal cost is all but a jump, and the reply a share of it."""
+    model = GaussianModel(4, 0.3, 0.0)
+    for edge in (1e-3, 1e-6, 1e-9):
+        for lam in (0.01, 0.3, 2.0, 50.0):
+            found = bracket(model, MaxEve(edge), lam)
+            assert found.lower <= found.upper <= found.lower + 1e-11
 
 
 def test_lambda_is_read_like_everywhere() -> None:

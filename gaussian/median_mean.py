@@ -128,6 +128,8 @@ def median_mean_above(n: int, xbar_sd: float, mean_threshold: float, top: float,
     index, g, weight = _gap_rows(n, mean_threshold, top, m)
     pieces = max(1, index.size * wings(n) * _B_NODES * 2 * _A_NODES // _CHUNK)
     total = np.zeros(m.size)
+    if not index.size:
+        return total
     for rows in np.array_split(np.arange(index.size), pieces):
         middle = m[index[rows]]
         value = _above(n, xbar_sd, mean_threshold, np.minimum(top - middle, _NO_CAP), middle, g[rows])

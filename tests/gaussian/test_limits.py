@@ -166,3 +166,19 @@ def test_the_trap_of_marginalising_over_theta():
     theta = model.posterior_sd**2 * 5 * model.xbar_sd * x[:, None] + model.posterior_sd * x
     below = (ndtr(-theta) ** 5) @ w / w.sum()
     assert np.minimum(below, 1 - below) @ w / w.sum() == pytest.approx(0.127, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("model", "eve", "release"),
+    [
+        (GaussianModel(15, 2.0, 3.5), BothEves(2.2, 3.2), NoisyFull(0.3)),
+        (GaussianModel(5, 20.0, -19.0), BothEves(25.3, 25.9), NoisyMedian(0.0)),
+        (GaussianModel(4, 2.0, -1.2), BothEves(1.5, 2.15), NoisyMedian(0.1)),
+        (GaussianModel(3, 0.05, 0.0), MaxEve(9.0), NoisyMean(0.0)),
+        (GaussianModel(40, 0.3, 0.1), MaxEve(2.0), NoisyMedian(0.01)),
+    ],
+)
+def test_extreme_parameters_are_answered(model, eve, release):
+    found, null = risks(model, eve, release, SEARCH), risks(model, eve, Null())
+    assert 0 <= found.bob <= null.bob + 1e-9
+    assert 0 <= found.eve <= null.eve + 1e-6

@@ -1,0 +1,65 @@
+"""The pages people read: examples in them run, links lead somewhere, and the two commands are on the first screen."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(#[^)\s]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run(page: Path) -> None:
+    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = [target for target, _ in LINK.findall(page.read_text()) if "://" not in target]
+    assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def test_readme_shows_an_example_and_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    first_screen = text[: text.index("\n## ")]
+    assert "make run" in first_screen
+    assert "make test" in first_screen
+    assert ">>> " in text
+
+
+def test_modules_import_only_downwards() -> None:
+    allowed = {
+        "bap_lp": {"bap_lp"},
+        "gaussian": {"bap_lp", "gaussian"},
+        "discretise": {"bap_lp", "gaussian", "discretise"},
+        "bap_cli": {"bap_lp", "gaussian", "discretise", "bap_cli"},
+    }
+    line = re.compile(r"^\s*(?:from|import) (bap_lp|gaussian|discretise|bap_cli)\b", re.MULTILINE)
+    for package, below in allowed.items():
+        for module in (ROOT / package).glob("**/*.py"):
+            assert set(line.findall(module.read_text())) <= below, module
+
+
+def test_the_checker_imports_no_solver() -> None:
+    # everything that verification pulls in, followed through the project's own modules
+    seen, todo = set(), {"bap_lp.certificate"}
+    imports = re.compile(r"^(?:from|import) ([\w.]+)", re.MULTILINE)
+    outside = set()
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        path = ROOT / (name.replace(".", "/") + ".py")
+        for found in imports.findall(path.read_text()):
+            if found.startswith("bap_lp."):
+                todo |= {found} - seen
+            else:
+                outside.add(found.split(".")[0])
+    assert outside & {"highspy", "scipy", "cvxpy"} == set()
+    assert "bap_lp.highs" not in seen
+    assert "bap_lp.exact" not in seen

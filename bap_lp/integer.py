@@ -23,12 +23,13 @@ from bap_lp.conditioned import conclude
 from bap_lp.conditions import Conditions
 from bap_lp.constrained import Data
 from bap_lp.enumeration import best_deterministic, enumerable
+from bap_lp.feasibility import check_conditions
 from bap_lp.highs import SolverError, model
 from bap_lp.mechanism import degenerate
 from bap_lp.optimum import Infeasible, Point, bound_of, optimum, program_of, risk_pair, view
 from bap_lp.problem import Problem
 from bap_lp.program import LinearProgram, from_entries
-from bap_lp.proof import Branch, check_conditions
+from bap_lp.proof import Branch
 from bap_lp.rational import Array, InputError, public, zeros
 from bap_lp.risks import Number
 from bap_lp.solve import Solution

@@ -30,6 +30,7 @@ LABEL = 200  # characters of a label that are shown
 _ROWS = 40  # states listed one by one; more are grouped by what the mechanism does with them
 _NAMED = 6  # states of a group that are named
 _SIGNALS = 24
+_BRIEF = 9  # characters of a fraction next to a bar
 _SHARES = 8  # states of a posterior that are listed
 _DETAILS = 2_000_000  # characters of JSON for mechanisms
 _PIECES = 1000
@@ -164,7 +165,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
     ranked = sorted(range(len(problem.states)), key=lambda x: -problem.p[x])[:_SHARES]
     return {
         "count": len(problem.states),
-        "likely": [[label(problem.states[x]), both(public(problem.p[x]))] for x in ranked],
+        "likely": [[label(problem.states[x]), _brief(public(problem.p[x])).partition(" (")[0]] for x in ranked],
         "states": _labels(problem.states[:_ROWS]),
         "prior": [fraction(v) for v in public(problem.p[:_ROWS]).tolist()],
         "theta": problem.theta and _labels(problem.theta.labels),
@@ -227,7 +228,15 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
 
 def _shares(posterior: dict[str, Number]) -> dict[str, Any]:
     ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
-    return {"listed": [[label(k), both(v), float(v)] for v, k in ranked[:_SHARES]], "others": len(ranked[_SHARES:])}
+    return {"listed": [[label(k), _brief(v), float(v)] for v, k in ranked[:_SHARES]], "others": len(ranked[_SHARES:])}
+
+
+def _brief(value: Number) -> str:
+    """A number next to a bar: a short fraction with three digits, or three digits alone."""
+    exact, digits = fraction(value), f"{float(value):.3g}"
+    if isinstance(value, float) or exact == digits:
+        return digits
+    return f"{exact} ({digits})" if len(exact) <= _BRIEF else f"≈ {digits}"
 
 
 def _decided(agents: Sequence[Agent], best: list[str]) -> list[Any]:

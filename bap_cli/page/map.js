@@ -109,7 +109,7 @@ function shareLabels(labels) {
 }
 
 function placeLabels(root, labels, inked, [left, top, right, bottom]) {
-  const taken = labels.map(({ x, y }) => [x - 8, y - 8, x + 8, y + 8]), placed = [], leaders = [];
+  const taken = labels.map(({ x, y, bold }) => (bold ? [x - 13, y - 13, x + 13, y + 13] : [x - 8, y - 8, x + 8, y + 8])), placed = [], leaders = [];
   const inside = ([x, y], a) => x > a[0] && x < a[2] && y > a[1] && y < a[3];
   // points of the line from a label to what it names, from outside the marker on
   const leader = (label, area) => {

@@ -56,9 +56,9 @@ function telling(value, longest = 24) { // a number with the whole fraction behi
 function drawProblem() {
   const { problem } = data, agents = (list) => list.length === 1 ? [quoted(list[0].name)] : listed(list.map((a) => a.name));
   const lines = [];
-  const likely = problem.likely.flatMap(([label, share], k) => [k ? ", " : "", quoted(label), ` ${share}`]);
+  const likely = problem.likely.flatMap(([label, share], k) => [k ? ", " : "", quoted(label), ` (${share})`]);
   const rest = problem.count - problem.likely.length;
-  lines.push(["Alice holds data that are one of ", counted(problem.count, "state"), rest > 0 ? "; the most probable are " : ": ", ...likely,
+  lines.push(["Alice holds data that are one of ", counted(problem.count, "state"), rest > 0 ? "; the most probable are " : ", with their probabilities: ", ...likely,
     rest > 0 ? `, and ${rest} more.` : "."]);
   if (problem.theta) lines.push(["Behind them is an unknown parameter: ", ...listed(problem.theta.slice(0, 8), " or ", Math.max(problem.theta.length - 8, 0)), "."]);
   for (const [list, why] of [[problem.bobs, ", whom the release is for,"], [problem.eves, ", who must not learn too much,"]]) {
@@ -117,6 +117,7 @@ function drawFigures(index) {
   const best = readRisks(data.pieces[index]), value = alice(best);
   for (const [name, number] of [["bob", best.bob], ["eve", best.eve], ["alice", value]]) {
     $(name).replaceChildren(telling(number));
+    $(name).classList.toggle("lengthy", $(name).textContent.length > 13);
     $(`${name}-decimal`).textContent = Q.exact(number) && !Q.short(number).startsWith("≈") && number.d !== 1n ? `= ${Q.decimal(number)}` : "\u00a0";
   }
   const useful = percent(Q.sub(nothing.bob, best.bob), Q.sub(nothing.bob, full.bob));
@@ -244,6 +245,7 @@ function draw() {
   drawProof(index);
   drawPicture(index, releases);
   $("lambda").value = Q.text(lam);
+  $("lambda").size = Math.min(Math.max(Q.text(lam).length, 8), 30);
   let near = 0;
   stops.forEach((stop, k) => { if (Math.abs(Q.float(stop) - Q.float(lam)) < Math.abs(Q.float(stops[near]) - Q.float(lam))) near = k; });
   $("slider").value = near;

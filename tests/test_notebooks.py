@@ -1,0 +1,126 @@
+"""Each notebook is executed again; the text it prints must be the text that is committed.
+
+Words, fractions and integers must agree exactly. A decimal may differ by two units of its last printed digit, and a
+number in scientific notation, which here is always an error or a width near rounding, by a factor of ten.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+NOTEBOOKS = ["1_coin_toss", "2_gaussian", "3_beyond_the_paper", "4_survey"]
+LARGEST = 600_000  # bytes
+SECONDS = 60
+
+TINY = re.compile(r"-?\d+(?:\.\d+)?e[-+]\d+")
+DECIMAL = re.compile(r"-?\d+\.(\d+)")
+NUMBER = re.compile(f"{TINY.pattern}|{DECIMAL.pattern}")
+# what the machinery of Jupyter warns about in the process of the test; the kernel is a process of its own
+NOISE = [
+    "ignore::DeprecationWarning:jupyter_client.*",
+    "ignore::DeprecationWarning:jupyter_core.*",
+    "ignore::DeprecationWarning:nbclient.*",
+    "ignore::DeprecationWarning:zmq.*",
+]
+
+
+def read(name):
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def texts(notebook):
+    """The printed text and the kinds of the other outputs, cell by cell."""
+    out = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            printed = "".join(o.text for o in cell.outputs if o.output_type == "stream")
+            shown = [o.data for o in cell.outputs if o.output_type in ("display_data", "execute_result")]
+            out.append((printed, [(sorted(d), "" if "image/png" in d else d.get("text/plain", "")) for d in shown]))
+    return out
+
+
+def same(found, wanted):
+    """Equal up to the last digits of decimals; blanks do not count, for a sign or a digit shifts a column."""
+
+    def parts(text):
+        return ["".join(word.split()) for word in NUMBER.sub("#", text).split("#")]
+
+    if parts(found) != parts(wanted):
+        return False
+    pairs = zip(NUMBER.finditer(found), NUMBER.finditer(wanted), strict=True)
+    return all(close(a.group(), b.group()) for a, b in pairs)
+
+
+def close(a, b):
+    x, y = float(a), float(b)
+    if TINY.fullmatch(a) or TINY.fullmatch(b):
+        return x == y or (x * y > 0 and abs(math.log10(x / y)) <= 1)
+    digits = [len(DECIMAL.fullmatch(text)[1]) for text in (a, b)]
+    return digits[0] == digits[1] and abs(x - y) <= 2.000001 * 10.0 ** -digits[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "equal"),
+    [
+        ("R_A = 3/40", "R_A = 3/40", True),
+        ("R_A = 3/40", "R_A = 3/41", False),
+        ("R_A = 3/40", "R_B = 3/40", False),
+        ("0.1234 and 7", "0.1235 and 7", True),
+        ("0.1234 and 7", "0.1237 and 7", False),
+        ("0.1234 and 7", "0.1234 and 8", False),
+        ("0.1234", "0.123", False),
+        ("width 2e-15", "width 9e-15", True),
+        ("width 2e-15", "width 9e-13", False),
+        (" -0.0000", "  0.0001", True),
+    ],
+)
+def test_comparison_of_texts(found, wanted, equal):
+    assert same(found, wanted) == equal
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_committed_notebook_is_complete_and_small(name):
+    path = FOLDER / f"{name}.ipynb"
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert path.stat().st_size < LARGEST
+    assert "You will learn" in notebook.cells[0].source
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    for cell in code:
+        assert not any(o.output_type == "error" or o.get("name") == "stderr" for o in cell.outputs)
+    words = json.dumps([{**cell, "outputs": texts(notebook)} for cell in notebook.cells])
+    for place in ("/home/", "/root/", "/tmp/", "/usr/", "site-packages"):
+        assert place not in words
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_links_between_notebooks(name):
+    for cell in read(name).cells:
+        for target in re.findall(r"\]\(([^)#]+\.(?:ipynb|md))\)", cell.source):
+            assert (FOLDER / target).is_file(), target
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.filterwarnings(*NOISE)
+def test_notebook_gives_what_is_committed(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    committed, again = read(name), read(name)
+    for cell in again.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    nbclient.NotebookClient(
+        again, timeout=10 * SECONDS, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    for k, ((printed, shown), (wanted, wanted_shown)) in enumerate(zip(texts(again), texts(committed), strict=True), 1):
+        assert same(printed, wanted), f"cell {k} printed\n{printed}\ninstead of\n{wanted}"
+        assert [kinds for kinds, _ in shown] == [kinds for kinds, _ in wanted_shown], f"cell {k}"
+        for (_, text), (_, wanted_text) in zip(shown, wanted_shown, strict=True):
+            assert same(text, wanted_text), f"cell {k} shows\n{text}\ninstead of\n{wanted_text}"

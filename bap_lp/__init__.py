@@ -23,6 +23,7 @@ from bap_lp.several import minimum_of
 from bap_lp.solve import Solution, solve
 from bap_lp.sweeps import sweep
 from bap_lp.uniqueness import uniqueness
+from bap_lp.worst_case import verify_robust
 
 __all__ = [
     "Agent",
@@ -61,4 +62,5 @@ __all__ = [
     "to_cvxpy",
     "uniqueness",
     "verify",
+    "verify_robust",
 ]

@@ -18,9 +18,11 @@ from strategies import channels, lams, problems
 from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve, verify
 from bap_lp.calibration import extremes
 from bap_lp.certificate import TOLERANCE, size_of
+from bap_lp.conditions import Conditions
 from bap_lp.evaluate import risks
 from bap_lp.frontier import corner, frontier, sdc
 from bap_lp.path import LamInterval, Path, chooses, excess, lambda_path
+from bap_lp.rational import public
 from bap_lp.releases import full, null, randomised_response
 
 quick = settings(max_examples=50, deadline=None)
@@ -293,3 +295,12 @@ def test_many_states(seed: int) -> None:
     again = lambda_path(problem, exact=False)
     assert len(again.pieces) == len(path.pieces)
     assert again.breakpoints == pytest.approx([float(b) for b in path.breakpoints])
+
+
+@settings(max_examples=20, deadline=None)
+@given(problems(states=5, decisions=3, tempers=("ordinary", "zero_one", "small"), eves=1), st.fractions(0, 1))
+def test_a_floor_at_lam_zero_is_disclosure_control(problem: Problem, share: F) -> None:
+    (_, low), (_, high) = extremes(problem)
+    floor = public(low) + share * (public(high) - public(low))
+    conditioned = solve(problem, 0, conditions=Conditions(min_eve_risk=floor))
+    assert conditioned.risks.bob == sdc(problem, min_eve_risk=floor).risks.bob

@@ -79,7 +79,8 @@ def _among(out: Console, solution: Solution) -> str:
     proof = solution.certificate.proof
     if proof is None:
         return ""
-    _paragraph(out, f"Conditions: {conditions_in_words(proof.conditions)}. Releases listed before the optimum break them.")
+    stated = conditions_in_words(proof.conditions)
+    _paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
     if solution.price_of_conditions is not None:
         parts = [f"They cost {both(solution.price_of_conditions)} in R_A"]
         if proof.floor_price:

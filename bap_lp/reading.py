@@ -41,7 +41,7 @@ class Numbers(Sequence[str]):
         return int(name)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(str.__eq__, self, other))
 
     def __hash__(self) -> int:
         return hash(self._range)

@@ -161,6 +161,7 @@ def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array
             side[int((law.mass - below).argmin())] -= weight
             sides.append(side)
         if sides[0].any() or sides[1].any():
-            slope = fit(partial(_slope, laws, (sides[0], sides[1])), breaks.clip(low, high), 1e-15)
+            # rounding leaves about 1e-16 max(1, lam) in the slope: asking for less would never end
+            slope = fit(partial(_slope, laws, (sides[0], sides[1])), breaks.clip(low, high), 1e-15 * max(1.0, lam))
             found.append(slope.roots([1.0]))
     return np.concatenate(found) if found else np.empty(0)

@@ -63,3 +63,10 @@ def test_the_checker_imports_no_solver() -> None:
     assert outside & {"highspy", "scipy", "cvxpy"} == set()
     assert "bap_lp.highs" not in seen
     assert "bap_lp.exact" not in seen
+
+
+def test_the_map_names_every_module() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    mapped = re.findall(r"`(\w+)`", text[text.index("## A map") : text.index("## How to add")])
+    modules = [p.stem for p in (ROOT / "bap_lp").glob("*.py") if p.stem != "__init__"]
+    assert sorted(mapped) == sorted(["bap_lp", *modules])

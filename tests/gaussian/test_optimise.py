@@ -117,3 +117,9 @@ def test_noisy_full_against_the_maximum():
     assert best.parameter == pytest.approx(1.82, abs=0.01)
     assert best.alice == pytest.approx(-0.028415, abs=1e-5)
     assert best.lam == calibrate(PAPER, MaxEve(2.0))
+
+
+def test_one_bit_optimum_at_a_very_large_lam():
+    model, eve, lam = GaussianModel(8, 11.92, -2.38), BothEves(15.36, 16.36), 1e5
+    best = optimise(model, eve, OneBit, lam=lam)
+    assert best.alice <= curve(model, eve, OneBit, np.linspace(0, 1, 41)).alice(lam).min() + 1e-9 * lam

@@ -206,7 +206,7 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
         "hiddenSignals": len(mechanism.signals) - len(told),
         "rows": [
             {"states": _labels([problem.states[x] for x in m[:_NAMED]]), "more": max(len(m) - _NAMED, 0),
-             "cells": [[fraction(v), float(v)] for v in public(mechanism.q[m[0], :_SIGNALS]).tolist()]}
+             "cells": [[_brief(v).partition(" (")[0], float(v)] for v in public(mechanism.q[m[0], :_SIGNALS]).tolist()]}
             for m in shown
         ],
         "hiddenRows": len(groups) - len(shown),

@@ -133,9 +133,9 @@ function drawFigures(index) {
   $("gist").textContent = (useful === null || hidden === null ? "" :
     `At this price the best release keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
     (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
-  const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 ? `, ${data.lambda.choice}` :
+  const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 && data.lambda.choice ? `, ${data.lambda.choice}` :
     data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release tie" : "";
-  write("now", `λ = ${Q.both(lam)}${named}:  R_A = ${Q.both(value)}`);
+  write("now", `${Q.equation("λ", lam)}${named}:  ${Q.equation("R_A", value)}`);
   $("slider").setAttribute("aria-valuetext", `lambda ${Q.both(lam)}${named}, R_A ${Q.both(value)}`);
 }
 
@@ -202,6 +202,8 @@ function drawPieces(index) {
     make("td", {}, data.partial ? Q.short(starts[k]) : `${Q.short(starts[k])} to ${piece.end === null ? "∞" : Q.short(Q.read(piece.end))}`), telling(Q.read(piece.bob)), telling(Q.read(piece.eve)),
     make("td", {}, data.partial ? "" : make("button", { type: "button", click: () => move(inside(k)) }, "show"))] }));
   $("pieces").replaceChildren(table(["λ", "R_B", "R_E", ""], rows));
+  const here = $("pieces").querySelector("tr.here");
+  $("pieces").scrollTop = here.offsetTop - $("pieces").clientHeight / 2;
 }
 
 function inside(k) { // a stop in the middle of a piece

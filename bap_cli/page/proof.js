@@ -37,7 +37,7 @@ function checkProof(data, index, lam) {
   const risks = Q.cmp(told, Q.read(piece.bob)) === 0 && Q.cmp(hers, Q.read(piece.eve)) === 0;
   return [
     [signs && sums.every((s, x) => Q.cmp(s, prior[x]) === 0), "The mechanism is one: its joint table has the probabilities of the data."],
-    [risks, `It attains R_B = ${Q.short(told)} and R_E = ${Q.short(hers)}, so R_A = ${Q.short(attained)}.`],
+    [risks, `It attains ${Q.equation("R_B", told)} and ${Q.equation("R_E", hers)}, so ${Q.equation("R_A", attained)}.`],
     [simplex, "Eve’s replies u are admissible: no entry is negative and every signal’s sum to λ."],
     [Q.cmp(attained, bound) === 0, `They prove that no mechanism goes below ${Q.short(bound)}: the value and the bound ${Q.cmp(attained, bound) === 0 ? "are the same number" : "differ"}.`],
   ];

@@ -51,6 +51,10 @@ const Q = {
     const text = Q.exact(a) ? Q.text(a) : null;
     return text !== null && text.length <= longest ? text.replace("-", "−") : (Q.exact(a) ? "≈ " : "") + Q.decimal(a);
   },
+  equation(name, a) {
+    const text = Q.both(a);
+    return text.startsWith("≈") ? `${name} ${text}` : `${name} = ${text}`;
+  },
   both(a) {
     const short = Q.short(a), decimal = Q.decimal(a);
     return short === decimal || short.startsWith("≈") ? short : `${short} (${decimal})`;

@@ -183,4 +183,27 @@ def curve_command(
         write_files({out: text.getvalue()})
 
 
+@app.command("plot")
+def plot_command(
+    eve: EveOption,
+    n: NOption = 5,
+    prior_sd: PriorOption = 1.0,
+    bob_threshold: BobOption = 0.0,
+    eve_threshold: SingleOption = None,
+    mean_threshold: MeanOption = None,
+    max_threshold: MaxOption = None,
+    kind: Annotated[
+        Literal["map", "noise", "threshold", "rule"],
+        typer.Option("--kind", help="risk-utility map; R_A against sigma or tau; the optimal rule on the data"),
+    ] = "map",
+    out: Annotated[Path, typer.Option("-o", "--out", help="a .png, .svg or .pdf file")] = Path("gaussian.png"),
+) -> None:
+    """A picture: a figure of the paper with the proved optimum, or the optimal rule on the data space."""
+    from bap_cli.pictures import write_gaussian_plot
+
+    model = GaussianModel(n, prior_sd, bob_threshold)
+    write_gaussian_plot(model, _eve(eve, eve_threshold, mean_threshold, max_threshold), kind, out)
+    print(f"Wrote {out}.")
+
+
 register(app)

@@ -8,12 +8,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
 from bap_lp.documents import write_files
 from bap_lp.files import ProblemFile
 from bap_lp.path import lambda_path
 from bap_lp.solve import solve
+
+if TYPE_CHECKING:
+    from gaussian import Eve, GaussianModel
 
 _DPI = 160
 _FORMATS = (".png", ".svg", ".pdf")
@@ -59,8 +63,6 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
     import matplotlib
 
     matplotlib.use("agg")
-    from matplotlib import pyplot
-
     from bap_lp import plots
 
     problem, conditions = loaded.problem, loaded.conditions
@@ -75,12 +77,44 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
                 ax = plots.channel_heatmap(best.mechanism, best.problem.prior)
             else:
                 ax = plots.signal_cards(best.problem, best.mechanism)
-        # the date is left out, so that the same picture is the same file
-        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(out.suffix.lower())
-        staged = out.with_name(f".{out.stem}.{os.getpid()}.tmp{out.suffix}")
-        try:
-            ax.figure.savefig(staged, dpi=_DPI, metadata=metadata)
-            os.replace(staged, out)
-        finally:
-            staged.unlink(missing_ok=True)
-            pyplot.close(ax.figure)
+        save(ax.figure, out)
+
+
+def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) -> None:
+    """A figure of the Gaussian model, with the proved optimum over all mechanisms."""
+    check_file(out, _FORMATS)
+    import matplotlib
+
+    matplotlib.use("agg")
+    from bap_lp import Risks
+    from discretise import bracket
+    from discretise.plots import rule_picture
+    from gaussian import plots
+
+    with watched("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
+        found = bracket(model, eve)
+        optimum = Risks(found.bob, found.eve)
+        if kind == "rule":
+            ax = rule_picture(found)
+        elif kind == "map":
+            ax = plots.risk_utility_map(model, eve, optimum=optimum)
+        elif kind == "noise":
+            ax = plots.risk_against_noise(model, eve, optimum=optimum)
+        else:
+            ax = plots.risk_against_threshold(model, eve, optimum=optimum)
+        save(ax.figure, out)
+
+
+def save(figure: Any, out: Path) -> None:
+    """Write a figure, whole or not at all, and close it."""
+    from matplotlib import pyplot
+
+    # the date is left out, so that the same picture is the same file
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(out.suffix.lower())
+    staged = out.with_name(f".{out.stem}.{os.getpid()}.tmp{out.suffix}")
+    try:
+        figure.savefig(staged, dpi=_DPI, metadata=metadata)
+        os.replace(staged, out)
+    finally:
+        staged.unlink(missing_ok=True)
+        pyplot.close(figure)

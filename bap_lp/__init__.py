@@ -8,7 +8,14 @@ from bap_lp.chunks import solve_chunks
 from bap_lp.conditions import Conditions
 from bap_lp.evaluate import Evaluation, evaluate
 from bap_lp.families import Family, randomised_response_family
-from bap_lp.files import load_mechanism, load_problem
+from bap_lp.files import (
+    load_certificate,
+    load_mechanism,
+    load_problem,
+    save_certificate,
+    save_mechanism,
+    save_problem,
+)
 from bap_lp.frontier import corner, frontier, sdc
 from bap_lp.mechanism import Mechanism
 from bap_lp.path import chooses, excess, lambda_path
@@ -46,6 +53,7 @@ __all__ = [
     "excess",
     "frontier",
     "lambda_path",
+    "load_certificate",
     "load_mechanism",
     "load_problem",
     "minimum_of",
@@ -54,6 +62,9 @@ __all__ = [
     "rank_worst_case",
     "releases",
     "robust",
+    "save_certificate",
+    "save_mechanism",
+    "save_problem",
     "sdc",
     "sensitivity",
     "solve",

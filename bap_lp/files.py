@@ -233,6 +233,29 @@ def _text(value: Any) -> str | float:
     return value if isinstance(value, float) else str(value)
 
 
+def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any]:
+    """A problem as its file would have it; a parameter is already averaged out of Bob's losses."""
+
+    def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
+        return [
+            {"name": a.name, "weight": _text(a.weight), "decisions": list(a.decisions or ()), "loss": _texts(a.loss)}
+            for a in group
+        ]
+
+    return {
+        "title": problem.title,
+        "data": {"labels": list(problem.states), "prior": [_text(v) for v in problem.p.tolist()]},
+        "bob": agents(problem.bobs),
+        "eve": agents(problem.eves),
+        "alice": {"lambda": lam if lam == "calibrated" else _text(number(lam, "lam"))},
+    }
+
+
+def save_problem(path: str | os.PathLike[str], problem: Problem, lam: Any = "calibrated") -> None:
+    """Write a problem file, JSON: what was built in Python can be reported, plotted and shared from the command line."""
+    write_files({Path(path): dumps(problem_document(problem, lam))})
+
+
 def save_mechanism(path: str | os.PathLike[str], mechanism: Mechanism) -> None:
     write_files({Path(path): dumps(mechanism_document(mechanism))})
 

@@ -33,6 +33,7 @@ def normal_density(x: Array, sd: float) -> Array:
 
 def eve_cells(n: int, eve: Eve, xbar: Array) -> Array:
     """P(cell k | xbar): (not, yes) for one test; 00, 01, 10, 11 with the mean's test first for both."""
+    xbar = np.asarray(xbar, dtype=float)
     if isinstance(eve, MeanEve):
         above = (xbar > eve.threshold).astype(float)
         return np.stack([1 - above, above])

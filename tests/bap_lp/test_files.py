@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bap_lp import InputError, Problem
+from bap_lp import InputError, Problem, save_problem, solve
 from bap_lp.documents import parse_document
 from bap_lp.files import SCHEMA, load_problem, problem_from_dict
 
@@ -196,3 +196,18 @@ def test_several_agents() -> None:
 def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert parse_document(json.dumps(SCHEMA), "schema", True) == SCHEMA
+
+
+@pytest.mark.parametrize("name", ["coin_toss", "two_eves", "two_bobs", "income_brackets"])
+def test_a_problem_survives_its_file(name: str, tmp_path: Path) -> None:
+    loaded = load_problem(EXAMPLES[0].with_name(f"{name}.toml"))
+    for problem in (loaded.problem, loaded.problem.as_float()):
+        save_problem(tmp_path / "problem.json", problem, loaded.lam)
+        again = load_problem(tmp_path / "problem.json")
+        VALIDATOR.validate(json.loads((tmp_path / "problem.json").read_text()))
+        assert again.problem.exact == problem.exact
+        assert again.problem.states == problem.states
+        assert again.problem.bob_decisions == problem.bob_decisions
+        assert (again.problem.bob_loss == problem.bob_loss).all()
+        assert (again.problem.eve_loss == problem.eve_loss).all()
+        assert solve(again.problem, again.lam).value == solve(problem, loaded.lam).value

@@ -252,7 +252,7 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
 
 
 def save_problem(path: str | os.PathLike[str], problem: Problem, lam: Any = "calibrated") -> None:
-    """Write a problem file, JSON: what was built in Python can be reported, plotted and shared from the command line."""
+    """Write a problem file (JSON): what was built in Python can be reported and shared from the command line."""
     write_files({Path(path): dumps(problem_document(problem, lam))})
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 Array = np.ndarray
 BLOCK = 8192
@@ -244,20 +244,20 @@ def interior_point(
 def _newton(H: Array, wide: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     """Solve H du - A' dt = r, A du = rt by Cholesky; wide is A acting on every row of du."""
     for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        try:
-            lifted = H + np.diag(lift * np.diag(H)) if lift else H
-            factor = cho_factor(lifted, lower=True, check_finite=False)
-            bordered = cho_solve(factor, wide.T, check_finite=False)
-            schur = cho_factor(wide @ bordered, lower=True, check_finite=False)
-            break
-        except np.linalg.LinAlgError:
+        # LAPACK itself: on matrices of this size the wrappers around it cost as much as the algebra
+        factor, bad = dpotrf(H + np.diag(lift * np.diag(H)) if lift else H, lower=1)
+        if bad:
             continue
+        bordered = dpotrs(factor, wide.T, lower=1)[0]
+        schur, bad = dpotrf(wide @ bordered, lower=1)
+        if not bad:
+            break
     else:
         raise np.linalg.LinAlgError("the Newton matrix is not positive definite")
 
     def solve(r: Array, rt: Array) -> tuple[Array, Array]:
-        v = cho_solve(factor, r.ravel(), check_finite=False)
-        dt = cho_solve(schur, rt.ravel() - wide @ v, check_finite=False)
+        v = dpotrs(factor, r.ravel(), lower=1)[0]
+        dt = dpotrs(schur, rt.ravel() - wide @ v, lower=1)[0]
         return (v + bordered @ dt).reshape(r.shape), dt.reshape(rt.shape)
 
     return solve

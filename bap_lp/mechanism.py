@@ -130,8 +130,10 @@ class Mechanism:
 
 def without_unused(q: Array, signals: Sequence[str], p: Array) -> tuple[Array, list[str]]:
     """Drop signals that no state of positive probability sends."""
-    live = np.array([mass > 0 for mass in p]) if is_exact(p) else p > 0
-    used = [s for s in range(q.shape[1]) if ((q[:, s] > 0) & live).any()]
+    if is_exact(p):
+        used = [s for s in range(q.shape[1]) if any(v > 0 and mass > 0 for v, mass in zip(q[:, s], p, strict=True))]
+    else:
+        used = [s for s in range(q.shape[1]) if ((q[:, s] > 0) & (p > 0)).any()]
     return q if len(used) == q.shape[1] else q[:, used], [signals[s] for s in used]
 
 

@@ -1,6 +1,7 @@
 """Decide what to release about data: exact optimal mechanisms for Bayesian Adversarial Privacy, each with its proof."""
 
 from bap_lp import releases
+from bap_lp.blocks import array_blocks, parquet_blocks
 from bap_lp.bridge import to_cvxpy
 from bap_lp.calibration import calibrate
 from bap_lp.certificate import Certificate, Verdict, verify
@@ -45,6 +46,7 @@ __all__ = [
     "Risks",
     "Solution",
     "Verdict",
+    "array_blocks",
     "calibrate",
     "chooses",
     "compare",
@@ -57,6 +59,7 @@ __all__ = [
     "load_mechanism",
     "load_problem",
     "minimum_of",
+    "parquet_blocks",
     "quadratic",
     "randomised_response_family",
     "rank_worst_case",

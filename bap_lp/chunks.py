@@ -23,6 +23,8 @@ from bap_lp.blas import one_blas_thread
 from bap_lp.duplicates import classes
 from bap_lp.game import SAMPLE, Progress, solve_game
 from bap_lp.pricing import least_replies, project, reduced, spread, sum_by_key, sweep, two_least
+from bap_lp.rational import InputError
+from bap_lp.rational import number as number_of
 
 Array = np.ndarray
 Block = tuple[Array, Array, Array]
@@ -74,6 +76,7 @@ class _Visit(NamedTuple):
     rows: Array
     spread: float
     near: Block
+    mass: float = 0.0
 
 
 def _joined(B: Array, E: Array) -> Array:
@@ -82,8 +85,27 @@ def _joined(B: Array, E: Array) -> Array:
 
 
 def _load(block: Any) -> Block:
-    p, B, E = block() if callable(block) else block
-    return tuple(np.asarray(part, dtype=float) for part in (p, B, E))  # type: ignore[return-value]
+    p, B, E = (np.asarray(part, dtype=float) for part in (block() if callable(block) else block))
+    return p, B, E
+
+
+def _possible(p: Array, B: Array, E: Array) -> Block:
+    """Without the states of probability zero, which cannot matter."""
+    live = p > 0.0
+    return (p, B, E) if live.all() else (p[live], B[live], E[live])
+
+
+def _check(p: Array, B: Array, E: Array, number: int, shape: tuple[int, ...]) -> None:
+    where = f"chunks[{number}]"
+    if p.ndim != 1 or B.shape != (len(p), shape[0]) or E.shape != (len(p), shape[1]):
+        want = f"must be (n,), (n, {shape[0]}) and (n, {shape[1]})"
+        raise InputError(where, None, f"has shapes {p.shape}, {B.shape} and {E.shape}: {want}")
+    for name, part in (("p", p), ("B", B), ("E", E)):
+        wrong = ~(np.isfinite(part) & (part >= 0.0))
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0].tolist())
+            place = "".join(f"[{k}]" for k in at)
+            raise InputError(f"{where}.{name}{place}", float(part[at]), "must be finite and not negative")
 
 
 def _merged(p: Array, B: Array, E: Array) -> Block:
@@ -98,6 +120,11 @@ def _merged(p: Array, B: Array, E: Array) -> Block:
 def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float, width: float, most: int) -> _Visit:
     """Read a block at u; width < 0 asks for a sample of at most `most` states, weighted to stand for the block."""
     p, B, E = _load(block)
+    if width < 0:
+        _check(p, B, E, number, u.shape)
+    p, B, E = _possible(p, B, E)
+    if not len(p):
+        return _Visit(0, 0.0, 0.0, np.zeros(u.shape), 0.0, (p, B, E))
     with one_blas_thread():
         found = sweep(p, B, E, u)
     widest = max(spread(B), *(lam * spread(E[:, part]) for part in groups))
@@ -111,7 +138,7 @@ def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float
             margin = two_least(reduced(near[1], near[2], u))[2]
             kept = np.sort(np.argpartition(margin, most - 1)[:most])
             near = near[0][kept], near[1][kept], near[2][kept]
-    return _Visit(len(p), found.bound, found.cost, found.rows, widest, near)
+    return _Visit(len(p), found.bound, found.cost, found.rows, widest, near, float(p.sum()))
 
 
 def _visits(chunks: Any, client: Any, *arguments: Any) -> list[_Visit]:
@@ -139,6 +166,12 @@ def solve_chunks(
     at most `undecided` states allow.  With `client`, a distributed.Client, the blocks (arrays, loaders, or futures of
     either) are sent to the workers once and read there.  An interrupt returns the best certified answer so far.
     """
+    price = number_of(lam, "lam")
+    if price < 0:
+        raise InputError("lam", price, "must not be negative")
+    if not callable(chunks) and iter(chunks) is chunks:
+        raise InputError("chunks", repr(chunks), "can be read once only: give a list, or a function that iterates")
+    lam = float(price)
     if client is not None:
         blocks = list(chunks() if callable(chunks) else chunks)
         future = type(client.submit(int))
@@ -199,12 +232,17 @@ def _iterate(
     limit: int,
     best: _Best,
 ) -> None:
-    first = next(iter(chunks() if callable(chunks) else chunks))
+    first = next(iter(chunks() if callable(chunks) else chunks), None)
+    if first is None:
+        raise InputError("chunks", None, "must not be empty")
     shapes = client.submit(_shape, first).result() if client is not None else _shape(first)
     parts = tuple(groups) if groups is not None else (slice(0, shapes[1]),)
     u = project(np.zeros(shapes), parts, lam)
     visits = _visits(chunks, client, u, parts, lam, -1.0, PROBE)
     best.states = sum(answer.states for answer in visits)
+    total = math.fsum(answer.mass for answer in visits)
+    if abs(total - 1.0) > 1e-9:
+        raise InputError("sum of p over all chunks", f"{total:.12g}", "must be 1")
     scale = max(answer.spread for answer in visits)
     rows, cost, bound = _totals(visits)
     none = np.zeros((0, sum(shapes))), np.zeros((0, shapes[0]))

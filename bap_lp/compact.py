@@ -96,7 +96,7 @@ def solve_exact(data: Data, lam: fmpq, progress: Progress | None) -> tuple[Array
     lp = program.compact(*arrays)
     start = np.arange(sum(lp.shape))[-lp.shape[0] :] if basic is None else basic
     vertex = optimise(lp, start, program.compact(rounded.p, rounded.B, rounded.E, data.groups, float(lam)))
-    repaired = f" after {vertex.pivots} exact pivots" if vertex.pivots else ""
+    repaired = f", repaired in {vertex.repairs} exact steps" if vertex.repairs else ""
     rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
     return rho, u, tree_sum(lp.cost * vertex.z), f"{how}, exact basis{repaired}"
 

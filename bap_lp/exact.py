@@ -4,12 +4,14 @@ With A z + s = rhs a basis fixes z_B = B^-1 rhs and y = B^-T c_B. It is optimal 
 cost c_j - y.A_j is non-negative (zero for free columns, -y_r for the slack of a <= row). Reduced costs are settled by
 a float filter: computed from correctly rounded data, fl(c_j - y.A_j) is off by at most gamma_k (|c_j| + |y|.|A_j|) with
 gamma_k = k u / (1 - k u), u = 2^-53 and k = (number of terms) + 4; what lies inside that band is computed exactly.
-A basis that fails is carried to an optimal one by exact primal pivots: phase one minimises the sum of infeasibilities,
-phase two the cost; Bland's rule takes over after a run of degenerate pivots, so the walk ends.
+A basis that fails is first refined (module `refine`), then carried to an optimal one by exact primal pivots: phase one
+minimises the sum of infeasibilities, phase two the cost; Bland's rule takes over after a run of degenerate pivots, so
+the walk ends.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,25 +21,28 @@ from flint import fmpq
 from bap_lp.factor import Factor, SingularBasis
 from bap_lp.program import LinearProgram
 from bap_lp.rational import Array, floats, is_exact, zeros
+from bap_lp.refine import magnified_basis
 
+_LOOKS = 10
+_SMALL = 30  # rows below which pivots are cheaper than a look
 _PATIENCE = 20  # degenerate pivots in a row before Bland's rule
 
 
 @dataclass(frozen=True)
 class ExactVertex:
-    """An optimal basic solution and its duals, exact, with the number of exact pivots it took to get there."""
+    """An optimal basic solution and its duals, exact, with the number of exact steps (a refinement, then pivots)."""
 
     z: Array
     y: Array
     basic: Array
-    pivots: int
+    repairs: int
 
 
 def optimise(lp: LinearProgram, basic: Array, rounded: LinearProgram | None = None) -> ExactVertex:
     """The exact optimum of an exact program, from any guess of a basis; `rounded` is lp in correctly rounded floats."""
     assert is_exact(lp.cost)
     filter_lp = rounded or lp.as_float()
-    pivots, stalled = 0, 0
+    repairs, stalled, refined = 0, 0, lp.shape[0] < _SMALL
     while True:
         basic, factor = _regular(lp, basic)
         values = factor.solve(lp.rhs)
@@ -51,13 +56,52 @@ def optimise(lp: LinearProgram, basic: Array, rounded: LinearProgram | None = No
             z = zeros(lp.shape[1], True)
             structural = basic < lp.shape[1]
             z[basic[structural]] = values[structural]
-            return ExactVertex(z, y, basic, pivots)
+            return ExactVertex(z, y, basic, repairs)
+        if not refined:
+            basic, refined = _refined(lp, filter_lp, basic), True
+            repairs += 1
+            continue
         variable, direction = entering
         position, step = _leaving(lp, basic, values, wrong, factor.solve(_column(lp, variable)), direction)
         basic = basic.copy()
         basic[position] = variable
-        pivots += 1
+        repairs += 1
         stalled = stalled + 1 if step == 0 else 0
+
+
+def _refined(lp: LinearProgram, rounded: LinearProgram, basic: Array) -> Array:
+    """The basis after a few looks through the magnifying glass of `refine`: nearly always the right one."""
+    level = math.inf
+    for _ in range(_LOOKS):
+        basic, factor = _regular(lp, basic)
+        values = factor.solve(lp.rhs)
+        y = factor.solve_transposed(_basic_cost(lp, basic))
+        wrong = _infeasible(lp, basic, values)
+        reduced = _exact_small(lp, rounded, y)
+        allowed = np.where(lp.free, np.abs(reduced), np.maximum(-reduced, 0.0))
+        allowed[basic[basic < lp.shape[1]]] = 0.0
+        slack = [float(v) for v, equal in zip(y, lp.equality, strict=True) if not equal and v > 0]
+        primal = max((abs(float(v)) for v in values[wrong]), default=0.0)
+        dual = max(float(allowed.max(initial=0.0)), max(slack, default=0.0))
+        if primal == dual == 0.0:
+            return basic
+        if dual:
+            # while infeasibility is being mended, costs keep the scale at which they were last told apart
+            level = min(1 / dual, level) if primal else 1 / dual
+        zoom = (1 / primal if primal else 1.0, level if level < math.inf else 1.0)
+        better = magnified_basis(rounded, basic, values, reduced, y, zoom)
+        if better is None:
+            return basic
+        basic = better
+    return basic
+
+
+def _exact_small(lp: LinearProgram, rounded: LinearProgram, y: Array) -> Array:
+    """Reduced costs of all columns in floats, computed exactly where the filter cannot tell their sign."""
+    d, error = filtered(rounded, y)
+    for j in np.flatnonzero(np.abs(d) <= 1e6 * error).tolist():
+        d[j] = float(reduced_cost(lp, y, j))
+    return d
 
 
 def _regular(lp: LinearProgram, basic: Array) -> tuple[Array, Factor]:

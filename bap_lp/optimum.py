@@ -71,7 +71,7 @@ def _exactly(data: Data, lam: Any, bob_weight: int, rows: Rows, basic: Array) ->
         vertex = optimise(lp, basic)
     except ArithmeticError as error:
         raise Infeasible(str(error)) from None
-    repairs = f", {vertex.pivots} exact pivots" if vertex.pivots else ""
+    repairs = f", repaired in {vertex.repairs} exact steps" if vertex.repairs else ""
     return _point(data, rows, vertex.z, -vertex.y, f"HiGHS simplex, exact basis{repairs}")
 
 

@@ -170,7 +170,7 @@ def _solve(data: Data, lams: Sequence[Any], profiles: Array) -> tuple[Array, Arr
     lp, slices = _program(numbers, prices, profiles)
     best = optimise(lp, basic)
     q, duals = best.z[: N * S].reshape(N, S), -best.y
-    how = "HiGHS simplex, exact basis" + (f", {best.pivots} exact pivots" if best.pivots else "")
+    how = "HiGHS simplex, exact basis" + (f", repaired in {best.repairs} exact steps" if best.repairs else "")
     if exact:
         return q, duals[slices[-1]], tuple(duals[at].reshape(S, -1) for at in slices[:-1]), how
     q = floats(q)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction as F
 
 import numpy as np
@@ -47,9 +48,28 @@ def test_the_repair_is_reached_by_badly_scaled_data() -> None:
     secret = [[F((5 * x + 2 * j) % 13, 1 + (x + j) % 7) for j in range(4)] for x in range(N)]
     problem = Problem([w / sum(weights) for w in weights], loss, secret)
     solution = solve(problem, "2/3")
-    assert "exact pivots" in solution.method
+    assert "repaired" in solution.method
     assert solution.gap == 0
     assert verify(problem, solution.certificate)
+
+
+def near_ties(N: int, b: int, e: int) -> Problem:
+    """Losses 0, 1, 2 moved by multiples of 1e-15: to floats, a problem made of ties."""
+    draw = np.random.default_rng(8).integers
+    tables = [[[F(int(draw(3))) + F(int(draw(4)), 10**15) for _ in range(k)] for _ in range(N)] for k in (b, e)]
+    return Problem([F(1, N)] * N, *tables)
+
+
+def test_refinement_finds_the_basis_that_floats_cannot_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = near_ties(120, 4, 4)
+    solution = solve(problem, 1)
+    assert "repaired in 1 exact steps" in solution.method  # one look, no pivot
+    assert verify(problem, solution.certificate)
+    # without the glass, pivots alone reach the same value by a longer way
+    monkeypatch.setattr("bap_lp.exact._SMALL", 10**9)
+    walked = solve(problem, 1)
+    assert walked.value == solution.value
+    assert int(re.findall(r"repaired in (\d+)", walked.method)[0]) > 1
 
 
 def test_the_repair_is_reached_by_near_ties() -> None:

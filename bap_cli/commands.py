@@ -86,9 +86,9 @@ def solve(
         "max_signals": max_signals,
         "margin": margin,
     }
-    with inputs.lambda_named(loaded, lam), inputs.conditions_named(loaded, asked), inputs.working(loaded):
+    with inputs.lambda_named(loaded, lam), inputs.conditions_named(loaded, asked), inputs.working() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
-        solution = solve(loaded.problem, price, False if use_floats else None, formulation, conditions=wanted)
+        solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
         evaluation = evaluate(loaded.problem, solution.mechanism)
     written = outputs.write_folder(out, solution) if out is not None else ""
     if as_json:
@@ -115,7 +115,8 @@ def verify(
     loaded = inputs.load(file)
     proof = load_certificate(certificate)
     wanted = proof.lam if lam is None else inputs.number(loaded, lam)
-    verdict = verify(loaded.problem, proof)
+    with inputs.working("checking"):
+        verdict = verify(loaded.problem, proof)
     if verdict and wanted != proof.lam:
         verdict = Verdict(False, f"it is about lambda = {proof.lam}, not {wanted}")
     if not verdict:
@@ -138,7 +139,8 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
     loaded = inputs.load(file)
     channel = load_mechanism(mechanism, loaded.problem.states)
     price = inputs.number(loaded, lam)
-    evaluation = evaluate(loaded.problem, channel)
+    with inputs.working("evaluating"):
+        evaluation = evaluate(loaded.problem, channel)
     if as_json:
         outputs.print_json(results.evaluation_document(loaded.problem, channel, evaluation, price))
     else:
@@ -153,7 +155,7 @@ def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
 
     loaded = inputs.load(file)
     price = inputs.number(loaded, lam)
-    with inputs.working(loaded):
+    with inputs.working("comparing"):
         comparison = compare(loaded.problem, price)
     if as_json:
         outputs.print_json(results.comparison_document(comparison))

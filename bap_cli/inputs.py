@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from bap_cli.catalogue import locate
 from bap_lp.calibration import lam_of
+from bap_lp.compact import Progress
 from bap_lp.conditions import Conditions
 from bap_lp.files import ProblemFile, load_problem
 from bap_lp.rational import InputError, public
@@ -75,10 +76,17 @@ def lambda_named(loaded: ProblemFile, lam: str | None) -> Iterator[None]:
         raise InputError(field, error.value, error.rule) from None
 
 
-def working(loaded: ProblemFile) -> Any:
-    """A sign of life on stderr while a large problem is solved, if somebody is watching."""
-    if not sys.stderr.isatty() or loaded.problem.B.size + loaded.problem.E.size < 2000:
-        return nullcontext()
+@contextmanager
+def working(what: str = "solving") -> Iterator[Progress | None]:
+    """A sign of life on stderr during a computation, if somebody is watching; yields what tells how far it is."""
+    if not sys.stderr.isatty():
+        yield None
+        return
     from rich.console import Console
 
-    return Console(stderr=True).status("solving")
+    with Console(stderr=True).status(what) as status:
+
+        def tell(iteration: int, bound: float, value: float) -> None:
+            status.update(f"{what}: {bound:.9g} <= R_A <= {value:.9g}, gap {value - bound:.1e}, step {iteration}")
+
+        yield tell

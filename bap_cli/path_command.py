@@ -35,7 +35,7 @@ def path(
     from bap_lp.path import lambda_path
 
     loaded = inputs.load(file)
-    with inputs.working(loaded):
+    with inputs.working("every lambda"):
         found = lambda_path(loaded.problem, exact=False if use_floats else None)
     if as_json:
         outputs.print_json(path_document(found.problem, found))

@@ -51,10 +51,13 @@ def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice:
     _channel(out, solution.mechanism)
     _signals(out, solution.problem, evaluation, solution.exact)
     if len(solution.problem.states) <= _COMPARED:
+        from bap_cli import inputs
         from bap_lp.releases import compare
 
         out.print()
-        _releases(out, compare(solution.problem, solution.lam, solution))
+        with inputs.working("comparing"):
+            comparison = compare(solution.problem, solution.lam, solution)
+        _releases(out, comparison)
     out.print()
     among = _among(out, solution)
     if solution.exact and solution.gap == 0:

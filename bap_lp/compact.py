@@ -26,7 +26,7 @@ from bap_lp.structured import Basis, exact_vertex
 
 Progress = Callable[[int, float, float], None]
 
-_DIRECT = 1500  # below this many columns rho, simplex on the whole program beats the structured method
+_DIRECT = 1000  # below this many columns rho, simplex on the whole program beats the structured method
 _MANY = 20_000  # float states from which merging is left to the structured method, which samples before it sorts
 _BLOCK = 1 << 16
 

@@ -137,10 +137,12 @@ def _solve(
 
     amounts = weights = objects([])
     if m:
-        core = fmpq_mat(m, m, matrix.ravel().tolist())
-        prices = base(layout.state, layout.signal) - base(layout.state, other)
+        # a column holds losses of one state: times their common denominator it is short integers
+        unit = objects(common_denominator(column) for column in matrix.T)
+        core = fmpq_mat(m, m, (matrix * unit).ravel().tolist())
+        prices = unit * (base(layout.state, layout.signal) - base(layout.state, other))
         try:
-            amounts = objects(core.solve(fmpq_mat(m, 1, right.tolist())).entries())
+            amounts = unit * objects(core.solve(fmpq_mat(m, 1, right.tolist())).entries())
             weights = objects(core.transpose().solve(fmpq_mat(m, 1, prices.tolist())).entries())
         except ZeroDivisionError:  # singular
             return None

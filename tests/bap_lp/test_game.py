@@ -328,7 +328,8 @@ def test_chunks_interrupted() -> None:
 
 
 def test_workers_give_the_same_digits() -> None:
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     game = dense(5000, 3, 3)
     alone = solve_chunks(chunked(game, 4), 1.0)
     with warnings.catch_warnings():
@@ -336,7 +337,7 @@ def test_workers_give_the_same_digits() -> None:
         options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
         with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
             found = solve_chunks(chunked(game, 4), 1.0, client=client)
-            futures = client.scatter(chunked(game, 4, lambda block: (lambda: block)))
+            futures = client.scatter(chunked(game, 4, lambda block: lambda: block))
             again = solve_chunks(futures, 1.0, client=client)
     for other in (found, again):
         assert (other.value, other.bound) == (alone.value, alone.bound)

@@ -17,6 +17,7 @@ test: $(VENV)/.dev lint browser
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 # the report is tested in a real browser; without one those tests are skipped

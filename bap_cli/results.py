@@ -43,9 +43,7 @@ def _conditions(solution: Solution) -> dict[str, Any]:
     return document | {"prices": {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)}}
 
 
-def evaluation_document(
-    problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number
-) -> dict[str, Any]:
+def evaluation_document(problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number) -> dict[str, Any]:
     """What `bap evaluate --json` prints; `agents` has every agent's own unweighted risk."""
     return {
         "exact": problem.exact and mechanism.exact,

@@ -106,9 +106,7 @@ def conditions_in_words(conditions: Conditions) -> str:
     return ", ".join(words)
 
 
-def show_evaluation(
-    problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number, choice: str
-) -> None:
+def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number, choice: str) -> None:
     """What `bap evaluate` prints."""
     out = console()
     exact = problem.exact and mechanism.exact

@@ -204,9 +204,9 @@ class Bridge:
             flat = [own == average]
         else:
             total = [] if cap is None else [self.mutual_information <= cap]
-            single = [] if each is None else [
-                self.kl_to_prior(i) <= each * self.signal_probability[i] for i in decisions
-            ]
+            single = (
+                [] if each is None else [self.kl_to_prior(i) <= each * self.signal_probability[i] for i in decisions]
+            )
         every = [*self.constraints, *total, *single, *flat, *low, *constraints]
         problem = cp.Problem(cp.Minimize(self.alice(price)), every)
         problem.solve(**{"solver": cp.CLARABEL, **options})

@@ -72,8 +72,15 @@ def layout(problem: Problem, limits: Limits) -> tuple[Data, Array]:
 
 
 def conclude(
-    problem: Problem, data: Data, index: Array, lam: Any, conditions: Conditions, point: Point, prices: Point,
-    bound: Any = None, method: str = "",
+    problem: Problem,
+    data: Data,
+    index: Array,
+    lam: Any,
+    conditions: Conditions,
+    point: Point,
+    prices: Point,
+    bound: Any = None,
+    method: str = "",
 ) -> Solution:
     """The solution of channel point.q, proved by the multipliers of `prices` or, if given, by another bound."""
     exact, names = data.exact, data.signals.names
@@ -88,7 +95,10 @@ def conclude(
     mechanism = Mechanism(shown, signals=signals, states=problem.states, name="optimum under conditions")
     proved, (u, proof) = bound_of(problem, data, lam, prices, index)
     proof = replace(
-        proof, conditions=conditions, channel=rows, floor_price=public(prices.floor_price),
+        proof,
+        conditions=conditions,
+        channel=rows,
+        floor_price=public(prices.floor_price),
         cap_price=public(prices.cap_price),
     )
     risks = risks_of(problem, mechanism)

@@ -136,7 +136,12 @@ def build(data: Data, lam: Any, bob_weight: int = 1) -> tuple[LinearProgram, Row
         )
     rows, columns, values = (np.concatenate([part[k] for part in make.entries]) for k in range(3))
     lp = from_entries(
-        cost, rows, columns, values, np.concatenate(make.rhs), np.arange(make.rows) < N,
+        cost,
+        rows,
+        columns,
+        values,
+        np.concatenate(make.rhs),
+        np.arange(make.rows) < N,
         (np.arange(size) >= N * S) & (np.arange(size) < int(low[0])),
     )
     return lp, Rows(obey_eve, obey_bob, floor, cap, dp)

@@ -44,9 +44,7 @@ def check_conditions(problem: Problem, limits: Limits, signals: Signals, q: Arra
     return "" if limits.margin is None else _margins(problem, limits.margin, signals, rho, bob, eve, unit)
 
 
-def _margins(
-    problem: Problem, margin: Any, signals: Signals, rho: Array, bob: Array, eve: Array, unit: Any
-) -> str:
+def _margins(problem: Problem, margin: Any, signals: Signals, rho: Array, bob: Array, eve: Array, unit: Any) -> str:
     assert signals.eve is not None
     for s, mass in enumerate(rho.sum(axis=0)):
         agents = [(bob[s], int(signals.bob[s]), "Bob", problem.B)]

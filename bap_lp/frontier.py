@@ -158,4 +158,3 @@ def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) ->
     price = lam if by_eve else 1 / lam
     proof = right.certificate_at(lam, rho)
     return DisclosureControl(problem, risks, price, (price, price), mechanism, proof)
-

@@ -160,9 +160,7 @@ def _cut(lp: LinearProgram, chosen: Array) -> LinearProgram:
     return _with_rows(lp, 0, row, chosen, np.ones(len(chosen)), np.array([len(chosen) - 1.0]))
 
 
-def _with_rows(
-    lp: LinearProgram, more: int, rows: Array, columns: Array, values: Array, rhs: Array
-) -> LinearProgram:
+def _with_rows(lp: LinearProgram, more: int, rows: Array, columns: Array, values: Array, rhs: Array) -> LinearProgram:
     return from_entries(
         np.append(lp.cost, np.zeros(more)),
         np.concatenate([lp.index, rows]),

@@ -105,9 +105,13 @@ def _lifted(data: Data) -> Data:
         return None if value is None else fmpq(*value.as_integer_ratio())
 
     raised = Limits(
-        lift(limits.floor), lift(limits.cap), lift(limits.ratio),
+        lift(limits.floor),
+        lift(limits.cap),
+        lift(limits.ratio),
         pairs and Pairs(pairs.x, pairs.other, lifted(pairs.ratio)),
-        limits.deterministic, limits.max_signals, lift(limits.margin),
+        limits.deterministic,
+        limits.max_signals,
+        lift(limits.margin),
     )
     margins = None if data.margins is None else (lift(data.margins[0]), lift(data.margins[1]))
     return Data(lifted(data.p), lifted(data.B), lifted(data.E), data.groups, data.signals, raised, margins)

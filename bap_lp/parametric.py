@@ -200,9 +200,7 @@ def _most_private(data: Data, lp: program.LinearProgram, best: Array) -> Array:
     entries = live[lp.column_of]
     start = np.concatenate([[0], np.cumsum(np.diff(lp.start)[live])])
     cost = np.where(lp.free, fmpq(-1), fmpq(0))[live]
-    face = program.LinearProgram(
-        cost, start, lp.index[entries], lp.value[entries], lp.rhs, lp.equality, lp.free[live]
-    )
+    face = program.LinearProgram(cost, start, lp.index[entries], lp.value[entries], lp.rhs, lp.equality, lp.free[live])
     rounded = face.as_float()
     size = float(data.E.max()) or 1.0
     scaled = replace(

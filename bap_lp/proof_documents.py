@@ -1,9 +1,9 @@
 """Conditions and their proofs as plain tables: the [conditions] of a problem file, and what a certificate adds.
 
-    conditions   as in a problem file                  channel    q(s|x), states x signals
-    prices       of min_eve_risk and of max_bob_risk   privacy    [signal, x, x', w] for every multiplier w > 0
-    obedience    with a margin, Bob's prices, signals x decisions
-    branches     with max_signals, for every set of that many signals: signals, u, prices, privacy, obedience
+conditions   as in a problem file                  channel    q(s|x), states x signals
+prices       of min_eve_risk and of max_bob_risk   privacy    [signal, x, x', w] for every multiplier w > 0
+obedience    with a margin, Bob's prices, signals x decisions
+branches     with max_signals, for every set of that many signals: signals, u, prices, privacy, obedience
 """
 
 from __future__ import annotations
@@ -62,18 +62,14 @@ def proof_document(proof: Proof) -> dict[str, Any]:
     out: dict[str, Any] = {"conditions": conditions_document(proof.conditions), "channel": _texts(proof.channel)}
     out |= _multipliers(proof)
     if proof.branches:
-        out["branches"] = [
-            {"signals": list(b.keep), "u": _texts(b.u), **_multipliers(b.proof)} for b in proof.branches
-        ]
+        out["branches"] = [{"signals": list(b.keep), "u": _texts(b.u), **_multipliers(b.proof)} for b in proof.branches]
     return out
 
 
 def _multipliers(proof: Proof) -> dict[str, Any]:
     out: dict[str, Any] = {
         "prices": {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)},
-        "privacy": [
-            [*place, _text(w)] for place, w in zip(proof.pairs.tolist(), proof.weights.tolist(), strict=True)
-        ],
+        "privacy": [[*place, _text(w)] for place, w in zip(proof.pairs.tolist(), proof.weights.tolist(), strict=True)],
     }
     if proof.obedience is not None:
         out["obedience"] = _texts(proof.obedience)

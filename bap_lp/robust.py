@@ -92,8 +92,16 @@ def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | 
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
     certificate = RobustCertificate(tuple(map(public, prices)), value, rows, weights, replies)
     return RobustSolution(
-        scenarios, certificate.lams, value, mechanism, risks, tuple(public(weights).tolist()), bound, value - bound,
-        f"worst-case program, {how}", certificate,
+        scenarios,
+        certificate.lams,
+        value,
+        mechanism,
+        risks,
+        tuple(public(weights).tolist()),
+        bound,
+        value - bound,
+        f"worst-case program, {how}",
+        certificate,
     )
 
 

@@ -121,9 +121,7 @@ def _solve(
     """rho, u, the exact sum_x E(x,j) rho[x,i] at the first tight rows per (signal, group), and the split amounts."""
     m, (N, b) = len(layout.state), B.shape
     other = layout.key[layout.state]
-    r, s = np.nonzero(
-        (layout.row_signal[:, None] == layout.signal[None]) | (layout.row_signal[:, None] == other[None])
-    )
+    r, s = np.nonzero((layout.row_signal[:, None] == layout.signal[None]) | (layout.row_signal[:, None] == other[None]))
     x = layout.state[s]
     d = E[x, layout.row_reply[r]] - E[x, layout.row_first[r]]
     matrix = zeros((m, m), True)

@@ -196,9 +196,9 @@ def test_hostile_labels_are_only_text(run: Run) -> None:
 def test_many_states_are_counted_not_shown(run: Run) -> None:
     n = 300
     losses = [[(7 * x + 3 * d) % 11 for d in range(3)] for x in range(n)]
-    Path("p.json").write_text(json.dumps(
-        {"data": {"prior": [f"1/{n}"] * n}, "bob": {"loss": losses}, "eve": {"loss": losses[::-1]}}
-    ))
+    Path("p.json").write_text(
+        json.dumps({"data": {"prior": [f"1/{n}"] * n}, "bob": {"loss": losses}, "eve": {"loss": losses[::-1]}})
+    )
     code, out, _ = run("solve", "p.json", "--lambda", "1/2")
     assert code == 0
     assert "... and 288 more states (--json or --out gives all)" in out

@@ -124,9 +124,9 @@ def test_caps_on_random_problems(seed: int) -> None:
 def test_expressions_agree_with_the_mechanism() -> None:
     problem = random_problem(7)
     bridge = to_cvxpy(problem)
-    cp.Problem(
-        cp.Minimize(bridge.alice("1/2")), [*bridge.constraints, bridge.mutual_information <= 0.2]
-    ).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(bridge.alice("1/2")), [*bridge.constraints, bridge.mutual_information <= 0.2]).solve(
+        solver=cp.CLARABEL
+    )
     mechanism = bridge.mechanism()
     found = risks(problem, mechanism)
     assert bridge.bob_risk.value == pytest.approx(found.bob, abs=1e-6)

@@ -39,8 +39,11 @@ def generic(seed: int) -> Problem:
     N, b, e = rng.integers(4, 8), rng.integers(2, 4), rng.integers(2, 4)
     weights = rng.integers(1, 10**6, N).tolist()
     bob, eve = rng.integers(1, 10**6, (N, b)).tolist(), rng.integers(1, 10**6, (N, e)).tolist()
-    return Problem([F(w, sum(weights)) for w in weights], [[F(v, 10**5) for v in r] for r in bob],
-                   [[F(v, 10**5) for v in r] for r in eve])
+    return Problem(
+        [F(w, sum(weights)) for w in weights],
+        [[F(v, 10**5) for v in r] for r in bob],
+        [[F(v, 10**5) for v in r] for r in eve],
+    )
 
 
 def changed(problem: Problem, table: str, x: int, k: int, value: Fraction) -> Problem:

@@ -52,9 +52,7 @@ def spread(problem: Problem, lam: Fraction) -> float:
     bounds = [(0, None)] * (N * b) + [(None, None)] * b
     widths = []
     for k in range(N * b):
-        ends = [
-            linprog(sign * np.eye(N * b + b)[k], A, right, marginals, p, bounds).fun * sign for sign in (1.0, -1.0)
-        ]
+        ends = [linprog(sign * np.eye(N * b + b)[k], A, right, marginals, p, bounds).fun * sign for sign in (1.0, -1.0)]
         widths.append(abs(ends[1] - ends[0]))
     return max(widths)
 

@@ -53,6 +53,10 @@ class Mechanism:
         q.flags.writeable = False
         return self
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.q.flags.writeable = False  # pickling forgets it
+
     @cached_property
     def channel(self) -> Array:
         return public(self.q)

@@ -82,8 +82,15 @@ class Problem:
         self.eve_decisions = tuple(
             d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions or ()
         )
+        self._freeze()
+
+    def _freeze(self) -> None:
         for a in (self.p, self.B, self.E):
             a.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()  # pickling forgets it
 
     @classmethod
     def from_model(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from decimal import Decimal
 from fractions import Fraction as F
 
@@ -12,7 +13,7 @@ from flint import fmpq
 from hypothesis import given, settings
 from strategies import problems
 
-from bap_lp import Agent, InputError, Problem, calibrate
+from bap_lp import Agent, InputError, Mechanism, Problem, calibrate
 from bap_lp.merging import merge_index
 from bap_lp.rational import number, public
 
@@ -139,6 +140,12 @@ def test_arrays_cannot_be_changed() -> None:
     for array in (problem.prior, problem.p, problem.B, problem.eve_loss):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+def test_arrays_stay_frozen_through_pickling() -> None:
+    problem = pickle.loads(pickle.dumps(Problem(HALF, FLIP, FLIP)))
+    mechanism = pickle.loads(pickle.dumps(Mechanism(FLIP)))
+    assert not any(a.flags.writeable for a in (problem.p, problem.B, problem.E, mechanism.q))
 
 
 def test_several_bobs_act_on_the_product() -> None:

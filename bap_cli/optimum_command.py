@@ -41,6 +41,10 @@ def register(app: typer.Typer) -> None:
         mean_threshold: MeanOption = None,
         max_threshold: MaxOption = None,
         lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
+        simulate: Annotated[
+            int | None,
+            typer.Option("--simulate", metavar="SIZE", help="also play the rule on so many simulated samples"),
+        ] = None,
         as_json: JsonOption = False,
     ) -> None:
         """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
@@ -48,13 +52,24 @@ def register(app: typer.Typer) -> None:
         from discretise import bracket
         from gaussian import GaussianModel
 
+        if simulate is not None and not 1 <= simulate <= 10**8:
+            raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
         model = GaussianModel(n, prior_sd, bob_threshold)
         found = bracket(model, _eve(eve, eve_threshold, mean_threshold, max_threshold), lam)
         _compare(found)
+        played = found.simulate(simulate) if simulate is not None else None
         if as_json:
-            print_json(found.document())
+            document = found.document()
+            if played is not None:
+                error = played.alice_error(found.lam)
+                risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
+                document["simulation"] = {"size": played.size, **risks, "error": error}
+            print_json(document)
         else:
             print(report(found))
+            if played is not None:
+                value, error = played.alice(found.lam), played.alice_error(found.lam)
+                print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
 
 
 def _compare(found: "Bracket") -> None:

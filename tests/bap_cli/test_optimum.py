@@ -49,3 +49,15 @@ def test_refusals(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> N
     assert captured.out == ""
     assert captured.err.startswith("bap: ")
     assert len(captured.err.splitlines()) == 1
+
+
+def test_the_rule_played_on_simulated_samples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gaussian", "optimum", "--eve", "max", "--simulate", "200000", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    played = document["simulation"]
+    assert played["size"] == 200000
+    assert abs(played["alice"] - document["upper"]) < 5 * played["error"]
+    assert main(["gaussian", "optimum", "--eve", "max", "--simulate", "1000"]) == 0
+    assert "played on 1000 simulated samples: R_A = " in capsys.readouterr().out
+    assert main(["gaussian", "optimum", "--eve", "max", "--simulate", "0"]) == 2
+    assert capsys.readouterr().err == "bap: --simulate = 0 must be between 1 and 100000000\n"

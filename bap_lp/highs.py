@@ -41,7 +41,8 @@ class SolverError(RuntimeError):
 
 def solve_lp(lp: LinearProgram) -> FloatVertex:
     """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0."""
-    highs = _load(lp)
+    highs = solver()
+    highs.passModel(model(lp))
     highs.run()
     solution, basis = highs.getSolution(), highs.getBasis()
     kBasic = highspy.HighsBasisStatus.kBasic
@@ -57,12 +58,12 @@ def solve_lp(lp: LinearProgram) -> FloatVertex:
     )
 
 
-def _load(lp: LinearProgram) -> highspy.Highs:
+def solver(**changes: object) -> highspy.Highs:
+    """HiGHS, quiet and on one thread, with the options this project wants unless they are changed."""
     highs = highspy.Highs()
-    for option, setting in _OPTIONS.items():
+    for option, setting in {**_OPTIONS, **changes}.items():
         if highs.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS refused the option {option} = {setting}")
-    highs.passModel(model(lp))
     return highs
 
 

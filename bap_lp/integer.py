@@ -24,7 +24,7 @@ from bap_lp.conditions import Conditions
 from bap_lp.constrained import Data
 from bap_lp.enumeration import best_deterministic, enumerable
 from bap_lp.feasibility import check_conditions
-from bap_lp.highs import SolverError, model
+from bap_lp.highs import SolverError, model, solver
 from bap_lp.mechanism import degenerate
 from bap_lp.optimum import Infeasible, Point, bound_of, optimum, program_of, risk_pair, view
 from bap_lp.problem import Problem
@@ -37,13 +37,11 @@ from bap_lp.solve import Solution
 _SUBSETS = 64  # sets of signals that are tried before branch and bound takes over
 _CUTS = 100
 _OPTIONS = {
-    "output_flag": False,
-    "threads": 1,
+    "solver": "choose",
+    "presolve": "choose",
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 1e-10,
     "mip_feasibility_tolerance": 1e-9,
-    "primal_feasibility_tolerance": 1e-9,
-    "dual_feasibility_tolerance": 1e-9,
     "time_limit": 600.0,
 }
 
@@ -174,10 +172,7 @@ def _with_rows(lp: LinearProgram, more: int, rows: Array, columns: Array, values
 
 def _run(lp: LinearProgram, binary: Array) -> tuple[Array | None, float, bool]:
     """Best point found, lower bound, and whether the search was completed; no point if there is none."""
-    highs = highspy.Highs()
-    for option, setting in _OPTIONS.items():
-        if highs.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
-            raise SolverError(f"HiGHS refused the option {option} = {setting}")
+    highs = solver(**_OPTIONS)
     program = model(lp)
     program.col_upper_ = np.where(binary, 1.0, highspy.kHighsInf)
     kinds = highspy.HighsVarType

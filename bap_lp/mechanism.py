@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpz
 
-from bap_lp.merging import class_sums
 from bap_lp.rational import Array, InputError, array, floats, is_exact, number, public, zeros
 from bap_lp.reading import labels, probability
 
@@ -121,11 +120,6 @@ class Mechanism:
             p = prior if self.exact == is_exact(prior) else floats(prior)
             rows[index < 0] = p.dot(self.q)
         return Mechanism.of(rows, self.signals, states, self.name)
-
-    def pooled(self, groups: Sequence[int], signals: Sequence[str], name: str = "") -> Mechanism:
-        """Replace signal s by signals[groups[s]]: what a receiver who keeps only that would see."""
-        q = class_sums(self.q.T, np.asarray(groups), len(signals)).T
-        return Mechanism(q, signals=signals, states=self.states, name=name or self.name)
 
     def __repr__(self) -> str:
         kind = "exact" if self.exact else "float"

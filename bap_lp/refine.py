@@ -13,18 +13,11 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
+from bap_lp.highs import solver
 from bap_lp.program import LinearProgram
 from bap_lp.rational import Array, floats
 
 _LARGE = 1e5  # what is cut off
-_OPTIONS = {
-    "output_flag": False,
-    "threads": 1,
-    "solver": "simplex",
-    "presolve": "off",
-    "primal_feasibility_tolerance": 1e-9,
-    "dual_feasibility_tolerance": 1e-9,
-}
 
 
 def magnified_basis(
@@ -58,9 +51,7 @@ def magnified_basis(
     lp.a_matrix_.start_ = np.concatenate([rounded.start, rounded.start[-1] + np.arange(1, m + 1)]).astype(np.int32)
     lp.a_matrix_.index_ = np.concatenate([rounded.index, np.arange(m)]).astype(np.int32)
     lp.a_matrix_.value_ = np.concatenate([rounded.value, np.ones(m)])
-    highs = highspy.Highs()
-    for option, setting in _OPTIONS.items():
-        highs.setOptionValue(option, setting)
+    highs = solver()
     highs.passModel(lp)
     kinds = highspy.HighsBasisStatus
     start = highspy.HighsBasis()

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
+from bap_lp.highs import solver
 from bap_lp.pricing import Sweep, sum_by_key, sweep
 
 Array = np.ndarray
@@ -57,18 +58,12 @@ class Vertex:
     settled: bool
 
 
-def _options(model: highspy.Highs) -> None:
-    for name, value in {
-        "output_flag": False,
-        "presolve": "off",
-        "threads": 1,
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-        "small_matrix_value": 1e-12,
-        "simplex_strategy": 4,
-    }.items():
-        if model.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            raise ValueError(f"HiGHS refuses the option {name} = {value}")
+_OPTIONS = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "small_matrix_value": 1e-12,
+    "simplex_strategy": 4,  # primal: the start is a vertex
+}
 
 
 def _restricted(
@@ -104,8 +99,7 @@ def _restricted(
     lp.a_matrix_.start_ = start.astype(np.int32)
     lp.a_matrix_.index_ = np.concatenate([index.ravel(), m + np.arange(b * e)]).astype(np.int32)
     lp.a_matrix_.value_ = np.concatenate([entry.ravel(), -np.ones(b * e)])
-    model = highspy.Highs()
-    _options(model)
+    model = solver(**_OPTIONS)
     if model.passModel(lp) == highspy.HighsStatus.kError:
         raise ArithmeticError("HiGHS refuses the restricted program")
     status = highspy.HighsBasisStatus

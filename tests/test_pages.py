@@ -55,16 +55,16 @@ def test_modules_import_only_downwards() -> None:
 
 def test_the_checker_imports_no_solver() -> None:
     # everything that verification pulls in, followed through the project's own modules
-    seen, todo = set(), {"bap_lp.certificate"}
+    seen, queue = set(), {"bap_lp.certificate"}
     imports = re.compile(r"^(?:from|import) ([\w.]+)", re.MULTILINE)
     outside = set()
-    while todo:
-        name = todo.pop()
+    while queue:
+        name = queue.pop()
         seen.add(name)
         path = ROOT / (name.replace(".", "/") + ".py")
         for found in imports.findall(path.read_text()):
             if found.startswith("bap_lp."):
-                todo |= {found} - seen
+                queue |= {found} - seen
             else:
                 outside.add(found.split(".")[0])
     assert outside & {"highspy", "scipy", "cvxpy"} == set()

@@ -38,8 +38,17 @@ class ExactVertex:
     repairs: int
 
 
-def optimise(lp: LinearProgram, basic: Array, rounded: LinearProgram | None = None) -> ExactVertex:
-    """The exact optimum of an exact program, from any guess of a basis; `rounded` is lp in correctly rounded floats."""
+class LongWalk(ArithmeticError):
+    """The optimum was not reached within the steps allowed."""
+
+
+def optimise(
+    lp: LinearProgram, basic: Array, rounded: LinearProgram | None = None, limit: int | None = None
+) -> ExactVertex:
+    """The exact optimum of an exact program, from any guess of a basis; `rounded` is lp in correctly rounded floats.
+
+    Without a `limit` on the steps the walk always ends, but on a very degenerate program it may be long.
+    """
     assert is_exact(lp.cost)
     filter_lp = rounded or lp.as_float()
     repairs, stalled, refined = 0, 0, lp.shape[0] < _SMALL
@@ -57,6 +66,8 @@ def optimise(lp: LinearProgram, basic: Array, rounded: LinearProgram | None = No
             structural = basic < lp.shape[1]
             z[basic[structural]] = values[structural]
             return ExactVertex(z, y, basic, repairs)
+        if limit is not None and repairs >= limit:
+            raise LongWalk(f"no optimum after {limit} exact steps on a program of shape {lp.shape}")
         if not refined:
             basic, refined = _refined(lp, filter_lp, basic), True
             repairs += 1

@@ -19,7 +19,7 @@ from bap_lp.compact import Data, Progress, merge, normalised, solve_exact, solve
 from bap_lp.conditions import Conditions
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.evaluate import signal_losses
-from bap_lp.exact import optimise
+from bap_lp.exact import LongWalk, optimise
 from bap_lp.highs import solve_lp
 from bap_lp.mechanism import Mechanism, without_unused
 from bap_lp.merging import class_sums
@@ -27,6 +27,8 @@ from bap_lp.problem import Problem
 from bap_lp.rational import Array, InputError, floats, is_exact, public, zeros
 from bap_lp.reading import labels
 from bap_lp.risks import Number, Risks
+
+_PAPER_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -95,15 +97,20 @@ def solve(
     rho, u, bound, method = solve_exact(data, price, progress) if exact else solve_float(data, price, progress)
     joint, names = rho, problem.bob_decisions
     if formulation == "paper":
-        joint, pairs, method = _solve_paper(problem_used, data, price)
+        joint, pairs, method = _solve_paper(problem_used, data, price, rho)
         e = len(pairs) // len(names)
         names = tuple(f"{names[k // e]} / {pairs[k]}" for k in range(len(pairs)))
         rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), e), rho.shape[1]).T
     return _conclude(problem_used, data, price, rho, u, bound, joint, names, method)
 
 
-def _solve_paper(problem: Problem, data: Data, lam: Any) -> tuple[Array, tuple[str, ...], str]:
-    """The joint table of the paper's program: states x (Bob's decision, all Eves' decisions)."""
+def _solve_paper(problem: Problem, data: Data, lam: Any, rho: Array) -> tuple[Array, tuple[str, ...], str]:
+    """The joint table of the paper's program: states x (Bob's decision, all Eves' decisions).
+
+    Every obedience row has right-hand side zero, so on badly scaled data the walk from a wrong basis can be very long.
+    Then the compact optimum rho is lifted: signal i with Eve's best reply to it is obeyed by both, hence feasible, and
+    its value is the bound that the certificate proves for all mechanisms, hence optimal here too.
+    """
     E = data.E[:, data.groups[0]]
     names: list[tuple[str, ...]] = [(d,) for d in problem.eves[0].decisions or ()]
     for g, eve in zip(data.groups[1:], problem.eves[1:], strict=True):
@@ -116,7 +123,13 @@ def _solve_paper(problem: Problem, data: Data, lam: Any) -> tuple[Array, tuple[s
     if not data.exact:
         joint = vertex.z.reshape(len(data.p), -1) / len(data.p)
         return normalised(joint, data), pairs, "paper's program, HiGHS simplex"
-    optimum = optimise(lp, vertex.basic)
+    try:
+        optimum = optimise(lp, vertex.basic, limit=_PAPER_STEPS)
+    except LongWalk:
+        replies = signal_losses(rho, E).argmin(axis=1)
+        joint = zeros((len(rho), rho.shape[1] * E.shape[1]), True)
+        joint[:, np.arange(rho.shape[1]) * E.shape[1] + replies] = rho
+        return joint, pairs, "paper's program, its optimum lifted from the compact program's"
     return optimum.z.reshape(len(data.p), -1), pairs, "paper's program, HiGHS simplex, exact basis"
 
 

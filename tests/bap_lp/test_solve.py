@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from dataclasses import replace
 from fractions import Fraction as F
 
@@ -40,6 +42,27 @@ def test_paper_program_has_the_same_value(problem: Problem, lam: F) -> None:
     assert compact.value == paper.value
     assert verify(problem, paper.certificate)
     assert risks(problem, paper.mechanism).alice(lam) == paper.value
+
+
+def test_paper_program_lifted_where_the_walk_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    # losses over sixteen orders of magnitude: the float basis of the paper's program is far from the exact one
+    draw = random.Random(5)
+    N, b, e = 9, 4, 4
+    tables = [
+        [
+            [F(draw.randint(0, 1000), draw.randint(1, 1000)) * F(10) ** draw.randint(-8, 8) for _ in range(k)]
+            for _ in range(N)
+        ]
+        for k in (b, e)
+    ]
+    weights = [F(1, 2**k) for k in range(N)]
+    problem = Problem([w / sum(weights) for w in weights], *tables)
+    monkeypatch.setattr(sys.modules["bap_lp.solve"], "_PAPER_STEPS", 0)
+    lifted = solve(problem, 1, formulation="paper")
+    assert "lifted" in lifted.method
+    assert lifted.value == lifted.bound == solve(problem, 1).value
+    assert verify(problem, lifted.certificate)
+    assert evaluate(problem, lifted.mechanism).alice(F(1)) == lifted.value
 
 
 def test_paper_program_with_two_eves() -> None:

@@ -1,6 +1,5 @@
 """`bap gaussian optimum`: the least R_A over all mechanisms, and the rule that attains it."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -48,6 +47,7 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
+        from bap_cli.inputs import working
         from bap_cli.outputs import print_json
         from discretise import bracket
         from gaussian import GaussianModel
@@ -56,8 +56,10 @@ def register(app: typer.Typer) -> None:
             raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
         model = GaussianModel(n, prior_sd, bob_threshold)
         found = bracket(model, _eve(eve, eve_threshold, mean_threshold, max_threshold), lam)
-        _compare(found)
-        played = found.simulate(simulate) if simulate is not None else None
+        with working("comparing with the parametric releases"):
+            _ = found.best_parametric  # computed on first use, which can take seconds
+        with working("simulating"):
+            played = found.simulate(simulate) if simulate is not None else None
         if as_json:
             document = found.document()
             if played is not None:
@@ -70,20 +72,6 @@ def register(app: typer.Typer) -> None:
             if played is not None:
                 value, error = played.alice(found.lam), played.alice_error(found.lam)
                 print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
-
-
-def _compare(found: "Bracket") -> None:
-    """Compute the best parametric release, which can take seconds, with a line on a terminal meanwhile."""
-    shown = sys.stderr.isatty()
-    if shown:
-        sys.stderr.write("comparing with the parametric releases ...")
-        sys.stderr.flush()
-    try:
-        _ = found.best_parametric
-    finally:
-        if shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 def report(found: "Bracket") -> str:

@@ -19,7 +19,7 @@ from flint import fmpq
 
 from bap_lp.evaluate import signal_losses
 from bap_lp.problem import Problem
-from bap_lp.proof import Proof, verify_conditions
+from bap_lp.proof import Proof, verify_conditions, working
 from bap_lp.rational import Array, floats, is_exact, public
 from bap_lp.risks import Number
 
@@ -97,7 +97,7 @@ def _verify_conditions(problem: Problem, certificate: Certificate) -> Verdict:
 def _verify(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
     exact = problem.exact
     rho, u = (a if exact else floats(a) for a in (certificate.rho, certificate.u))
-    lam, claimed = (_working(v, exact) for v in (certificate.lam, certificate.value))
+    lam, claimed = (working(v, exact) for v in (certificate.lam, certificate.value))
     if lam < 0:
         return Verdict(False, f"lambda = {certificate.lam} is negative")
     if (rho < 0).any() or (u < 0).any():
@@ -119,12 +119,6 @@ def _verify(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
     if exact:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no mechanism goes below")
     return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")
-
-
-def _working(value: Number, exact: bool) -> Any:
-    if exact:
-        return fmpq(value.numerator, value.denominator) if not isinstance(value, float) else value
-    return float(value)
 
 
 def size_of(problem: Problem, lam: Number) -> float:

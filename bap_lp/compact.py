@@ -21,7 +21,7 @@ from bap_lp.game import solve_game
 from bap_lp.highs import solve_lp
 from bap_lp.merging import class_sums, merge_index
 from bap_lp.problem import Problem
-from bap_lp.rational import Array, floats, is_exact, objects, tree_sum
+from bap_lp.rational import Array, floats, is_exact, lifted, tree_sum
 from bap_lp.structured import Basis, exact_vertex
 
 Progress = Callable[[int, float, float], None]
@@ -76,8 +76,9 @@ def solve_float(data: Data, lam: float, progress: Progress | None) -> tuple[Arra
         return rho, u, bound, how
     # floats are rationals too: where the data outrun the solver's tolerances, finish exactly and round the result
     N, b = data.B.shape
-    lifted = (_lift(data.p), _lift(data.B), _lift(data.E), data.groups, fmpq(*lam.as_integer_ratio()))
-    vertex = optimise(program.compact(*lifted), basic)
+    exact_lam = fmpq(*lam.as_integer_ratio())
+    lp = program.compact(lifted(data.p), lifted(data.B), lifted(data.E), data.groups, exact_lam)
+    vertex = optimise(lp, basic)
     u = _replies(floats(-vertex.y[N:].reshape(b, -1)), lam, data.groups)
     rho = normalised(floats(vertex.z[: N * b].reshape(N, b)), data, u)
     return rho, u, _bound(data, u), f"{how}, finished in exact arithmetic"
@@ -122,10 +123,6 @@ def _float_basis(
         return game.rho, game.u, None, f"{how}, stopped before the optimum" if game.interrupted else how
     flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(N, dtype=bool), game.basic_slack.ravel()]
     return game.rho, game.u, np.flatnonzero(np.concatenate(flags)), how
-
-
-def _lift(values: Array) -> Array:
-    return objects(fmpq(*v.as_integer_ratio()) for v in values.ravel().tolist()).reshape(values.shape)
 
 
 def blocks(count: int) -> Iterator[slice]:

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from bap_lp.conditions import Limits, Pairs, Signals
 from bap_lp.program import LinearProgram, from_entries, one
-from bap_lp.rational import Array, floats, is_exact, objects, zeros
+from bap_lp.rational import Array, floats, is_exact, zeros
 
 
 @dataclass(frozen=True)
@@ -188,8 +187,3 @@ def scaled(data: Data, lam: Any) -> tuple[Data, float, tuple[float, float]]:
         floats(data.p) * N, floats(data.B) / bob, floats(data.E) / eve, data.groups, data.signals, rounded, margins
     )
     return out, float(lam) * eve / bob, (bob, eve)
-
-
-def lifted(values: Array) -> Array:
-    """Floats as the rationals they are."""
-    return objects(fmpq(*v.as_integer_ratio()) for v in values.ravel().tolist()).reshape(values.shape)

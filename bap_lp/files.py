@@ -21,7 +21,7 @@ from flint import fmpq, fmpz
 from bap_lp.documents import check, dumps, located, read_document, source_name, write_files
 from bap_lp.mechanism import Mechanism
 from bap_lp.problem import Agent, Problem
-from bap_lp.rational import Array, InputError, number, objects, public, show
+from bap_lp.rational import Array, InputError, number, objects, public, show, text
 
 if TYPE_CHECKING:
     from bap_lp.certificate import Certificate
@@ -213,8 +213,8 @@ def _number(value: Any) -> Any:
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
     """The JSON document of a certificate: lam, value, rho (states x Bob's decisions), u (Bob's x Eve's decisions)."""
     document = {
-        "lambda": _text(certificate.lam),
-        "value": _text(certificate.value),
+        "lambda": text(certificate.lam),
+        "value": text(certificate.value),
         "rho": _texts(certificate.rho),
         "u": _texts(certificate.u),
     }
@@ -226,11 +226,7 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
 
 
 def _texts(table: Array) -> list[list[str | float]]:
-    return [[_text(v) for v in row] for row in table.tolist()]
-
-
-def _text(value: Any) -> str | float:
-    return value if isinstance(value, float) else str(value)
+    return [[text(v) for v in row] for row in table.tolist()]
 
 
 def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any]:
@@ -238,16 +234,16 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
 
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
-            {"name": a.name, "weight": _text(a.weight), "decisions": list(a.decisions or ()), "loss": _texts(a.loss)}
+            {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": _texts(a.loss)}
             for a in group
         ]
 
     return {
         "title": problem.title,
-        "data": {"labels": list(problem.states), "prior": [_text(v) for v in problem.p.tolist()]},
+        "data": {"labels": list(problem.states), "prior": [text(v) for v in problem.p.tolist()]},
         "bob": agents(problem.bobs),
         "eve": agents(problem.eves),
-        "alice": {"lambda": lam if lam == "calibrated" else _text(number(lam, "lam"))},
+        "alice": {"lambda": lam if lam == "calibrated" else text(number(lam, "lam"))},
     }
 
 

@@ -15,14 +15,14 @@ from flint import fmpq
 
 from bap_lp.certificate import TOLERANCE, size_of
 from bap_lp.conditions import Conditions, Limits, Pairs
-from bap_lp.constrained import Data, Rows, build, lifted, scaled
+from bap_lp.constrained import Data, Rows, build, scaled
 from bap_lp.evaluate import signal_losses
 from bap_lp.exact import optimise
 from bap_lp.feasibility import check_conditions
 from bap_lp.highs import SolverError, solve_lp
 from bap_lp.program import LinearProgram
 from bap_lp.proof import Proof, lagrangian
-from bap_lp.rational import Array, floats, zeros
+from bap_lp.rational import Array, floats, lifted, zeros
 
 
 class Infeasible(ArithmeticError):

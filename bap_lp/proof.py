@@ -173,7 +173,7 @@ def verify_conditions(problem: Problem, certificate: Any, unit: float, slack: An
         proof = Proof(proof.conditions, q, 0.0, 0.0, proof.pairs, floats(proof.weights), v)
     zero = fmpq(0) if exact else unit
     lam, claimed, *prices = (
-        _working(v, exact)
+        working(v, exact)
         for v in (certificate.lam, certificate.value, certificate.proof.floor_price, certificate.proof.cap_price)
     )
     if lam < 0:
@@ -224,7 +224,7 @@ def _branches(
     bounds = []
     for branch in branches:
         part, prices = signals.only(branch.keep), (branch.proof.floor_price, branch.proof.cap_price)
-        mu, nu = (_working(v, problem.exact) for v in prices)
+        mu, nu = (working(v, problem.exact) for v in prices)
         if branch.u.shape != (len(part), problem.shape[2]):
             return f"u of the branch {branch.keep} has shape {branch.u.shape}", None
         wrong = check_multipliers(problem, limits, part, lam, branch.u, branch.proof, (mu, nu), zero)
@@ -234,7 +234,8 @@ def _branches(
     return "", min(bounds)
 
 
-def _working(value: Number, exact: bool) -> Any:
+def working(value: Number, exact: bool) -> Any:
+    """A public number as the arrays hold it: fmpq in exact arithmetic, float otherwise."""
     if exact and not isinstance(value, float):
         return fmpq(value.numerator, value.denominator)
     return float(value)

@@ -69,7 +69,7 @@ def proof_document(proof: Proof) -> dict[str, Any]:
 def _multipliers(proof: Proof) -> dict[str, Any]:
     out: dict[str, Any] = {
         "prices": {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)},
-        "privacy": [[*place, _text(w)] for place, w in zip(proof.pairs.tolist(), proof.weights.tolist(), strict=True)],
+        "privacy": [[*place, text(w)] for place, w in zip(proof.pairs.tolist(), proof.weights.tolist(), strict=True)],
     }
     if proof.obedience is not None:
         out["obedience"] = _texts(proof.obedience)
@@ -136,8 +136,4 @@ def exact_document(document: dict[str, Any]) -> bool:
 
 
 def _texts(rows: Array) -> list[list[str | float]]:
-    return [[_text(v) for v in row] for row in rows.tolist()]
-
-
-def _text(value: Any) -> str | float:
-    return value if isinstance(value, float) else str(value)
+    return [[text(v) for v in row] for row in rows.tolist()]

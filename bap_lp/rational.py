@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
-from bap_lp.risks import Number
-
 Array = np.ndarray
 
 _MAX_DIGITS = 300  # "1e999999999" is a short string and an endless integer; above 1e308 no float stands near
@@ -161,6 +159,11 @@ def floats(values: Array) -> Array:
     return values.astype(float)  # float(fmpq) is correctly rounded, whatever the sizes
 
 
+def lifted(values: Array) -> Array:
+    """Floats as the rationals they are."""
+    return objects(fmpq(*v.as_integer_ratio()) for v in values.ravel().tolist()).reshape(values.shape)
+
+
 def same_kind(*arrays: Array) -> tuple[Array, ...]:
     """One float array makes all of them float arrays."""
     return arrays if all(is_exact(a) for a in arrays) else tuple(floats(a) for a in arrays)
@@ -204,6 +207,6 @@ def public(values: Any) -> Any:
     return float(values) if isinstance(values, float) else Fraction(int(values.p), int(values.q))
 
 
-def text(value: Number) -> str | float:
+def text(value: Any) -> str | float:
     """A number as JSON carries it: exact ones as strings like "13/40", floats as numbers."""
     return value if isinstance(value, float) else str(value)

@@ -17,7 +17,6 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.certificate import TOLERANCE
-from bap_lp.constrained import lifted
 from bap_lp.evaluate import risks as risks_of
 from bap_lp.evaluate import signal_losses
 from bap_lp.exact import optimise
@@ -25,7 +24,7 @@ from bap_lp.highs import SolverError, solve_lp
 from bap_lp.mechanism import Mechanism, without_unused
 from bap_lp.problem import Problem
 from bap_lp.program import LinearProgram, from_entries, one
-from bap_lp.rational import Array, InputError, floats, is_exact, public, zeros
+from bap_lp.rational import Array, InputError, floats, is_exact, lifted, public, zeros
 from bap_lp.risks import Number, Risks
 from bap_lp.worst_case import Data, RobustCertificate, alice_of, bound_of, lower_bound, profiles_of, scenarios_of
 

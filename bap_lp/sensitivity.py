@@ -19,10 +19,9 @@ from typing import Any
 from flint import fmpq
 
 from bap_lp.calibration import lam_of
-from bap_lp.constrained import lifted
 from bap_lp.problem import Problem
 from bap_lp.ranging import Basis
-from bap_lp.rational import Array, floats, is_exact, public
+from bap_lp.rational import Array, floats, is_exact, lifted, public
 from bap_lp.risks import Number
 
 

@@ -25,12 +25,12 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import program
+from bap_lp.bridge import information as mutual_information
 from bap_lp.calibration import lam_of
-from bap_lp.evaluate import joint
+from bap_lp.compact import merge
 from bap_lp.exact import optimise, reduced_cost
 from bap_lp.highs import solve_lp
 from bap_lp.mechanism import Mechanism, without_unused
-from bap_lp.merging import class_sums, merge_index
 from bap_lp.problem import Problem
 from bap_lp.program import LinearProgram
 from bap_lp.rational import Array, InputError, floats, is_exact, public, zeros
@@ -88,20 +88,10 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     return Uniqueness(False, public(face.value), fewest, least, said, said_by_fewest, proved)
 
 
-def mutual_information(problem: Problem, mechanism: Mechanism) -> float:
-    """I(X; signal) in nats."""
-    rho, p = joint(problem.as_float(), mechanism)
-    product = p[:, None] * rho.sum(axis=0)
-    live = rho > 0
-    return max(float((rho[live] * np.log(rho[live] / product[live])).sum()), 0.0)
-
-
 def _face(problem: Problem, lam: fmpq) -> _Face:
-    index, count = merge_index(problem.p, np.hstack([problem.B, problem.E]))
-    first = np.array([int(np.flatnonzero(index == k)[0]) for k in range(count)])
-    p, B, E = class_sums(problem.p, index, count), problem.B[first], problem.E[first]
+    data = merge(problem)
+    p, B, E, groups = data.p, data.B, data.E, data.groups
     N, b = B.shape
-    groups = problem.eve_groups
     if lam == 0:  # t would be free to lie below Eve's risk: an Eve who never loses anything has none
         E, groups = zeros((N, 1), True), (slice(0, 1),)
         lam = fmpq(1)
@@ -111,7 +101,7 @@ def _face(problem: Problem, lam: fmpq) -> _Face:
     may = np.array([c == 0 for c in costs]).reshape(N, b)
     tight = np.array([v != 0 for v in vertex.y[N:]]).reshape(b, -1)
     value = lp.cost.dot(vertex.z)
-    return _Face(p, E, index, lp, may, tight, vertex.z[: N * b].reshape(N, b), vertex.basic, value)
+    return _Face(p, E, data.index, lp, may, tight, vertex.z[: N * b].reshape(N, b), vertex.basic, value)
 
 
 def _restricted(face: _Face, may: Array, cost: Array) -> tuple[LinearProgram, Array]:

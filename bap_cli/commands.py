@@ -109,8 +109,8 @@ def verify(
     """
     from bap_cli import inputs, show
     from bap_lp import Verdict, verify
-    from bap_lp.documents import source_name
-    from bap_lp.files import load_certificate
+    from bap_lp.files.documents import source_name
+    from bap_lp.files.problems import load_certificate
 
     loaded = inputs.load(file)
     proof = load_certificate(certificate)
@@ -134,7 +134,7 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
     """
     from bap_cli import inputs, outputs, results, show
     from bap_lp import evaluate
-    from bap_lp.files import load_mechanism
+    from bap_lp.files.problems import load_mechanism
 
     loaded = inputs.load(file)
     channel = load_mechanism(mechanism, loaded.problem.states)
@@ -218,7 +218,7 @@ def release(
     from random import Random
 
     from bap_cli.words import clean
-    from bap_lp.files import load_mechanism
+    from bap_lp.files.problems import load_mechanism
 
     channel = load_mechanism(mechanism)
     generator = None if seed is None else Random(seed)
@@ -246,7 +246,9 @@ def schema() -> None:
     spec = find_spec("bap_lp")  # finds the folder without importing the library
     assert spec is not None
     assert spec.submodule_search_locations
-    sys.stdout.write((Path(next(iter(spec.submodule_search_locations))) / "schema.json").read_text(encoding="utf-8"))
+    sys.stdout.write(
+        (Path(next(iter(spec.submodule_search_locations))) / "files" / "schema.json").read_text(encoding="utf-8")
+    )
 
 
 register_path(app)

@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 
 from bap_cli.optimum_command import register
 from bap_cli.outputs import print_json
-from bap_lp.documents import write_files
+from bap_lp.files.documents import write_files
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from bap_cli.catalogue import locate
-from bap_lp.calibration import lam_of
-from bap_lp.compact import Progress
-from bap_lp.conditions import Conditions
-from bap_lp.files import ProblemFile, load_problem
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.files.problems import ProblemFile, load_problem
+from bap_lp.model.calibration import lam_of
+from bap_lp.model.risks import Number
+from bap_lp.programs.compact import Progress
 from bap_lp.rational import InputError, public
-from bap_lp.risks import Number
 
 
 def load(name: str) -> ProblemFile:

@@ -76,7 +76,7 @@ def register(app: typer.Typer) -> None:
 
 def report(found: "Bracket") -> str:
     """What `bap gaussian optimum` prints."""
-    from discretise.cells import cell_names
+    from gaussian.optimum.cells import cell_names
 
     best = found.best_parametric
     parameter = "" if best.parameter is None else f" at {best.parameter:.6g}"

@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bap_lp.documents import dumps, write_files
-from bap_lp.files import certificate_document, mechanism_document
-from bap_lp.solve import Solution
+from bap_lp.files.documents import dumps, write_files
+from bap_lp.files.problems import certificate_document, mechanism_document
+from bap_lp.programs.solving import Solution
 
 
 def print_json(document: Any) -> None:

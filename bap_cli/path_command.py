@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from bap_lp.files import ProblemFile
-    from bap_lp.frontier import Corner
-    from bap_lp.path import Path, Piece
-    from bap_lp.problem import Problem
+    from bap_lp.files.problems import ProblemFile
+    from bap_lp.model.problem import Problem
+    from bap_lp.path.frontier import Corner
+    from bap_lp.path.pieces import Path, Piece
 
 _ROWS = 40  # pieces shown before the rest is only counted
 
@@ -32,7 +32,7 @@ def path(
     is optimal are the vertices of the risk-utility frontier.
     """
     from bap_cli import inputs, outputs
-    from bap_lp.path import lambda_path
+    from bap_lp.path.pieces import lambda_path
 
     loaded = inputs.load(file)
     with inputs.working("every lambda"):
@@ -45,7 +45,7 @@ def path(
 
 def path_document(problem: Problem, path: Path) -> dict[str, Any]:
     """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
-    from bap_lp.frontier import corner
+    from bap_lp.path.frontier import corner
     from bap_lp.rational import text
 
     at = corner(problem, path=path)
@@ -66,7 +66,7 @@ def path_document(problem: Problem, path: Path) -> dict[str, Any]:
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
-    from bap_lp.files import mechanism_document
+    from bap_lp.files.problems import mechanism_document
     from bap_lp.rational import text
 
     return {
@@ -83,8 +83,8 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     from bap_cli.inputs import choice
     from bap_cli.show import console, heading, plain_table, short
     from bap_cli.words import counted, equals
-    from bap_lp.calibration import lam_of
-    from bap_lp.frontier import corner
+    from bap_lp.model.calibration import lam_of
+    from bap_lp.path.frontier import corner
     from bap_lp.rational import InputError, public
 
     out = console()

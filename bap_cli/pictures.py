@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
-from bap_lp.documents import write_files
-from bap_lp.files import ProblemFile
-from bap_lp.path import lambda_path
-from bap_lp.solve import solve
+from bap_lp.files.documents import write_files
+from bap_lp.files.problems import ProblemFile
+from bap_lp.path.pieces import lambda_path
+from bap_lp.programs.solving import solve
 
 if TYPE_CHECKING:
     from gaussian import Eve, GaussianModel
@@ -88,8 +88,8 @@ def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) ->
     matplotlib.use("agg")
     from bap_lp import Risks
     from discretise import bracket
-    from discretise.plots import rule_picture
     from gaussian import plots
+    from gaussian.optimum.plots import rule_picture
 
     with watched("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
         found = bracket(model, eve)

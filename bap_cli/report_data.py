@@ -14,17 +14,17 @@ from typing import Any
 
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
 from bap_cli.words import both, clean, fraction
-from bap_lp.calibration import extremes, lam_of
-from bap_lp.conditions import Conditions
-from bap_lp.evaluate import evaluate
-from bap_lp.mechanism import Mechanism
-from bap_lp.path import Path, lambda_path
-from bap_lp.problem import Agent, Problem
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.calibration import extremes, lam_of
+from bap_lp.model.evaluation import evaluate
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.path.pieces import Path, lambda_path
+from bap_lp.path.region import attainable_region
+from bap_lp.programs.solving import Solution, solve
 from bap_lp.rational import InputError, public, text
-from bap_lp.region import attainable_region
 from bap_lp.releases import compare
-from bap_lp.risks import Number, Risks
-from bap_lp.solve import Solution, solve
 
 LABEL = 200  # characters of a label that are shown
 _ROWS = 40  # states listed one by one; more are grouped by what the mechanism does with them

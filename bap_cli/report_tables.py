@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from bap_cli.words import fraction
-from bap_lp.evaluate import risks
-from bap_lp.families import lower_envelope, randomised_response_family
-from bap_lp.path import Path
-from bap_lp.problem import Problem
+from bap_lp.model.evaluation import risks
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number
+from bap_lp.path.pieces import Path
 from bap_lp.rational import Array, text
 from bap_lp.releases import RATIOS, Comparison, truncated_geometric
-from bap_lp.risks import Number
+from bap_lp.releases.families import lower_envelope, randomised_response_family
 
 _STOPS = 240  # positions of the slider
 _TUNED = {"randomised response": 200, "truncated geometric": 40}  # states up to which every lambda is served

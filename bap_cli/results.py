@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.files import mechanism_document
-from bap_lp.proof_documents import conditions_document
+from bap_lp.files.problems import mechanism_document
+from bap_lp.files.proofs import conditions_document
+from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import text
-from bap_lp.risks import Number, Risks
 
 if TYPE_CHECKING:
-    from bap_lp.evaluate import Evaluation
-    from bap_lp.mechanism import Mechanism
-    from bap_lp.problem import Problem
+    from bap_lp.model.evaluation import Evaluation
+    from bap_lp.model.mechanism import Mechanism
+    from bap_lp.model.problem import Problem
+    from bap_lp.programs.solving import Solution
     from bap_lp.releases import Comparison
-    from bap_lp.solve import Solution
 
 
 def solution_document(solution: Solution, evaluation: Evaluation) -> dict[str, Any]:

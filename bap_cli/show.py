@@ -13,18 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_cli.words import LISTED, READABLE, both, clean, counted, decimal, equals, fraction, listed
+from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import public
-from bap_lp.risks import Number, Risks
 
 if TYPE_CHECKING:
-    from bap_lp.certificate import Certificate
-    from bap_lp.conditions import Conditions
-    from bap_lp.evaluate import Evaluation
-    from bap_lp.files import ProblemFile
-    from bap_lp.mechanism import Mechanism
-    from bap_lp.problem import Agent, Problem
+    from bap_lp.conditions.conditions import Conditions
+    from bap_lp.files.problems import ProblemFile
+    from bap_lp.model.evaluation import Evaluation
+    from bap_lp.model.mechanism import Mechanism
+    from bap_lp.model.problem import Agent, Problem
+    from bap_lp.programs.solving import Solution
+    from bap_lp.proof.certificate import Certificate
     from bap_lp.releases import Comparison
-    from bap_lp.solve import Solution
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
 _WIDE = 100

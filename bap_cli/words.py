@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bap_lp.risks import Number
+from bap_lp.model.risks import Number
 
 LISTED = 6  # items of a list inside a sentence
 READABLE = 24  # characters of a fraction somebody might still read

@@ -1,15 +1,10 @@
 """Decide what to release about data: exact optimal mechanisms for Bayesian Adversarial Privacy, each with its proof."""
 
 from bap_lp import releases
-from bap_lp.blocks import array_blocks, parquet_blocks
-from bap_lp.bridge import to_cvxpy
-from bap_lp.calibration import calibrate
-from bap_lp.certificate import Certificate, Verdict, verify
-from bap_lp.chunks import solve_chunks
-from bap_lp.conditions import Conditions
-from bap_lp.evaluate import Evaluation, evaluate
-from bap_lp.families import Family, randomised_response_family
-from bap_lp.files import (
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.convex.cvxpy_bridge import to_cvxpy
+from bap_lp.convex.quadratic import quadratic
+from bap_lp.files.problems import (
     load_certificate,
     load_mechanism,
     load_problem,
@@ -17,21 +12,26 @@ from bap_lp.files import (
     save_mechanism,
     save_problem,
 )
-from bap_lp.frontier import corner, frontier, sdc
-from bap_lp.mechanism import Mechanism
-from bap_lp.path import chooses, excess, lambda_path
-from bap_lp.problem import Agent, MergedProblem, Problem
-from bap_lp.quadratic import quadratic
+from bap_lp.game.blocks import array_blocks, parquet_blocks
+from bap_lp.game.chunks import solve_chunks
+from bap_lp.model.agents import minimum_of
+from bap_lp.model.calibration import calibrate
+from bap_lp.model.evaluation import Evaluation, evaluate
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Agent, MergedProblem, Problem
+from bap_lp.model.risks import Risks
+from bap_lp.path.frontier import corner, frontier, sdc
+from bap_lp.path.pieces import chooses, excess, lambda_path
+from bap_lp.programs.robust import rank_worst_case, robust
+from bap_lp.programs.solving import Solution, solve
+from bap_lp.proof.certificate import Certificate, Verdict, verify
+from bap_lp.proof.worst_case import verify_robust
+from bap_lp.questions.sensitivity import sensitivity
+from bap_lp.questions.uniqueness import uniqueness
 from bap_lp.rational import InputError
 from bap_lp.releases import compare
-from bap_lp.risks import Risks
-from bap_lp.robust import rank_worst_case, robust
-from bap_lp.sensitivity import sensitivity
-from bap_lp.several import minimum_of
-from bap_lp.solve import Solution, solve
+from bap_lp.releases.families import Family, randomised_response_family
 from bap_lp.sweeps import sweep
-from bap_lp.uniqueness import uniqueness
-from bap_lp.worst_case import verify_robust
 
 __all__ = [
     "Agent",

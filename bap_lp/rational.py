@@ -192,8 +192,54 @@ def common_denominator(values: Array) -> fmpq:
     return fmpq(common)
 
 
+class Field:
+    """The numbers a computation works in: rationals, compared exactly, or floats, compared within a tolerance.
+
+    `tolerance` is what a certificate may be off by, relative to the size of the losses.
+    """
+
+    def __init__(self, exact: bool) -> None:
+        self.exact = exact
+        self.zero: Any = fmpq(0) if exact else 0.0
+        self.one: Any = fmpq(1) if exact else 1.0
+        self.tolerance: Any = self.zero if exact else TOLERANCE
+
+    def zeros(self, shape: int | tuple[int, ...]) -> Array:
+        return np.full(shape, self.zero, dtype=object) if self.exact else np.zeros(shape)
+
+    def full(self, shape: int | tuple[int, ...], value: Any) -> Array:
+        return np.full(shape, self.number(value), dtype=object if self.exact else float)
+
+    def number(self, value: Any) -> Any:
+        """A number in this field: a float is lifted to the rational it is, a rational rounded to the nearest float."""
+        if not self.exact:
+            return float(value)
+        if isinstance(value, float):
+            return fmpq(*value.as_integer_ratio())
+        return value if isinstance(value, fmpq) else number(value, "number")
+
+    def array(self, values: Array) -> Array:
+        """An array in this field."""
+        if not self.exact:
+            return floats(values)
+        return values if is_exact(values) else lifted(values)
+
+    def list(self, values: Iterable[Any]) -> Array:
+        """A one-dimensional array of numbers of this field."""
+        return objects(values) if self.exact else np.array(list(values), dtype=float)
+
+
+TOLERANCE = 1e-9
+EXACT, FLOAT = Field(True), Field(False)
+
+
+def field_of(values: Any) -> Field:
+    """The field of a working array or number."""
+    return EXACT if is_exact(values) else FLOAT
+
+
 def zeros(shape: int | tuple[int, ...], exact: bool) -> Array:
-    return np.full(shape, fmpq(0), dtype=object) if exact else np.zeros(shape)
+    return (EXACT if exact else FLOAT).zeros(shape)
 
 
 def public(values: Any) -> Any:

@@ -19,8 +19,8 @@ from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
 from typing import Any
 
+from bap_lp.programs.solving import solve
 from bap_lp.rational import show
-from bap_lp.solve import solve
 
 
 def sweep(

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_lp import Problem, Solution, solve
-from bap_lp.program import LinearProgram, compact
+from bap_lp.linear.program import LinearProgram, compact
 from bap_lp.rational import floats, number
 from benchmarks.instances import KINDS, SIZES, best_time
 

@@ -15,9 +15,9 @@ from time import process_time
 
 import numpy as np
 
-from bap_lp.path import lambda_path
-from bap_lp.problem import Problem
-from bap_lp.solve import solve
+from bap_lp.model.problem import Problem
+from bap_lp.path.pieces import lambda_path
+from bap_lp.programs.solving import solve
 
 SIZES = [(50, 5, 5), (200, 5, 5)]
 

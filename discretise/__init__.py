@@ -7,17 +7,17 @@
 (-0.2298339, -0.2298339, 'release 1 when xbar > 0 or max > 2, else 0')
 """
 
-from discretise.brackets import Bracket, bracket
-from discretise.closed_forms import ClosedForm, closed_form
 from discretise.extensions import CellRule
-from discretise.grids import GridProblem, grid, grid_rule, refine
 from discretise.losses import absolute, asymmetric, squared, zero_one
 from discretise.models import GriddedProblem, model
-from discretise.regions import Region
-from discretise.rules import Rule, Simulation
 from discretise.samples import OutOfSample, SampledProblem, sample
-from discretise.squared_brackets import SquaredBracket, max_bracket
-from discretise.squared_grids import SquaredGrid, squared_form, squared_grid
+from discretise.squared.brackets import SquaredBracket, max_bracket
+from discretise.squared.grids import SquaredGrid, squared_form, squared_grid
+from gaussian.optimum.brackets import Bracket, bracket
+from gaussian.optimum.closed_forms import ClosedForm, closed_form
+from gaussian.optimum.grids import GridProblem, grid, grid_rule, refine
+from gaussian.optimum.regions import Region
+from gaussian.optimum.rules import Rule, Simulation
 
 __all__ = [
     "Bracket",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Solution
-from bap_lp.mechanism import Generator
+from bap_lp.model.mechanism import Generator
 from bap_lp.rational import floats
 from discretise.losses import Array
 from discretise.models import GriddedProblem

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bap_lp import InputError
+from bap_lp.model.labels import probability
 from bap_lp.rational import floats
-from bap_lp.reading import probability
 
 Array = NDArray[np.float64]
 _TAIL = 10.0 ** -np.arange(2, 17)

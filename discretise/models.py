@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Problem
-from bap_lp.problem import Theta
+from bap_lp.model.problem import Theta
 from discretise.laws import Likelihood, Points, Predictive, atom_edges, predictive, prior_points
 from discretise.losses import Array, Loss, bends, decisions_of, jumps, loss_of, names, table
 

@@ -7,14 +7,14 @@
 (0.13386, 0.241548, -0.23228)
 """
 
-from gaussian.corner import corner, decision_effect, decision_rate, mean_lost_band, mean_plateau_edge
+from gaussian.corners import corner, decision_effect, decision_rate, mean_lost_band, mean_plateau_edge
 from gaussian.evaluate import calibrate, risks
 from gaussian.mean_law import eve_cells, eve_kinks
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
-from gaussian.optimise import Optimum, optimise
 from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, Release
 from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_support
 from gaussian.tables import Curve, Row, Table, curve, table
+from gaussian.tuning import Optimum, optimise
 
 __all__ = [
     "BothEves",

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp.risks import Risks
+from bap_lp.model.risks import Risks
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.median_law import median_bob_law, median_eve_law, statistic_kinks
 from gaussian.model import BothEves, Eve, GaussianModel, MeanEve

@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
-from bap_lp import lettering as lt
-from bap_lp.risks import Risks
-from gaussian.corner import corner
+from bap_lp.model.risks import Risks
+from bap_lp.plots import labels as lt
+from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve
 from gaussian.noisy_full import SEARCH
-from gaussian.optimise import optimise
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES
 from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.tables import Curve, curve
+from gaussian.tuning import optimise
 
 Array = NDArray[np.float64]
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp.risks import Risks
-from gaussian.corner import corner
+from bap_lp.model.risks import Risks
+from gaussian.corners import corner
 from gaussian.evaluate import bit_risks, calibrate, mean_noise, risks
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import CURVE, Effort
-from gaussian.optimise import optimise
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
 from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.tuning import optimise
 
 Array = NDArray[np.float64]
 FAMILIES: tuple[Family, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit)

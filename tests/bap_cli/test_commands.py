@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bap_cli.main import main
-from bap_lp.files import SCHEMA
+from bap_lp.files.problems import SCHEMA
 
 Run = Callable[..., tuple[int, str, str]]
 COIN_MECHANISM = {"states": ["tails", "heads"], "signals": ["fixed", "fair"], "channel": [["1", "0"], ["3/10", "7/10"]]}

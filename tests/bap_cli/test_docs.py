@@ -9,7 +9,7 @@ import pytest
 
 from bap_cli.main import main
 from bap_lp import InputError
-from bap_lp.files import SCHEMA, problem_from_dict
+from bap_lp.files.problems import SCHEMA, problem_from_dict
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES, CLI = ((DOCS / name).read_text() for name in ("files.md", "cli.md"))

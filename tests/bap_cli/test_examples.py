@@ -9,7 +9,7 @@ import pytest
 
 from bap_cli.catalogue import catalogue, locate, titles
 from bap_lp import solve, verify
-from bap_lp.files import load_problem
+from bap_lp.files.problems import load_problem
 
 HEADER = re.compile(r"^# optimum: R_A = (\S+) at lambda = (\S+)$", re.MULTILINE)
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from bap_cli.path_command import path_document, register
 from bap_lp import Problem
-from bap_lp.path import lambda_path
+from bap_lp.path.pieces import lambda_path
 
 APP = typer.Typer()
 APP.callback()(lambda: None)

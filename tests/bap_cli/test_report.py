@@ -16,8 +16,8 @@ from bap_cli.main import main
 from bap_cli.report import report_page
 from bap_cli.report_data import report_document
 from bap_lp import Problem, solve
-from bap_lp.files import load_problem
-from bap_lp.path import lambda_path
+from bap_lp.files.problems import load_problem
+from bap_lp.path.pieces import lambda_path
 from bap_lp.releases import compare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,13 +10,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from bap_lp.bridge import BridgeSolution, information, to_cvxpy
-from bap_lp.evaluate import evaluate, risks
-from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Agent, Problem
+from bap_lp.convex.cvxpy_bridge import BridgeSolution, information, to_cvxpy
+from bap_lp.model.evaluation import evaluate, risks
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Agent, Problem
+from bap_lp.programs.solving import solve
 from bap_lp.rational import InputError
 from bap_lp.releases import full, null
-from bap_lp.solve import solve
 
 LAM = Fraction(1, 3)
 ACCURACY = 3e-7  # of the interior-point solver; every gap below is measured, not assumed

@@ -25,14 +25,14 @@ import pytest
 import sympy
 from flint import fmpq, fmpq_mat
 
-from bap_lp.calibration import calibrate
-from bap_lp.evaluate import evaluate, risks
-from bap_lp.families import hidden_mixture, randomised_response_family
-from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Problem
+from bap_lp.model.calibration import calibrate
+from bap_lp.model.evaluation import evaluate, risks
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.programs.solving import solve
 from bap_lp.rational import public
 from bap_lp.releases import bob_decision, compare, full, null, randomised_response, randomised_response_epsilon
-from bap_lp.solve import solve
+from bap_lp.releases.families import hidden_mixture, randomised_response_family
 
 F = Fraction
 ASYMMETRIES = [F(1, 7), F(1), F(5, 2), F(299, 100), F(3), F(301, 100), F(4), F(17, 3), F(10), F(1000)]

@@ -14,15 +14,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bap_lp import enumeration, integer
-from bap_lp.certificate import verify
-from bap_lp.conditions import Conditions
-from bap_lp.evaluate import evaluate, risks
-from bap_lp.files import SCHEMA, load_certificate, problem_from_dict, save_certificate
-from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Agent, Problem
-from bap_lp.program import from_entries
-from bap_lp.proof_documents import conditions_document, conditions_from
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.files.problems import SCHEMA, load_certificate, problem_from_dict, save_certificate
+from bap_lp.files.proofs import conditions_document, conditions_from
+from bap_lp.linear.program import from_entries
+from bap_lp.model.evaluation import evaluate, risks
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Agent, Problem
+from bap_lp.programs import integer
+from bap_lp.programs.solving import solve
+from bap_lp.proof import enumeration
+from bap_lp.proof.certificate import verify
 from bap_lp.rational import InputError
 from bap_lp.releases import (
     RELEASES,
@@ -33,7 +35,6 @@ from bap_lp.releases import (
     randomised_response_epsilon,
     truncated_geometric,
 )
-from bap_lp.solve import solve
 
 F = Fraction
 quick = settings(max_examples=50, deadline=None)
@@ -436,7 +437,7 @@ def test_bad_conditions_of_a_file(table: Any, message: str, schema: bool) -> Non
 
 def test_remap_program_of_the_geometric_mechanism() -> None:
     """min over remaps T(i|s) of the geometric channel, a program of its own, has the value of the private optimum."""
-    from bap_lp.exact import optimise
+    from bap_lp.linear.exact import optimise
     from bap_lp.rational import objects
 
     N, ratio = 4, F(2)

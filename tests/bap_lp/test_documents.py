@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bap_lp import Certificate, InputError, Mechanism, Problem, solve, verify
-from bap_lp.documents import dumps, parse_document, write_files
-from bap_lp.files import (
+from bap_lp.files.documents import dumps, parse_document, write_files
+from bap_lp.files.problems import (
     certificate_document,
     load_certificate,
     load_mechanism,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from strategies import lams, problems
 
 from bap_lp import Problem, solve, verify
-from bap_lp.exact import filtered, optimise, reduced_cost
-from bap_lp.factor import Factor, SingularBasis, segment_sums
-from bap_lp.highs import solve_lp
-from bap_lp.program import LinearProgram, compact, from_entries
+from bap_lp.linear.exact import filtered, optimise, reduced_cost
+from bap_lp.linear.factor import Factor, SingularBasis, segment_sums
+from bap_lp.linear.highs import solve_lp
+from bap_lp.linear.program import LinearProgram, compact, from_entries
 from bap_lp.rational import objects, zeros
 
 quick = settings(max_examples=60, deadline=None)
@@ -66,7 +66,7 @@ def test_refinement_finds_the_basis_that_floats_cannot_see(monkeypatch: pytest.M
     assert "repaired in 1 exact steps" in solution.method  # one look, no pivot
     assert verify(problem, solution.certificate)
     # without the glass, pivots alone reach the same value by a longer way
-    monkeypatch.setattr("bap_lp.exact._SMALL", 10**9)
+    monkeypatch.setattr("bap_lp.linear.exact._SMALL", 10**9)
     walked = solve(problem, 1)
     assert walked.value == solution.value
     assert int(re.findall(r"repaired in (\d+)", walked.method)[0]) > 1

@@ -12,8 +12,12 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.evaluate import risks
-from bap_lp.families import (
+from bap_lp.model.evaluation import risks
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Agent, Problem
+from bap_lp.rational import InputError
+from bap_lp.releases import full, null, randomised_response, truncated_geometric
+from bap_lp.releases.families import (
     Family,
     PiecewiseLinear,
     hidden_mixture,
@@ -21,10 +25,6 @@ from bap_lp.families import (
     public_mixture,
     randomised_response_family,
 )
-from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Agent, Problem
-from bap_lp.rational import InputError
-from bap_lp.releases import full, null, randomised_response, truncated_geometric
 
 F = Fraction
 quick = settings(max_examples=50, deadline=None)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bap_lp import InputError
-from bap_lp.files import SCHEMA, problem_from_dict
+from bap_lp.files.problems import SCHEMA, problem_from_dict
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = [tomllib.loads((EXAMPLES / f"{name}.toml").read_text()) for name in ("coin_toss", "two_eves")]

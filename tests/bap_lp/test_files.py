@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from bap_lp import InputError, Problem, save_problem, solve
-from bap_lp.documents import parse_document
-from bap_lp.files import SCHEMA, load_problem, problem_from_dict
+from bap_lp.files.documents import parse_document
+from bap_lp.files.problems import SCHEMA, load_problem, problem_from_dict
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 COIN = (Path(__file__).parents[2] / "examples" / "coin_toss.toml").read_text()

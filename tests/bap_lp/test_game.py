@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from bap_lp.chunks import solve_chunks
-from bap_lp.duplicates import classes, share, unmerge
-from bap_lp.game import GameSolution, solve_game
-from bap_lp.interior import centre
+from bap_lp.game.chunks import solve_chunks
+from bap_lp.game.interior import centre
+from bap_lp.game.solver import GameSolution, solve_game
+from bap_lp.game.unmerge import classes, share, unmerge
 
 Array = np.ndarray
 Game = tuple[Array, Array, Array, tuple[slice, ...], float]

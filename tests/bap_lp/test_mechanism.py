@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import TEMPERS, channels, priors, problems, table
 
 from bap_lp import InputError, Mechanism, Problem, evaluate
-from bap_lp.evaluate import risks
+from bap_lp.model.evaluation import risks
 
 COIN = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
 OPTIMUM = Mechanism([[1, 0], ["3/10", "7/10"]], signals=["pooled", "clear"], states=["tails", "heads"])

@@ -16,12 +16,12 @@ from scipy.optimize import linprog
 from strategies import channels, lams, problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve, verify
-from bap_lp.calibration import extremes
-from bap_lp.certificate import TOLERANCE, size_of
-from bap_lp.conditions import Conditions
-from bap_lp.evaluate import risks
-from bap_lp.frontier import corner, frontier, sdc
-from bap_lp.path import LamInterval, Path, chooses, excess, lambda_path
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.calibration import extremes
+from bap_lp.model.evaluation import risks
+from bap_lp.path.frontier import corner, frontier, sdc
+from bap_lp.path.pieces import LamInterval, Path, chooses, excess, lambda_path
+from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.rational import public
 from bap_lp.releases import full, null, randomised_response
 

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from strategies import lams, problems
 
 from bap_lp import Problem, solve
-from bap_lp.program import compact, paper
+from bap_lp.linear.program import compact, paper
 
 ORDINARY = ("ordinary", "zero_one", "small")
 

@@ -18,13 +18,13 @@ from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
 from bap_lp import Agent, Conditions, Mechanism, Problem, evaluate, plots, solve
-from bap_lp.families import randomised_response_family
-from bap_lp.files import load_problem
-from bap_lp.lettering import Labels, drawable, short
-from bap_lp.path import lambda_path
-from bap_lp.region import attainable_region
+from bap_lp.files.problems import load_problem
+from bap_lp.model.risks import Risks
+from bap_lp.path.pieces import lambda_path
+from bap_lp.path.region import attainable_region
+from bap_lp.plots.labels import Labels, drawable, short
 from bap_lp.releases import full, null, randomised_response
-from bap_lp.risks import Risks
+from bap_lp.releases.families import randomised_response_family
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ["coin_toss", "district", "income_brackets", "medical_test", "two_eves", "warner_survey", "ties"]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from strategies import problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, calibrate
-from bap_lp.merging import merge_index
+from bap_lp.model.merging import merge_index
 from bap_lp.rational import number, public
 
 HALF = ["1/2", "1/2"]

@@ -12,10 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from bap_lp import program
-from bap_lp.highs import solve_lp
-from bap_lp.problem import Problem
-from bap_lp.quadratic import (
+from bap_lp.convex.quadratic import (
     Quadratic,
     QuadraticSolution,
     Squared,
@@ -25,8 +22,11 @@ from bap_lp.quadratic import (
     posterior_covariance,
     quadratic,
 )
+from bap_lp.linear import program
+from bap_lp.linear.highs import solve_lp
+from bap_lp.model.problem import Problem
+from bap_lp.programs.solving import solve
 from bap_lp.rational import InputError
-from bap_lp.solve import solve
 
 
 def random_quadratic(seed: int, n: int) -> Quadratic:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.evaluate import risks
-from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Agent, Problem
+from bap_lp.model.evaluation import risks
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Agent, Problem
+from bap_lp.programs.solving import solve
 from bap_lp.rational import InputError
 from bap_lp.releases import (
     BEST,
@@ -32,7 +33,6 @@ from bap_lp.releases import (
     synthetic,
     truncated_geometric,
 )
-from bap_lp.solve import solve
 
 F = Fraction
 quick = settings(max_examples=50, deadline=None)

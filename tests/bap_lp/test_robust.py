@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.evaluate import evaluate, risks
-from bap_lp.mechanism import Mechanism
-from bap_lp.problem import Agent, Problem
+from bap_lp.model.agents import minimum_of
+from bap_lp.model.evaluation import evaluate, risks
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Agent, Problem
+from bap_lp.programs.robust import rank_worst_case, robust
+from bap_lp.programs.solving import solve
+from bap_lp.proof.worst_case import verify_robust
 from bap_lp.rational import InputError
 from bap_lp.releases import RELEASES, full, null, randomised_response
-from bap_lp.robust import rank_worst_case, robust
-from bap_lp.several import minimum_of
-from bap_lp.solve import solve
-from bap_lp.worst_case import verify_robust
 
 F = Fraction
 ZERO_ONE = [[0, 1], [1, 0]]

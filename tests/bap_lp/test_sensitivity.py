@@ -12,11 +12,11 @@ from flint import fmpq, fmpq_poly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.problem import Problem
+from bap_lp.model.problem import Problem
+from bap_lp.programs.solving import solve
+from bap_lp.questions.roots import reach
+from bap_lp.questions.sensitivity import Interval, sensitivity
 from bap_lp.rational import objects
-from bap_lp.reach import reach
-from bap_lp.sensitivity import Interval, sensitivity
-from bap_lp.solve import solve
 
 F = Fraction
 

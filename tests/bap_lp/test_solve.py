@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from strategies import channels, lams, problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, verify
-from bap_lp.certificate import TOLERANCE, size_of
-from bap_lp.evaluate import risks
+from bap_lp.model.evaluation import risks
+from bap_lp.programs.solving import disobedience
+from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.releases import compare
-from bap_lp.solve import disobedience
 
 quick = settings(max_examples=80, deadline=None)
 
@@ -57,7 +57,7 @@ def test_paper_program_lifted_where_the_walk_is_long(monkeypatch: pytest.MonkeyP
     ]
     weights = [F(1, 2**k) for k in range(N)]
     problem = Problem([w / sum(weights) for w in weights], *tables)
-    monkeypatch.setattr(sys.modules["bap_lp.solve"], "_PAPER_STEPS", 0)
+    monkeypatch.setattr(sys.modules["bap_lp.programs.solving"], "_PAPER_STEPS", 0)
     lifted = solve(problem, 1, formulation="paper")
     assert "lifted" in lifted.method
     assert lifted.value == lifted.bound == solve(problem, 1).value

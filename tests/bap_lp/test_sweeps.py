@@ -23,11 +23,11 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from bap_lp.certificate import verify
-from bap_lp.problem import Problem
+from bap_lp.model.problem import Problem
+from bap_lp.programs.solving import Solution, solve
+from bap_lp.proof.certificate import verify
 from bap_lp.rational import InputError
 from bap_lp.releases import full
-from bap_lp.solve import Solution, solve
 from bap_lp.sweeps import sweep
 
 LAMS = [Fraction(k, 20) for k in range(8)]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.conditions import Conditions
-from bap_lp.evaluate import risks
-from bap_lp.problem import Problem
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.evaluation import risks
+from bap_lp.model.problem import Problem
+from bap_lp.programs.solving import solve
+from bap_lp.questions.uniqueness import mutual_information, uniqueness
 from bap_lp.rational import InputError
 from bap_lp.releases import full, null
-from bap_lp.solve import solve
-from bap_lp.uniqueness import mutual_information, uniqueness
 
 F = Fraction
 ZERO_ONE = [[0, 1], [1, 0]]

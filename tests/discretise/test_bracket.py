@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import discretise
 from bap_lp import InputError
 from discretise import bracket, closed_form
-from discretise.cells import cell_law
-from discretise.dual import dual_value, split_risks
-from discretise.reduction import allocate
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, calibrate, corner, curve, optimise
+from gaussian.optimum.cells import cell_law
+from gaussian.optimum.dual import dual_value, split_risks
+from gaussian.optimum.reduction import allocate
 
 PAPER = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)
 EXAMPLE: list[tuple[Eve, float, float, str]] = [

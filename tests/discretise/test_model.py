@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from bap_lp import InputError, Mechanism, Problem, evaluate, solve
-from bap_lp.calibration import extremes
+from bap_lp.model.calibration import extremes
 from discretise.extensions import CellRule, dual_choice
 from discretise.losses import absolute, asymmetric, squared, zero_one
 from discretise.models import GriddedProblem, model

@@ -11,8 +11,8 @@ from matplotlib.path import Path as Outline
 
 from bap_cli.main import main
 from discretise import bracket
-from discretise.plots import rule_picture
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian.optimum.plots import rule_picture
 
 matplotlib.use("agg")
 MODEL = GaussianModel(5, 1.0, 0.0)

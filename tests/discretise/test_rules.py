@@ -9,9 +9,9 @@ import pytest
 
 from bap_lp import InputError
 from discretise import Region, Rule, bracket
-from discretise.cells import cell_law, cell_supports, cells_of
-from discretise.regions import describe, regions
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, max_exceedance
+from gaussian.optimum.cells import cell_law, cell_supports, cells_of
+from gaussian.optimum.regions import describe, regions
 
 inf = math.inf
 PAPER = GaussianModel()

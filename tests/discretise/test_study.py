@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from bap_lp import InputError, Mechanism, Problem, evaluate, solve
-from bap_lp.quadratic import quadratic
+from bap_lp.convex.quadratic import quadratic
 from discretise import squared_brackets
-from discretise.squared_brackets import max_bracket
-from discretise.squared_grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
+from discretise.squared.brackets import max_bracket
+from discretise.squared.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
 from gaussian import GaussianModel
 
 Array = NDArray[np.float64]

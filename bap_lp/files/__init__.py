@@ -1,0 +1,29 @@
+"""Files: TOML or JSON text comes in; problems, mechanisms and certificates go out, and back."""
+
+from bap_lp.files.problems import (
+    ProblemFile,
+    certificate_document,
+    load_certificate,
+    load_mechanism,
+    load_problem,
+    mechanism_document,
+    problem_document,
+    problem_from_dict,
+    save_certificate,
+    save_mechanism,
+    save_problem,
+)
+
+__all__ = [
+    "ProblemFile",
+    "certificate_document",
+    "load_certificate",
+    "load_mechanism",
+    "load_problem",
+    "mechanism_document",
+    "problem_document",
+    "problem_from_dict",
+    "save_certificate",
+    "save_mechanism",
+    "save_problem",
+]

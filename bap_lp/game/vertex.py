@@ -1,0 +1,297 @@
+"""From nearly optimal replies u to an optimal vertex of the compact program, with its basis.
+
+States whose margin at u is wide stay with their key decision and enter the program only through the constant
+c_ij = sum of p E over them.  The rest keep the columns that are nearly tied, and the program
+
+    min  sum B rho - sum t   s.t.  sum_i rho[x,i] = p[x],   c_ij + sum_x E[x,j] rho[x,i] - t_ig >= 0,   rho >= 0
+
+on those few columns goes to a simplex method (lam is folded into E).  Its start is a vertex: keys basic, t basic, the
+tightest row of every t non-basic; no marginal row ever has a basic slack.
+
+A basis is read through its core.  An extra is a basic column besides the key of its state; T is the set of rows (i,j)
+whose slack is non-basic.  Then |T| = extras + basic t, and with the |T| x |T| matrix K, whose column for the extra
+(x,i) with key k is +E[x,j] in rows (i,j) and -E[x,j] in rows (k,j), and for t_ig is -1 in its rows,
+
+    K (rho_extra, t) = -(rows of the keys alone),      K' u = (B[x,i] - B[x,k], -1).
+
+u depends on the core alone, so all other states may be priced, and given their best decision, in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from bap_lp.game.pricing import Sweep, sum_by_key, sweep
+from bap_lp.linear.highs import solver
+
+Array = np.ndarray
+
+
+@dataclass
+class Basis:
+    """key and extras of the states, basic t (b, G) and basic slacks (b, e); `near` states, columns `open` to them."""
+
+    key: Array
+    near: Array
+    open: Array
+    basic: Array
+    t: Array
+    slack: Array
+    pivots: int = 0
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """u (rows sum to one over groups), weights rho (m, b) of the near states, the others at their key.
+
+    settled: no column anywhere has a negative reduced cost.
+    """
+
+    basis: Basis
+    u: Array
+    rho: Array
+    settled: bool
+
+
+_OPTIONS = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "small_matrix_value": 1e-12,
+    "simplex_strategy": 4,  # primal: the start is a vertex
+}
+
+
+def _restricted(
+    p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis
+) -> tuple[Array, Array]:
+    """Solve the program on the open columns of the near states, whose arrays these are: u and their weights."""
+    m, b = basis.open.shape
+    e, G = E.shape[1], len(groups)
+    state, decision = np.nonzero(basis.open)
+    count = len(state)
+    # In q = rho / p every marginal is one; dividing Eve's rows by the mean prior makes their coefficients of order one.
+    unit = 1.0 / p.mean()
+    weight = p * unit
+    key = basis.key[basis.near]
+    rows = fixed + sum_by_key(p, E, key, b)
+    widths = np.array([part.stop - part.start for part in groups])
+    level = np.repeat(np.stack([rows[:, part].min(axis=1) for part in groups], axis=1), widths, axis=1)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = count + b * G, m + b * e
+    lp.col_cost_ = np.concatenate([weight[state] * B[state, decision], -np.ones(b * G)])
+    lp.col_lower_ = np.concatenate([np.zeros(count), np.full(b * G, -np.inf)])
+    lp.col_upper_ = np.full(lp.num_col_, np.inf)
+    lp.row_lower_ = np.concatenate([np.ones(m), ((level - fixed) * unit).ravel()])
+    lp.row_upper_ = np.concatenate([np.ones(m), np.full(b * e, np.inf)])
+    index = np.empty((count, e + 1), dtype=np.int32)
+    index[:, 0] = state
+    index[:, 1:] = m + decision[:, None] * e + np.arange(e)
+    entry = np.ones((count, e + 1))
+    entry[:, 1:] = weight[state, None] * E[state]
+    ends = count * (e + 1) + np.cumsum(np.tile(widths, b))
+    start = np.concatenate([np.arange(count + 1) * (e + 1), ends])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = start.astype(np.int32)
+    lp.a_matrix_.index_ = np.concatenate([index.ravel(), m + np.arange(b * e)]).astype(np.int32)
+    lp.a_matrix_.value_ = np.concatenate([entry.ravel(), -np.ones(b * e)])
+    model = solver(**_OPTIONS)
+    if model.passModel(lp) == highspy.HighsStatus.kError:
+        raise ArithmeticError("HiGHS refuses the restricted program")
+    status = highspy.HighsBasisStatus
+    warm = highspy.HighsBasis()
+    low, on, free = status.kLower, status.kBasic, status.kZero
+    warm.col_status = [on if v else low for v in basis.basic[state, decision]]
+    warm.col_status += [on if v else free for v in basis.t.ravel()]
+    warm.row_status = [low] * m + [on if v else low for v in basis.slack.ravel()]
+    warm.valid = True
+    model.setBasis(warm)
+    model.run()
+    if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        raise ArithmeticError(f"the restricted program ended as {model.modelStatusToString(model.getModelStatus())}")
+    basis.pivots += model.getInfo().simplex_iteration_count
+    found = model.getBasis()
+    columns = np.array([v == on for v in found.col_status])
+    slacks = np.array([v == on for v in found.row_status])
+    basis.basic = np.zeros_like(basis.open)
+    basis.basic[state, decision] = columns[:count]
+    basis.t = columns[count:].reshape(b, G)
+    basis.slack = slacks[m:].reshape(b, e)
+    q = np.full((m, b), -1.0)
+    q[state, decision] = np.asarray(model.getSolution().col_value)[:count]
+    # a basic slack of a marginal row is zero and redundant: the state's best non-basic column takes its place
+    for x in np.flatnonzero(slacks[:m]):
+        basis.basic[x, np.where(basis.basic[x], -2.0, q[x]).argmax()] = True
+    basis.key[basis.near] = np.where(basis.basic, q, -2.0).argmax(axis=1)
+    return np.asarray(model.getSolution().row_dual)[m:].reshape(b, e), np.maximum(q, 0.0) * p[:, None]
+
+
+def _core(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis) -> tuple[Array, Array]:
+    """u and the weights (m, b) of the near states, from the core."""
+    b, e = basis.slack.shape
+    key = basis.key[basis.near]
+    rows = fixed + sum_by_key(p, E, key, b)
+    tight_i, tight_j = np.nonzero(~basis.slack)
+    extra = basis.basic.copy()
+    extra[np.arange(len(key)), key] = False
+    x, i = np.nonzero(extra)
+    t_i, t_g = np.nonzero(basis.t)
+    member = np.zeros((len(groups), e), dtype=bool)
+    for g, part in enumerate(groups):
+        member[g, part] = True
+    K = np.zeros((len(tight_i), len(x) + len(t_i)))
+    if K.shape[0] != K.shape[1]:
+        raise np.linalg.LinAlgError("the basis has the wrong number of variables")
+    loss = E[x].T[tight_j]
+    K[:, : len(x)] = loss * ((tight_i[:, None] == i).astype(float) - (tight_i[:, None] == key[x]))
+    K[:, len(x) :] = np.where((tight_i[:, None] == t_i) & member[t_g].T[tight_j], -1.0, 0.0)
+    primal = np.linalg.solve(K, -rows[tight_i, tight_j])
+    dual = np.linalg.solve(K.T, np.concatenate([B[x, i] - B[x, key[x]], -np.ones(len(t_i))]))
+    u = np.zeros((b, e))
+    u[tight_i, tight_j] = dual
+    rho = np.zeros(basis.open.shape)
+    rho[x, i] = primal[: len(x)]
+    rho[np.arange(len(key)), key] = p - rho.sum(axis=1)
+    return u, rho
+
+
+def to_vertex(
+    p: Array,
+    B: Array,
+    E: Array,
+    groups: Sequence[slice],
+    lam: float,
+    scale: float,
+    start: Basis,
+    *,
+    base: Array | float = 0.0,
+    solved: bool = False,
+    pool: Executor | None = None,
+    watch: Callable[[int, Array], None] | None = None,
+    limit: int = 60,
+) -> Vertex:
+    """Column generation from a basis; `solved` says that it is worth pricing before any pivot.
+
+    `base` (b, e) holds Eve's rows of states that were decided elsewhere.
+    """
+    b, e = start.slack.shape
+    basis = start
+    everything = np.full(len(p), True)
+    everything[basis.near] = False
+    fixed = base + sum_by_key(np.where(everything, p, 0.0), E, basis.key, b)
+    tol = 1e-11 * scale
+    u, rho = np.zeros((b, e)), np.zeros((0, b))
+    for round_ in range(limit):
+        mine = basis.near
+        P, B_near, E_near = p[mine], B[mine] / scale, _centred(E[mine] * (lam / scale), groups)
+        B_near -= B_near.min(axis=1, keepdims=True)
+        rest = _centred(fixed * (lam / scale), groups)
+        if len(mine) and not (solved and round_ == 0):
+            u, rho = _restricted(P, B_near, E_near, groups, rest, basis)
+        try:
+            u, rho = _core(P, B_near, E_near, groups, rest, basis)
+        except np.linalg.LinAlgError:
+            if solved and round_ == 0:
+                continue
+        late = sweep(p, B, E, lam * u, pool, basis.key, tol).late
+        R = B[late] - lam * (E[late] @ u.T)
+        place = np.minimum(np.searchsorted(mine, late), max(len(mine) - 1, 0))
+        known = mine[place] == late if len(mine) else np.zeros(len(late), dtype=bool)
+        opened = R[np.arange(len(late)), basis.key[late]][:, None] - tol > R
+        opened[known] &= ~basis.open[place[known]]
+        if watch is not None:
+            watch(round_, u)
+        feasible = not (solved and round_ == 0) or _feasible(rho, u, P)
+        if feasible and not opened.any():
+            whole = known.copy()
+            whole[known] = basis.basic[place[known]].sum(axis=1) == 1
+            rho = _settle(P, B_near, E_near, groups, rest, basis, place[whole], R[whole].argmin(axis=1), rho)
+            return Vertex(basis, u, rho, True)
+        # the worst first: a program that at most doubles learns more from fewer columns
+        room = max(len(mine), 10 * b * e + 100)
+        if len(late) > room:
+            lead = R[np.arange(len(late)), basis.key[late]] - np.where(opened, R, np.inf).min(axis=1)
+            some = np.sort(np.argpartition(-lead, room)[:room])
+            late, opened, known, place = late[some], opened[some], known[some], place[some]
+        fresh = late[~known]
+        fixed -= sum_by_key(p[fresh], E[fresh], basis.key[fresh], b)
+        basis = _extend(basis, late, opened, known, place)
+    return Vertex(basis, u, rho, False)
+
+
+def _feasible(rho: Array, u: Array, p: Array) -> bool:
+    return bool((rho >= -1e-9 * p[:, None]).all() and (u >= -1e-11).all())
+
+
+def near_basis(
+    B: Array, E: Array, groups: Sequence[slice], lam: float, u: Array, found: Sweep, width: float, base: Array
+) -> Basis:
+    """The vertex of the rule at u (rows of u sum to one), with the columns within `width` of the minimum open."""
+    b, e = u.shape
+    near = np.flatnonzero(found.margin <= width)
+    R = B[near] - lam * (E[near] @ u.T)
+    opened = R - R.min(axis=1, keepdims=True) <= width
+    basic = np.zeros((len(near), b), dtype=bool)
+    basic[np.arange(len(near)), found.key[near]] = True
+    slack = np.ones((b, e), dtype=bool)
+    for part in groups:
+        slack[np.arange(b), part.start + (found.rows + base)[:, part].argmin(axis=1)] = False
+    return Basis(found.key.copy(), near, opened | basic, basic, np.ones((b, len(groups)), dtype=bool), slack)
+
+
+def _settle(
+    p: Array,
+    B: Array,
+    E: Array,
+    groups: Sequence[slice],
+    fixed: Array,
+    basis: Basis,
+    states: Array,
+    best: Array,
+    rho: Array,
+) -> Array:
+    """Move whole states, whose prior is below the tolerance of the simplex method, to the decision that is best at u.
+
+    u does not depend on them; the move stands if the weights of the split states bear it.
+    """
+    if not len(states):
+        return rho
+    key, basic = basis.key.copy(), basis.basic.copy()
+    basis.basic[states] = False
+    basis.basic[states, best] = True
+    basis.key[basis.near[states]] = best
+    try:
+        moved = _core(p, B, E, groups, fixed, basis)[1]
+    except np.linalg.LinAlgError:
+        moved = np.full(rho.shape, -1.0)
+    if (moved >= -1e-9 * p[:, None]).all():
+        return moved
+    basis.key, basis.basic = key, basic
+    return rho
+
+
+def _centred(rows: Array, groups: Sequence[slice]) -> Array:
+    """A constant added to a group of Eve's losses at one state, or to one signal's rows, only shifts t."""
+    out = rows.copy()
+    for part in groups:
+        out[:, part] -= out[:, part].mean(axis=1, keepdims=True)
+    return out
+
+
+def _extend(basis: Basis, late: Array, opened: Array, known: Array, place: Array) -> Basis:
+    """Open the columns `opened` of the states `late`, of which the known ones are already near."""
+    basis.open[place[known]] |= opened[known]
+    fresh = late[~known]
+    key = basis.key[fresh]
+    near = np.concatenate([basis.near, fresh])
+    order = np.argsort(near, kind="stable")
+    open_ = opened[~known]
+    open_[np.arange(len(fresh)), key] = True
+    basic = np.zeros_like(open_)
+    basic[np.arange(len(fresh)), key] = True
+    return Basis(basis.key, near[order], np.concatenate([basis.open, open_])[order],
+                 np.concatenate([basis.basic, basic])[order], basis.t, basis.slack, basis.pivots)  # fmt: skip

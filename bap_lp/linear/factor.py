@@ -1,0 +1,193 @@
+"""Exact solves with a basis matrix: peel off what is triangular, hand the small dense core to flint.
+
+A row with one remaining column, or a column with one remaining row, can be solved and removed. In the compact program
+slacks are singleton columns and states with one basic column are singleton rows, so what is left is the core: the tight
+Eve rows, the split states, about b*e unknowns however many states there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat, nmod_mat
+
+from bap_lp.linear.program import LinearProgram
+from bap_lp.rational import Array, common_denominator, objects, zeros
+
+Batch = tuple[Array, Array, Array]  # rows, columns (positions in the basis), pivot values
+
+
+class SingularBasis(ArithmeticError):
+    """The columns are dependent; `kept` positions are independent and `uncovered` rows want slacks."""
+
+    def __init__(self, kept: Array, uncovered: Array) -> None:
+        super().__init__("singular basis")
+        self.kept, self.uncovered = kept, uncovered
+
+
+class Factor:
+    """The basis `basic` (columns of lp, then slacks numbered from lp's column count on), ready for exact solves."""
+
+    def __init__(self, lp: LinearProgram, basic: Array) -> None:
+        self.m = lp.shape[0]
+        self.row, self.col, self.val = basis_entries(lp, basic)
+        self.by_col = _grouped(self.col, self.m)
+        self.by_row = _grouped(self.row, self.m)
+        self._peel()
+
+    def solve(self, rhs: Array) -> Array:
+        """x with B x = rhs, by basis position."""
+        first, last = self.row_batches, self.col_batches[::-1]
+        # right-hand sides are summed over many rows: take their denominator out
+        scale = common_denominator(rhs)
+        return self._solve(rhs, scale, self.by_col, self.row, first, last, self.core_rows, self.core_cols, self.core)
+
+    def solve_transposed(self, cost: Array) -> Array:
+        """y with B^T y = cost, by row."""
+        first = [(c, r, v) for r, c, v in self.col_batches]
+        last = [(c, r, v) for r, c, v in reversed(self.row_batches)]
+        core = self.core.transpose() if self.core is not None else None
+        return self._solve(cost, fmpq(1), self.by_row, self.col, first, last, self.core_cols, self.core_rows, core)
+
+    def _solve(
+        self,
+        rhs: Array,
+        scale: fmpq,
+        entries: tuple[Array, Array],
+        equation: Array,
+        first: list[Batch],
+        last: list[Batch],
+        core_equations: Array,
+        core_unknowns: Array,
+        core: Any,
+    ) -> Array:
+        # From here on everything is carried times a common multiple `scale` of the long denominators met, so that the
+        # many additions below see only the short denominators of the program's own entries.
+        residual, x = rhs * scale, zeros(self.m, True)
+        for equations, unknowns, pivots in first:
+            x[unknowns] = residual[equations] / pivots
+            self._subtract(residual, x, unknowns, entries, equation)
+        if core is not None:
+            found = objects(core.solve(fmpq_mat(len(core_equations), 1, residual[core_equations].tolist())).entries())
+            more = common_denominator(found)
+            scale, residual, x = scale * more, residual * more, x * more
+            x[core_unknowns] = found * more
+            self._subtract(residual, x, core_unknowns, entries, equation)
+        for equations, unknowns, pivots in last:
+            x[unknowns] = residual[equations] / pivots
+            self._subtract(residual, x, unknowns, entries, equation)
+        return x / scale
+
+    def _subtract(
+        self, residual: Array, x: Array, unknowns: Array, entries: tuple[Array, Array], equation: Array
+    ) -> None:
+        """residual -= (their columns) * x, for unknowns just found."""
+        live = unknowns[x[unknowns] != 0]
+        order, start = entries
+        at = order[_ranges(start[live], start[live + 1])]
+        if len(at):
+            owner = np.repeat(live, start[live + 1] - start[live])
+            rows, sums = segment_sums(equation[at], self.val[at] * x[owner])
+            residual[rows] -= sums
+
+    def _peel(self) -> None:
+        alive_row, alive_col = np.ones(self.m, dtype=bool), np.ones(self.m, dtype=bool)
+        alive = np.ones(len(self.row), dtype=bool)
+        self.row_batches: list[Batch] = []
+        self.col_batches: list[Batch] = []
+        while True:
+            progress = False
+            for own, batches in ((self.col, self.col_batches), (self.row, self.row_batches)):
+                at = np.flatnonzero(alive)
+                count = np.bincount(own[at], minlength=self.m)
+                single = at[count[own[at]] == 1]
+                if len(single):
+                    # two singletons on one line are dependent: the first takes it, the rest are left empty
+                    other = self.row if own is self.col else self.col
+                    single = single[np.unique(other[single], return_index=True)[1]]
+                    batches.append((self.row[single], self.col[single], self.val[single]))
+                    alive_row[self.row[single]] = False
+                    alive_col[self.col[single]] = False
+                    alive = alive & alive_row[self.row] & alive_col[self.col]
+                    progress = True
+            if not progress:
+                break
+        self.core_rows, self.core_cols = np.flatnonzero(alive_row), np.flatnonzero(alive_col)
+        self.core: Any = None
+        if len(self.core_rows):
+            self._core(np.flatnonzero(alive))
+
+    def _core(self, at: Array) -> None:
+        k = len(self.core_rows)
+        dense = np.full((k, k), fmpq(0), dtype=object)
+        rows, cols = np.searchsorted(self.core_rows, self.row[at]), np.searchsorted(self.core_cols, self.col[at])
+        dense[rows, cols] = self.val[at]
+        self.core = fmpq_mat(k, k, dense.ravel().tolist())
+        # full rank modulo a prime proves full rank; only doubt pays for exact elimination
+        if not _full_rank_mod_prime(self.core):
+            independent = _pivots(self.core)
+            if len(independent) < k:
+                covered = _pivots(self.core.transpose())
+                lost = np.delete(self.core_cols, independent)
+                kept = np.setdiff1d(np.arange(self.m), lost)
+                raise SingularBasis(kept, np.delete(self.core_rows, covered))
+
+
+def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]:
+    """The basis matrix as (row, position, value) triples."""
+    n = lp.shape[1]
+    columns, slacks = basic[basic < n], basic[basic >= n] - n
+    at = _ranges(lp.start[columns], lp.start[columns + 1])
+    lengths = lp.start[columns + 1] - lp.start[columns]
+    positions = np.concatenate([np.repeat(np.flatnonzero(basic < n), lengths), np.flatnonzero(basic >= n)])
+    rows = np.concatenate([lp.index[at], slacks])
+    return rows, positions, np.concatenate([lp.value[at], np.full(len(slacks), fmpq(1), dtype=object)])
+
+
+def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:
+    """(distinct keys, sum of values of each), adding in a balanced tree as `tree_sum` does."""
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], values[order]
+    while True:
+        same = keys[1:] == keys[:-1]
+        if not same.any():
+            return keys, values
+        start = np.concatenate([[True], ~same])
+        rank = np.arange(len(keys)) - np.maximum.accumulate(np.where(start, np.arange(len(keys)), 0))
+        left = np.flatnonzero(rank % 2 == 0)
+        paired = left[(left + 1 < len(keys)) & np.append(same, False)[left]]
+        values = values.copy()
+        values[paired] = values[paired] + values[paired + 1]
+        keys, values = keys[left], values[left]
+
+
+def _grouped(own: Array, m: int) -> tuple[Array, Array]:
+    """Entries ordered by line, and where each line starts."""
+    return np.argsort(own, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(own, minlength=m))])
+
+
+def _ranges(start: Array, stop: Array) -> Array:
+    """Concatenation of arange(start[k], stop[k])."""
+    lengths = stop - start
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(start - (ends - lengths), lengths)
+
+
+def _full_rank_mod_prime(matrix: Any) -> bool:
+    prime = 2**61 - 1
+    integers, _ = matrix.numer_denom()
+    return nmod_mat(integers, prime).rank() == matrix.nrows()
+
+
+def _pivots(matrix: Any) -> list[int]:
+    """Pivot columns of the reduced row echelon form: a largest independent set of columns."""
+    reduced, rank = matrix.rref()
+    pivots: list[int] = []
+    for r in range(rank):
+        column = pivots[-1] + 1 if pivots else 0
+        while reduced[r, column] == 0:
+            column += 1
+        pivots.append(column)
+    return pivots

@@ -1,0 +1,223 @@
+"""Arrays: the numbers p(x), B(x,i), E(x,j) that every computation works on, and what they say about a joint table.
+
+rho[x,s] = P(X = x, signal = s). At signal s Eve g plays min_{j in g} sum_x E(x,j) rho[x,s], so with Bob told i_s
+    R_A(rho) = sum_xs B(x,i_s) rho[x,s] - lam sum_sg min_{j in g} sum_x E(x,j) rho[x,s].
+Any u >= 0 whose entries for signal i and Eve g sum to lam bounds it from below, for all mechanisms at once:
+    bound(u) = sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)).
+One code path serves rationals and floats; in floats `bound` is lowered by more than its rounding error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from bap_lp.model.merging import class_sums, merge_index
+from bap_lp.rational import (
+    EXACT,
+    FLOAT,
+    Array,
+    Field,
+    common_denominator,
+    floats,
+    is_exact,
+    lifted,
+    objects,
+    tree_sum,
+)
+
+UNIT = 2.0**-53  # relative error of one float operation
+_TINY = 1e-290  # covers underflow in a float filter
+_LONG = 200  # bits
+_BLOCK = 1 << 16
+_MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """p (N), B (N x b) and E (N x e, one slice of `groups` per Eve, weighted): fmpq or float64, never mixed."""
+
+    p: Array
+    B: Array
+    E: Array
+    groups: tuple[slice, ...]
+
+    @property
+    def exact(self) -> bool:
+        return is_exact(self.p)
+
+    @property
+    def field(self) -> Field:
+        return EXACT if self.exact else FLOAT
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(N, b, e)."""
+        return len(self.p), self.B.shape[1], self.E.shape[1]
+
+    @cached_property
+    def group_of(self) -> Array:
+        """The Eve that each column of E belongs to."""
+        return np.concatenate([np.full(g.stop - g.start, k) for k, g in enumerate(self.groups)])
+
+    @cached_property
+    def rounded(self) -> Arrays:
+        """The same numbers as the nearest floats."""
+        return self if not self.exact else Arrays(floats(self.p), floats(self.B), floats(self.E), self.groups)
+
+    def lifted(self) -> Arrays:
+        """Floats as the rationals they are."""
+        return self if self.exact else Arrays(lifted(self.p), lifted(self.B), lifted(self.E), self.groups)
+
+    def states(self, which: Any) -> Arrays:
+        """Some of the states; their probabilities may sum to less than one."""
+        return Arrays(self.p[which], self.B[which], self.E[which], self.groups)
+
+    def decisions(self, which: Any) -> Arrays:
+        """Some of Bob's decisions."""
+        return replace(self, B=self.B[:, which])
+
+    def merged(self) -> tuple[Arrays, Array]:
+        """States that nobody can tell apart taken together, and the class of each state (-1 where p = 0)."""
+        live = self.p > 0
+        if not self.exact and len(self.p) > _MANY:
+            if live.all():
+                return self, np.arange(len(self.p))
+            return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
+        index, count = merge_index(self.p, np.hstack([self.B, self.E]))
+        if count == len(index):
+            return self, index
+        first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]
+        return Arrays(class_sums(self.p, index, count), self.B[first], self.E[first], self.groups), index
+
+    def size(self, lam: Any) -> float:
+        """The scale on which a float gap is judged: the largest loss that enters R_A."""
+        return max(float(self.B.max()), float(lam) * float(self.E.max()), 1e-300)
+
+    # what a joint table does
+
+    def eve_minima(self, rho: Array) -> Array:
+        """min_{j in g} sum_x E(x,j) rho[x,s], signals x Eves."""
+        table = signal_losses(rho, self.E)
+        return np.stack([table[:, g].min(axis=1) for g in self.groups], axis=1)
+
+    def eve_risk(self, rho: Array) -> Any:
+        """R_E, summed over the Eves."""
+        return self.eve_minima(rho).sum()
+
+    def told_risk(self, rho: Array, told: Array | None = None) -> Any:
+        """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""
+        losses = self.B if told is None else self.B[:, told]
+        return tree_sum(_sparse_products(losses, rho)) if self.exact else float(np.vdot(losses, rho))
+
+    def value(self, rho: Array, lam: Any, told: Array | None = None) -> Any:
+        """R_A of a joint table whose signals tell Bob what to decide."""
+        return self.told_risk(rho, told) - lam * self.eve_risk(rho)
+
+    def obedient(self, rho: Array, told: Array | None = None) -> Array:
+        """Signals that Bob would disobey, pooled with the one he prefers: that can only lower R_A.
+
+        Float losses within rounding of each other count as equal.
+        """
+        losses = signal_losses(rho, self.B)
+        told = np.arange(rho.shape[1]) if told is None else told
+        slack = 0 if self.exact else 1e-12 * losses.max(initial=0.0)
+        own = losses[np.arange(len(losses)), told]
+        disobeyed = np.flatnonzero(own > losses.min(axis=1) + slack)
+        if not len(disobeyed):
+            return rho
+        place = {int(i): s for s, i in enumerate(told)}
+        out = rho.copy()
+        for s in disobeyed.tolist():
+            target = place.get(int(losses[s].argmin()), s)
+            if target != s:
+                out[:, target] += rho[:, s]
+                out[:, s] -= rho[:, s]
+        return out
+
+    # what Eve's replies prove
+
+    def on_simplex(self, u: Array, total: Any) -> Array:
+        """Float replies moved to entries >= 0 that sum to `total` for every signal and Eve."""
+        u = np.maximum(u, 0.0)
+        for g in self.groups:
+            sums = u[:, g].sum(axis=1, keepdims=True)
+            u[:, g] = np.where(sums > 0, u[:, g] * (total / np.where(sums > 0, sums, 1.0)), total / (g.stop - g.start))
+        return u
+
+    def bound(self, u: Array) -> Any:
+        """sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)): below R_A of every mechanism."""
+        if self.exact:
+            return self.p.dot((self.B - self.E.dot(u.T)).min(axis=1))
+        total = 0.0
+        for cut in blocks(len(self.p)):
+            margins = [self.B[cut, i] - self.E[cut] @ u[i] for i in range(len(u))]
+            total += float(self.p[cut] @ reduce(np.minimum, margins))
+        size = float(self.B.max()) + float((u @ self.E.max(axis=0)).max())  # of any margin; the prior sums to one
+        return total - (self.E.shape[1] + 40) * float(np.finfo(float).eps) * size
+
+    def near_minimum(self, u: Array) -> tuple[Array, Array]:
+        """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, by a float filter.
+
+        With k = e + 4 operations on each term the float value is off by at most k ulp of |B| + |u|.|E|; doubling covers
+        the rounding of the bound itself.
+        """
+        B, E, u = self.rounded.B, self.rounded.E, floats(u)
+        margins = B - E @ u.T
+        error = 2 * (E.shape[1] + 4) * UNIT * (np.abs(B) + E @ np.abs(u).T) + _TINY
+        x, i = np.nonzero(margins - error <= (margins + error).min(axis=1, keepdims=True))
+        return x, i
+
+    def null_replies(self, signals: int) -> Array:
+        """Eve's best decisions when nothing is released, the same at every signal, as a row of zeros and ones each."""
+        u = self.field.zeros((signals, self.E.shape[1]))
+        for g in self.groups:
+            u[:, g.start + int(self.p.dot(self.E[:, g]).argmin())] += 1
+        return u
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """Slices that cover range(count): passes over many states need no second copy of them."""
+    return (slice(k, k + _BLOCK) for k in range(0, count, _BLOCK))
+
+
+def _sparse_products(losses: Array, rho: Array) -> Array:
+    x, s = np.nonzero(rho != 0)
+    return losses[x, s] * rho[x, s]
+
+
+def signal_losses(rho: Array, loss: Array) -> Array:
+    """sum_x rho[x,s] loss[x,d]: signals x decisions. Exact channels are mostly zeros: skip them."""
+    if not is_exact(rho):
+        return rho.T @ floats(loss)
+    out = EXACT.zeros((rho.shape[1], loss.shape[1]))
+    for s, column in enumerate(rho.T):
+        live = [x for x, v in enumerate(column) if v]
+        if live:
+            # split states carry long denominators, all divisors of one: sum them over it, apart from the rest
+            sizes = np.array([column[x].height_bits() for x in live])
+            for part in (np.array(live)[sizes <= _LONG], np.array(live)[sizes > _LONG]):
+                scale = common_denominator(column[part])
+                out[s] = out[s] + tree_sum((column[part] * scale)[:, None] * loss[part]) / scale
+    return out
+
+
+def signal_minima(rho: Array, loss: Array) -> Array:
+    """min_d sum_x rho[x,s] loss[x,d] per signal: floats pick the decisions that may be minimal, the rest is exact."""
+    if not is_exact(rho):
+        return signal_losses(rho, loss).min(axis=1)
+    approximate = floats(rho).T @ floats(loss)
+    # non-negative terms: each sum is off by at most (terms + 4) ulp of itself; doubling covers the bound's own rounding
+    error = 2 * (len(rho) + 4) * UNIT * approximate + _TINY
+    near = approximate - error <= (approximate + error).min(axis=1, keepdims=True)
+    return objects(signal_losses(rho[:, [s]], loss[:, near[s]]).min() for s in range(rho.shape[1]))
+
+
+def groups_of(widths: Sequence[int]) -> tuple[slice, ...]:
+    """Consecutive slices of these widths."""
+    ends = np.cumsum([0, *widths]).tolist()
+    return tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))

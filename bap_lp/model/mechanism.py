@@ -1,0 +1,142 @@
+"""Mechanism: a channel q(s|x), states x signals; how it is drawn from, and how differentially private it is."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Protocol
+
+import numpy as np
+from flint import fmpz
+
+from bap_lp.model.labels import labels, probability
+from bap_lp.rational import Array, InputError, array, floats, is_exact, number, public, zeros
+
+
+class Generator(Protocol):
+    """What `release` needs of a caller's generator: `random.Random` has it."""
+
+    def randrange(self, stop: int, /) -> int: ...
+
+
+class Mechanism:
+    """A release mechanism: row x of `channel` is the distribution of the signal when the data are x.
+
+    `q` is the working array (fmpq or float64); `channel` the same numbers as Fractions or floats.
+    """
+
+    def __init__(
+        self, channel: Any, *, signals: Sequence[str] | None = None, states: Sequence[str] | None = None, name: str = ""
+    ) -> None:
+        q = array(channel, "channel", 2)
+        total = q.sum(axis=1)
+        for x in np.flatnonzero(total != 1).tolist():
+            q[x] = probability(q[x], f"channel[{x}]")
+        q.flags.writeable = False
+        self.q = q
+        self.exact = is_exact(q)
+        self.states = labels(states, "states", q.shape[0])
+        self.signals = tuple(labels(signals, "signals", q.shape[1]))
+        self.name = name
+
+    @classmethod
+    def of(cls, q: Array, signals: Sequence[str], states: Sequence[str], name: str = "") -> Mechanism:
+        """From a working array that is a channel by construction: nothing is read or checked again."""
+        self = cls.__new__(cls)
+        self.q, self.exact, self.name = q, is_exact(q), name
+        self.states, self.signals = states, tuple(signals)
+        q.flags.writeable = False
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.q.flags.writeable = False  # pickling forgets it
+
+    @cached_property
+    def channel(self) -> Array:
+        return public(self.q)
+
+    def as_float(self) -> Mechanism:
+        return Mechanism(floats(self.q), signals=self.signals, states=self.states, name=self.name)
+
+    @cached_property
+    def max_ratio(self) -> Any:
+        """Largest q(s|x) / q(s|x') over signals and state pairs: exp(epsilon), exact for an exact channel, or inf."""
+        best: Any = Fraction(1) if self.exact else 1.0
+        for column in self.q.T:
+            low, high = column.min(), column.max()
+            if high > 0:
+                if low == 0:
+                    return math.inf
+                best = max(best, public(high / low) if self.exact else float(high) / float(low))
+        return best
+
+    @property
+    def epsilon(self) -> float:
+        """The differential privacy of the channel, all pairs of states being neighbours: log of `max_ratio`."""
+        ratio = self.max_ratio
+        if isinstance(ratio, Fraction) and ratio > 10**300:  # no float stands near
+            return math.log(ratio.numerator) - math.log(ratio.denominator)
+        return math.log(ratio) if ratio != math.inf else math.inf
+
+    def state_index(self, state: str | int) -> int:
+        """Index of a state given by label or by position."""
+        if isinstance(state, str):
+            if state not in self.states:
+                raise InputError("state", state, "is not one of " + ", ".join(map(repr, self.states[:8])))
+            return self.states.index(state)
+        if not 0 <= state < len(self.states):
+            raise InputError("state", state, f"must be between 0 and {len(self.states) - 1}")
+        return int(state)
+
+    def release(self, x: str | int, generator: Generator | None = None) -> str:
+        """Draw a signal for state x (label or index).
+
+        The row is written over its least common denominator d and a uniform integer below d picks the signal, so an
+        exact channel is drawn from exactly; the integer comes from the operating system's secure source unless the
+        caller passes a generator such as random.Random(1).
+        """
+        denominator, cumulated = self._wheel(self.state_index(x))
+        draw = (generator or secrets.SystemRandom()).randrange(denominator)
+        return self.signals[next(s for s, top in enumerate(cumulated) if draw < top)]
+
+    def _wheel(self, x: int) -> tuple[int, list[int]]:
+        row = [number(v, "channel") for v in (self.q[x] if self.exact else map(Fraction, self.q[x].tolist()))]
+        denominator = fmpz(1)
+        for v in row:
+            denominator = denominator * v.q // denominator.gcd(v.q)
+        parts = [int(v.p * (denominator // v.q)) for v in row]
+        # float rows may miss one by rounding: the wheel is as large as its parts
+        return sum(parts), list(accumulate(parts))
+
+    def expanded(self, index: Array, prior: Array, states: Sequence[str]) -> Mechanism:
+        """The channel on finer states: state x gets row index[x]; where index is -1, the null row (signal marginal)."""
+        rows = self.q[index]
+        if (index < 0).any():
+            p = prior if self.exact == is_exact(prior) else floats(prior)
+            rows[index < 0] = p.dot(self.q)
+        return Mechanism.of(rows, self.signals, states, self.name)
+
+    def __repr__(self) -> str:
+        kind = "exact" if self.exact else "float"
+        return f"<Mechanism {self.name!r}: {kind}, {len(self.states)} states, {len(self.signals)} signals>"
+
+
+def without_unused(q: Array, signals: Sequence[str], p: Array) -> tuple[Array, list[str]]:
+    """Drop signals that no state of positive probability sends."""
+    if is_exact(p):
+        used = [s for s in range(q.shape[1]) if any(v > 0 and mass > 0 for v, mass in zip(q[:, s], p, strict=True))]
+    else:
+        used = [s for s in range(q.shape[1]) if ((q[:, s] > 0) & (p > 0)).any()]
+    return q if len(used) == q.shape[1] else q[:, used], [signals[s] for s in used]
+
+
+def degenerate(assignment: Sequence[int], signals: int, exact: bool = True) -> Array:
+    """The deterministic channel that sends state x to signal assignment[x]."""
+    q = zeros((len(assignment), signals), exact)
+    q[np.arange(len(assignment)), list(assignment)] += 1
+    return q

@@ -1,0 +1,264 @@
+"""Problem: a finite data space with p(x), Bob's posterior-averaged loss B(x,i) and Eve's loss E(x,j).
+
+A model with a parameter is reduced once and for all: p(x) = sum_theta pi(theta) p(x|theta) and
+B(x,i) = sum_theta pi(theta|x) L_B(theta,i). Several Eves stand side by side as groups of columns of E, each already
+multiplied by its weight; several Bobs act on the product of their decision spaces, their weighted losses added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from bap_lp.model.labels import labels, probability, weight_of
+from bap_lp.model.merging import class_sums, merge_index
+from bap_lp.rational import Array, InputError, array, floats, is_exact, number, objects, public, same_kind
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision)."""
+
+    loss: Any
+    decisions: Sequence[str] | None = None
+    name: str = ""
+    weight: Any = 1
+
+
+@dataclass(frozen=True)
+class Theta:
+    """The parameter behind the data: its labels and pi(theta|x), a row per state."""
+
+    labels: tuple[str, ...]
+    posterior: Array
+
+
+class Problem:
+    """Alice's problem, without lam. Immutable; exact unless any number was given as a float.
+
+    `p`, `B`, `E` are the working arrays (fmpq or float64; E weighted, Eves side by side in `eve_groups`);
+    `prior`, `bob_loss`, `eve_loss` are the same numbers as Fractions or floats.
+    """
+
+    def __init__(
+        self,
+        prior: Any,
+        bob_loss: Any = None,
+        eve_loss: Any = None,
+        *,
+        states: Sequence[str] | None = None,
+        bob_decisions: Sequence[str] | None = None,
+        eve_decisions: Sequence[str] | None = None,
+        bobs: Sequence[Agent] | None = None,
+        eves: Sequence[Agent] | None = None,
+        title: str = "",
+        theta: Theta | None = None,
+    ) -> None:
+        p = probability(prior, "prior")
+        self.title = title
+        self.theta = theta
+        self.states = labels(states, "states", len(p))
+        self.bobs = _agents(bobs, bob_loss, bob_decisions, "bob", len(p))
+        self.eves = _agents(eves, eve_loss, eve_decisions, "eve", len(p))
+        agents = (*self.bobs, *self.eves)
+        self.exact = is_exact(p) and all(is_exact(a.loss) and is_exact(a.weight) for a in agents)
+        if not self.exact:
+            p = floats(p)
+            p = p / p.sum()
+            self.bobs, self.eves = (tuple(_as_float(a) for a in group) for group in (self.bobs, self.eves))
+            self.theta = theta and Theta(theta.labels, floats(theta.posterior))
+        self.p = p
+        self.B = _product_loss(self.bobs)
+        weighted = [_weighted(a) for a in self.eves]
+        self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
+        ends = np.cumsum([0] + [a.loss.shape[1] for a in self.eves])
+        self.eve_groups = tuple(slice(int(s), int(t)) for s, t in pairwise(ends))
+        self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
+        self.eve_decisions = tuple(
+            d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions or ()
+        )
+        self._freeze()
+
+    def _freeze(self) -> None:
+        for a in (self.p, self.B, self.E):
+            a.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()  # pickling forgets it
+
+    @classmethod
+    def from_model(
+        cls,
+        theta_prior: Any,
+        likelihood: Any,
+        bob_loss: Any = None,
+        eve_loss: Any = None,
+        *,
+        thetas: Sequence[str] | None = None,
+        states: Sequence[str] | None = None,
+        bob_decisions: Sequence[str] | None = None,
+        eve_decisions: Sequence[str] | None = None,
+        bobs: Sequence[Agent] | None = None,
+        eves: Sequence[Agent] | None = None,
+        title: str = "",
+    ) -> Problem:
+        """From pi(theta), p(x|theta) (row: theta, column: x), L_B (row: theta) and L_E (row: x)."""
+        prior = probability(theta_prior, "theta_prior")
+        channel = array(likelihood, "likelihood", 2)
+        names = labels(thetas, "thetas", len(prior))
+        if len(channel) != len(prior):
+            raise InputError("likelihood", None, f"has {len(channel)} rows, must have {len(prior)}, one per theta")
+        channel = np.array([probability(row, f"likelihood[{k}]") for k, row in enumerate(channel)])
+        models = _agents(bobs, bob_loss, bob_decisions, "bob", len(prior), "theta")
+        prior, channel, *losses = same_kind(prior, channel, *(a.loss for a in models))
+        joint = prior[:, None] * channel  # theta, x
+        p = joint.sum(axis=0)
+        # a state of probability zero has no posterior: its rows are zero and never used
+        posterior = np.array([j / total if total > 0 else j for j, total in zip(joint.T, p, strict=True)])
+        return cls(
+            prior=p,
+            bobs=[
+                Agent(posterior.dot(loss), a.decisions, a.name, a.weight)
+                for a, loss in zip(models, losses, strict=True)
+            ],
+            eve_loss=eve_loss,
+            eves=eves,
+            states=states,
+            eve_decisions=eve_decisions,
+            title=title,
+            theta=Theta(tuple(names), posterior),
+        )
+
+    @cached_property
+    def prior(self) -> Array:
+        return public(self.p)
+
+    @cached_property
+    def bob_loss(self) -> Array:
+        return public(self.B)
+
+    @cached_property
+    def eve_loss(self) -> Array:
+        return public(self.E)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(N, b, e): states, Bob's decisions, Eve's decisions (of all Eves together)."""
+        return len(self.p), self.B.shape[1], self.E.shape[1]
+
+    @cached_property
+    def null_states(self) -> tuple[str, ...]:
+        """States of probability zero: they cannot matter, and any row of a channel is optimal there."""
+        return tuple(s for s, mass in zip(self.states, self.p, strict=True) if mass == 0)
+
+    def as_float(self) -> Problem:
+        """The same problem in floats."""
+        theta = self.theta and Theta(self.theta.labels, floats(self.theta.posterior))
+        return self if not self.exact else self._with(floats(self.p), self.bobs, self.eves, self.states, theta)
+
+    def rationalised(self) -> Problem:
+        """The same problem with every float read as the decimal it prints as (0.1 becomes 1/10)."""
+
+        def read(values: Array) -> Array:
+            if is_exact(values):
+                return values
+            return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
+
+        def agents(group: tuple[Agent, ...]) -> list[Agent]:
+            return [Agent(read(a.loss), a.decisions, a.name, number(str(a.weight), "weight")) for a in group]
+
+        theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
+        return self._with(read(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
+
+    def merged(self) -> MergedProblem:
+        """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.
+
+        Swapping such states in any mechanism changes neither agent's losses, so averaging over the swaps (convexity)
+        leaves an optimum that treats them alike; `expand` gives every member the row of its class.
+        """
+        index, count = merge_index(self.p, np.hstack([self.B, self.E]))
+        return MergedProblem(self, index, count)
+
+    def _with(
+        self, p: Array, bobs: Sequence[Agent], eves: Sequence[Agent], states: Sequence[str], theta: Theta | None
+    ) -> Problem:
+        return Problem(p, bobs=bobs, eves=eves, states=states, title=self.title, theta=theta)
+
+    def __repr__(self) -> str:
+        kind = "exact" if self.exact else "float"
+        return f"<Problem {self.title!r}: {kind}, (N, b, e) = {self.shape}>"
+
+
+class MergedProblem(Problem):
+    """A problem whose states are classes of another's; `index[x]` is the class of state x, or -1 where p(x) = 0."""
+
+    def __init__(self, origin: Problem, index: Array, count: int) -> None:
+        members: list[list[int]] = [[] for _ in range(count)]
+        for x, k in enumerate(index.tolist()):
+            if k >= 0:
+                members[k].append(x)
+        first = np.array([m[0] for m in members])
+        p = class_sums(origin.p, index, count)
+        theta = None
+        if origin.theta is not None:
+            weighted = class_sums(origin.theta.posterior * origin.p[:, None], index, count)
+            theta = Theta(origin.theta.labels, weighted / p[:, None])
+
+        def reduced(group: tuple[Agent, ...]) -> list[Agent]:
+            return [Agent(a.loss[first], a.decisions, a.name, a.weight) for a in group]
+
+        names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
+        names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
+        super().__init__(
+            p, bobs=reduced(origin.bobs), eves=reduced(origin.eves), states=names, title=origin.title, theta=theta
+        )
+        self.origin = origin
+        self.index = index
+        self.members = tuple(tuple(m) for m in members)
+
+    def expand(self, mechanism: Any) -> Any:
+        """The mechanism on the original states; rows of probability zero get the null row (they always get one)."""
+        return mechanism.expanded(self.index, self.p, self.origin.states)
+
+
+def _agents(
+    agents: Sequence[Agent] | None, loss: Any, decisions: Any, role: str, rows: int, per: str = "state"
+) -> tuple[Agent, ...]:
+    if (agents is None) == (loss is None):
+        raise InputError(f"{role}_loss", None, f"or {role}s must be given, one of the two")
+    alone = agents is None
+    out = []
+    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else agents):
+        field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
+        table = array(agent.loss, field, 2)
+        if len(table) != rows:
+            raise InputError(field, None, f"has {len(table)} rows, must have {rows}, one per {per}")
+        where = f"{role}_decisions" if alone else f"{role}s[{k}].decisions"
+        names = labels(agent.decisions, where, table.shape[1])
+        weight = weight_of(agent.weight, f"{role}s[{k}].weight")
+        out.append(Agent(table, names, agent.name or (role.capitalize() + (str(k + 1) if k else "")), weight))
+    if not out:
+        raise InputError(f"{role}s", None, "must not be empty")
+    labels([a.name for a in out], f"names of {role}s", len(out))
+    return tuple(out)
+
+
+def _as_float(agent: Agent) -> Agent:
+    return Agent(floats(agent.loss), agent.decisions, agent.name, float(agent.weight))
+
+
+def _product_loss(bobs: tuple[Agent, ...]) -> Array:
+    total = _weighted(bobs[0])
+    for bob in bobs[1:]:
+        total = (total[:, :, None] + _weighted(bob)[:, None, :]).reshape(len(total), -1)
+    return total
+
+
+def _weighted(agent: Agent) -> Array:
+    return agent.loss if agent.weight == 1 else agent.weight * agent.loss

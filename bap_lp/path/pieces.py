@@ -1,0 +1,233 @@
+"""The whole path: V(lam) = min over mechanisms of R_B - lam R_E, for all lam >= 0 at once, with its proof.
+
+V is a minimum of lines, one per mechanism, hence concave and piecewise linear; on a piece it is the line of a mechanism
+that is optimal there, with slope -R_E. The pieces are the vertices (R_B, R_E) of the efficient edge of all risks that
+mechanisms can attain: R_B and R_E both increase from piece to piece, and the lam between two of them is the slope of
+the edge that joins them.
+
+The proof needs Eve's replies u at the breakpoints only. The dual function (see `certificate`) is concave in u and V is
+linear on a piece, so replies interpolated between both ends of a piece prove V all along it. On the last piece let u
+move from its start along Eve's reply j0 to the null release, the same at all signals: every B(x,i) - u_i.E(x,.) then
+falls by (lam - start) E(x,j0), so the bound falls at rate R_E^null, which is the slope there.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bap_lp.model.calibration import lam_of
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.path.envelope import envelope
+from bap_lp.path.parametric import vertices
+from bap_lp.programs.solving import Data, merge, on_states, published, solve
+from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
+from bap_lp.rational import Array, InputError, is_exact, number, public, zeros
+
+Progress = Callable[[int, float], None]  # pieces found so far, lam reached
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks."""
+
+    problem: Problem
+    data: Data
+    start: Number
+    end: Number
+    risks: Risks
+    rho: Array  # the joint table on merged states
+    replies: tuple[Array, Array]  # Eve's, optimal at start and at end (on the last piece: at start, and their drift)
+
+    @property
+    def line(self) -> tuple[Number, Number]:
+        """Intercept and slope of V: (R_B, -R_E)."""
+        return self.risks.bob, -self.risks.eve
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        return published(self.problem, self.data, self.rho, self.problem.bob_decisions)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The proof in the middle of the piece (one past the start of the last)."""
+        return self.certificate_at(self.start + 1 if self.end == math.inf else (self.start + self.end) / 2)
+
+    def certificate_at(self, lam: Any, rho: Array | None = None) -> Certificate:
+        """The proof at any lam of the piece, for its own joint table or another that is optimal there."""
+        at = number(lam, "lam")
+        if not self.start <= public(at) <= self.end:
+            raise InputError("lam", public(at), f"must be between {self.start} and {self.end}")
+        if self.problem.exact and not is_exact(at):
+            raise InputError("lam", at, 'is a float; an exact proof needs an exact number such as "1/3"')
+        at = at if self.problem.exact else float(at)
+        start, first, second = number(self.start, "start"), *self.replies
+        if self.end == math.inf:
+            u = first + second * (at - start)
+        else:
+            share = (at - start) / (number(self.end, "end") - start)
+            u = first * (1 - share) + second * share
+        table = on_states(self.problem, self.data, self.rho if rho is None else rho)
+        return Certificate(public(at), self.risks.alice(public(at)), table, u)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """V on [0, inf), exact with tolerance 0. In floats, V(lam) lies at most tolerance * max(B, lam E) below value(lam).
+
+    B and E stand for Bob's and Eve's largest losses.
+    """
+
+    problem: Problem
+    pieces: tuple[Piece, ...]
+    tolerance: float
+    method: str
+
+    @property
+    def exact(self) -> bool:
+        return self.problem.exact
+
+    @property
+    def breakpoints(self) -> tuple[Number, ...]:
+        """Where the optimal mechanism changes: the starts of all pieces but the first."""
+        return tuple(piece.start for piece in self.pieces[1:])
+
+    def piece(self, lam: Any = "calibrated") -> Piece:
+        """The piece that lam lies on; at a breakpoint, where two mechanisms tie, the one that starts there."""
+        at = public(lam_of(self.problem, lam))
+        return self.pieces[bisect_right(self.breakpoints, at)]
+
+    def value(self, lam: Any = "calibrated") -> Number:
+        """V(lam)."""
+        return self.piece(lam).risks.alice(public(lam_of(self.problem, lam)))
+
+    def certificate(self, lam: Any = "calibrated") -> Certificate:
+        """The proof that value(lam) is optimal."""
+        return self.piece(lam).certificate_at(lam_of(self.problem, lam))
+
+    def verify(self) -> Verdict:
+        """Prove the whole path again with arithmetic alone: certificates at both ends of every piece are enough.
+
+        On the last piece value and bound are both linear in lam, so two points settle it.
+        """
+        if not self.pieces or self.pieces[0].start != 0 or self.pieces[-1].end != math.inf:
+            return Verdict(False, "the pieces must cover lambda from 0 to infinity")
+        for k, piece in enumerate(self.pieces):
+            if k and piece.start != self.pieces[k - 1].end:
+                return Verdict(False, f"piece {k} must start where the one before it ends")
+            for lam in (piece.start, piece.start + 1 if piece.end == math.inf else piece.end):
+                verdict = verify(self.problem, piece.certificate_at(lam))
+                if not verdict:
+                    return Verdict(False, f"at lambda = {lam} on piece {k}: {verdict.reason}")
+        return Verdict(True, f"V is proved on all of [0, inf), in {len(self.pieces)} pieces")
+
+    def to_sympy(self, symbol: Any = None) -> Any:
+        """V as a sympy Piecewise in `symbol` (default: a non-negative lambda)."""
+        import sympy
+
+        lam = sympy.Symbol("lambda", nonnegative=True) if symbol is None else symbol
+        lines = []
+        for piece in self.pieces:
+            intercept, slope = map(sympy.sympify, piece.line)
+            inside = sympy.true if piece.end == math.inf else lam <= sympy.sympify(piece.end)
+            lines.append((intercept + slope * lam, inside))
+        return sympy.Piecewise(*lines)
+
+
+def lambda_path(problem: Problem, exact: bool | None = None, progress: Progress | None = None) -> Path:
+    """All pieces of V. exact: True insists on rationals, False works in floats, None follows the numbers given."""
+    if exact and not problem.exact:
+        raise InputError("problem", repr(problem), 'is in floats; an exact path needs exact numbers such as "1/3"')
+    if exact is False:
+        problem = problem.as_float()
+    data = merge(problem)
+    if problem.exact:
+        found, tolerance, method = [], 0.0, "parametric simplex in exact arithmetic"
+        for vertex in vertices(data):
+            found.append(vertex)
+            if progress is not None:
+                progress(len(found), float(vertex.start))
+    else:
+        found, tolerance = envelope(problem.merged(), progress)
+        method = "lower envelope of float solutions"
+    starts = [public(vertex.start) for vertex in found]
+    replies = [vertex.u for vertex in found]
+    pieces = [
+        Piece(problem, data, start, end, _risks(problem, vertex.bob, vertex.eve), vertex.rho, (vertex.u, onward))
+        for vertex, start, end, onward in zip(
+            found, starts, [*starts[1:], math.inf], [*replies[1:], _null_replies(data)], strict=True
+        )
+    ]
+    return Path(problem, tuple(pieces), tolerance, method)
+
+
+def _risks(problem: Problem, bob: Any, eve: Any) -> Risks:
+    if problem.exact:
+        return Risks(public(bob), public(eve))
+    # sums of N non-negative products, as in evaluate.risks_of
+    rounding = (len(problem.p) + 2) * 2.0**-52
+    return Risks(bob, eve, rounding * bob, rounding * eve)
+
+
+def _null_replies(data: Data) -> Array:
+    """Eve's best decisions when nothing is released, the same at every signal, as a row of zeros and ones each."""
+    u = zeros((data.B.shape[1], data.E.shape[1]), data.exact)
+    for g in data.groups:
+        u[:, g.start + int(data.p.dot(data.E[:, g]).argmin())] += 1
+    return u
+
+
+@dataclass(frozen=True)
+class LamInterval:
+    """Closed interval of lam, `end` perhaps inf; empty if `start` is None."""
+
+    start: Number | None
+    end: Number | None
+
+    @property
+    def empty(self) -> bool:
+        return self.start is None
+
+    def __contains__(self, lam: Any) -> bool:
+        if self.start is None or self.end is None:
+            return False
+        return bool(self.start <= public(number(lam, "lam")) <= self.end)
+
+
+def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) -> LamInterval:
+    """All lam for which the mechanism is optimal.
+
+    Its excess R_A - V is convex in lam, never negative and linear on every piece. So it vanishes inside a piece only if
+    it does at both ends, and its zeros form an interval between two breakpoints (or 0, or inf): exact if both
+    arguments are. In floats, zero means within the tolerance of certificates.
+    """
+    exact = problem.exact and mechanism.exact
+    path = path if path is not None and path.exact == exact else lambda_path(problem, exact=exact)
+    own = risks_of(path.problem, mechanism)
+
+    def zero(lam: Number) -> bool:
+        slack = 0 if exact else max(TOLERANCE, path.tolerance) * size_of(path.problem, lam)
+        return bool(own.alice(lam) - path.value(lam) <= slack)
+
+    zeros_at = [piece.start for piece in path.pieces if zero(piece.start)]
+    if not zeros_at:
+        return LamInterval(None, None)
+    last = path.pieces[-1]
+    slack = 0 if exact else max(TOLERANCE, path.tolerance) * float(path.problem.E.max())
+    endless = zeros_at[-1] == last.start and last.risks.eve - own.eve <= slack
+    return LamInterval(zeros_at[0], math.inf if endless else zeros_at[-1])
+
+
+def excess(problem: Problem, mechanism: Mechanism, lam: Any = "calibrated") -> Number:
+    """R_A of the mechanism minus the least R_A of all: what choosing it costs at lam."""
+    price = lam_of(problem, lam)
+    exact = problem.exact and mechanism.exact and is_exact(price)
+    at = public(price) if exact else float(price)
+    return risks_of(problem, mechanism).alice(at) - solve(problem, at, exact=exact).value

@@ -1,0 +1,196 @@
+"""Pictures. Every function draws on an Axes (its own if none is given) and returns it.
+
+The risk-utility map has U = -R_B to the right and R = -R_E upwards, so level lines of R_A = -(U - lam R) have the slope
+1/lam and R_A falls towards the bottom right. The frontier is a polygon line and everything attainable a polygon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Polygon
+
+from bap_lp.model.calibration import extremes, lam_of
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.path.pieces import Path, lambda_path
+from bap_lp.path.region import attainable_region
+from bap_lp.plots import labels as lt
+from bap_lp.plots.channels import channel_heatmap, signal_cards
+from bap_lp.rational import InputError, public
+from bap_lp.releases import Comparison, compare
+from bap_lp.releases.families import Family, randomised_response_family
+
+__all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lambda"]
+
+_LEVELS = 5  # level lines of R_A besides the two that mean something
+_FAMILY_STATES = 200
+
+
+def _place(risks: Risks) -> tuple[float, float]:
+    return -float(risks.bob), -float(risks.eve)
+
+
+def risk_utility_map(
+    problem: Problem,
+    lam: Any = "calibrated",
+    *,
+    path: Path | None = None,
+    comparison: Comparison | None = None,
+    families: Sequence[Family] | None = None,
+    optimum: Risks | None = None,
+    ax: Any = None,
+) -> Any:
+    """All mechanisms at once: what is attainable, the frontier, the optimum at lam, and the usual releases.
+
+    families: curves to draw, by default randomised response. comparison: releases to mark, by default `compare`'s.
+    optimum: the risks to mark as optimal, if not those of the best mechanism of all: the best under conditions, say.
+    """
+    path = path or lambda_path(problem)
+    price = public(lam_of(path.problem, lam))
+    comparison = comparison or compare(path.problem, price)
+    if families is None:
+        small = 1 < len(problem.states) <= _FAMILY_STATES
+        families = [randomised_response_family(path.problem)] if small else []
+    ax = lt.axes(ax, 7.2, 6.4)
+    full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
+    (x0, y0), (x1, y1) = _frame(ax, full, null)
+    region, whole = attainable_region(path.problem, path)
+    lines = _region(ax, region, whole, path, full, null)
+    best = path.piece(price).risks if optimum is None else optimum
+    lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1))
+    for family, style, colour in zip(families, ("-", "--", ":", "-.") * 9, (lt.PURPLE, lt.ORANGE) * 18, strict=False):
+        knots = sorted({*family.bob.breakpoints, *family.eve.breakpoints})
+        curve = np.array([(-float(family.bob(w)), -float(family.eve(w))) for w in knots])
+        label = lt.drawable(family.name or "family", 40, 1)
+        ax.plot(*curve.T, style, color=colour, lw=1.8, label=label, zorder=3.5)
+        lines.append(curve)
+    corner = Risks(full.bob, null.eve)
+    for end in (full, null):
+        edge = np.array([_place(end), _place(corner)])
+        ax.plot(*edge.T, ":", color=lt.GREY, lw=1.1, zorder=2.5)
+        lines.append(edge)
+    _marks(ax, comparison, full, null, corner, best, price, lines)
+    ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
+    ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
+    _legend(ax, problem.title)
+    return ax
+
+
+def _frame(ax: Any, full: Risks, null: Risks) -> tuple[tuple[float, float], tuple[float, float]]:
+    (x1, y1), (x0, y0) = _place(full), _place(null)
+    pads = [0.16 * span or 0.5 for span in (x1 - x0, y1 - y0)]
+    ax.set_xlim(x0 - pads[0], x1 + pads[0])
+    ax.set_ylim(y0 - pads[1], y1 + pads[1])
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=8.5)
+    return (x0 - pads[0], y0 - pads[1]), (x1 + pads[0], y1 + pads[1])
+
+
+def _region(ax: Any, region: Sequence[Risks], whole: bool, path: Path, full: Risks, null: Risks) -> list[np.ndarray]:
+    name = "attainable: some mechanism does this" + ("" if whole else " (and perhaps more above)")
+    corners = np.array([_place(risks) for risks in region])
+    if len(corners) > 2:
+        ax.add_patch(Polygon(corners, closed=True, fc="#dcecf7", ec=lt.SKY, lw=0.8, label=name, zorder=1))
+    vertices = np.array([_place(piece.risks) for piece in path.pieces])
+    ax.plot(*vertices.T, "-o", color=lt.BLUE, lw=2.6, ms=4.5, label="frontier: nothing is better", zorder=4)
+    return [vertices, np.vstack([corners, corners[:1]])]
+
+
+def _levels(
+    ax: Any, full: Risks, null: Risks, value: Number, lam: float, frame: tuple[float, float, float, float]
+) -> list[np.ndarray]:
+    x0, y0, x1, y1 = frame
+    out = []
+
+    def level(alice: float, clip: bool, **style: Any) -> None:
+        # U - lam R = -R_A, cut at the frame
+        if lam == 0:
+            ends = np.array([(-alice, y0), (-alice, y1)])
+        else:
+            xs = np.clip(np.array([x0, x1]), lam * y0 - alice, lam * y1 - alice)
+            ends = np.column_stack([xs, (xs + alice) / lam])
+            if xs[0] == xs[1]:
+                return
+        ax.plot(*ends.T, zorder=2, **style)
+        if clip:
+            out.append(ends)
+
+    corners = [-(x - lam * y) for x in (x0, x1) for y in (y0, y1)]
+    for k, alice in enumerate(np.linspace(min(corners), max(corners), _LEVELS + 2)[1:-1]):
+        name = "_" if k else "level lines: $R_A$ falls to the bottom right"
+        level(float(alice), False, color="#b5b5b5", lw=0.8, ls=(0, (2, 3)), label=name)
+    chord = np.array([_place(full), _place(null)])
+    if (chord[0] != chord[1]).any():
+        ax.plot(*chord.T, color=lt.GREY, lw=1.6, label="calibration line: full and null release tie", zorder=2.2)
+        out.append(chord)
+    level(float(value), True, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"least $R_A$: {lt.short(value)}")
+    return out
+
+
+def _marks(
+    ax: Any, comparison: Comparison, full: Risks, null: Risks, corner: Risks, best: Risks, lam: Number,
+    lines: Sequence[np.ndarray],
+) -> None:  # fmt: skip
+    """Optimum, corner and releases; what sits on one spot shares one label."""
+    ax.plot(*_place(corner), "o", mfc="white", mec=lt.INK, ms=7.5, mew=1.3, zorder=5)
+    others = [row for row in comparison.rows if row.name != "optimum"]
+    for row in others:
+        shape = "s" if row.name in ("full", "null") else "D"
+        ink, layer = (lt.INK, 6.5) if shape == "s" else (lt.VERMILION, 6.0)
+        ax.plot(*_place(row.risks), shape, color=ink, ms=6, zorder=layer)
+    ax.plot(*_place(best), "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, zorder=7)
+    named = [(_place(best), f"optimum at λ = {lt.short(lam)}", lt.DARK_GREEN)]
+    named += [(_place(end), name, lt.INK) for end, name in ((full, "full"), (null, "null"))]
+    named += [(_place(r.risks), lt.drawable(r.name), lt.INK) for r in others if r.name not in ("full", "null")]
+    named.append((_place(corner), "corner", lt.INK))
+    scale = [abs(a - b) for a, b in zip(_place(full), _place(null), strict=True)]
+    points, texts, colours = zip(*lt.shared(named, scale), strict=True)
+    labels = lt.Labels(ax, points, texts, colours, lines, room=6.5)
+    labels.texts[0].set_fontweight("bold")
+
+
+def _legend(ax: Any, title: str) -> None:
+    legend = ax.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8.5, frameon=False, borderaxespad=0.2,
+        title=lt.drawable(title, 70, 2) if title else None, alignment="left",
+    )  # fmt: skip
+    for text in (*legend.get_texts(), legend.get_title()):
+        text.set_parse_math("$R_A$" in text.get_text() and text is not legend.get_title())
+    legend.get_title().set_fontweight("bold")
+
+
+def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
+    """V(lam), the least R_A, with its breakpoints; full and null release for comparison; lam marked if given."""
+    ax = lt.axes(ax, 7.2, 4.2)
+    full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
+    marks = [*map(float, path.breakpoints)]
+    price = None if lam is None else public(lam_of(path.problem, lam))
+    with suppress(InputError):  # where Eve learns nothing from the data, no lam makes full and null tie
+        marks.append(float(public(lam_of(path.problem, "calibrated"))))
+    end = 1.25 * max([*marks, 0.0 if price is None else float(price)]) or 1.0
+    ends = np.array([0.0, end])
+    for risks, name, colour, style in ((full, "full", lt.VERMILION, "--"), (null, "null", lt.ORANGE, "-.")):
+        ax.plot(ends, float(risks.bob) - ends * float(risks.eve), style, color=colour, lw=1.4, label=f"{name} release")
+    kinks = [(float(b), float(path.value(b))) for b in path.breakpoints]
+    curve = np.array([(0.0, float(path.pieces[0].risks.bob)), *kinks, (end, float(path.pieces[-1].risks.alice(end)))])
+    ax.plot(*curve.T, color=lt.BLUE, lw=2.6, label="optimum $V(\\lambda)$", zorder=4)
+    if kinks:
+        ax.plot(*np.array(kinks).T, "o", color=lt.BLUE, ms=5.5, zorder=5)
+    points, texts = kinks, [f"λ = {lt.short(b)}" for b in path.breakpoints]
+    if price is not None:
+        points = [(float(price), float(path.value(price))), *points]
+        texts = [f"λ = {lt.short(price)}: V = {lt.short(path.value(price))}", *texts]
+        ax.plot(*points[0], "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=15, zorder=6)
+    ax.set_xlim(0, end)
+    ax.margins(y=0.12)
+    lines = [curve, *(np.column_stack([ends, float(r.bob) - ends * float(r.eve)]) for r in (full, null))]
+    lt.Labels(ax, points, texts, [lt.INK] * len(texts), lines)
+    ax.set_xlabel("price of privacy  $\\lambda$")
+    ax.set_ylabel("$R_A = R_B - \\lambda R_E$")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8.5, frameon=False, borderaxespad=0.2)
+    return ax

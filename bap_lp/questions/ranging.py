@@ -1,0 +1,206 @@
+"""The optimal basis of the compact program, and how far one entry may move before it stops being optimal.
+
+The optimal basis A_B stays optimal while A_B^-1 rhs >= 0 and all reduced costs are >= 0. In one entry these are
+polynomial conditions in its change d:
+    p:      rhs is affine in h, reduced costs stay;
+    B(x,i): y moves along a row of A_B^-1 if rho[x,i] is basic, else only its own reduced cost moves; rho stays;
+    E(x,j): with r basic columns (x,i) the basis is A_B + d G F', G = -e_(i,j), F = e_(x,i); by Woodbury
+            (A_B + d G F')^-1 = A_B^-1 - d A_B^-1 G (1 + d C)^-1 F' A_B^-1, C = F' A_B^-1 G,
+            and times det(1 + d C) everything is polynomial, of degree at most r + 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat, fmpq_poly
+
+from bap_lp.linear import program
+from bap_lp.linear.exact import optimise, reduced_cost
+from bap_lp.linear.factor import Factor
+from bap_lp.linear.highs import solve_lp
+from bap_lp.questions.roots import reach
+from bap_lp.rational import Array, floats, objects, zeros
+
+Reach = tuple[tuple[Any, bool], tuple[Any, bool]]  # downwards, upwards: how far, and whether that is exact
+
+
+class Basis:
+    """The optimal basis of the compact program on all states, those of probability zero included, and its tableau."""
+
+    def __init__(self, p: Array, B: Array, E: Array, groups: tuple[slice, ...], lam: fmpq) -> None:
+        self.p, self.B, self.given_E = p, B, E
+        (N, b), self.silent = B.shape, lam == 0
+        eve_risk_groups = groups
+        if self.silent:  # Eve does not count, so her losses may be anything
+            E, groups, lam = zeros((N, 1), True), (slice(0, 1),), fmpq(1)
+        self.N, self.b, self.e = N, b, E.shape[1]
+        self.lp = program.compact(p, B, E, groups, lam)
+        start = solve_lp(program.compact(floats(p) * N, floats(B), floats(E), groups, float(lam))).basic
+        vertex = optimise(self.lp, start)
+        self.basic, self.y = self._with_null_states(vertex.basic, vertex.y)
+        self.rho = vertex.z[: N * b].reshape(N, b)
+        self.value = self.lp.cost.dot(vertex.z)
+        u = -self.y[N:].reshape(b, self.e)
+        self.eve_derivative = 0 * self.given_E if self.silent else -self.rho.dot(u)
+        losses = self.rho.T.dot(self.given_E)
+        self.eve_risk = sum((losses[:, g].min(axis=1).sum() for g in eve_risk_groups), start=fmpq(0))
+        m, n = self.lp.shape
+        self.factor = Factor(self.lp, self.basic)
+        self.position = {int(v): k for k, v in enumerate(self.basic)}
+        self.values = self.factor.solve(self.lp.rhs)
+        self.nonbasic = np.setdiff1d(np.arange(n + m), self.basic)
+        free = np.append(self.lp.free, np.zeros(m, dtype=bool))
+        fixed = np.append(np.zeros(n, dtype=bool), self.lp.equality)
+        self.nonbasic = self.nonbasic[~fixed[self.nonbasic]]
+        self.still = free[self.nonbasic]  # nonbasic free columns: their reduced cost must stay zero
+        self.signed = ~free[self.basic]
+        self.pinned = fixed[self.basic]
+        self.reduced = objects(reduced_cost(self.lp, self.y, int(v)) for v in self.nonbasic)
+        self.place = {int(v): k for k, v in enumerate(self.nonbasic)}
+        self._rows: dict[int, tuple[Array, Array]] = {}
+        self._columns: dict[int, Array] = {}
+
+    def _with_null_states(self, basic: Array, y: Array) -> tuple[Array, Array]:
+        """A state of probability zero may have its marginal's slack in the basis, at zero: a dual pivot drives it out.
+
+        y moves along the slack's row of the inverse until the first reduced cost is zero; the marginal is an equality,
+        so its own dual may have either sign.
+        """
+        (m, n), basic = self.lp.shape, basic.copy()
+        for x in range(self.N):
+            for at in np.flatnonzero(basic == n + x):
+                weight = Factor(self.lp, basic).solve_transposed(_unit(m, int(at)))
+                best: tuple[Any, int, Any] | None = None
+                for k in np.setdiff1d(np.append(np.arange(n), n + np.flatnonzero(~self.lp.equality)), basic).tolist():
+                    rate = -reduced_cost(self.lp, weight, k, phase_one=True) if k < n else weight[k - n]
+                    if rate != 0:
+                        step = reduced_cost(self.lp, y, k) / rate
+                        if best is None or (rate < 0, abs(step)) < (best[2], best[0]):
+                            best = abs(step), k, rate < 0
+                assert best is not None
+                basic[at] = best[1]
+                y = Factor(self.lp, basic).solve_transposed(np.append(self.lp.cost, zeros(m, True))[basic])
+        return basic, y
+
+    def row(self, position: int) -> tuple[Array, Array]:
+        """(row of the basis inverse, its products with the nonbasic columns)."""
+        if position not in self._rows:
+            weight = self.factor.solve_transposed(_unit(len(self.basic), position))
+            products = zeros(sum(self.lp.shape), True)
+            live = weight[self.lp.index] != 0
+            np.add.at(products, self.lp.column_of[live], self.lp.value[live] * weight[self.lp.index[live]])
+            products[self.lp.shape[1] :] = weight
+            self._rows[position] = weight, products[self.nonbasic]
+        return self._rows[position]
+
+    def column(self, row: int) -> Array:
+        """The basis inverse times a unit vector."""
+        if row not in self._columns:
+            self._columns[row] = self.factor.solve(_unit(len(self.basic), row))
+        return self._columns[row]
+
+    def bob_reach(self, x: int, i: int) -> Reach:
+        variable = x * self.b + i
+        slopes = zeros(len(self.nonbasic), True)
+        if variable in self.position:
+            slopes = -self.row(self.position[variable])[1]
+        else:
+            slopes[self.place[variable]] = fmpq(1)
+        return self._both(np.stack([self.reduced, slopes], axis=1), None)
+
+    def prior_reach(self, x: int) -> Reach:
+        (down, first), (up, second) = self._both(None, np.stack([self.values, self.column(x) - self.values], axis=1))
+        lowest = self.p[x] / (1 - self.p[x]) if self.p[x] != 1 else fmpq(0)  # p(x) = 0; at p(x) = 1 nothing moves
+        down, first = (lowest, True) if down is None or down > lowest else (down, first)
+        up, second = (fmpq(1), True) if up is None or up > 1 else (up, second)
+        return (down, first), (up, second)
+
+    def eve_reach(self, x: int, j: int) -> Reach:
+        if self.silent:
+            return (None, True), (None, True)
+        N, b, e = self.N, self.b, self.e
+        own = [i for i in range(b) if x * b + i in self.position]
+        at = [self.position[x * b + i] for i in own]
+        rows = [N + i * e + j for i in own]
+        r = len(own)
+        back = np.stack([self.column(k) for k in rows], axis=1)  # -A_B^-1 G
+        C = -back[at]
+        det, v, w = _woodbury(C, self.values[at], -self.y[rows])
+        width = r + 3
+        z = _padded(np.multiply.outer(self.values, det), width)
+        z[:, 1 : r + 1] += back.dot(v.T)
+        d = _padded(np.multiply.outer(self.reduced, det), width)
+        inverse = [self.row(k) for k in at]
+        d[:, 1 : r + 1] += np.stack([products for _, products in inverse], axis=1).dot(w.T)
+        for i in range(b):  # the entry also stands in the nonbasic columns (x,i)
+            place = self.place.get(x * b + i)
+            if place is not None:
+                k = N + i * e + j
+                d[place, 1 : r + 2] += det * self.y[k]
+                d[place, 2 : r + 2] -= objects([weight[k] for weight, _ in inverse]).dot(w.T)
+        return self._both(d, np.concatenate([z, _padded(det[None, :], width)]), strict=1)
+
+    def _both(self, reduced: Array | None, values: Array | None, strict: int = 0) -> Reach:
+        """Reach downwards and upwards; the last `strict` rows of values are conditions of their own."""
+        parts = []
+        if reduced is not None:
+            parts += [reduced[~self.still], reduced[self.still], -reduced[self.still]]
+        if values is not None:
+            basic = values[: len(self.basic)]
+            parts += [basic[self.signed], -basic[self.pinned], values[len(self.basic) : len(self.basic) + strict]]
+        conditions = np.concatenate(parts)
+        signs = objects(fmpq((-1) ** k) for k in range(conditions.shape[1]))
+        return reach(conditions * signs), reach(conditions)
+
+
+def _woodbury(C: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Coefficients of det(1 + d C), and of that times (1 + d C)^-1 z and (1 + d C')^-1 y (power x component)."""
+    r = len(C)
+    points: list[int] = []
+    values: list[tuple[Any, Array, Array]] = []
+    d = 0
+    while len(points) < r + 1:
+        matrix = fmpq_mat(r, r, [(1 if a == c else 0) + d * C[a, c] for a in range(r) for c in range(r)])
+        det = matrix.det()
+        if det != 0:
+            solved = [
+                objects(side.solve(fmpq_mat(r, 1, right.tolist())).entries()) * det
+                for side, right in ((matrix, z), (matrix.transpose(), y))
+            ]
+            points.append(d)
+            values.append((det, *solved))
+        d += 1
+    dets = _interpolated(points, objects(v[0] for v in values))
+
+    def vectors(k: int) -> Array:
+        return np.stack([_interpolated(points, objects(p[k][c] for p in values)) for c in range(r)], axis=1)[:r]
+
+    return dets, vectors(1), vectors(2)
+
+
+def _interpolated(points: list[int], values: Array) -> Array:
+    """Coefficients of the polynomial through the points, by Newton's differences."""
+    table = list(values)
+    newton = [table[0]]
+    for level in range(1, len(points)):
+        table = [(table[k + 1] - table[k]) / (points[k + level] - points[k]) for k in range(len(table) - 1)]
+        newton.append(table[0])
+    total = fmpq_poly([0])
+    for k in range(len(points) - 1, -1, -1):
+        total = total * fmpq_poly([-points[k], 1]) + fmpq_poly([newton[k]])
+    coefficients = total.coeffs()
+    return objects([*coefficients, *([fmpq(0)] * (len(points) - len(coefficients)))])
+
+
+def _padded(table: Array, width: int) -> Array:
+    out = zeros((len(table), width), True)
+    out[:, : table.shape[1]] = table
+    return out
+
+
+def _unit(size: int, at: int) -> Array:
+    out = zeros(size, True)
+    out[at] = fmpq(1)
+    return out

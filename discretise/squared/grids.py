@@ -1,0 +1,163 @@
+"""Squared losses in the Gaussian example: Bob estimates theta; Eve estimates xbar, or the maximum.
+
+theta ~ N(0, v), X_i | theta ~ N(theta, 1).  With w = v + 1/n and k = v/w:  E[theta|x] = k xbar, so for every signal s
+    R_B = r + k^2 E Var(xbar|s),   r = v/(1 + n v) = Var(theta|x).
+Eve on xbar: R_E = E Var(xbar|s).  The calibrated lam is k^2, and R_A = r for every mechanism: all of them tie.
+
+Eve on the maximum M = xbar + D.  D = max_i (X_i - Xbar) is independent of (theta, xbar); write d = Var D and
+S = Cov(E[xbar|s], E[D|s]), so that 0 <= S <= diag(w, d) in the order of positive semidefinite matrices and
+    R_A = v - lam (w + d) - [ k^2 S_xx - lam (S_xx + 2 S_xD + S_DD) ].
+Maximising the bracket over that interval of matrices is the closed form of `bap_lp.quadratic`: a lower bound, which a
+Gaussian D would attain. At the calibrated lam = k^2 w/(w + d) it is r - lam sqrt(d (d + w)).
+
+On cells of (xbar, D) with decisions on grids the study is a finite problem. The losses averaged over a cell are exact,
+(g - E[target|cell])^2 + Var(target|cell), so that a mechanism on the cells is a mechanism on the data; its risks when
+the agents may choose any real number follow from its posterior means, and are `real_risks`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from bap_lp import InputError, Mechanism, Problem, Risks
+from bap_lp.convex.quadratic import Quadratic, Squared, quadratic
+from gaussian import GaussianModel, max_residual_cdf, max_residual_support
+
+Array = NDArray[np.float64]
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_FAR = 12.0  # standard deviations of xbar; beyond them lies less than 1e-32
+_DEAD = 1e-14  # cells of less mass are states nobody sees
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Consecutive intervals of one variable: mass, mean and variance in each."""
+
+    edges: Array
+    mass: Array
+    mean: Array
+    variance: Array
+
+
+def mean_cells(model: GaussianModel, count: int) -> Cells:
+    """xbar, cut uniformly between -6.5 and 6.5 standard deviations, the outermost cells ending at 12."""
+    z = np.concatenate([[-_FAR], np.linspace(-6.5, 6.5, count - 1), [_FAR]])
+    density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+    mass = np.where(z[1:] <= 0, np.diff(ndtr(z)), -np.diff(ndtr(-z)))
+    first, second = -np.diff(density), mass - np.diff(z * density)
+    mean = np.clip(first / mass, z[:-1], z[1:])
+    variance = np.maximum(second / mass - mean**2, 0.0)
+    return Cells(z * model.xbar_sd, mass, mean * model.xbar_sd, variance * model.xbar_sd**2)
+
+
+def residual_cells(n: int, count: int) -> Cells:
+    """D - E D, cut uniformly where its law is alive; integral of d^j dF by parts from the distribution function F."""
+    cdf, top = max_residual_cdf(n), max_residual_support(n)
+    edges = np.concatenate([np.linspace(0.0, 0.7 * top, count), [1.5 * top]])
+    F = cdf(np.minimum(edges, top))
+    half = np.diff(np.minimum(edges, top)) / 2
+    x = edges[:-1, None] + half[:, None] * (1 + _NODES)
+    inside = half[:, None] * _WEIGHTS * cdf(x)
+    stop = np.minimum(edges, top)
+    mass = np.diff(F)
+    first = np.diff(stop * F) - inside.sum(axis=1)
+    second = np.diff(stop**2 * F) - 2 * (x * inside).sum(axis=1)
+    # differences lose their digits where the mass is below rounding: there the middle of the cell serves as well
+    live = mass > 1e-13
+    safe = np.where(live, mass, 1.0)
+    mean = np.clip(np.where(live, first / safe, (edges[:-1] + edges[1:]) / 2), edges[:-1], edges[1:])
+    variance = np.where(live, np.maximum(second / safe - mean**2, 0.0), 0.0)
+    centre = float(mass @ mean / mass.sum())
+    return Cells(edges - centre, mass / mass.sum(), mean - centre, variance)
+
+
+def residual_variance(n: int) -> float:
+    """d = Var D."""
+    cells = residual_cells(n, 64)
+    return float(cells.mass @ (cells.mean**2 + cells.variance))
+
+
+def squared_form(model: GaussianModel, eve: str) -> Quadratic:
+    """The Gaussian linear-quadratic problem in (xbar, D): exact against the mean, a relaxation against the maximum."""
+    w, v = model.xbar_sd**2, model.prior_sd**2
+    target = {"mean": [1.0, 0.0], "max": [1.0, 1.0]}.get(eve)
+    if target is None:
+        raise InputError("eve", eve, 'must be "mean" or "max"')
+    bob = Squared([v / w, 0.0], residual=model.posterior_sd**2)
+    return Quadratic(np.diag([w, residual_variance(model.n)]), bob, Squared(target))
+
+
+@dataclass(frozen=True)
+class SquaredGrid:
+    """The study on cells: the finite problem, the grids of decisions, mean and variance of (xbar, D) in each cell."""
+
+    problem: Problem
+    closed_form: Quadratic
+    lam: float
+    bob_grid: Array
+    eve_grid: Array
+    mean: Array
+    variance: Array
+
+    def real_risks(self, mechanism: Mechanism) -> Risks:
+        """R_B and R_E of a mechanism on the cells when both agents may decide any real number."""
+        rho = self.problem.p[:, None] * np.asarray(mechanism.q, dtype=float)
+        out = []
+        for agent in (self.closed_form.bob, self.closed_form.eve):
+            target = np.ravel(agent.target)
+            centre, mass = self.mean @ target, rho.sum(axis=0)
+            second = float(self.problem.p @ (centre**2 + self.variance @ target**2))
+            first = (rho.T @ centre)[mass > 0]
+            out.append(agent.residual + second - float((first**2 / mass[mass > 0]).sum()))
+        return Risks(*out)
+
+
+def squared_grid(
+    model: GaussianModel,
+    eve: str,
+    *,
+    mean_count: int = 40,
+    residual_count: int = 24,
+    decisions: int = 21,
+    reach: float = 3.5,
+) -> SquaredGrid:
+    """The study at the calibrated lam as a finite problem, `decisions` equally spaced decisions for each agent.
+
+    The grids span `reach` standard deviations of the posterior means in the closed-form optimum (in the full release
+    where every mechanism ties). Against the mean D is noise to everybody, and only xbar is cut.
+    """
+    if decisions < 2 or mean_count < 2 or residual_count < 2 or not reach > 0:
+        rule = "must be at least (2, 2, 2) and reach positive"
+        raise InputError("decisions, mean_count, residual_count", (decisions, mean_count, residual_count), rule)
+    form = squared_form(model, eve)
+    best = quadratic(*form, "calibrated")
+    S = form.covariance if best.ties else best.posterior_covariance
+    x = mean_cells(model, mean_count)
+    one = Cells(np.zeros(2), np.ones(1), np.zeros(1), np.zeros(1))
+    d = residual_cells(model.n, residual_count) if eve == "max" else one
+    mass = np.outer(x.mass, d.mass).ravel()
+    live = mass > _DEAD
+    mean, variance = (
+        np.stack(np.meshgrid(*pair, indexing="ij"), -1).reshape(-1, 2)[live]
+        for pair in ((x.mean, d.mean), (x.variance, d.variance))
+    )
+    tables, grids = [], []
+    for agent in (form.bob, form.eve):
+        target = np.ravel(agent.target)
+        grid = reach * math.sqrt(target @ S @ target) * np.linspace(-1, 1, decisions)
+        loss = (grid - (mean @ target)[:, None]) ** 2 + (variance @ target**2)[:, None] + agent.residual
+        tables.append(loss)
+        grids.append(grid)
+    problem = Problem(
+        mass[live] / mass[live].sum(),
+        *tables,
+        bob_decisions=[f"{g:.6g}" for g in grids[0]],
+        eve_decisions=[f"{g:.6g}" for g in grids[1]],
+        title=f"squared losses, Eve on the {eve}",
+    )
+    return SquaredGrid(problem, form, best.lam, grids[0], grids[1], mean, variance)

@@ -1,0 +1,171 @@
+"""[lower, upper] around the least R_A over all mechanisms of the Gaussian model, and the mechanism that attains upper.
+
+    lower = D(u) - error  <=  inf over all mechanisms of R_A  <=  R_A(rule) + error = upper
+with u and the rule from module reduction, both evaluated on the continuous model (module dual), and both replaced by
+the closed form where a theorem applies and is sharper (module closed_forms). The proofs are in docs/brackets.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bap_lp import InputError
+from bap_lp.rational import number
+from gaussian import Eve, GaussianModel, OneBit, Row, calibrate, optimise, table
+from gaussian.optimum.cells import cell_law, cell_names
+from gaussian.optimum.closed_forms import ClosedForm, closed_form
+from gaussian.optimum.dual import dual_value, split_risks
+from gaussian.optimum.reduction import allocate
+from gaussian.optimum.regions import Region, describe, regions
+from gaussian.optimum.rules import Rule, Simulation
+from gaussian.releases import NAMES
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bracket:
+    """The optimum of R_A = R_B - lam R_E over all mechanisms, proved to lie in [lower, upper].
+
+    bob and eve are the risks of `rule`, which attains upper; u[signal, cell] is the dual solution behind lower (lam
+    times the probability with which Eve bets against the cell); price is Bob's marginal cost of Eve's risk at the rule:
+    where it is below lam, Eve already errs as often as without a release and a larger lam changes nothing.
+    """
+
+    model: GaussianModel
+    adversary: Eve
+    lam: float
+    lower: float
+    upper: float
+    bob: float
+    eve: float
+    error: float
+    thresholds: Array
+    u: Array
+    price: float
+    theorem: str | None
+
+    @property
+    def width(self) -> float:
+        """upper - lower, errors included."""
+        return self.upper - self.lower
+
+    @cached_property
+    def rule(self) -> Rule:
+        """Alice's rule: called with data it gives the probability of releasing 1."""
+        return Rule.from_thresholds(self.model, self.adversary, self.thresholds)
+
+    @property
+    def mechanism(self) -> Rule:
+        """The mechanism that attains upper, which is Alice's rule."""
+        return self.rule
+
+    def release(self, x: ArrayLike, generator: np.random.Generator | None = None) -> NDArray[np.int64]:
+        """The signal of each data set."""
+        return self.rule.release(x, generator)
+
+    @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """The rule as regions of the data space."""
+        return regions(self.model, self.adversary, self.thresholds.tolist())
+
+    def describe(self) -> str:
+        """The rule in one sentence."""
+        return describe(self.model, self.adversary, self.thresholds.tolist())
+
+    def simulate(self, size: int = 1_000_000, seed: int = 0) -> Simulation:
+        """Out-of-sample risks of the rule, Bob and Eve playing their Bayes replies."""
+        return self.rule.simulate(size, seed)
+
+    @cached_property
+    def best_parametric(self) -> Row:
+        """The best of the six parametric releases at the same lam."""
+        bit = optimise(self.model, self.adversary, OneBit, lam=self.lam)
+        found = float(bit.risks.alice(self.lam))
+        error = bit.risks.alice_error(self.lam)
+        if found - error <= self.upper:
+            # no release is better than lower: a bit that meets upper within its error needs no comparison
+            return Row(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind)
+        return min(table(self.model, self.adversary, lam=self.lam).rows, key=lambda row: row.alice)
+
+    def document(self) -> dict[str, Any]:
+        """The result as plain JSON values."""
+        best = self.best_parametric
+        parameter = best.parameter if best.parameter is None or math.isfinite(best.parameter) else "inf"
+        return {
+            "lambda": self.lam,
+            "lower": self.lower,
+            "upper": self.upper,
+            "bob": self.bob,
+            "eve": self.eve,
+            "error": self.error,
+            "best_parametric": {
+                "mechanism": best.mechanism,
+                "parameter": parameter,
+                "bob": float(best.risks.bob),
+                "eve": float(best.risks.eve),
+                "alice": best.alice,
+                "error": best.error,
+            },
+            "description": self.describe(),
+            "regions": [region.document() for region in self.regions],
+            "cells": list(cell_names(self.adversary)),
+            "u": self.u.tolist(),
+            "price": self.price,
+            "theorem": self.theorem,
+        }
+
+
+def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
+    """Bracket the least R_A over all mechanisms; lam is a non-negative number or "calibrated"."""
+    calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"
+    weight = calibrate(model, eve) if calibrated else read_lam(lam)
+    law = cell_law(model, eve)
+    found = allocate(law, weight)
+    primal = split_risks(law, found.thresholds, weight)
+    dual = dual_value(law, found.u, weight)
+    value = primal.bob - weight * primal.eve
+    lower, upper = dual.value - dual.error, value + primal.error
+    theorem = _theorem(model, eve, weight, calibrated)
+    if theorem is not None:
+        lower, upper = max(lower, theorem.value - theorem.error), min(upper, theorem.value + theorem.error)
+    return Bracket(
+        model=model,
+        adversary=eve,
+        lam=weight,
+        lower=lower,
+        upper=upper,
+        bob=primal.bob,
+        eve=primal.eve,
+        error=max(primal.error, dual.error),
+        thresholds=_frozen(found.thresholds),
+        u=_frozen(found.u),
+        price=found.price,
+        theorem=None if theorem is None else theorem.theorem,
+    )
+
+
+def _theorem(model: GaussianModel, eve: Eve, lam: float, calibrated: bool) -> ClosedForm | None:
+    try:
+        return closed_form(model, eve, lam, calibrated)
+    except InputError:
+        return None
+
+
+def read_lam(lam: Any) -> float:
+    """A non-negative finite number, given as a float, an integer, a fraction or a string such as "1/3"."""
+    value = float(number(lam, "lam"))
+    if value < 0:
+        raise InputError("lam", value, "must not be negative")
+    return value
+
+
+def _frozen(values: Array) -> Array:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,85 @@
+"""Alice's optimal rule as a picture of the data space: which (xbar, max) release 1, and what Bob and Eve ask.
+
+The sample mean runs to the right, the maximum upwards; no sample lies below the diagonal max = xbar. Shade is where 1
+is released, contours are where the data lie: the density of (xbar, max) is phi(xbar) f_D(max - xbar), since the
+residual D = max - xbar is independent of the mean.
+"""
+
+from __future__ import annotations
+
+import math
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from bap_lp.plots import labels as lt
+from gaussian import BothEves, GaussianModel, MeanEve, max_residual_cdf, max_residual_support
+from gaussian.optimum.brackets import Bracket
+
+_REACH = 3.2  # standard deviations of xbar shown on either side
+_CELLS = 240
+
+
+def rule_picture(found: Bracket, ax: Any = None) -> Any:
+    """The regions of the optimal rule in the (xbar, max) plane, with Bob's and Eve's thresholds."""
+    ax = lt.axes(ax, 6.2, 5.2)
+    model, spread = found.model, found.model.xbar_sd
+    low, high = -_REACH * spread, _REACH * spread
+    top = high + min(4.0, max_residual_support(model.n)) / 2 if model.n > 1 else high
+    for region in found.regions:
+        left, right = max(region.xbar_above, low), min(region.xbar_upto, high)
+        floor = low if region.max_above is None else max(region.max_above, low)
+        roof = top if region.max_upto is None else min(region.max_upto, top)
+        if region.release == 1 and left < right and floor < roof:
+            # the part of the rectangle above the diagonal
+            bend = [(x, max(floor, x)) for x in np.unique([left, right, *np.clip([floor], left, right)]) if x <= roof]
+            corners = [*bend, (min(right, roof), roof), (left, roof)]
+            ax.fill(*np.array(corners).T, color=lt.BLUE, alpha=0.25, lw=0, zorder=1)
+    _contours(ax, model, low, high, top)
+    ax.fill([low, high, high], [low, low, high], color="white", zorder=3)
+    ax.plot([low, high], [low, high], color=lt.GREY, lw=1.0, zorder=4)
+    _thresholds(ax, found, low, high, top)
+    ax.plot([], [], color=lt.BLUE, alpha=0.25, lw=9, label="release 1")
+    ax.plot([], [], color="black", alpha=0.35, lw=0.8, label="where the data lie")
+    ax.set_xlim(low, high)
+    ax.set_ylim(low, top)
+    ax.set_xlabel(r"sample mean $\bar x$")
+    ax.set_ylabel("largest value  max x")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_title("\n".join(wrap(found.describe(), 70)), loc="left", fontsize=10, fontweight="bold", pad=38)
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8, frameon=False, borderaxespad=0.2)
+    return ax
+
+
+def _contours(ax: Any, model: GaussianModel, low: float, high: float, top: float) -> None:
+    if model.n == 1:
+        return  # the maximum is the mean: all data lie on the diagonal
+    x, m = np.meshgrid(np.linspace(low, high, _CELLS), np.linspace(low, top, _CELLS))
+    below, step, residual = max_residual_cdf(model.n), 1e-3, np.clip(m - x, 0.0, None)
+    slope = (below(residual + step) - below(residual)) / step
+    density = np.exp(-0.5 * (x / model.xbar_sd) ** 2) * slope
+    density[m < x] = 0.0
+    levels = density.max() * np.array([0.02, 0.1, 0.3, 0.6, 0.9])
+    ax.contour(x, m, density, levels=levels, colors="black", alpha=0.35, linewidths=0.8, zorder=2)
+
+
+def _thresholds(ax: Any, found: Bracket, low: float, high: float, top: float) -> None:
+    eve = found.adversary
+    mean: float | None = None
+    largest: float | None = None
+    if isinstance(eve, BothEves):
+        mean, largest = eve.mean_threshold, eve.max_threshold
+    elif isinstance(eve, MeanEve):
+        mean = eve.threshold
+    else:
+        largest = eve.threshold
+    if mean is not None and low < mean < high:
+        ax.plot([mean, mean], [mean, top], color=lt.ORANGE, lw=1.4, ls="--", label="Eve asks: mean above", zorder=4)
+    if largest is not None and low < largest < top:
+        end = min(largest, high)
+        ax.plot([low, end], [largest] * 2, color=lt.ORANGE, lw=1.4, ls=":", label="Eve asks: maximum above", zorder=4)
+    # Bob, given all the data, decides theta > c_B where its posterior passes one half
+    bob = found.model.bit_threshold(0.5)
+    if math.isfinite(bob) and low < bob < high:
+        ax.plot([bob, bob], [bob, top], color=lt.GREEN, lw=1.4, label="Bob with all the data", zorder=4)

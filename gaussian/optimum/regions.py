@@ -1,0 +1,123 @@
+"""A rule with one threshold per cell as regions of the data space, in words and as plain values.
+
+For data with max <= c and with max > c (or for all data, against the mean), the means that release 1 form a union of
+intervals: each cell contributes the part of its support above its threshold, and adjacent parts join.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gaussian import BothEves, Eve, GaussianModel, MeanEve
+from gaussian.optimum.cells import cell_supports
+
+Interval = tuple[float, float]
+_LINE: list[Interval] = [(-math.inf, math.inf)]
+
+
+@dataclass(frozen=True)
+class Region:
+    """Data with xbar in (low, high] and, where given, max > max_above or max <= max_upto, release this signal."""
+
+    release: int
+    xbar_above: float
+    xbar_upto: float
+    max_above: float | None = None
+    max_upto: float | None = None
+
+    def document(self) -> dict[str, float | int | None]:
+        """Plain JSON values; null where there is no bound."""
+        low, high = (end if math.isfinite(end) else None for end in (self.xbar_above, self.xbar_upto))
+        return {
+            "release": self.release,
+            "xbar_above": low,
+            "xbar_upto": high,
+            "max_above": self.max_above,
+            "max_upto": self.max_upto,
+        }
+
+
+def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[Interval]]:
+    """The means that release 1: one union of intervals, or one for max <= c and one for max > c."""
+    supports = cell_supports(model.n, eve)
+    groups: list[list[int]] = [[0, 1]] if isinstance(eve, MeanEve) else [[0], [1]]
+    if isinstance(eve, BothEves):
+        groups = [[0, 2], [1, 3]]
+    unions: list[list[Interval]] = []
+    for group in groups:
+        parts = [(max(supports[s][0], thresholds[s]), supports[s][1]) for s in group]
+        joined: list[Interval] = []
+        for low, high in parts:
+            if low >= high:
+                continue
+            if joined and joined[-1][1] >= low:
+                joined[-1] = joined[-1][0], max(high, joined[-1][1])
+            else:
+                joined.append((low, high))
+        unions.append(joined)
+    if len(unions) == 1:
+        return unions
+    # no data with max <= c have xbar > c, and for n = 1 none with max > c have xbar <= c: there the sets are free
+    (few, many), c = unions, _max_threshold(eve)
+    if few == [(low, min(high, c)) for low, high in many if low < c]:
+        return [many, many]
+    if model.n == 1 and many == [(max(low, c), high) for low, high in few if high > c]:
+        return [few, few]
+    return [[(low, math.inf if high == c else high) for low, high in few], many]
+
+
+def _complement(parts: list[Interval]) -> list[Interval]:
+    edges = [-math.inf, *[end for part in parts for end in part], math.inf]
+    pairs = zip(edges[::2], edges[1::2], strict=True)
+    return [(low, high) for low, high in pairs if low < high]
+
+
+def _max_threshold(eve: Eve) -> float:
+    return eve.max_threshold if isinstance(eve, BothEves) else eve.threshold
+
+
+def regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> tuple[Region, ...]:
+    """The regions of both signals, those of signal 1 first."""
+    unions = intervals(model, eve, thresholds)
+    out = []
+    for signal in (1, 0):
+        sets = unions if signal else [_complement(parts) for parts in unions]
+        if len(sets) == 1 or sets[0] == sets[1]:
+            out += [Region(signal, *part) for part in sets[0]]
+        else:
+            c = _max_threshold(eve)
+            out += [Region(signal, *part, max_above=c) for part in sets[1]]
+            out += [Region(signal, *part, max_upto=c) for part in sets[0]]
+    return tuple(out)
+
+
+def _means(parts: list[Interval], nested: bool = False) -> str:
+    def one(low: float, high: float) -> str:
+        if low == -math.inf:
+            return f"xbar <= {high:.6g}"
+        return f"xbar > {low:.6g}" if high == math.inf else f"{low:.6g} < xbar <= {high:.6g}"
+
+    text = " or ".join(one(*part) for part in parts)
+    return f"({text})" if nested and len(parts) > 1 else text
+
+
+def describe(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> str:
+    """The rule in one sentence."""
+    unions = intervals(model, eve, thresholds)
+    if all(parts == _LINE for parts in unions) or not any(unions):
+        return "release the same signal whatever the data"
+    if len(unions) == 1 or unions[0] == unions[1]:
+        return f"release 1 when {_means(unions[0])}, else 0"
+    (few, many), c = unions, _max_threshold(eve)
+    over, under = f"max > {c:.6g}", f"max <= {c:.6g}"
+    if many == _LINE:
+        text = f"{_means(few)} or {over}" if few else over
+    elif few == _LINE:
+        text = f"{under} or {_means(many)}" if many else under
+    elif not few or not many:
+        text = f"{over} and {_means(many, True)}" if many else f"{under} and {_means(few, True)}"
+    else:
+        text = f"{under} and {_means(few, True)}, or {over} and {_means(many, True)}"
+    return f"release 1 when {text}, else 0"

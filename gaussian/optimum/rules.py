@@ -1,0 +1,142 @@
+"""Alice's rule on actual data: release 1 with a probability that depends on xbar and on the cell of Eve's events.
+
+In cell s the probability is constant between consecutive edges in xbar; a rule of the continuous optimum has the one
+edge t_s and the probabilities 0 and 1. Bob and Eve answer a signal with their Bayes decisions: Bob the likelier
+hypothesis, Eve the decision that is wrong only on the least likely cell. Simulated data give the out-of-sample risks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bap_lp import InputError, Risks
+from gaussian import Eve, GaussianModel
+from gaussian.optimum.cells import cell_law, cells_of
+
+Array = NDArray[np.float64]
+_BLOCK = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """P(release 1 | data): per cell, `edges[s]` in xbar and `probabilities[s]`, one more, between them."""
+
+    model: GaussianModel
+    eve: Eve
+    edges: tuple[Array, ...]
+    probabilities: tuple[Array, ...]
+
+    @classmethod
+    def from_thresholds(cls, model: GaussianModel, eve: Eve, thresholds: ArrayLike) -> Rule:
+        """In cell s release 1{xbar > thresholds[s]}."""
+        values = np.asarray(thresholds, dtype=float)
+        return cls(model, eve, tuple(values[:, None]), tuple(np.array([0.0, 1.0]) for _ in values))
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Probability of releasing 1 for each data set, the last axis of x holding its n values."""
+        data = _data(x, self.model.n)
+        xbar, maximum = data.mean(-1), data.max(-1)
+        cell = cells_of(self.eve, xbar, maximum)
+        out = np.empty(xbar.shape)
+        for s, (edges, probabilities) in enumerate(zip(self.edges, self.probabilities, strict=True)):
+            here = cell == s
+            # intervals are open on the left: at an edge the data belong below it
+            out[here] = probabilities[np.searchsorted(edges, xbar[here], "left")]
+        return out
+
+    def release(self, x: ArrayLike, generator: np.random.Generator | None = None) -> NDArray[np.int64]:
+        """Draw the signal, 0 or 1, for each data set."""
+        probability = self(x)
+        draw = (np.random.default_rng() if generator is None else generator).random(probability.shape)
+        return (draw < probability).astype(np.int64)
+
+    @cached_property
+    def masses(self) -> Array:
+        """P(signal, theta > c_B, cell), shape (2, 2, cells)."""
+        law = cell_law(self.model, self.eve).finer
+        out = np.zeros((2, 2, law.count))
+        for s, (edges, probabilities) in enumerate(zip(self.edges, self.probabilities, strict=True)):
+            inside = law.between(np.concatenate([[-math.inf], edges, [math.inf]]))[:, s]
+            out[1, :, s], out[0, :, s] = inside @ probabilities, inside @ (1 - probabilities)
+        return out
+
+    def risks(self) -> Risks:
+        """R_B and R_E by quadrature."""
+        errors = 2 * float(cell_law(self.model, self.eve).errors.sum()) + 1e-15
+        bob, eve = float(self.masses.sum(2).min(1).sum()), float(self.masses.sum(1).min(1).sum())
+        return Risks(bob=bob, eve=eve, bob_error=errors, eve_error=errors)
+
+    def replies(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Bob's Bayes decision at each signal, and the cell against which Eve bets."""
+        return self.masses.sum(2).argmax(1), self.masses.sum(1).argmin(1)
+
+    def simulate(self, size: int, seed: int = 0) -> Simulation:
+        """Draw parameters, data and signals; score Bob's and Eve's replies."""
+        if isinstance(size, bool) or not isinstance(size, int) or size < 2:
+            raise InputError("size", size, "must be an integer >= 2")
+        generator = np.random.default_rng(seed)
+        bob_reply, eve_bet = self.replies()
+        counts = np.zeros((2, 2))  # wrong Bob by wrong Eve
+        for start in range(0, size, _BLOCK):
+            draws = min(_BLOCK, size - start)
+            theta = self.model.prior_sd * generator.standard_normal(draws)
+            x = theta[:, None] + generator.standard_normal((draws, self.model.n))
+            signal = self.release(x, generator)
+            bob_wrong = bob_reply[signal] != (theta > self.model.bob_threshold)
+            eve_wrong = eve_bet[signal] == cells_of(self.eve, x.mean(-1), x.max(-1))
+            np.add.at(counts, (bob_wrong.astype(int), eve_wrong.astype(int)), 1)
+        return Simulation(size, seed, counts / size)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Frequencies of (Bob wrong, Eve wrong) in simulated data."""
+
+    size: int
+    seed: int
+    frequencies: Array
+
+    @property
+    def bob(self) -> float:
+        return float(self.frequencies[1].sum())
+
+    @property
+    def eve(self) -> float:
+        return float(self.frequencies[:, 1].sum())
+
+    def alice(self, lam: float) -> float:
+        """R_A = R_B - lam R_E in the sample."""
+        return self.bob - lam * self.eve
+
+    @property
+    def bob_error(self) -> float:
+        """Standard error of R_B."""
+        return math.sqrt(self.bob * (1 - self.bob) / self.size)
+
+    @property
+    def eve_error(self) -> float:
+        """Standard error of R_E."""
+        return math.sqrt(self.eve * (1 - self.eve) / self.size)
+
+    def alice_error(self, lam: float) -> float:
+        """Standard error of R_A, the two losses being drawn together."""
+        losses = np.array([[0.0, -lam], [1.0, 1.0 - lam]])
+        mean = float((self.frequencies * losses).sum())
+        return math.sqrt(float((self.frequencies * (losses - mean) ** 2).sum()) / self.size)
+
+
+def _data(x: ArrayLike, n: int) -> Array:
+    try:
+        data = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("x", None, "must be an array of numbers") from None
+    if data.ndim == 0 or data.shape[-1] != n:
+        raise InputError("x", None, f"has shape {data.shape}, its last axis must hold the n = {n} values of a data set")
+    if not np.isfinite(data).all():
+        raise InputError("x", float(data[~np.isfinite(data)][0]), "must be finite")
+    return data

@@ -13,7 +13,7 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.problems import ProblemFile, load_problem
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.risks import Number
-from bap_lp.programs.compact import Progress
+from bap_lp.programs.compact import SolveProgress as Progress
 from bap_lp.rational import InputError, public
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bap_lp.files.documents import dumps, write_files
 from bap_lp.files.problems import certificate_document, mechanism_document
-from bap_lp.programs.solving import Solution
+from bap_lp.programs.solution import Solution
 
 
 def print_json(document: Any) -> None:

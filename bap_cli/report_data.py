@@ -22,7 +22,8 @@ from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
-from bap_lp.programs.solving import Solution, solve
+from bap_lp.programs.solution import Solution
+from bap_lp.programs.solving import solve
 from bap_lp.rational import InputError, public, text
 from bap_lp.releases import compare
 

@@ -91,7 +91,7 @@ def _geometric(problem: Problem) -> list[dict[str, Any]]:
 
 def proof_tables(problem: Problem, path: Path) -> dict[str, Any] | None:
     """Everything the page needs to check the proof itself, on merged states; None if that is too much to carry."""
-    data = path.pieces[0].data
+    data = path.pieces[0].arrays
     if not problem.exact or data.B.size + data.E.size > 20_000:
         return None
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
-    from bap_lp.programs.solving import Solution
+    from bap_lp.programs.solution import Solution
     from bap_lp.releases import Comparison
 
 

@@ -23,7 +23,8 @@ from bap_lp.model.risks import Risks
 from bap_lp.path.frontier import corner, frontier, sdc
 from bap_lp.path.pieces import chooses, excess, lambda_path
 from bap_lp.programs.robust import rank_worst_case, robust
-from bap_lp.programs.solving import Solution, solve
+from bap_lp.programs.solution import Solution
+from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.proof.worst_case import verify_robust
 from bap_lp.questions.sensitivity import sensitivity

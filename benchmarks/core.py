@@ -23,8 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_lp import Problem, Solution, solve
-from bap_lp.linear.program import LinearProgram, compact
-from bap_lp.rational import floats, number
+from bap_lp.linear.program import LinearProgram
+from bap_lp.programs.compact import compact_program
+from bap_lp.rational import number
 from benchmarks.instances import KINDS, SIZES, best_time
 
 LIMIT = 120.0
@@ -54,7 +55,7 @@ def run(command: list[str], folder: str) -> str | None:
 
 
 def qsopt(problem: Problem, solution: Solution) -> float | None:
-    lp = compact(problem.p, problem.B, problem.E, problem.eve_groups, number(LAM, "lam"))
+    lp = compact_program(problem.arrays, number(LAM, "lam"))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "p.lp").write_text(lp_text(lp))
         start = time.perf_counter()
@@ -70,8 +71,7 @@ def qsopt(problem: Problem, solution: Solution) -> float | None:
 
 
 def glpk(problem: Problem, solution: Solution) -> float | None:
-    p, B, E = (floats(a) for a in (problem.p, problem.B, problem.E))
-    lp = compact(p, B, E, problem.eve_groups, float(LAM))
+    lp = compact_program(problem.arrays.rounded, float(LAM))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "p.lp").write_text(lp_text(lp))
         start = time.perf_counter()
@@ -105,7 +105,7 @@ def sympy_lpmin(problem: Problem, solution: Solution) -> float | None:
     import sympy
     from sympy.solvers.simplex import lpmin
 
-    lp = compact(problem.p, problem.B, problem.E, problem.eve_groups, number(LAM, "lam"))
+    lp = compact_program(problem.arrays, number(LAM, "lam"))
     z = sympy.symbols(f"z:{lp.shape[1]}", real=True)
 
     def rat(v: Any) -> Any:

@@ -6,12 +6,13 @@ a float filter: computed from correctly rounded data, fl(c_j - y.A_j) is off by 
 gamma_k = k u / (1 - k u), u = 2^-53 and k = (number of terms) + 4; what lies inside that band is computed exactly.
 A basis that fails is first refined (module `refine`), then carried to an optimal one by exact primal pivots: phase one
 minimises the sum of infeasibilities, phase two the cost; Bland's rule takes over after a run of degenerate pivots, so
-the walk ends.
+the walk ends. Further costs then choose among several optimal vertices.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from flint import fmpq
 from bap_lp.linear.factor import Factor, SingularBasis
 from bap_lp.linear.program import LinearProgram
 from bap_lp.linear.refine import magnified_basis
-from bap_lp.rational import Array, floats, is_exact, zeros
+from bap_lp.rational import EXACT, Array, floats
 
 _LOOKS = 10
 _SMALL = 30  # rows below which pivots are cheaper than a look
@@ -38,57 +39,104 @@ class ExactVertex:
     repairs: int
 
 
+class Infeasible(ArithmeticError):
+    """No point satisfies all rows."""
+
+
 class LongWalk(ArithmeticError):
     """The optimum was not reached within the steps allowed."""
 
 
-def optimise(
-    lp: LinearProgram, basic: Array, rounded: LinearProgram | None = None, limit: int | None = None
-) -> ExactVertex:
-    """The exact optimum of an exact program, from any guess of a basis; `rounded` is lp in correctly rounded floats.
+def optimise(lp: LinearProgram, basic: Array, ties: Sequence[Array] = (), limit: int | None = None) -> ExactVertex:
+    """The exact optimum of an exact program, from any guess of a basis; `ties` are further costs, minimised in turn.
 
     Without a `limit` on the steps the walk always ends, but on a very degenerate program it may be long.
+    Raises Infeasible, and LongWalk at the limit.
     """
-    assert is_exact(lp.cost)
-    filter_lp = rounded or lp.as_float()
+    assert lp.field.exact
     repairs, stalled, refined = 0, 0, lp.shape[0] < _SMALL
     while True:
         basic, factor = _regular(lp, basic)
         values = factor.solve(lp.rhs)
         wrong = _infeasible(lp, basic, values)
-        cost = _phase_one_cost(basic, values, wrong) if wrong.any() else _basic_cost(lp, basic)
+        cost = _phase_one_cost(basic, values, wrong) if wrong.any() else _basic_cost(lp, lp.cost, basic)
         y = factor.solve_transposed(cost)
-        entering = _entering(lp, filter_lp, basic, y, bool(wrong.any()), bland=stalled > _PATIENCE)
+        entering = _entering(lp, basic, y, bool(wrong.any()), bland=stalled > _PATIENCE)
         if entering is None:
             if wrong.any():
-                raise ArithmeticError("the program has no feasible solution")
-            z = zeros(lp.shape[1], True)
-            structural = basic < lp.shape[1]
-            z[basic[structural]] = values[structural]
-            return ExactVertex(z, y, basic, repairs)
+                raise Infeasible("the program has no feasible solution")
+            break
         if limit is not None and repairs >= limit:
             raise LongWalk(f"no optimum after {limit} exact steps on a program of shape {lp.shape}")
         if not refined:
-            basic, refined = _refined(lp, filter_lp, basic), True
+            basic, refined = _refined(lp, basic), True
             repairs += 1
             continue
         variable, direction = entering
-        position, step = _leaving(lp, basic, values, wrong, factor.solve(_column(lp, variable)), direction)
+        position, step = _leaving(lp, basic, values, wrong, factor.solve(lp.column(variable)), direction)
         basic = basic.copy()
         basic[position] = variable
         repairs += 1
         stalled = stalled + 1 if step == 0 else 0
+    basic, values, steps = _break_ties(lp, basic, factor, values, y, ties)
+    z = EXACT.zeros(lp.shape[1])
+    structural = basic < lp.shape[1]
+    z[basic[structural]] = values[structural]
+    return ExactVertex(z, y, basic, repairs + steps)
 
 
-def _refined(lp: LinearProgram, rounded: LinearProgram, basic: Array) -> Array:
+def _break_ties(
+    lp: LinearProgram, basic: Array, factor: Factor, values: Array, y: Array, ties: Sequence[Array]
+) -> tuple[Array, Array, int]:
+    """From an optimal basis to the vertex of the optimal face that the further costs choose; y stays optimal.
+
+    A column may enter as long as its reduced cost is zero for all costs so far: such pivots leave their duals as they
+    are. Returns basis, values and the number of pivots.
+    """
+    open_ = _tied(lp, basic, y) if len(ties) else []
+    steps = stalled = 0
+    for cost in ties:
+        while open_:
+            price = factor.solve_transposed(_basic_cost(lp, cost, basic))
+            reduced = {v: reduced_cost(lp, price, v, cost) for v in open_}
+            falling = [v for v in open_ if reduced[v] < 0 or (reduced[v] > 0 and v < lp.shape[1] and lp.free[v])]
+            if not falling:
+                open_ = [v for v in open_ if reduced[v] == 0]
+                break
+            variable = falling[0] if stalled > _PATIENCE else max(falling, key=lambda v: abs(reduced[v]))
+            direction = 1 if reduced[variable] < 0 else -1
+            settled = np.zeros(len(basic), dtype=bool)
+            change = factor.solve(lp.column(variable))
+            position, step = _leaving(lp, basic, values, settled, change, direction)
+            open_ = sorted({*open_, int(basic[position])} - {variable})
+            basic = basic.copy()
+            basic[position] = variable
+            factor = Factor(lp, basic)
+            values = factor.solve(lp.rhs)
+            steps += 1
+            stalled = stalled + 1 if step == 0 else 0
+    return basic, values, steps
+
+
+def _tied(lp: LinearProgram, basic: Array, y: Array) -> list[int]:
+    """Nonbasic columns and slacks of reduced cost zero; slacks of equalities never enter."""
+    m, n = lp.shape
+    nonbasic = np.ones(n + m, dtype=bool)
+    nonbasic[basic] = False
+    d, error = filtered(lp.rounded, y)
+    columns = [j for j in np.flatnonzero(nonbasic[:n] & (np.abs(d) <= error)).tolist() if not reduced_cost(lp, y, j)]
+    return columns + [n + r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if not y[r]]
+
+
+def _refined(lp: LinearProgram, basic: Array) -> Array:
     """The basis after a few looks through the magnifying glass of `refine`: nearly always the right one."""
     level = math.inf
     for _ in range(_LOOKS):
         basic, factor = _regular(lp, basic)
         values = factor.solve(lp.rhs)
-        y = factor.solve_transposed(_basic_cost(lp, basic))
+        y = factor.solve_transposed(_basic_cost(lp, lp.cost, basic))
         wrong = _infeasible(lp, basic, values)
-        reduced = _exact_small(lp, rounded, y)
+        reduced = _exact_small(lp, y)
         allowed = np.where(lp.free, np.abs(reduced), np.maximum(-reduced, 0.0))
         allowed[basic[basic < lp.shape[1]]] = 0.0
         slack = [float(v) for v, equal in zip(y, lp.equality, strict=True) if not equal and v > 0]
@@ -100,16 +148,16 @@ def _refined(lp: LinearProgram, rounded: LinearProgram, basic: Array) -> Array:
             # while infeasibility is being mended, costs keep the scale at which they were last told apart
             level = min(1 / dual, level) if primal else 1 / dual
         zoom = (1 / primal if primal else 1.0, level if level < math.inf else 1.0)
-        better = magnified_basis(rounded, basic, values, reduced, y, zoom)
+        better = magnified_basis(lp.rounded, basic, values, reduced, y, zoom)
         if better is None:
             return basic
         basic = better
     return basic
 
 
-def _exact_small(lp: LinearProgram, rounded: LinearProgram, y: Array) -> Array:
+def _exact_small(lp: LinearProgram, y: Array) -> Array:
     """Reduced costs of all columns in floats, computed exactly where the filter cannot tell their sign."""
-    d, error = filtered(rounded, y)
+    d, error = filtered(lp.rounded, y)
     for j in np.flatnonzero(np.abs(d) <= 1e6 * error).tolist():
         d[j] = float(reduced_cost(lp, y, j))
     return d
@@ -138,24 +186,24 @@ def _infeasible(lp: LinearProgram, basic: Array, values: Array) -> Array:
 
 
 def _phase_one_cost(basic: Array, values: Array, wrong: Array) -> Array:
-    cost = zeros(len(basic), True)
+    cost = EXACT.zeros(len(basic))
     for k in np.flatnonzero(wrong):
         cost[k] = fmpq(-1) if values[k] < 0 else fmpq(1)
     return cost
 
 
-def _basic_cost(lp: LinearProgram, basic: Array) -> Array:
-    return np.append(lp.cost, zeros(lp.shape[0], True))[basic]
+def _basic_cost(lp: LinearProgram, cost: Array, basic: Array) -> Array:
+    return np.append(cost, EXACT.zeros(lp.shape[0]))[basic]
 
 
-def reduced_cost(lp: LinearProgram, y: Array, variable: int, phase_one: bool = False) -> Any:
-    """The exact reduced cost of one column or slack."""
+def reduced_cost(lp: LinearProgram, y: Array, variable: int, cost: Array | None = None, phase_one: bool = False) -> Any:
+    """The exact reduced cost of one column or slack, for the program's own cost or another."""
     n = lp.shape[1]
     if variable >= n:
         return -y[variable - n]
     at = slice(lp.start[variable], lp.start[variable + 1])
-    product = lp.value[at].dot(y[lp.index[at]]) if at.stop > at.start else fmpq(0)
-    return -product if phase_one else lp.cost[variable] - product
+    product = lp.value[at].dot(y[lp.index[at]]) if at.stop > at.start else EXACT.zero
+    return -product if phase_one else (lp.cost if cost is None else cost)[variable] - product
 
 
 def filtered(lp: LinearProgram, y: Array, phase_one: bool = False) -> tuple[Array, Array]:
@@ -171,9 +219,7 @@ def filtered(lp: LinearProgram, y: Array, phase_one: bool = False) -> tuple[Arra
     return cost - product, 2 * k * 2.0**-53 * size + 1e-290
 
 
-def _entering(
-    lp: LinearProgram, rounded: LinearProgram, basic: Array, y: Array, phase_one: bool, bland: bool
-) -> tuple[int, int] | None:
+def _entering(lp: LinearProgram, basic: Array, y: Array, phase_one: bool, bland: bool) -> tuple[int, int] | None:
     """A variable whose increase (+1) or decrease (-1, free ones only) lowers the cost; None proves there is none."""
     m, n = lp.shape
     nonbasic = np.ones(n + m, dtype=bool)
@@ -181,30 +227,19 @@ def _entering(
     slack = [r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if y[r] > 0]
     if slack and not bland:
         return n + max(slack, key=lambda r: y[r]), 1
-    d, error = filtered(rounded, y, phase_one)
+    d, error = filtered(lp.rounded, y, phase_one)
     candidates = nonbasic[:n] & np.where(lp.free, np.abs(d) > -error, d < error)
     certain = candidates & np.where(lp.free, np.abs(d) > error, d < -error)
     if certain.any() and not bland:
         j = int(np.argmax(np.where(certain, np.abs(d), -1.0)))
         return j, (1 if d[j] < 0 else -1)
     for j in np.flatnonzero(candidates).tolist():
-        exact = reduced_cost(lp, y, j, phase_one)
+        exact = reduced_cost(lp, y, j, phase_one=phase_one)
         if exact < 0:
             return j, 1
         if exact > 0 and lp.free[j]:
             return j, -1
     return (n + slack[0], 1) if slack else None
-
-
-def _column(lp: LinearProgram, variable: int) -> Array:
-    m, n = lp.shape
-    column = zeros(m, True)
-    if variable >= n:
-        column[variable - n] = fmpq(1)
-    else:
-        at = slice(lp.start[variable], lp.start[variable + 1])
-        column[lp.index[at]] = lp.value[at]
-    return column
 
 
 def _leaving(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -25,6 +26,7 @@ class FloatVertex:
     optimal: bool
 
 
+_TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
 _OPTIONS = {
     "output_flag": False,
     "threads": 1,
@@ -39,23 +41,54 @@ class SolverError(RuntimeError):
     """The float solver gave up: the message says on what and with which status."""
 
 
-def solve_lp(lp: LinearProgram) -> FloatVertex:
-    """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0."""
+def solve_lp(lp: LinearProgram, ties: Sequence[Array] = ()) -> FloatVertex:
+    """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
+
+    Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
+    rows with a dual made equalities. z and basis are those of the end, y and value those of the program's own cost.
+    """
     highs = solver()
     highs.passModel(model(lp))
     highs.run()
-    solution, basis = highs.getSolution(), highs.getBasis()
-    kBasic = highspy.HighsBasisStatus.kBasic
-    flags = [s == kBasic for s in (*basis.col_status, *basis.row_status)]
-    if len(solution.col_value) != lp.shape[1] or len(solution.row_dual) != lp.shape[0]:
-        raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {highs.getModelStatus()}")
-    return FloatVertex(
-        np.array(solution.col_value),
-        np.array(solution.row_dual),
-        highs.getInfo().objective_function_value,
-        np.flatnonzero(flags) if basis.valid else np.arange(lp.shape[1], sum(lp.shape)),
-        highs.getModelStatus() == highspy.HighsModelStatus.kOptimal,
-    )
+    y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
+    optimal = status == highspy.HighsModelStatus.kOptimal
+    flags = _basic_flags(highs)
+    if len(highs.getSolution().col_value) != lp.shape[1] or len(y) != lp.shape[0]:
+        raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
+    z = np.array(highs.getSolution().col_value)
+    for cost in ties if optimal else ():
+        if not _fix_face(highs, lp, flags):
+            break
+        highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost)
+        highs.setOptionValue("simplex_strategy", 4)  # primal: the vertex at hand is feasible
+        highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
+            break
+        z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs)
+    basic = np.flatnonzero(flags) if len(flags) else np.arange(lp.shape[1], sum(lp.shape))
+    return FloatVertex(z, y, value, basic, optimal)
+
+
+def _basic_flags(highs: highspy.Highs) -> Array:
+    """Which columns and slacks are basic; empty if there is no basis."""
+    basis, on = highs.getBasis(), highspy.HighsBasisStatus.kBasic
+    return np.array([s == on for s in (*basis.col_status, *basis.row_status)] if basis.valid else [], dtype=bool)
+
+
+def _fix_face(highs: highspy.Highs, lp: LinearProgram, flags: Array) -> bool:
+    """Leave only the optimal face of the last cost; whether it may be more than a point."""
+    n = lp.shape[1]
+    solution = highs.getSolution()
+    column = np.abs(np.array(solution.col_dual)) > _TIED
+    row = (np.abs(np.array(solution.row_dual)) > _TIED) | lp.equality
+    if not ((~column & ~flags[:n]).any() or (~row & ~flags[n:]).any()):
+        return False
+    fixed, tight = np.flatnonzero(column).astype(np.int32), np.flatnonzero(row).astype(np.int32)
+    if len(fixed):
+        highs.changeColsBounds(len(fixed), fixed, np.zeros(len(fixed)), np.zeros(len(fixed)))
+    if len(tight):
+        highs.changeRowsBounds(len(tight), tight, lp.rhs[tight], lp.rhs[tight])
+    return True
 
 
 def solver(**changes: object) -> highspy.Highs:

@@ -1,34 +1,26 @@
-"""Alice's problem as a linear program, in data: minimise cost.z subject to A z = rhs or A z <= rhs, z >= 0 or free.
+"""A linear program as data: minimise cost.z subject to A z = rhs or A z <= rhs, z >= 0 or free; and how to build one.
 
-The paper's program has a signal for every pair (i, j) of recommended decisions:
-    min  sum (B(x,i) - lam E(x,j)) rho[i,j,x]
-    s.t. sum_ij rho[i,j,x] = p(x);  sum_x (B(x,i) - B(x,i')) rho[i,j,x] <= 0;  sum_x (E(x,j) - E(x,j')) rho[i,j,x] <= 0.
-
-The compact program pools all signals on which Bob does the same. His decision stays optimal, since the posteriors at
-which it is form a convex cone; Eve's risk is concave in the posterior, so pooling can only raise it. Hence
-    min  sum B(x,i) rho[x,i] - lam sum_ig t[i,g]
-    s.t. sum_i rho[x,i] = p(x);  t[i,g] <= sum_x E(x,j) rho[x,i] for j in group g
-has the same value, with one group of columns of E per Eve and t[i,g] her risk at signal i.
-
-Both builders are indifferent to the kind of number: float64 in, float64 out; fmpq in, fmpq out.
+Builders are indifferent to the kind of number: float64 in, float64 out; fmpq in, fmpq out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
-from bap_lp.rational import Array, floats, is_exact, zeros
+from bap_lp.rational import Array, Field, field_of, floats, lifted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearProgram:
-    """min cost.z s.t. A z = rhs (where `equality`) or A z <= rhs, z >= 0 except where `free`; A by columns."""
+    """min cost.z s.t. A z = rhs (where `equality`) or A z <= rhs, z >= 0 except where `free`; A by columns.
+
+    Rows and columns of one kind (numbered in `row_kind`, `column_kind`) are scaled alike.
+    """
 
     cost: Array
     start: Array
@@ -37,95 +29,132 @@ class LinearProgram:
     rhs: Array
     equality: Array
     free: Array
+    row_kind: Array
+    column_kind: Array
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
         return len(self.rhs), len(self.cost)
 
+    @property
+    def field(self) -> Field:
+        return field_of(self.cost)
+
     @cached_property
     def column_of(self) -> Array:
         """The column of each stored entry."""
         return np.repeat(np.arange(len(self.cost)), np.diff(self.start))
 
-    def as_float(self) -> LinearProgram:
-        arrays = (floats(a) for a in (self.cost, self.value, self.rhs))
-        cost, value, rhs = arrays
-        return LinearProgram(cost, self.start, self.index, value, rhs, self.equality, self.free)
+    @cached_property
+    def rounded(self) -> LinearProgram:
+        """The same program in the nearest floats."""
+        if not self.field.exact:
+            return self
+        return replace(self, cost=floats(self.cost), value=floats(self.value), rhs=floats(self.rhs))
+
+    def lifted(self) -> LinearProgram:
+        """A float program as the rationals its floats are."""
+        if self.field.exact:
+            return self
+        return replace(self, cost=lifted(self.cost), value=lifted(self.value), rhs=lifted(self.rhs))
+
+    def column(self, variable: int) -> Array:
+        """A column of (A, 1): slacks are numbered after the columns."""
+        m, n = self.shape
+        out = self.field.zeros(m)
+        if variable >= n:
+            out[variable - n] = self.field.one
+        else:
+            at = slice(self.start[variable], self.start[variable + 1])
+            out[self.index[at]] = self.value[at]
+        return out
+
+    def on_columns(self, keep: Array, cost: Array | None = None, equality: Array | None = None) -> LinearProgram:
+        """The program on the columns where `keep` is true, perhaps with another cost (of all columns) or other rows."""
+        entries = keep[self.column_of]
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[keep])])
+        return LinearProgram(
+            (self.cost if cost is None else cost)[keep],
+            start,
+            self.index[entries],
+            self.value[entries],
+            self.rhs,
+            self.equality if equality is None else equality,
+            self.free[keep],
+            self.row_kind,
+            self.column_kind[keep],
+        )
 
 
 def from_entries(
-    cost: Array, rows: Array, columns: Array, values: Array, rhs: Array, equality: Array, free: Array
+    cost: Array,
+    rows: Array,
+    columns: Array,
+    values: Array,
+    rhs: Array,
+    equality: Array,
+    free: Array,
+    row_kind: Array | None = None,
+    column_kind: Array | None = None,
 ) -> LinearProgram:
-    """A program from (row, column, value) triples; zero entries are dropped, triples must be distinct."""
+    """A program from (row, column, value) triples; zero entries are dropped, triples must be distinct.
+
+    Unless told otherwise, equalities and inequalities are two kinds of rows, signed and free columns two of columns.
+    """
+    row_kind = equality.astype(int) if row_kind is None else row_kind
+    column_kind = free.astype(int) if column_kind is None else column_kind
     keep = values != 0
     rows, columns, values = rows[keep], columns[keep], values[keep]
     order = np.lexsort((rows, columns))
     start = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(cost)))])
-    return LinearProgram(cost, start, rows[order], values[order], rhs, equality, free)
+    return LinearProgram(cost, start, rows[order], values[order], rhs, equality, free, row_kind, column_kind)
 
 
-def one(exact: bool) -> Any:
-    return fmpq(1) if exact else 1.0
+class ProgramBuilder:
+    """Collects columns and rows block by block; a block is a kind of its own.
 
-
-def compact(p: Array, B: Array, E: Array, groups: Sequence[slice], lam: Any) -> LinearProgram:
-    """The compact program. Columns: rho[x,i] at x*b + i, then t[i,g] at N*b + i*G + g. Rows: x, then N + i*e + j.
-
-    p may be scaled by any positive number: rho and t scale with it.
+    `columns` gives the numbers of new columns, `rows` the slice of new rows; entries are (row, column, value) arrays
+    that broadcast together, rows counted from the block's own first.
     """
-    (N, b), e, G = B.shape, E.shape[1], len(groups)
-    exact = is_exact(B)
-    cost = np.concatenate([B.ravel(), np.full(b * G, -lam if exact else -float(lam), dtype=B.dtype)])
-    # a column rho[x,i]: 1 in row x, -E(x,j) in rows (i,j); already in column order
-    rows = np.empty((N, b, 1 + e), dtype=np.int64)
-    rows[:, :, 0] = np.arange(N)[:, None]
-    rows[:, :, 1:] = N + np.arange(b)[None, :, None] * e + np.arange(e)
-    values = np.empty((N, b, 1 + e), dtype=B.dtype)
-    values[:, :, 0] = one(exact)
-    values[:, :, 1:] = -E[:, None, :]
-    group = np.concatenate([np.full(g.stop - g.start, k) for k, g in enumerate(groups)])
-    t_columns = (N * b + np.arange(b)[:, None] * G + group).ravel()  # of row (i,j)
-    order = np.argsort(t_columns, kind="stable")
-    all_rows = np.concatenate([rows.ravel(), N + order])
-    all_values = np.concatenate([values.ravel(), np.full(b * e, one(exact), dtype=B.dtype)])
-    all_columns = np.concatenate([np.repeat(np.arange(N * b), 1 + e), t_columns[order]])
-    keep = all_values != 0
-    count = np.bincount(all_columns[keep], minlength=len(cost))
-    return LinearProgram(
-        cost=cost,
-        start=np.concatenate([[0], np.cumsum(count)]),
-        index=all_rows[keep],
-        value=all_values[keep],
-        rhs=np.concatenate([p, zeros(b * e, exact)]),
-        equality=np.arange(N + b * e) < N,
-        free=np.arange(len(cost)) >= N * b,
-    )
 
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self.row_count = self.column_count = 0
+        self._entries: list[tuple[Array, Array, Array]] = []
+        self._cost: list[Array] = []
+        self._free: list[Array] = []
+        self._rhs: list[Array] = []
+        self._equality: list[Array] = []
 
-def paper(p: Array, B: Array, E: Array, lam: Any) -> LinearProgram:
-    """The paper's program for one Eve. Column rho[x,i,j] at (x*b + i)*e + j; rows: marginals, Bob's, Eve's."""
-    (N, b), e = B.shape, E.shape[1]
-    exact = is_exact(B)
-    cost = (B[:, :, None] - lam * E[:, None, :]).ravel()
-    x, i, j = (k.ravel() for k in np.meshgrid(np.arange(N), np.arange(b), np.arange(e), indexing="ij"))
-    column = np.arange(N * b * e)
-    rows, columns, values = [x], [column], [np.full(N * b * e, one(exact), dtype=B.dtype)]
-    for other in range(b):  # row (i, j, other): Bob, told i, must not prefer `other`
-        rows.append(N + (i * e + j) * b + other)
-        columns.append(column)
-        values.append(B[x, i] - B[x, other])
-    for other in range(e):
-        rows.append(N + b * e * b + (i * e + j) * e + other)
-        columns.append(column)
-        values.append(E[x, j] - E[x, other])
-    m = N + b * e * (b + e)
-    return from_entries(
-        cost,
-        np.concatenate(rows),
-        np.concatenate(columns),
-        np.concatenate(values),
-        np.concatenate([p, zeros(m - N, exact)]),
-        np.arange(m) < N,
-        np.zeros(N * b * e, dtype=bool),
-    )
+    def columns(self, shape: int | tuple[int, ...], cost: Any = 0, free: bool = False) -> Array:
+        """New columns, laid out in this shape; `cost` broadcasts to it."""
+        count = int(np.prod(shape))
+        first, self.column_count = self.column_count, self.column_count + count
+        self._cost.append(np.broadcast_to(self.field.zeros(1)[0] + cost, shape).ravel())
+        self._free.append(np.full(count, free))
+        return np.arange(first, first + count).reshape(shape)
+
+    def rows(self, count: int, entries: Sequence[tuple[Any, Any, Any]], rhs: Any = 0, equality: bool = False) -> slice:
+        """`count` rows sum value z[column] <= rhs, or = rhs."""
+        first, self.row_count = self.row_count, self.row_count + count
+        for row, column, value in entries:
+            row, column, value = np.broadcast_arrays(row, column, value)
+            self._entries.append(((first + row).ravel(), column.ravel(), value.ravel()))
+        self._rhs.append(self.field.zeros(count) + rhs)
+        self._equality.append(np.full(count, equality))
+        return slice(first, self.row_count)
+
+    def build(self) -> LinearProgram:
+        rows, columns, values = (np.concatenate([entry[k] for entry in self._entries]) for k in range(3))
+        return from_entries(
+            np.concatenate(self._cost),
+            rows,
+            columns,
+            values,
+            np.concatenate(self._rhs),
+            np.concatenate(self._equality),
+            np.concatenate(self._free),
+            np.repeat(np.arange(len(self._rhs)), [len(part) for part in self._rhs]),
+            np.repeat(np.arange(len(self._cost)), [len(part) for part in self._cost]),
+        )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -220,4 +221,4 @@ def signal_minima(rho: Array, loss: Array) -> Array:
 def groups_of(widths: Sequence[int]) -> tuple[slice, ...]:
     """Consecutive slices of these widths."""
     ends = np.cumsum([0, *widths]).tolist()
-    return tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    return tuple(slice(a, b) for a, b in pairwise(ends))

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
+from bap_lp.model.arrays import Arrays, signal_losses, signal_minima
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
@@ -20,7 +20,6 @@ from bap_lp.rational import (
     Array,
     InputError,
     array,
-    common_denominator,
     floats,
     is_exact,
     objects,
@@ -68,48 +67,19 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
     return p[:, None] * floats(mechanism.q), p
 
 
-def signal_losses(rho: Array, loss: Array) -> Array:
-    """sum_x rho[x,s] loss[x,d]: signals x decisions. Exact channels are mostly zeros: skip them."""
-    if not is_exact(rho):
-        return rho.T @ floats(loss)
-    out = np.full((rho.shape[1], loss.shape[1]), fmpq(0), dtype=object)
-    for s, column in enumerate(rho.T):
-        live = [x for x, v in enumerate(column) if v]
-        if live:
-            # split states carry long denominators, all divisors of one: sum them over it, apart from the rest
-            sizes = np.array([column[x].height_bits() for x in live])
-            for part in (np.array(live)[sizes <= _LONG], np.array(live)[sizes > _LONG]):
-                scale = common_denominator(column[part])
-                out[s] = out[s] + tree_sum((column[part] * scale)[:, None] * loss[part]) / scale
-    return out
-
-
-def signal_minima(rho: Array, loss: Array) -> Array:
-    """min_d sum_x rho[x,s] loss[x,d] per signal: floats pick the decisions that may be minimal, the rest is exact."""
-    if not is_exact(rho):
-        return signal_losses(rho, loss).min(axis=1)
-    approximate = floats(rho).T @ floats(loss)
-    # non-negative terms: each sum is off by at most (terms + 4) ulp of itself; doubling covers the bound's own rounding
-    error = 2 * (len(rho) + 4) * 2.0**-53 * approximate + 1e-290
-    near = approximate - error <= (approximate + error).min(axis=1, keepdims=True)
-    return objects(signal_losses(rho[:, [s]], loss[:, near[s]]).min() for s in range(rho.shape[1]))
-
-
 def risks(problem: Problem, mechanism: Mechanism) -> Risks:
     """R_B and R_E of a mechanism, recomputed from its channel."""
-    rho, p = joint(problem, mechanism)
-    return risks_of(rho, problem.B, [problem.E[:, g] for g in problem.eve_groups], len(p))
+    return joint_risks(problem.arrays, joint(problem, mechanism)[0])
 
 
-def risks_of(rho: Array, bob_loss: Array, eve_losses: list[Array], terms: int) -> Risks:
-    """The risks of a joint table, with the rounding error of a float one."""
-    bob = tree_sum(signal_minima(rho, bob_loss))
-    eves = [signal_minima(rho, loss).sum() for loss in eve_losses]
-    eve = sum(eves[1:], eves[0])
+def joint_risks(arrays: Arrays, rho: Array) -> Risks:
+    """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
+    bob = tree_sum(signal_minima(rho, arrays.B))
+    eve = tree_sum(np.stack([signal_minima(rho, arrays.E[:, g]).sum() for g in arrays.groups]))
     if is_exact(rho):
         return Risks(public(bob), public(eve))
-    # a sum of `terms` non-negative products is off by at most about (terms + 2) ulp of itself
-    rounding = (terms + 2) * float(np.finfo(float).eps)
+    # a sum of N non-negative products is off by at most about (N + 2) ulp of itself
+    rounding = (len(rho) + 2) * float(np.finfo(float).eps)
     return Risks(float(bob), float(eve), rounding * float(bob), rounding * float(eve))
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.labels import labels, probability, weight_of
 from bap_lp.model.merging import class_sums, merge_index
 from bap_lp.rational import Array, InputError, array, floats, is_exact, number, objects, public, same_kind
@@ -76,8 +77,7 @@ class Problem:
         self.B = _product_loss(self.bobs)
         weighted = [_weighted(a) for a in self.eves]
         self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
-        ends = np.cumsum([0] + [a.loss.shape[1] for a in self.eves])
-        self.eve_groups = tuple(slice(int(s), int(t)) for s, t in pairwise(ends))
+        self.eve_groups = groups_of([a.loss.shape[1] for a in self.eves])
         self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
         self.eve_decisions = tuple(
             d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions or ()
@@ -134,6 +134,11 @@ class Problem:
             title=title,
             theta=Theta(tuple(names), posterior),
         )
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The numbers that computations work on."""
+        return Arrays(self.p, self.B, self.E, self.eve_groups)
 
     @cached_property
     def prior(self) -> Array:

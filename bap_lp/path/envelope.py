@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bap_lp.model.calibration import extremes
-from bap_lp.model.evaluation import risks_of
+from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.problem import Problem
-from bap_lp.path.parametric import Vertex
+from bap_lp.path.parametric import PathVertex
 from bap_lp.programs.solving import solve
 from bap_lp.rational import Array
 
@@ -35,7 +35,7 @@ class _Line:
         return self.bob - lam * self.eve
 
 
-def envelope(problem: Problem, progress: Callable[[int, float], None] | None = None) -> tuple[list[Vertex], float]:
+def envelope(problem: Problem, progress: Callable[[int, float], None] | None = None) -> tuple[list[PathVertex], float]:
     """Vertices of the frontier of a float problem by increasing lam, and the tolerance of their envelope."""
     search = _Search(problem)
     lines = search.lowest(search.explore(progress))
@@ -47,7 +47,7 @@ def envelope(problem: Problem, progress: Callable[[int, float], None] | None = N
             lam = search.crossing(lines[k - 1], line)
             u, bound = search.replies.get(lam) or search.solve(lam)[1]
             gaps.append((line.at(lam) - bound) / search.size(lam))
-        out.append(Vertex(lam, u, line.rho, line.bob, line.eve))
+        out.append(PathVertex(lam, u, line.rho, line.bob, line.eve))
     rounding = 4 * (len(problem.p) + 40) * float(np.finfo(float).eps)
     return out, 2 * max(gaps) + rounding
 
@@ -63,7 +63,7 @@ class _Search:
         return max(self.bob_size, lam * self.eve_size)
 
     def line(self, rho: Array) -> _Line:
-        risks = risks_of(rho, self.problem.B, [self.problem.E[:, g] for g in self.problem.eve_groups], 0)
+        risks = joint_risks(self.problem.arrays, rho)
         return _Line(rho, float(risks.bob), float(risks.eve))
 
     def explore(self, progress: Callable[[int, float], None] | None) -> list[_Line]:

@@ -24,7 +24,8 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.pieces import Path, Piece, lambda_path
-from bap_lp.programs.solving import published, solve
+from bap_lp.programs.solution import published
+from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import TOLERANCE, Certificate, size_of
 from bap_lp.rational import InputError, is_exact, number, public, show
 
@@ -149,7 +150,7 @@ def _at_vertex(path: Path, piece: Piece, by_eve: bool) -> DisclosureControl:
 def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) -> DisclosureControl:
     problem, lam = path.problem, right.start
     rho = left.rho * (1 - share) + right.rho * share
-    mechanism = published(problem, left.data, rho, problem.bob_decisions)
+    mechanism = published(problem, left.arrays, left.index, rho, problem.bob_decisions)
     risks = risks_of(problem, mechanism)
     weight = public(share)
     mixed = (a + weight * (b - a) for a, b in ((left.risks.bob, right.risks.bob), (left.risks.eve, right.risks.eve)))

@@ -1,42 +1,38 @@
 """The compact program for every lam at once, by the parametric simplex method in exact arithmetic.
 
-Split the cost, c0 = B on rho and c1 = -1 on t. At a basis the duals y0, y1 of the two parts make every reduced cost
-affine in lam, d_j(lam) = d0_j + lam d1_j, so the basis stays optimal up to the least root -d0_j/d1_j over d1_j < 0. The
-column of that root enters there by an ordinary primal pivot: lam does not move during a pivot and never goes back. A
-pivot with a positive step moves the vertex and raises R_E strictly, so vertices and pieces of V correspond one to one;
-a step of zero changes the basis alone. Pivots at one lam are the simplex method for max R_E on the face of optima
-there, which Bland's rule keeps from cycling.
+Split the cost, c0 = B on rho and c1 = -1 on t, and add the weights w that choose among optima (see programs.compact) as
+an infinitely small part: c0 + lam c1 + eps w. At a basis the duals y0, y1, y2 of the three parts make every reduced
+cost d0 + lam d1 + eps d2, so the basis stays optimal up to the least root -d0/d1 - eps d2/d1 over d1 < 0, compared
+first without and then with eps. The column of that root enters there by an ordinary primal pivot: lam does not move
+during a pivot and never goes back. A pivot with a positive step moves the vertex and raises R_E strictly, so vertices
+and pieces of V correspond one to one; a step of zero changes the basis alone. Where roots tie altogether, Bland's
+rule keeps the pivots from cycling.
 
 Roots are settled by floats where their error bounds allow: a root computed from d0 +- e0 and d1 +- e1 lies in a known
 interval, and only columns whose interval reaches below every certain upper end are looked at exactly.
-The start is explicit. At lam = 0 every state sends Bob's best decision and u = 0, and t_ig rests on Eve's best reply.
-Where Bob is indifferent at some states that is one optimum among many. V just above 0 then wants the largest R_E on
-their face, the program max sum t on Bob's best columns alone; a basis of its optimum is a better place to start.
+The start is the optimum at lam = 0: the least R_B, then the largest R_E, then the least weight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
-from bap_lp.linear import program
-from bap_lp.linear.exact import filtered, optimise
+from bap_lp.linear.exact import filtered, reduced_cost
 from bap_lp.linear.factor import Factor
-from bap_lp.linear.highs import SolverError, solve_lp
-from bap_lp.programs.solving import Data
-from bap_lp.rational import Array, zeros
+from bap_lp.linear.optimum import optimum
+from bap_lp.model.arrays import Arrays
+from bap_lp.programs.compact import compact_program, compact_ties
+from bap_lp.rational import EXACT, Array, floats
 
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
-_TIES = 10  # spare columns, best for Bob too, beyond which a float solution beats pivots at lam = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Vertex:
+class PathVertex:
     """A joint table that is optimal from lam = start on, its risks, and Eve's replies u that are optimal at start."""
 
     start: Any
@@ -46,10 +42,10 @@ class Vertex:
     eve: Any
 
 
-def vertices(data: Data) -> Iterator[Vertex]:
+def vertices(arrays: Arrays) -> Iterator[PathVertex]:
     """The vertices of the frontier by increasing lam, each optimal up to the start of the next."""
-    walk = _Walk(data)
-    ceiling = sum((data.p.dot(data.E[:, g]).min() for g in data.groups), start=fmpq(0))
+    walk = _Walk(arrays)
+    ceiling = arrays.eve_risk(arrays.p[:, None])
     while walk.vertex.eve < ceiling:  # every vertex but the last has less than the R_E of the null release
         root, entering = walk.next_root()
         if root > walk.lam:
@@ -63,25 +59,26 @@ def vertices(data: Data) -> Iterator[Vertex]:
 class _Walk:
     """A basis that is optimal at lam, its values and duals, and the vertex it stands on."""
 
-    def __init__(self, data: Data) -> None:
-        (N, b), e = data.B.shape, data.E.shape[1]
-        self.data, self.lam, self.stalled = data, fmpq(0), 0
-        lp = program.compact(data.p, data.B, data.E, data.groups, fmpq(1))
-        rho_cost, t_cost = lp.cost.copy(), lp.cost.copy()
-        rho_cost[N * b :], t_cost[: N * b] = fmpq(0), fmpq(0)
-        self.lp, self.costs = lp, (rho_cost, t_cost)
-        rounded = lp.as_float()
-        self.rounded = tuple(replace(rounded, cost=c.astype(float)) for c in self.costs)
-        self.basic = _start(data, lp)
-        self.factor = Factor(lp, self.basic)
-        self.values = self.factor.solve(lp.rhs)
-        none = zeros(lp.shape[0], True)
+    def __init__(self, arrays: Arrays) -> None:
+        N, b, e = arrays.shape
+        self.arrays, self.lam, self.stalled = arrays, EXACT.zero, 0
+        private, generic = compact_ties(arrays)
+        bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
+        self.lp, self.costs = replace(compact_program(arrays, 0), cost=bob), (bob, private, generic)
+        self.rounded = [replace(self.lp.rounded, cost=floats(c)) for c in self.costs]
+        self.basic = optimum(self.lp, ties=(private, generic)).basic
+        self.factor = Factor(self.lp, self.basic)
+        self.values = self.factor.solve(self.lp.rhs)
+        none = EXACT.zeros(self.lp.shape[0])
         self.y = [self.factor.solve_transposed(np.append(c, none)[self.basic]) for c in self.costs]
-        bob, t = (lp.rhs.dot(y) for y in self.y)
-        self.vertex = Vertex(fmpq(0), zeros((b, e), True), self._rho(), bob, -t)
+        least, t, _ = (self.lp.rhs.dot(y) for y in self.y)
+        self.vertex = PathVertex(EXACT.zero, EXACT.zeros((b, e)), self._rho(), least, -t)
 
     def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
-        """The least root at or above lam, and the column to enter there with its d0 and d1."""
+        """The least root at or above lam, and the column to enter there with its d0 and d1.
+
+        Of columns with the same root the one with the least part in eps enters.
+        """
         m, n = self.lp.shape
         nonbasic = np.ones(n + m, dtype=bool)
         nonbasic[self.basic] = False
@@ -89,7 +86,7 @@ class _Walk:
         for r in np.flatnonzero(nonbasic[n:] & ~self.lp.equality).tolist():
             exact.append((n + r, -self.y[0][r], -self.y[1][r]))
         for j in np.flatnonzero(nonbasic[:n] & self._near(nonbasic[:n])).tolist():
-            exact.append((j, *(self._reduced(k, j) for k in (0, 1))))
+            exact.append((j, self._reduced(0, j), self._reduced(1, j)))
         best: Any = None
         ties: list[tuple[int, Any, Any]] = []
         for j, d0, d1 in exact:
@@ -103,13 +100,16 @@ class _Walk:
                 best = root
         if best is None:
             raise ArithmeticError("the path ends below the R_E of the null release")
-        by_index = best == self.lam and self.stalled > _PATIENCE
-        return best, min(ties) if by_index else min(ties, key=lambda tie: (-abs(tie[2]), tie[0]))
+        if len(ties) == 1:
+            return best, ties[0]
+        if best == self.lam and self.stalled > _PATIENCE:
+            return best, min(ties)
+        return best, min(ties, key=lambda tie: (-self._reduced(2, tie[0]) / tie[2], tie[0]))
 
     def _near(self, nonbasic: Array) -> Array:
         """Columns that floats cannot rule out as the next to enter."""
         with np.errstate(all="ignore"):
-            (d0, e0), (d1, e1) = (filtered(lp, y) for lp, y in zip(self.rounded, self.y, strict=True))
+            (d0, e0), (d1, e1) = (filtered(self.rounded[k], self.y[k]) for k in (0, 1))
             low = np.maximum(d0 - e0, 0.0) / (e1 - d1) * (1 - 1e-15)
             high = (d0 + e0) / (-d1 - e1) * (1 + 1e-15) + 1e-300
             certain = nonbasic & (d1 < -e1) & ~self.lp.free & np.isfinite(high)
@@ -118,27 +118,20 @@ class _Walk:
         near: Array = ~ruled_out
         return near
 
-    def _reduced(self, part: int, j: int) -> Any:
-        at = slice(self.lp.start[j], self.lp.start[j + 1])
-        return self.costs[part][j] - self.lp.value[at].dot(self.y[part][self.lp.index[at]])
+    def _reduced(self, part: int, variable: int) -> Any:
+        return reduced_cost(self.lp, self.y[part], variable, self.costs[part])
 
     def pivot(self, variable: int, d0: Any, d1: Any) -> bool:
         """Bring the variable into the basis; whether that moved the vertex."""
-        m, n = self.lp.shape
-        column = zeros(m, True)
-        if variable >= n:
-            column[variable - n] = fmpq(1)
-        else:
-            at = slice(self.lp.start[variable], self.lp.start[variable + 1])
-            column[self.lp.index[at]] = self.lp.value[at]
-        change = self.factor.solve(column)
+        change = self.factor.solve(self.lp.column(variable))
         sign = 1 if d1 < 0 else -1  # a free column may have to decrease
         position, step = self._leaving(change, sign)
-        unit = zeros(m, True)
-        unit[position] = fmpq(1)
+        unit = EXACT.zeros(len(self.basic))
+        unit[position] = EXACT.one
         row = self.factor.solve_transposed(unit)  # row of the inverse: the duals move along it until d(variable) = 0
         before = self.y
-        self.y = [y + row * (d / change[position]) for y, d in zip(before, (d0, d1), strict=True)]
+        d2 = self._reduced(2, variable)
+        self.y = [y + row * (d / change[position]) for y, d in zip(before, (d0, d1, d2), strict=True)]
         self.values = self.values - change * (sign * step)
         self.values[position] = sign * step
         self.basic = self.basic.copy()
@@ -148,10 +141,10 @@ class _Walk:
             self.stalled += 1
             return False
         self.stalled = 0
-        N, shape = len(self.data.p), self.vertex.u.shape
+        N, shape = len(self.arrays.p), self.vertex.u.shape
         u = -(before[0][N:] + before[1][N:] * self.lam).reshape(shape)  # optimal at lam for the old and the new vertex
         moved = sign * step
-        self.vertex = Vertex(self.lam, u, self._rho(), self.vertex.bob + moved * d0, self.vertex.eve - moved * d1)
+        self.vertex = PathVertex(self.lam, u, self._rho(), self.vertex.bob + moved * d0, self.vertex.eve - moved * d1)
         return True
 
     def _leaving(self, change: Array, sign: int) -> tuple[int, Any]:
@@ -166,7 +159,7 @@ class _Walk:
             fixed = variable >= n and self.lp.equality[variable - n]
             if rate < 0 and not fixed:
                 continue
-            step = fmpq(0) if fixed else self.values[k] / rate
+            step = EXACT.zero if fixed else self.values[k] / rate
             if best is None or (step, variable) < best[:2]:
                 best = (step, variable, k)
         if best is None:
@@ -174,51 +167,8 @@ class _Walk:
         return best[2], best[0]
 
     def _rho(self) -> Array:
-        N, b = self.data.B.shape
-        rho = zeros(N * b, True)
+        N, b, _ = self.arrays.shape
+        rho = EXACT.zeros(N * b)
         live = self.basic < N * b
         rho[self.basic[live]] = self.values[live]
         return rho.reshape(N, b)
-
-
-def _start(data: Data, lp: program.LinearProgram) -> Array:
-    """A basis of Bob's best columns, every t and slacks: c0 prices it at y0 = (min_i B(x,i), 0), optimal at lam = 0."""
-    least = data.B.min(axis=1, keepdims=True)
-    best = least == data.B
-    if best.sum() > len(best) + _TIES:
-        with suppress(SolverError):
-            basic = _most_private(data, lp, best)
-            if not np.append(np.zeros(lp.shape[1], dtype=bool), lp.equality)[basic].any():  # such slacks have y0 = 0
-                return basic
-    return _one_column_each(data)
-
-
-def _most_private(data: Data, lp: program.LinearProgram, best: Array) -> Array:
-    """An optimal basis of max sum t on the columns that are best for Bob."""
-    m, n = lp.shape
-    live = np.append(best.ravel(), lp.free[best.size :])
-    entries = live[lp.column_of]
-    start = np.concatenate([[0], np.cumsum(np.diff(lp.start)[live])])
-    cost = np.where(lp.free, fmpq(-1), fmpq(0))[live]
-    face = program.LinearProgram(cost, start, lp.index[entries], lp.value[entries], lp.rhs, lp.equality, lp.free[live])
-    rounded = face.as_float()
-    size = float(data.E.max()) or 1.0
-    scaled = replace(
-        rounded, rhs=rounded.rhs * len(best), value=np.where(rounded.value < 0, rounded.value / size, rounded.value)
-    )
-    basic = optimise(face, solve_lp(scaled).basic, rounded).basic
-    number = np.append(np.flatnonzero(live), n + np.arange(m))  # of the face's columns and slacks in lp
-    return number[basic]
-
-
-def _one_column_each(data: Data) -> Array:
-    """Bob's first best column per state, and all slacks but those of Eve's best replies."""
-    (N, b), e, G = data.B.shape, data.E.shape[1], len(data.groups)
-    sent = np.array([row.argmin() for row in data.B])
-    slack = np.ones((b, e), dtype=bool)
-    for i in range(b):
-        losses = data.p[sent == i].dot(data.E[sent == i]) if (sent == i).any() else zeros(e, True)
-        for g in data.groups:
-            slack[i, g.start + int(losses[g].argmin())] = False
-    t, slacks = N * b + np.arange(b * G), N * b + b * G + N + np.flatnonzero(slack.ravel())
-    return np.concatenate([np.arange(N) * b + sent, t, slacks])

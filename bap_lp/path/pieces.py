@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
@@ -27,11 +28,12 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.envelope import envelope
 from bap_lp.path.parametric import vertices
-from bap_lp.programs.solving import Data, merge, on_states, published, solve
+from bap_lp.programs.solution import on_states, published
+from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
-from bap_lp.rational import Array, InputError, is_exact, number, public, zeros
+from bap_lp.rational import Array, InputError, is_exact, number, public
 
-Progress = Callable[[int, float], None]  # pieces found so far, lam reached
+PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,8 @@ class Piece:
     """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks."""
 
     problem: Problem
-    data: Data
+    arrays: Arrays
+    index: Array  # class of each state
     start: Number
     end: Number
     risks: Risks
@@ -53,7 +56,7 @@ class Piece:
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        return published(self.problem, self.data, self.rho, self.problem.bob_decisions)
+        return published(self.problem, self.arrays, self.index, self.rho, self.problem.bob_decisions)
 
     @property
     def certificate(self) -> Certificate:
@@ -74,7 +77,7 @@ class Piece:
         else:
             share = (at - start) / (number(self.end, "end") - start)
             u = first * (1 - share) + second * share
-        table = on_states(self.problem, self.data, self.rho if rho is None else rho)
+        table = on_states(self.problem, self.arrays, self.index, self.rho if rho is None else rho)
         return Certificate(public(at), self.risks.alice(public(at)), table, u)
 
 
@@ -141,16 +144,16 @@ class Path:
         return sympy.Piecewise(*lines)
 
 
-def lambda_path(problem: Problem, exact: bool | None = None, progress: Progress | None = None) -> Path:
+def lambda_path(problem: Problem, exact: bool | None = None, progress: PathProgress | None = None) -> Path:
     """All pieces of V. exact: True insists on rationals, False works in floats, None follows the numbers given."""
     if exact and not problem.exact:
         raise InputError("problem", repr(problem), 'is in floats; an exact path needs exact numbers such as "1/3"')
     if exact is False:
         problem = problem.as_float()
-    data = merge(problem)
+    arrays, index = problem.arrays.merged()
     if problem.exact:
         found, tolerance, method = [], 0.0, "parametric simplex in exact arithmetic"
-        for vertex in vertices(data):
+        for vertex in vertices(arrays):
             found.append(vertex)
             if progress is not None:
                 progress(len(found), float(vertex.start))
@@ -159,13 +162,12 @@ def lambda_path(problem: Problem, exact: bool | None = None, progress: Progress 
         method = "lower envelope of float solutions"
     starts = [public(vertex.start) for vertex in found]
     replies = [vertex.u for vertex in found]
-    pieces = [
-        Piece(problem, data, start, end, _risks(problem, vertex.bob, vertex.eve), vertex.rho, (vertex.u, onward))
-        for vertex, start, end, onward in zip(
-            found, starts, [*starts[1:], math.inf], [*replies[1:], _null_replies(data)], strict=True
-        )
-    ]
-    return Path(problem, tuple(pieces), tolerance, method)
+    ends, onward = [*starts[1:], math.inf], [*replies[1:], arrays.null_replies(arrays.shape[1])]
+    pieces = tuple(
+        Piece(problem, arrays, index, start, end, _risks(problem, v.bob, v.eve), v.rho, (v.u, u))
+        for v, start, end, u in zip(found, starts, ends, onward, strict=True)
+    )
+    return Path(problem, pieces, tolerance, method)
 
 
 def _risks(problem: Problem, bob: Any, eve: Any) -> Risks:
@@ -174,14 +176,6 @@ def _risks(problem: Problem, bob: Any, eve: Any) -> Risks:
     # sums of N non-negative products, as in evaluate.risks_of
     rounding = (len(problem.p) + 2) * 2.0**-52
     return Risks(bob, eve, rounding * bob, rounding * eve)
-
-
-def _null_replies(data: Data) -> Array:
-    """Eve's best decisions when nothing is released, the same at every signal, as a row of zeros and ones each."""
-    u = zeros((data.B.shape[1], data.E.shape[1]), data.exact)
-    for g in data.groups:
-        u[:, g.start + int(data.p.dot(data.E[:, g]).argmin())] += 1
-    return u
 
 
 @dataclass(frozen=True)

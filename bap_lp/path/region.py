@@ -13,7 +13,7 @@ from math import prod
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
-from bap_lp.path.pieces import Path, Progress, lambda_path
+from bap_lp.path.pieces import Path, PathProgress, lambda_path
 from bap_lp.rational import public
 
 _MOST_DECISIONS = 64  # several Eves who change places with Bob act on the product of their decision spaces
@@ -24,7 +24,7 @@ class _TooMany(Exception):
 
 
 def attainable_region(
-    problem: Problem, path: Path | None = None, *, most: int | None = None, progress: Progress | None = None
+    problem: Problem, path: Path | None = None, *, most: int | None = None, progress: PathProgress | None = None
 ) -> tuple[tuple[Risks, ...], bool]:
     """The polygon's vertices, from full along the frontier to null and back, and whether the way back is the true edge.
 

@@ -1,184 +1,239 @@
-"""Solving the compact program: from numbers on merged states to rho, u and a bound, in floats or exactly.
+"""The compact program: one signal per decision of Bob.
 
-Floats: a vertex by HiGHS on the whole program, or by the structured method when there are many states. The bound is the
-dual function at u moved onto lam * simplex, so it holds whatever the solver did. Rationals: the vertex of the float
-basis, by the program's structure where that applies, by exact pivots otherwise.
+Pool all signals on which Bob does the same. His decision stays optimal, since the posteriors at which it is form a
+convex cone; Eve's risk is concave in the posterior, so pooling can only raise it. Hence
+    min  sum B(x,i) rho[x,i] - lam sum_ig t[i,g]
+    s.t. sum_i rho[x,i] = p(x);  t[i,g] <= sum_x E(x,j) rho[x,i] for j in group g
+has the value of all mechanisms, with t[i,g] the risk of Eve g at signal i.
+
+One optimum of several. Among all optimal rho the most private one is chosen (least -sum t), and among those the one
+with the least sum w rho for fixed weights w without a pattern: a vertex that does not depend on the way to it. The rho
+that are optimal inside a piece of the path V(lam) are those with the risks (R_B, R_E) of the piece; so the choice is
+the same for all lam of a piece, and at a breakpoint it is that of the piece that starts there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from typing import Any
 
 import numpy as np
 from flint import fmpq
 
 from bap_lp.game.solver import solve_game
-from bap_lp.linear import program
 from bap_lp.linear.exact import optimise
-from bap_lp.linear.highs import solve_lp
-from bap_lp.model.merging import class_sums, merge_index
-from bap_lp.model.problem import Problem
-from bap_lp.programs.structured import Basis, exact_vertex
-from bap_lp.proof.certificate import TOLERANCE
-from bap_lp.rational import Array, floats, is_exact, lifted, tree_sum
+from bap_lp.linear.highs import SolverError, solve_lp
+from bap_lp.linear.optimum import optimum, scaled
+from bap_lp.linear.program import LinearProgram
+from bap_lp.model.arrays import Arrays
+from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
+from bap_lp.rational import EXACT, Array, Field, objects, tree_sum
 
-Progress = Callable[[int, float, float], None]
+SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
 _DIRECT = 1000  # below this many columns rho, simplex on the whole program beats the structured method
-_MANY = 20_000  # float states from which merging is left to the structured method, which samples before it sorts
-_BLOCK = 1 << 16
 
 
-@dataclass(frozen=True)
-class Data:
-    """The program's numbers on merged states, and the way back."""
+@dataclass(frozen=True, eq=False)
+class JointOptimum:
+    """An optimal joint table rho, Eve's replies u, the bound they prove, and how they were found."""
 
-    p: Array
-    B: Array
-    E: Array
-    groups: tuple[slice, ...]
-    index: Array
-
-    @property
-    def exact(self) -> bool:
-        return is_exact(self.p)
-
-    def rounded(self) -> Data:
-        return Data(floats(self.p), floats(self.B), floats(self.E), self.groups, self.index)
+    rho: Array
+    u: Array
+    bound: Any
+    how: str
 
 
-def merge(problem: Problem) -> Data:
-    """The numbers of the compact program, states that nobody can tell apart taken together."""
-    p, B, E = problem.p, problem.B, problem.E
-    if not problem.exact and len(p) > _MANY:
-        live = p > 0
-        if live.all():
-            return Data(p, B, E, problem.eve_groups, np.arange(len(p)))
-        index = np.where(live, np.cumsum(live) - 1, -1)
-        return Data(p[live], B[live], E[live], problem.eve_groups, index)
-    index, count = merge_index(p, np.hstack([B, E]))
-    if count == len(index):
-        return Data(p, B, E, problem.eve_groups, index)
-    first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]
-    return Data(class_sums(p, index, count), B[first], E[first], problem.eve_groups, index)
+def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
+    """Columns: rho[x,i] at x*b + i, then t[i,g] at N*b + i*G + g. Rows: x, then N + i*e + j.
+
+    p may be scaled by any positive number: rho and t scale with it.
+    """
+    (N, b, e), G, field = arrays.shape, len(arrays.groups), arrays.field
+    cost = np.concatenate([arrays.B.ravel(), field.full(b * G, -field.number(lam))])
+    # a column rho[x,i]: 1 in row x, -E(x,j) in rows (i,j); already in column order
+    rows = np.empty((N, b, 1 + e), dtype=np.int64)
+    rows[:, :, 0] = np.arange(N)[:, None]
+    rows[:, :, 1:] = N + np.arange(b)[None, :, None] * e + np.arange(e)
+    values = np.empty((N, b, 1 + e), dtype=arrays.B.dtype)
+    values[:, :, 0] = field.one
+    values[:, :, 1:] = -arrays.E[:, None, :]
+    t_columns = (N * b + np.arange(b)[:, None] * G + arrays.group_of).ravel()  # of row (i,j)
+    order = np.argsort(t_columns, kind="stable")
+    all_rows = np.concatenate([rows.ravel(), N + order])
+    all_values = np.concatenate([values.ravel(), field.full(b * e, 1)])
+    all_columns = np.concatenate([np.repeat(np.arange(N * b), 1 + e), t_columns[order]])
+    keep = all_values != 0
+    count = np.bincount(all_columns[keep], minlength=len(cost))
+    is_state, is_t = np.arange(N + b * e) < N, np.arange(len(cost)) >= N * b
+    return LinearProgram(
+        cost=cost,
+        start=np.concatenate([[0], np.cumsum(count)]),
+        index=all_rows[keep],
+        value=all_values[keep],
+        rhs=np.concatenate([arrays.p, field.zeros(b * e)]),
+        equality=is_state,
+        free=is_t,
+        row_kind=is_state.astype(int),
+        column_kind=is_t.astype(int),
+    )
 
 
-def solve_float(data: Data, lam: float, progress: Progress | None) -> tuple[Array, Array, float, str]:
-    """rho, u, the bound that u proves, and how they were found."""
-    rho, u, basic, how = _float_basis(data, lam, progress, stoppable=True)
-    u = _replies(u, lam, data.groups)
-    rho = _obedient(normalised(rho, data, u), data.B)
-    bound = _bound(data, u)
-    size = max(float(data.B.max()), lam * float(data.E.max()))
-    if basic is None or _value(data, rho, lam) - bound <= 0.1 * TOLERANCE * size:
-        return rho, u, bound, how
+def weights(count: int, field: Field) -> Array:
+    """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
+    key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
+        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
+    return (
+        field.list((key >> np.uint64(32)).astype(np.int64) + 1)
+        if not field.exact
+        else objects(fmpq(k + 1) for k in (key >> np.uint64(32)).tolist())
+    )
+
+
+def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Array]:
+    """Costs that choose among optima: minus R_E, then fixed weights of the joint table.
+
+    signals: column numbers of rho[x,s]; risks: those of t; count: columns in all.
+    """
+    private = field.zeros(count)
+    private[risks.ravel()] = -field.one
+    generic = field.zeros(count)
+    generic[signals.ravel()] = weights(signals.size, field)
+    return [private, generic]
+
+
+def compact_ties(arrays: Arrays) -> list[Array]:
+    """`tie_costs` of the compact program."""
+    (N, b, _), G = arrays.shape, len(arrays.groups)
+    columns = np.arange(N * b + b * G)
+    return tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), arrays.field)
+
+
+def solve_compact(arrays: Arrays, lam: Any, progress: SolveProgress | None = None) -> JointOptimum:
+    """The optimum on merged states, exact if the numbers are."""
+    return _exactly(arrays, lam, progress) if arrays.exact else _in_floats(arrays, float(lam), progress)
+
+
+def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None) -> JointOptimum:
+    """The bound holds whatever the solver did; an interrupt leaves the best pair so far."""
+    N, b, e = arrays.shape
+    good = 0.1 * arrays.field.tolerance * arrays.size(lam)
+
+    def concluded(rho: Array, u: Array, how: str) -> JointOptimum:
+        u = arrays.on_simplex(u, lam)
+        rho = arrays.obedient(normalised(rho, arrays, u))
+        return JointOptimum(rho, u, arrays.bound(u), how)
+
+    def read(z: Array, y: Array, how: str = "") -> JointOptimum:
+        return concluded(z[: N * b].reshape(N, b).copy(), -y[N:].reshape(b, e), how)
+
+    def accept(z: Array, y: Array) -> bool:
+        found = read(z, y)
+        return bool(arrays.value(found.rho, lam) - found.bound <= good)
+
+    if N * b <= _DIRECT:
+        vertex = optimum(compact_program(arrays, lam), ties=compact_ties(arrays), accept=accept)
+        return read(vertex.z, vertex.y, f"compact program, {vertex.how}")
+    rho, u, basic, how = _structured_basis(arrays, lam, progress, stoppable=True)
+    found = concluded(rho, u, how)
+    if basic is None or arrays.value(found.rho, lam) - found.bound <= good:
+        return found
     # floats are rationals too: where the data outrun the solver's tolerances, finish exactly and round the result
-    N, b = data.B.shape
-    exact_lam = fmpq(*lam.as_integer_ratio())
-    lp = program.compact(lifted(data.p), lifted(data.B), lifted(data.E), data.groups, exact_lam)
-    vertex = optimise(lp, basic)
-    u = _replies(floats(-vertex.y[N:].reshape(b, -1)), lam, data.groups)
-    rho = normalised(floats(vertex.z[: N * b].reshape(N, b)), data, u)
-    return rho, u, _bound(data, u), f"{how}, finished in exact arithmetic"
+    exact = optimise(compact_program(arrays.lifted(), EXACT.number(lam)), basic)
+    rounded = arrays.field.array(exact.z), arrays.field.array(exact.y)
+    return read(*rounded, f"{how}, finished in exact arithmetic")
 
 
-def solve_exact(data: Data, lam: fmpq, progress: Progress | None) -> tuple[Array, Array, fmpq, str]:
-    """rho, u and their common value, and how they were found."""
-    (N, b), e, G = data.B.shape, data.E.shape[1], len(data.groups)
-    rounded = data.rounded()
-    _, _, basic, how = _float_basis(rounded, float(lam), progress, stoppable=False)
-    arrays = (data.p, data.B, data.E, data.groups, lam)
+def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointOptimum:
+    N, b, e = arrays.shape
+    small, ties = arrays.rounded, compact_ties(arrays)
+    direct = N * b <= _DIRECT
+    if direct:
+        basic, how = _simplex_basis(small, float(lam), ties), "compact program, HiGHS simplex"
+    else:
+        _, _, basic, how = _structured_basis(small, float(lam), progress, stoppable=False)
+    found = None
     if basic is not None:
-        found = exact_vertex(*arrays, Basis.of(basic, N, b, e, G), (rounded.p, rounded.B, rounded.E))
-        if found is not None:
-            return *found, f"{how}, exact basis"
-    lp = program.compact(*arrays)
-    start = np.arange(sum(lp.shape))[-lp.shape[0] :] if basic is None else basic
-    vertex = optimise(lp, start, program.compact(rounded.p, rounded.B, rounded.E, data.groups, float(lam)))
+        found = exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
+        if found is not None and not found.chosen and not direct:
+            basic = _face_basis(arrays, lam, found)
+            found = None if basic is None else exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
+    if found is not None and found.chosen:
+        return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
+    lp = compact_program(arrays, lam)
+    vertex = optimise(lp, np.arange(sum(lp.shape))[-lp.shape[0] :] if basic is None else basic, ties)
     repaired = f", repaired in {vertex.repairs} exact steps" if vertex.repairs else ""
     rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
-    return rho, u, tree_sum(lp.cost * vertex.z), f"{how}, exact basis{repaired}"
+    return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, exact basis{repaired}")
 
 
-def _float_basis(
-    data: Data, lam: float, progress: Progress | None, stoppable: bool
+def _simplex_basis(small: Arrays, lam: float, ties: list[Array]) -> Array | None:
+    lp, columns, _ = scaled(compact_program(small, lam))
+    try:
+        return solve_lp(lp, [small.field.array(cost) * columns for cost in ties]).basic
+    except SolverError:
+        return None
+
+
+def _structured_basis(
+    arrays: Arrays, lam: float, progress: SolveProgress | None, stoppable: bool
 ) -> tuple[Array, Array, Array | None, str]:
-    """rho, u and the basis (variable numbers of the compact program; None if there is none), by the method of choice.
+    """rho, u and the basis (variable numbers of the compact program; None if there is none), by the game.
 
     Where `stoppable`, an interrupt leaves the best pair so far, without a basis.
     """
-    N, b = data.B.shape
-    e = data.E.shape[1]
-    if N * b <= _DIRECT:
-        # dividing the losses by their largest, and lam accordingly, changes no basis
-        bob, eve = (float(a.max()) or 1.0 for a in (data.B, data.E))
-        vertex = solve_lp(program.compact(data.p * N, data.B / bob, data.E / eve, data.groups, lam * eve / bob))
-        rho, u = vertex.z[: N * b].reshape(N, b) / N, -vertex.y[N:].reshape(b, e) * (bob / eve)
-        return rho, u, vertex.basic, "compact program, HiGHS simplex"
-    game = solve_game(data.p, data.B, data.E, data.groups, lam, progress=progress, stoppable=stoppable)
+    game = solve_game(arrays.p, arrays.B, arrays.E, arrays.groups, lam, progress=progress, stoppable=stoppable)
     how = "compact program, structured interior point and simplex"
     if not game.vertex:
         return game.rho, game.u, None, f"{how}, stopped before the optimum" if game.interrupted else how
-    flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(N, dtype=bool), game.basic_slack.ravel()]
-    return game.rho, game.u, np.flatnonzero(np.concatenate(flags)), how
+    flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(len(arrays.p), dtype=bool)]
+    return game.rho, game.u, np.flatnonzero(np.concatenate([*flags, game.basic_slack.ravel()])), how
 
 
-def blocks(count: int) -> Iterator[slice]:
-    """Slices that cover range(count): passes over many states need no second copy of them."""
-    return (slice(k, k + _BLOCK) for k in range(0, count, _BLOCK))
+def _face_basis(arrays: Arrays, lam: Any, found: StructuredVertex) -> Array | None:
+    """The basis of the vertex that the ties choose on the optimal face, in floats: only tied columns and states enter.
+
+    States with one column on the face are decided and add a constant to Eve's rows.
+    """
+    (N, b, e), G = arrays.shape, len(arrays.groups)
+    on_face = np.zeros((N, b), dtype=bool)
+    on_face[found.tied] = True
+    on_face[np.arange(N), found.key] = True
+    tied = np.flatnonzero(on_face.sum(axis=1) > 1)
+    small = arrays.rounded
+    lp = compact_program(small.states(tied), float(lam))
+    decided = np.setdiff1d(np.arange(N), tied)
+    fixed = np.zeros((b, e))
+    np.add.at(fixed, found.key[decided], small.p[decided, None] * small.E[decided])
+    lp.rhs[len(tied) :] = fixed.ravel()
+    keep = np.append(on_face[tied].ravel(), np.ones(b * G, dtype=bool))
+    number = np.append((tied[:, None] * b + np.arange(b)).ravel(), N * b + np.arange(b * G))[keep]  # in the program
+    ties = [small.field.array(cost)[number] for cost in compact_ties(arrays)]
+    face, columns, _ = scaled(lp.on_columns(keep))
+    try:
+        basic = solve_lp(face, [cost * columns for cost in ties]).basic
+    except SolverError:
+        return None
+    n = face.shape[1]
+    slacks = basic[basic >= n] - n
+    if (slacks < len(tied)).any():
+        return None
+    keys = decided * b + found.key[decided]
+    return np.sort(np.concatenate([keys, number[basic[basic < n]], N * b + b * G + N + slacks - len(tied)]))
 
 
-def _value(data: Data, rho: Array, lam: float) -> float:
-    eve = rho.T @ data.E
-    return float(np.vdot(data.B, rho)) - lam * sum(float(eve[:, g].min(axis=1).sum()) for g in data.groups)
-
-
-def _bound(data: Data, u: Array) -> float:
-    """The dual function at u, minus a bound on its rounding error."""
-    total = 0.0
-    for cut in blocks(len(data.p)):
-        # one decision after the other: numpy is slow along short rows
-        margins = (data.B[cut, i] - data.E[cut] @ reply for i, reply in enumerate(u))
-        total += float(data.p[cut] @ reduce(np.minimum, margins))
-    size = float(data.B.max()) + float((u @ data.E.max(axis=0)).max())  # of any margin; the prior sums to one
-    return total - (data.E.shape[1] + 40) * float(np.finfo(float).eps) * size
-
-
-def normalised(rho: Array, data: Data, u: Array | None = None) -> Array:
+def normalised(rho: Array, arrays: Arrays, u: Array | None = None) -> Array:
     """Float joint table with exact zeros and rows that sum to p; a row the solver lost follows the rule of u."""
-    p = data.p
+    p = arrays.p
     rho[rho <= 1e-13 * p[:, None]] = 0.0
     total = rho.sum(axis=1)
     lost = np.flatnonzero(total < 1e-9 * p)
     if len(lost):
-        margins = data.B[lost] if u is None else data.B[lost] - data.E[lost] @ u.T
-        width = rho.shape[1] // data.B.shape[1]  # signals per Bob decision: 1 in the compact program
+        margins = arrays.B[lost] if u is None else arrays.B[lost] - arrays.E[lost] @ u.T
+        width = rho.shape[1] // arrays.B.shape[1]  # signals per Bob decision: 1 in the compact program
         rho[lost] = 0.0
         rho[lost, margins.argmin(axis=1) * width] = total[lost] = p[lost]
     rho *= (p / total)[:, None]
     return rho
-
-
-def _obedient(rho: Array, B: Array) -> Array:
-    """Relabel a float signal that Bob would disobey by more than rounding: pooling it with his choice lowers R_A."""
-    losses = rho.T @ B
-    own, least = losses.diagonal(), losses.min(axis=1)
-    disobeyed = own > least + 1e-12 * losses.max(initial=0.0)
-    if not disobeyed.any():
-        return rho
-    target = np.where(disobeyed, losses.argmin(axis=1), np.arange(len(own)))
-    out = np.zeros_like(rho)
-    np.add.at(out.T, target, rho.T)
-    return out
-
-
-def _replies(u: Array, lam: float, groups: tuple[slice, ...]) -> Array:
-    """Float duals moved onto lam * simplex, so that the bound holds whatever the solver did."""
-    u = np.maximum(u, 0.0)
-    for g in groups:
-        total = u[:, g].sum(axis=1, keepdims=True)
-        width = g.stop - g.start
-        u[:, g] = np.where(total > 0, u[:, g] * (lam / np.where(total > 0, total, 1.0)), lam / width)
-    return u

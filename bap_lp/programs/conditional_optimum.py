@@ -17,7 +17,7 @@ from bap_lp.conditions.conditions import Conditions, Limits, Pairs
 from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.program import LinearProgram
-from bap_lp.model.evaluation import signal_losses
+from bap_lp.model.arrays import signal_losses
 from bap_lp.programs.constrained import Data, Rows, build, scaled
 from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.proof.conditional import Proof, lagrangian

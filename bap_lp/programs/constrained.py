@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.conditions import Limits, Pairs, Signals
-from bap_lp.linear.program import LinearProgram, from_entries, one
-from bap_lp.rational import Array, floats, is_exact, zeros
+from bap_lp.linear.program import LinearProgram, from_entries
+from bap_lp.rational import Array, field_of, floats, is_exact, zeros
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def build(data: Data, lam: Any, bob_weight: int = 1) -> tuple[LinearProgram, Row
     """min bob_weight * R_B - lam * R_E under the limits. Columns: q[x,s] at x*S + s, then t[s,g], then low[s]."""
     exact, limits, signals = data.exact, data.limits, data.signals
     (N, _), e, S, G = data.B.shape, data.E.shape[1], len(data.signals), len(data.groups)
-    unit = one(exact)
+    unit = field_of(data.p).one
     x, s = np.arange(N)[:, None], np.arange(S)[None, :]
     column = x * S + s
     bob = data.p[:, None] * data.B

@@ -24,10 +24,10 @@ from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
+from bap_lp.programs.conclusion import conclude
 from bap_lp.programs.conditional_optimum import Infeasible, Point, bound_of, optimum, program_of, risk_pair, view
-from bap_lp.programs.conditioned import conclude
 from bap_lp.programs.constrained import Data
-from bap_lp.programs.solving import Solution
+from bap_lp.programs.solution import Solution
 from bap_lp.proof.certificate import TOLERANCE
 from bap_lp.proof.conditional import Branch
 from bap_lp.proof.enumeration import best_deterministic, enumerable

@@ -18,15 +18,15 @@ from flint import fmpq
 
 from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import SolverError, solve_lp
-from bap_lp.linear.program import LinearProgram, from_entries, one
+from bap_lp.linear.program import LinearProgram, from_entries
+from bap_lp.model.arrays import signal_losses
 from bap_lp.model.evaluation import risks as risks_of
-from bap_lp.model.evaluation import signal_losses
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import TOLERANCE
 from bap_lp.proof.worst_case import Data, RobustCertificate, alice_of, bound_of, lower_bound, profiles_of, scenarios_of
-from bap_lp.rational import Array, InputError, floats, is_exact, lifted, public, zeros
+from bap_lp.rational import Array, InputError, field_of, floats, is_exact, lifted, public, zeros
 
 _MOST_ENTRIES = 200_000
 
@@ -122,7 +122,7 @@ def _program(data: Data, lams: Sequence[Any], profiles: Array) -> tuple[LinearPr
     """Columns q[x,s] at x*S + s, t_k[s,g], v. Rows: marginals, per scenario its Eve rows, the K scenario rows."""
     N, S, K = len(data[0][0]), len(profiles), len(data)
     exact = is_exact(data[0][0])
-    unit = one(exact)
+    unit = field_of(data[0][0]).one
     x, s = np.arange(N)[:, None], np.arange(S)[None, :]
     q = x * S + s
     entries: list[tuple[Any, Any, Any]] = [(x + 0 * s, q, unit)]

@@ -9,23 +9,27 @@ of the splits reads M^T w = h' with h'_(x,i) = c(x,i) - c(x,key) and c(x,i) = B(
 The vertex is optimal if rho >= 0, u >= 0, t <= sum_x E(x,j) rho[x,i] in the slack rows and
 B(x,i) - u_i.E(x) >= B(x,key) - u_key.E(x). The last two are settled in floats with a proved error bound wherever that
 decides, exactly elsewhere. Complementary slackness holds by construction, so value = bound.
+
+A further cost, W on rho and -l on t, has duals by the same matrix: W for B and l for lam. Columns and slacks of reduced
+cost zero may enter the basis without loss; the vertex is the one that the ties choose if the first further reduced cost
+of each of them that is not zero is positive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from flint import fmpq, fmpq_mat
 
-from bap_lp.rational import Array, common_denominator, floats, objects, tree_sum, zeros
+from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.rational import EXACT, Array, common_denominator, floats, objects, tree_sum
 
-UNIT = 2.0**-53
 
-
-@dataclass(frozen=True)
-class Basis:
+@dataclass(frozen=True, eq=False)
+class CompactBasis:
     """Which variables of the compact program are basic: rho (N, b), t (b, G), slacks of the Eve rows (b, e)."""
 
     rho: Array
@@ -33,15 +37,31 @@ class Basis:
     slack: Array
 
     @classmethod
-    def of(cls, basic: Array, N: int, b: int, e: int, G: int) -> Basis:
-        """From variable numbers of `program.compact`: columns, then slacks of the marginal and of the Eve rows."""
+    def of(cls, basic: Array, arrays: Arrays) -> CompactBasis:
+        """From variable numbers of the compact program: columns, then slacks of the marginal and of the Eve rows."""
+        (N, b, e), G = arrays.shape, len(arrays.groups)
         flags = np.zeros(N * b + b * G + N + b * e, dtype=bool)
         flags[basic] = True
         rho, t, _, slack = np.split(flags, np.cumsum([N * b, b * G, N]))
         return cls(rho.reshape(N, b), t.reshape(b, G), slack.reshape(b, e))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class StructuredVertex:
+    """An optimal vertex: rho, Eve's replies u, their common value, and whether it is the one that the ties choose.
+
+    key: a basic decision of every state; tied: the (x, i) of reduced cost zero besides the keys.
+    """
+
+    rho: Array
+    u: Array
+    value: fmpq
+    chosen: bool
+    key: Array
+    tied: tuple[Array, Array]
+
+
+@dataclass(frozen=True, eq=False)
 class _Layout:
     """Keys, splits and tight rows of a basis."""
 
@@ -53,36 +73,44 @@ class _Layout:
     row_reply: Array
     row_first: Array
 
+    @property
+    def other(self) -> Array:
+        """The key of every split's state."""
+        return self.key[self.state]
 
-def exact_vertex(
-    p: Array, B: Array, E: Array, groups: Sequence[slice], lam: fmpq, basis: Basis, rounded: tuple[Array, Array, Array]
-) -> tuple[Array, Array, fmpq] | None:
-    """(rho, u, value) of the basis if that is an optimal vertex, exactly; None if not, or if its structure differs.
 
-    `rounded` is (p, B, E) in correctly rounded floats.
+def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[Array] = ()) -> StructuredVertex | None:
+    """The vertex of the basis if that is optimal, exactly; None if not, or if its structure differs.
+
+    ties: further costs of all columns of the program, as `compact.compact_ties` makes them.
     """
-    layout = _layout(basis, groups)
+    layout = _layout(basis, arrays)
     if layout is None:
         return None
-    sums = _key_sums(p, E, basis.slack, layout)
-    solved = _solve(p, B, E, groups, lam, layout, sums)
-    if solved is None:
+    core = _Core(arrays, layout)
+    sums = _key_sums(arrays, basis.slack, layout)
+    solved = core.primal(sums)
+    u = core.dual(arrays.B, lam)
+    if solved is None or u is None:
         return None
-    rho, u, table, splits = solved
-    left = rho[layout.state, layout.key[layout.state]]  # elsewhere the key carries all of p > 0
+    rho, table, splits = solved
+    left = rho[layout.state, layout.other]  # elsewhere the key carries all of p > 0
     if any(v < 0 for v in (*splits, *left, *u.ravel())):
         return None
-    if not _slacks_hold(E, groups, basis, layout, rho, table, rounded):
+    if not _slacks_hold(arrays, basis, layout, rho, table):
         return None
-    if not _margins_hold(B, E, u, layout.key, rounded):
+    tied = _tied(arrays, u, layout.key)
+    if tied is None:
         return None
-    scale = common_denominator(p)
-    keys = tree_sum((p * scale) * B[np.arange(len(p)), layout.key]) / scale
-    moved = B[layout.state, layout.signal] - B[layout.state, layout.key[layout.state]]
-    return rho, u, keys + tree_sum(splits * moved) - lam * table.sum()
+    scale = common_denominator(arrays.p)
+    keys = tree_sum((arrays.p * scale) * arrays.B[np.arange(len(arrays.p)), layout.key]) / scale
+    moved = arrays.B[layout.state, layout.signal] - arrays.B[layout.state, layout.other]
+    value = keys + tree_sum(splits * moved) - lam * table.sum()
+    chosen = _ties_settled(core, basis, u, tied, ties)
+    return StructuredVertex(rho, u, value, chosen, layout.key, tied)
 
 
-def _layout(basis: Basis, groups: Sequence[slice]) -> _Layout | None:
+def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
     if not basis.t.all() or not basis.rho.any(axis=1).all():
         return None
     key = basis.rho.argmax(axis=1)
@@ -90,122 +118,150 @@ def _layout(basis: Basis, groups: Sequence[slice]) -> _Layout | None:
     split[np.arange(len(key)), key] = False
     state, signal = np.nonzero(split)
     tight = ~basis.slack
-    if not all(tight[:, g].any(axis=1).all() for g in groups):
+    if not all(tight[:, g].any(axis=1).all() for g in arrays.groups):
         return None
-    first = np.stack([tight[:, g].argmax(axis=1) + g.start for g in groups], axis=1)
+    first = np.stack([tight[:, g].argmax(axis=1) + g.start for g in arrays.groups], axis=1)
     rest = tight.copy()
     rest[np.arange(len(rest))[:, None], first] = False
     row_signal, row_reply = np.nonzero(rest)
-    group_of = np.concatenate([np.full(g.stop - g.start, k) for k, g in enumerate(groups)])
     if len(row_signal) != len(state):
         return None
-    return _Layout(key, state, signal, first, row_signal, row_reply, first[row_signal, group_of[row_reply]])
+    return _Layout(key, state, signal, first, row_signal, row_reply, first[row_signal, arrays.group_of[row_reply]])
 
 
-def _key_sums(p: Array, E: Array, slack: Array, layout: _Layout) -> Array:
+def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> Array:
     """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); zero elsewhere."""
-    scale = common_denominator(p)
-    weights = p * scale
-    sums = zeros(slack.shape, True)
+    scale = common_denominator(arrays.p)
+    mass = arrays.p * scale
+    sums = EXACT.zeros(slack.shape)
     for i in range(len(slack)):
         mine = np.flatnonzero(layout.key == i)
         tight = np.flatnonzero(~slack[i])
         if len(mine):
-            sums[i, tight] = tree_sum(weights[mine, None] * E[np.ix_(mine, tight)]) / scale
+            sums[i, tight] = tree_sum(mass[mine, None] * arrays.E[np.ix_(mine, tight)]) / scale
     return sums
 
 
-def _solve(
-    p: Array, B: Array, E: Array, groups: Sequence[slice], lam: fmpq, layout: _Layout, sums: Array
-) -> tuple[Array, Array, Array, Array] | None:
-    """rho, u, the exact sum_x E(x,j) rho[x,i] at the first tight rows per (signal, group), and the split amounts."""
-    m, (N, b) = len(layout.state), B.shape
-    other = layout.key[layout.state]
-    r, s = np.nonzero((layout.row_signal[:, None] == layout.signal[None]) | (layout.row_signal[:, None] == other[None]))
-    x = layout.state[s]
-    d = E[x, layout.row_reply[r]] - E[x, layout.row_first[r]]
-    matrix = zeros((m, m), True)
-    matrix[r, s] = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
-    i = layout.row_signal
-    right = sums[i, layout.row_first] - sums[i, layout.row_reply]
+class _Core:
+    """The matrix M of a basis, its columns brought to short integers, and both systems with it."""
 
-    def base(states: Array, signals: Array) -> Array:
-        first = E[states[:, None], layout.first[signals]].sum(axis=1)
-        return B[states, signals] - lam * first
-
-    amounts = weights = objects([])
-    if m:
+    def __init__(self, arrays: Arrays, layout: _Layout) -> None:
+        self.arrays, self.layout = arrays, layout
+        E, m = arrays.E, len(layout.state)
+        row = layout.row_signal[:, None]
+        r, s = np.nonzero((row == layout.signal[None]) | (row == layout.other[None]))
+        x = layout.state[s]
+        d = E[x, layout.row_reply[r]] - E[x, layout.row_first[r]]
+        matrix = EXACT.zeros((m, m))
+        matrix[r, s] = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
         # a column holds losses of one state: times their common denominator it is short integers
-        unit = objects(common_denominator(column) for column in matrix.T)
-        core = fmpq_mat(m, m, (matrix * unit).ravel().tolist())
-        prices = unit * (base(layout.state, layout.signal) - base(layout.state, other))
+        self.unit = objects(common_denominator(column) for column in matrix.T)
+        self.matrix: Any = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()) if m else None
+
+    def _solve(self, matrix: Any, right: Array) -> Array | None:
+        if self.matrix is None:
+            return objects([])
         try:
-            amounts = unit * objects(core.solve(fmpq_mat(m, 1, right.tolist())).entries())
-            weights = objects(core.transpose().solve(fmpq_mat(m, 1, prices.tolist())).entries())
+            return objects(matrix.solve(fmpq_mat(len(right), 1, right.tolist())).entries())
         except ZeroDivisionError:  # singular
             return None
-    rho = zeros((N, b), True)
-    rho[np.arange(N), layout.key] = p
-    rho[layout.state, layout.signal] = amounts
-    np.subtract.at(rho, (layout.state, other), amounts)
-    u = zeros((b, E.shape[1]), True)
-    u[layout.row_signal, layout.row_reply] = weights
-    for k, g in enumerate(groups):
-        u[np.arange(b), layout.first[:, k]] = lam - u[:, g].sum(axis=1)
-    table = sums[np.arange(b)[:, None], layout.first]
-    for k in range(len(groups)):
-        at = layout.first[:, k]
-        np.add.at(table[:, k], layout.signal, amounts * E[layout.state, at[layout.signal]])
-        np.subtract.at(table[:, k], other, amounts * E[layout.state, at[other]])
-    return rho, u, table, amounts
+
+    def primal(self, sums: Array) -> tuple[Array, Array, Array] | None:
+        """rho, the exact sum_x E(x,j) rho[x,i] at the first tight rows per (signal, group), and the split amounts."""
+        arrays, layout = self.arrays, self.layout
+        (N, b, _), other = arrays.shape, layout.other
+        i = layout.row_signal
+        found = self._solve(self.matrix, sums[i, layout.row_first] - sums[i, layout.row_reply])
+        if found is None:
+            return None
+        amounts = self.unit * found
+        rho = EXACT.zeros((N, b))
+        rho[np.arange(N), layout.key] = arrays.p
+        rho[layout.state, layout.signal] = amounts
+        np.subtract.at(rho, (layout.state, other), amounts)
+        table = sums[np.arange(b)[:, None], layout.first]
+        for k in range(len(arrays.groups)):
+            at = layout.first[:, k]
+            np.add.at(table[:, k], layout.signal, amounts * arrays.E[layout.state, at[layout.signal]])
+            np.subtract.at(table[:, k], other, amounts * arrays.E[layout.state, at[other]])
+        return rho, table, amounts
+
+    def dual(self, losses: Array, lam: Any) -> Array | None:
+        """u for the cost `losses` on rho and -lam on t."""
+        arrays, layout = self.arrays, self.layout
+
+        def base(states: Array, signals: Array) -> Array:
+            cost = losses[states, signals]
+            return cost - lam * arrays.E[states[:, None], layout.first[signals]].sum(axis=1) if lam else cost
+
+        prices = self.unit * (base(layout.state, layout.signal) - base(layout.state, layout.other))
+        found = self._solve(None if self.matrix is None else self.matrix.transpose(), prices)
+        if found is None:
+            return None
+        b = arrays.shape[1]
+        u = EXACT.zeros((b, arrays.shape[2]))
+        u[layout.row_signal, layout.row_reply] = found
+        for k, g in enumerate(arrays.groups):
+            u[np.arange(b), layout.first[:, k]] = lam - u[:, g].sum(axis=1)
+        return u
 
 
-def _slacks_hold(
-    E: Array,
-    groups: Sequence[slice],
-    basis: Basis,
-    layout: _Layout,
-    rho: Array,
-    table: Array,
-    rounded: tuple[Array, Array, Array],
-) -> bool:
+def _slacks_hold(arrays: Arrays, basis: CompactBasis, layout: _Layout, rho: Array, table: Array) -> bool:
     """t[i,g] <= sum_x E(x,j) rho[x,i] in the rows whose slack is basic."""
-    joint = rounded[0][:, None] * (np.arange(rho.shape[1]) == layout.key[:, None])
+    small = arrays.rounded
+    joint = small.p[:, None] * (np.arange(rho.shape[1]) == layout.key[:, None])
     joint[np.unique(layout.state)] = floats(rho[np.unique(layout.state)])
-    found = joint.T @ rounded[2]
+    found = joint.T @ small.E
     error = 2 * (len(joint) + 4) * UNIT * found + 1e-290
-    for k, g in enumerate(groups):
+    for k, g in enumerate(arrays.groups):
         t = floats(table[:, k])[:, None]
         close = basis.slack[:, g] & (found[:, g] - error[:, g] <= t * (1 + 4 * UNIT) + 1e-290)
         for i, j in np.argwhere(close).tolist():
             live = np.flatnonzero(joint[:, i])
-            if tree_sum(rho[live, i] * E[live, g.start + j]) < table[i, k]:
+            if tree_sum(rho[live, i] * arrays.E[live, g.start + j]) < table[i, k]:
                 return False
     return True
 
 
-def _margins_hold(B: Array, E: Array, u: Array, key: Array, rounded: tuple[Array, Array, Array]) -> bool:
-    """B(x,i) - u_i.E(x) is smallest at the key."""
-    x, i = near_minimum(rounded[1], rounded[2], floats(u))
+def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
+    """The (x, i) other than keys with B(x,i) - u_i.E(x) equal to that of the key; None if one lies below it."""
+    x, i = arrays.near_minimum(u)
     nearest = key[x] == i
     if len(np.unique(x[nearest])) < len(key):
-        return False  # some key lies surely above another decision
+        return None  # some key lies surely above another decision
     x, i = x[~nearest], i[~nearest]
     if not len(x):
-        return True
+        return x, i
+    gain = _gains(arrays.B, arrays, u, key, x, i)
+    if any(v < 0 for v in gain):
+        return None
+    equal = np.array([not v for v in gain])
+    return x[equal], i[equal]
+
+
+def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array:
+    """The reduced costs of (x, i), times a common denominator of u."""
     scale = common_denominator(u)
     long = u * scale
-    gain = (B[x, i] - B[x, key[x]]) * scale - ((long[i] - long[key[x]]) * E[x]).sum(axis=1)
-    return all(v >= 0 for v in gain)
+    return (losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 
-def near_minimum(B: Array, E: Array, u: Array) -> tuple[Array, Array]:
-    """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, from correctly rounded data.
-
-    With k = e + 4 operations on each term the float value is off by at most k ulp of |B| + |u|.|E|; doubling covers the
-    rounding of the bound itself.
-    """
-    margins = B - E @ u.T
-    error = 2 * (E.shape[1] + 4) * UNIT * (np.abs(B) + E @ np.abs(u).T) + 1e-290
-    x, i = np.nonzero(margins - error <= (margins + error).min(axis=1, keepdims=True))
-    return x, i
+def _ties_settled(core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array]) -> bool:
+    """Whether no column or slack that may enter without loss lowers a further cost."""
+    arrays = core.arrays
+    N, b, _ = arrays.shape
+    outside = ~basis.rho[tied]
+    x, i = tied[0][outside], tied[1][outside]
+    row_i, row_j = np.nonzero(~basis.slack & (u == 0))
+    for cost in ties:
+        if not len(x) and not len(row_i):
+            return True
+        losses, lam = cost[: N * b].reshape(N, b), -cost[N * b]
+        prices = core.dual(losses, lam)
+        assert prices is not None  # the matrix was solved before
+        gain, rise = _gains(losses, arrays, prices, core.layout.key, x, i), prices[row_i, row_j]
+        if any(v < 0 for v in gain) or any(v < 0 for v in rise):
+            return False
+        x, i = x[gain == 0], i[gain == 0]
+        row_i, row_j = row_i[rise == 0], row_j[rise == 0]
+    return True

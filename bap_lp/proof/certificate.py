@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.evaluation import signal_losses
+from bap_lp.model.arrays import signal_losses
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, verify_conditions, working

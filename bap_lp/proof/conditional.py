@@ -26,7 +26,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.conditions.conditions import Conditions, Limits, Signals, signals_of
-from bap_lp.model.evaluation import signal_losses
+from bap_lp.model.arrays import signal_losses
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.enumeration import best_deterministic, enumerable

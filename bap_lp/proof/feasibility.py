@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.conditions import Limits, Signals
-from bap_lp.model.evaluation import signal_losses
+from bap_lp.model.arrays import signal_losses
 from bap_lp.model.problem import Problem
 from bap_lp.rational import Array
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.evaluation import signal_losses
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import TOLERANCE, Verdict, size_of

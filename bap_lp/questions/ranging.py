@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpq_poly
 
-from bap_lp.linear import program
-from bap_lp.linear.exact import optimise, reduced_cost
+from bap_lp.linear.exact import reduced_cost
 from bap_lp.linear.factor import Factor
-from bap_lp.linear.highs import solve_lp
+from bap_lp.linear.optimum import optimum
+from bap_lp.model.arrays import Arrays
+from bap_lp.programs.compact import compact_program
 from bap_lp.questions.roots import reach
-from bap_lp.rational import Array, floats, objects, zeros
+from bap_lp.rational import Array, objects, zeros
 
 Reach = tuple[tuple[Any, bool], tuple[Any, bool]]  # downwards, upwards: how far, and whether that is exact
 
@@ -36,9 +37,8 @@ class Basis:
         if self.silent:  # Eve does not count, so her losses may be anything
             E, groups, lam = zeros((N, 1), True), (slice(0, 1),), fmpq(1)
         self.N, self.b, self.e = N, b, E.shape[1]
-        self.lp = program.compact(p, B, E, groups, lam)
-        start = solve_lp(program.compact(floats(p) * N, floats(B), floats(E), groups, float(lam))).basic
-        vertex = optimise(self.lp, start)
+        self.lp = compact_program(Arrays(p, B, E, groups), lam)
+        vertex = optimum(self.lp)
         self.basic, self.y = self._with_null_states(vertex.basic, vertex.y)
         self.rho = vertex.z[: N * b].reshape(N, b)
         self.value = self.lp.cost.dot(vertex.z)

@@ -27,13 +27,14 @@ from flint import fmpq
 from bap_lp.convex.cvxpy_bridge import information as mutual_information
 from bap_lp.linear import program
 from bap_lp.linear.exact import optimise, reduced_cost
-from bap_lp.linear.highs import solve_lp
+from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.programs.compact import merge
+from bap_lp.programs.compact import compact_program
 from bap_lp.rational import Array, InputError, floats, is_exact, public, zeros
 
 _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`
@@ -89,19 +90,19 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
 
 
 def _face(problem: Problem, lam: fmpq) -> _Face:
-    data = merge(problem)
+    data, index = problem.arrays.merged()
     p, B, E, groups = data.p, data.B, data.E, data.groups
     N, b = B.shape
     if lam == 0:  # t would be free to lie below Eve's risk: an Eve who never loses anything has none
         E, groups = zeros((N, 1), True), (slice(0, 1),)
         lam = fmpq(1)
-    lp = program.compact(p, B, E, groups, lam)
-    vertex = optimise(lp, solve_lp(program.compact(floats(p) * N, floats(B), floats(E), groups, float(lam))).basic)
+    lp = compact_program(Arrays(p, B, E, groups), lam)
+    vertex = optimum(lp)
     costs = [reduced_cost(lp, vertex.y, k) for k in range(N * b)]
     may = np.array([c == 0 for c in costs]).reshape(N, b)
     tight = np.array([v != 0 for v in vertex.y[N:]]).reshape(b, -1)
     value = lp.cost.dot(vertex.z)
-    return _Face(p, E, data.index, lp, may, tight, vertex.z[: N * b].reshape(N, b), vertex.basic, value)
+    return _Face(p, E, index, lp, may, tight, vertex.z[: N * b].reshape(N, b), vertex.basic, value)
 
 
 def _restricted(face: _Face, may: Array, cost: Array) -> tuple[LinearProgram, Array]:

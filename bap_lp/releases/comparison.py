@@ -12,7 +12,8 @@ from bap_lp.model.evaluation import risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.programs.solving import Solution, solve
+from bap_lp.programs.solution import Solution
+from bap_lp.programs.solving import solve
 from bap_lp.rational import InputError, public
 from bap_lp.releases.families import randomised_response_family
 from bap_lp.releases.library import RELEASES, _text, truncated_geometric

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.evaluation import joint, risks, signal_losses
+from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks

@@ -16,7 +16,8 @@ from bap_lp import Problem, solve, verify
 from bap_lp.linear.exact import filtered, optimise, reduced_cost
 from bap_lp.linear.factor import Factor, SingularBasis, segment_sums
 from bap_lp.linear.highs import solve_lp
-from bap_lp.linear.program import LinearProgram, compact, from_entries
+from bap_lp.linear.program import LinearProgram, from_entries
+from bap_lp.programs.compact import compact_program
 from bap_lp.rational import objects, zeros
 
 quick = settings(max_examples=60, deadline=None)
@@ -24,8 +25,7 @@ quick = settings(max_examples=60, deadline=None)
 
 def program_of(problem: Problem, lam: F) -> LinearProgram:
     live = np.array([mass > 0 for mass in problem.p])
-    arrays = (a[live] for a in (problem.p, problem.B, problem.E))
-    return compact(*arrays, problem.eve_groups, fmpq(lam.numerator, lam.denominator))
+    return compact_program(problem.arrays.states(live), fmpq(lam.numerator, lam.denominator))
 
 
 @quick
@@ -90,7 +90,7 @@ def test_the_repair_is_reached_by_near_ties() -> None:
 def test_solves_agree_with_the_whole_matrix(problem: Problem, lam: F) -> None:
     lp = program_of(problem, lam)
     m, n = lp.shape
-    basic = optimise(lp, solve_lp(lp.as_float()).basic).basic
+    basic = optimise(lp, solve_lp(lp.rounded).basic).basic
     dense = [[fmpq(0)] * m for _ in range(m)]
     for k, variable in enumerate(basic.tolist()):
         if variable >= n:
@@ -109,8 +109,8 @@ def test_solves_agree_with_the_whole_matrix(problem: Problem, lam: F) -> None:
 @given(problems(states=6), lams)
 def test_filter_bounds_its_own_error(problem: Problem, lam: F) -> None:
     lp = program_of(problem, lam)
-    vertex = optimise(lp, solve_lp(lp.as_float()).basic)
-    approximate, error = filtered(lp.as_float(), vertex.y)
+    vertex = optimise(lp, solve_lp(lp.rounded).basic)
+    approximate, error = filtered(lp.rounded, vertex.y)
     for j in range(lp.shape[1]):
         exact = reduced_cost(lp, vertex.y, j)
         assert abs(F(int(exact.p), int(exact.q)) - F(approximate[j])) <= F(error[j])

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from strategies import lams, problems
 
 from bap_lp import Problem, solve
-from bap_lp.linear.program import compact, paper
+from bap_lp.programs.compact import compact_program
 
 ORDINARY = ("ordinary", "zero_one", "small")
 
@@ -56,7 +56,7 @@ def test_sympy_agrees_on_the_coin_toss() -> None:
     from sympy.solvers.simplex import lpmin
 
     coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    lp = compact(coin.p, coin.B, coin.E, coin.eve_groups, coin.p[1])  # at lam = 1/4
+    lp = compact_program(coin.arrays, coin.p[1])  # at lam = 1/4
     z = sympy.symbols(f"z:{lp.shape[1]}", real=True)
     sides = [sympy.S.Zero] * lp.shape[0]
     for column, row, value in zip(lp.column_of, lp.index, lp.value, strict=True):

@@ -22,9 +22,10 @@ from bap_lp.convex.quadratic import (
     posterior_covariance,
     quadratic,
 )
-from bap_lp.linear import program
 from bap_lp.linear.highs import solve_lp
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
+from bap_lp.programs.compact import compact_program
 from bap_lp.programs.solving import solve
 from bap_lp.rational import InputError
 
@@ -236,7 +237,7 @@ def test_linear_programs_on_cells_converge_to_the_closed_form() -> None:
         if len(p) * decisions <= 1500:
             value = solve(Problem(p, tables[0], tables[1]), lam, exact=False).value
         else:
-            lp = program.compact(p * len(p), tables[0], tables[1], [slice(0, eves)], lam)
+            lp = compact_program(Arrays(p * len(p), tables[0], tables[1], (slice(0, eves),)), lam)
             value = float(lp.cost @ solve_lp(lp).z) / len(p)
         value += problem.bob.residual
         lower = found.value - lam * steps[1] ** 2 / 4

@@ -24,7 +24,8 @@ import pytest
 from flint import fmpq
 
 from bap_lp.model.problem import Problem
-from bap_lp.programs.solving import Solution, solve
+from bap_lp.programs.solution import Solution
+from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import verify
 from bap_lp.rational import InputError
 from bap_lp.releases import full

@@ -1,0 +1,111 @@
+"""The one way from a linear program to its optimum: scale, solve in floats, and carry the basis to the rationals.
+
+Scaling. With positive row and column factors R, C and positive numbers k, h the program
+    min k (C c).z'   s.t.  R A C z' = h R rhs
+has the same bases; z = C z' / h and y = R y' / k. Rows and columns of one kind share a factor, chosen such that the
+largest entry in every block of one kind of rows and one kind of columns is near one (least squares in logarithms, one
+equation per block); then the right-hand side is brought to mean one and the cost to largest entry one. So the float
+solver's tolerances mean the same in every program. Factors are powers of two: nothing is rounded. Single rows and
+columns are not scaled: equilibrating them needed up to four times as many exact repairs on losses from 1e-9 to 1e9.
+
+Exact programs: the basis of the float solution is solved over the rationals, checked, and repaired where it is wrong.
+Float programs: the float solution is returned if the caller accepts it; otherwise the program is solved as the
+rationals its floats are, and rounded at the end.
+
+Ties. Where the optimum is not unique, the costs in `ties` choose in turn: the first minimises over the optimal face,
+the next over what is left, and so on. With a generic last cost one vertex remains, whatever way led to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bap_lp.linear.exact import ExactVertex, Infeasible, LongWalk, optimise
+from bap_lp.linear.highs import SolverError, solve_lp
+from bap_lp.linear.program import LinearProgram
+from bap_lp.rational import Array, floats
+
+__all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """An optimal vertex z with its duals y (duals of <= rows are <= 0), the basis, and how it was found.
+
+    `basic` numbers the basic variables: columns first, then one slack per row. `repairs` counts exact steps from the
+    basis of the float solver to the optimal one.
+    """
+
+    z: Array
+    y: Array
+    basic: Array
+    repairs: int
+    how: str
+
+
+def optimum(
+    lp: LinearProgram,
+    *,
+    ties: Sequence[Array] = (),
+    accept: Callable[[Array, Array], bool] | None = None,
+    limit: int | None = None,
+) -> Optimum:
+    """The optimum of a program, exact if its numbers are.
+
+    ties: further costs, minimised in turn over the optimal face. accept: whether a float solution (z, y) is good
+    enough; if it is not, the program is finished in exact arithmetic and rounded. limit: on the exact steps (LongWalk
+    beyond it). Raises Infeasible if there is no feasible point.
+    """
+    small, columns, rows = scaled(lp.rounded)
+    tied = [_unit(floats(cost) * columns) for cost in ties]
+    try:
+        vertex = solve_lp(small, tied)
+        basic, sure = vertex.basic, vertex.optimal
+    except SolverError:
+        basic, sure = np.arange(lp.shape[1], sum(lp.shape)), False
+    if lp.field.exact:
+        return _told(optimise(lp, basic, ties, limit))
+    if sure:
+        z, y = vertex.z * columns, vertex.y * rows
+        if accept is None or accept(z, y):
+            return Optimum(z, y, basic, 0, "HiGHS simplex")
+    found = optimise(lp.lifted(), basic, [lp.field.array(cost) for cost in ties], limit)
+    return Optimum(
+        floats(found.z), floats(found.y), found.basic, found.repairs, "HiGHS simplex, finished in exact arithmetic"
+    )
+
+
+def _told(found: ExactVertex) -> Optimum:
+    repaired = f", repaired in {found.repairs} exact steps" if found.repairs else ""
+    return Optimum(found.z, found.y, found.basic, found.repairs, f"HiGHS simplex, exact basis{repaired}")
+
+
+def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:
+    """The float program at ordinary size, and the factors that bring its z and y back."""
+    kinds = int(lp.row_kind.max(initial=0)) + 1, int(lp.column_kind.max(initial=0)) + 1
+    largest = np.zeros(kinds)
+    np.maximum.at(largest, (lp.row_kind[lp.index], lp.column_kind[lp.column_of]), np.abs(lp.value))
+    r, c = np.nonzero(largest)
+    equations = np.zeros((len(r), sum(kinds)))
+    equations[np.arange(len(r)), r] = equations[np.arange(len(r)), kinds[0] + c] = 1.0
+    logs = np.linalg.lstsq(equations, -np.log2(largest[r, c]), rcond=None)[0]
+    factors = np.exp2(np.round(logs))
+    row, column = factors[: kinds[0]][lp.row_kind], factors[kinds[0] :][lp.column_kind]
+    cost, rhs = lp.cost * column, lp.rhs * row
+    sizes = np.abs(cost).max(initial=0.0), np.abs(rhs).sum() / max(np.count_nonzero(rhs), 1)
+    k, h = (_power(1 / size) if size > 0 else 1.0 for size in sizes)
+    value = lp.value * row[lp.index] * column[lp.column_of]
+    return replace(lp, cost=k * cost, value=value, rhs=h * rhs), column / h, row / k
+
+
+def _power(value: float) -> float:
+    """The nearest power of two."""
+    return float(np.exp2(np.round(np.log2(value))))
+
+
+def _unit(cost: Array) -> Array:
+    top = np.abs(cost).max(initial=0.0)
+    return cost / top if top > 0 else cost

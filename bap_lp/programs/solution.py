@@ -1,0 +1,67 @@
+"""Solution: an optimal mechanism with its value, its bound and its certificate; and how a joint table becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.labels import labels
+from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.proof.certificate import Certificate
+from bap_lp.rational import Array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An optimal mechanism at lam. `gap` is value - bound: 0 if exact, certified and tiny if not."""
+
+    problem: Problem
+    lam: Number
+    value: Number
+    mechanism: Mechanism
+    risks: Risks
+    bound: Number
+    gap: Number
+    method: str
+    certificate: Certificate
+    unconstrained: Number | None = None
+    randomised: Number | None = None
+
+    @property
+    def exact(self) -> bool:
+        return self.certificate.exact
+
+    @property
+    def price_of_conditions(self) -> Number | None:
+        """What the conditions cost: value minus the optimum without them; None if there are none."""
+        return None if self.unconstrained is None else self.value - self.unconstrained
+
+    @property
+    def price_of_determinism(self) -> Number | None:
+        """What determinism (or the limit on signals) costs: value minus the optimum under the other conditions."""
+        return None if self.randomised is None else self.value - self.randomised
+
+
+def published(problem: Problem, arrays: Arrays, index: Array, joint: Array, names: Sequence[str]) -> Mechanism:
+    """The channel of a joint table on merged states, on the states of the problem and without unused signals."""
+    q, signals = without_unused(joint / arrays.p[:, None], names, arrays.p)
+    if len(q) == len(problem.p):  # nothing was merged
+        return Mechanism.of(q, signals, problem.states, "optimum")
+    merged = Mechanism.of(q, signals, labels(None, "classes", len(q)), "optimum")
+    return merged.expanded(index, arrays.p, problem.states)
+
+
+def on_states(problem: Problem, arrays: Arrays, index: Array, rho: Array) -> Array:
+    """A joint table on merged states as one on the problem's own states."""
+    if len(arrays.p) == len(problem.p):
+        return rho
+    full = arrays.field.zeros((len(problem.p), rho.shape[1]))
+    live = np.flatnonzero(index >= 0)
+    group = index[live]
+    full[live] = rho[group] * (problem.p[live] / arrays.p[group])[:, None]
+    return full

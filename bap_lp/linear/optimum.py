@@ -26,7 +26,7 @@ import numpy as np
 from bap_lp.linear.exact import ExactVertex, Infeasible, LongWalk, optimise
 from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.program import LinearProgram
-from bap_lp.rational import Array, floats
+from bap_lp.rational import EXACT, Array, floats
 
 __all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
 
@@ -72,7 +72,7 @@ def optimum(
         z, y = vertex.z * columns, vertex.y * rows
         if accept is None or accept(z, y):
             return Optimum(z, y, basic, 0, "HiGHS simplex")
-    found = optimise(lp.lifted(), basic, [lp.field.array(cost) for cost in ties], limit)
+    found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit)
     return Optimum(
         floats(found.z), floats(found.y), found.basic, found.repairs, "HiGHS simplex, finished in exact arithmetic"
     )

@@ -42,8 +42,8 @@ def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
 @settings(max_examples=40, deadline=None)
 @given(problems(states=8, decisions=3, tempers=ORDINARY, eves=1), lams)
 def test_scipy_agrees_on_the_paper_program(problem: Problem, lam: F) -> None:
-    p, B, E = (a.astype(float) for a in live(problem))
-    lp = paper(p, B, E, float(lam))
+    live = np.array([mass > 0 for mass in problem.p])
+    lp = paper_program(problem.arrays.states(live).rounded, float(lam))
     A = np.zeros(lp.shape)
     A[lp.index, lp.column_of] = lp.value
     rows = lp.equality

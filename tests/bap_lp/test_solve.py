@@ -57,7 +57,7 @@ def test_paper_program_lifted_where_the_walk_is_long(monkeypatch: pytest.MonkeyP
     ]
     weights = [F(1, 2**k) for k in range(N)]
     problem = Problem([w / sum(weights) for w in weights], *tables)
-    monkeypatch.setattr(sys.modules["bap_lp.programs.solving"], "_PAPER_STEPS", 0)
+    monkeypatch.setattr(sys.modules["bap_lp.programs.paper"], "_STEPS", 0)
     lifted = solve(problem, 1, formulation="paper")
     assert "lifted" in lifted.method
     assert lifted.value == lifted.bound == solve(problem, 1).value

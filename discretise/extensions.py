@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp import InputError, Solution
 from bap_lp.model.mechanism import Generator
 from bap_lp.rational import floats
-from discretise.losses import Array
 from discretise.models import GriddedProblem
+from gaussian.arrays import Array
 
 
 def dual_choice(u: Array, B: Array, E: Array) -> tuple[NDArray[np.intp], Array]:

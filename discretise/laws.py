@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from bap_lp import InputError
 from bap_lp.model.labels import probability
 from bap_lp.rational import floats
+from gaussian.arrays import Array
 
-Array = NDArray[np.float64]
 _TAIL = 10.0 ** -np.arange(2, 17)
 _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.98, 49), 1 - _TAIL[:14]])
 _SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
@@ -33,7 +33,7 @@ _SCAN = 1500  # points at which the predictive law is tabulated to place the edg
 
 
 @dataclass(frozen=True)
-class Points:
+class WeightedPoints:
     """theta_t with weights w_t; `exact` when they are the prior itself."""
 
     values: Array
@@ -41,17 +41,17 @@ class Points:
     exact: bool
 
 
-def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> Points:
+def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedPoints:
     """A prior, given as (values, weights) or as a frozen scipy.stats distribution, as weighted points."""
     if isinstance(prior, tuple) and len(prior) == 2:
         values, weights = np.asarray(prior[0], dtype=float), floats(probability(prior[1], "prior weights"))
         if values.shape != weights.shape:
             raise InputError("prior", None, f"has {values.size} values and {weights.size} weights, must have as many")
-        return Points(values, weights, True)
+        return WeightedPoints(values, weights, True)
     if hasattr(prior, "pmf"):
         values = _atoms([prior])
         weights = np.asarray(prior.pmf(values), dtype=float)
-        return Points(values, weights / weights.sum(), True)
+        return WeightedPoints(values, weights / weights.sum(), True)
     if not hasattr(prior, "ppf"):
         raise InputError("prior", prior, "must be (values, weights) or a frozen scipy.stats distribution")
     z, w = np.polynomial.legendre.leggauss(nodes)
@@ -65,7 +65,7 @@ def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> Points:
     points, mass = (np.concatenate(parts) for parts in zip(*halves, strict=True))
     if not np.isfinite(points).all():
         raise InputError("prior", prior, "must have finite quantiles")
-    return Points(points, mass / mass.sum(), False)
+    return WeightedPoints(points, mass / mass.sum(), False)
 
 
 class Likelihood:

@@ -17,11 +17,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bap_lp import InputError
+from gaussian.arrays import Array
 
-Array = NDArray[np.float64]
 Loss = Callable[[Array, Array], Any]
 
 
@@ -102,7 +101,7 @@ def decisions_of(decisions: Any, field: str) -> Array:
     return grid
 
 
-def table(loss: Loss, target: Array, decisions: Array, field: str) -> Array:
+def loss_table(loss: Loss, target: Array, decisions: Array, field: str) -> Array:
     """L(target_k, decision_i) as a table, checked: finite and not negative."""
     out = np.asarray(loss(target[:, None], decisions[None, :]), dtype=float)
     if out.shape != (len(target), len(decisions)):

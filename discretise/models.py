@@ -23,8 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Problem
 from bap_lp.model.problem import Theta
-from discretise.laws import Likelihood, Points, Predictive, atom_edges, predictive, prior_points
-from discretise.losses import Array, Loss, bends, decisions_of, jumps, loss_of, names, table
+from discretise.laws import Likelihood, Predictive, WeightedPoints, atom_edges, predictive, prior_points
+from discretise.losses import Loss, bends, decisions_of, jumps, loss_of, loss_table, names
+from gaussian.arrays import Array
 
 _NODES = 8
 
@@ -40,7 +41,7 @@ class GriddedProblem(Problem):
         self,
         tables: _Tables,
         edges: Array,
-        points: Points,
+        points: WeightedPoints,
         likelihood: Likelihood,
         losses: tuple[Loss, Loss],
         decisions: tuple[Array, Array],
@@ -74,19 +75,19 @@ class GriddedProblem(Problem):
     def losses(self, x: ArrayLike) -> tuple[Array, Array]:
         """B(x, .) and E(x, .) at data points, a row each; where no theta makes x possible, those of its cell."""
         x = np.atleast_1d(np.asarray(x, dtype=float))
-        bob = table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
+        bob = loss_table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
         columns = self.points.weights[:, None] * np.hstack([np.ones((len(bob), 1)), bob])
         total, *sums = self.likelihood.mixture(columns, x)
         known = total > 0
         B = np.where(known, np.array(sums) / np.where(known, total, 1.0), self.B[self.cell(x)].T).T
-        return B, table(self.loss_functions[1], x, self.decision_grids[1], "eve_loss")
+        return B, loss_table(self.loss_functions[1], x, self.decision_grids[1], "eve_loss")
 
 
 class _Tables:
     """p, B and E of the cells for one choice of theta points."""
 
     def __init__(
-        self, points: Points, likelihood: Likelihood, edges: Array, bob: Array, eve: Array, posterior: bool
+        self, points: WeightedPoints, likelihood: Likelihood, edges: Array, bob: Array, eve: Array, posterior: bool
     ) -> None:
         joint = points.weights[:, None] * likelihood.masses(edges)
         self.p = joint.sum(axis=0)
@@ -152,14 +153,16 @@ def model(
             for (w, f), nodes in zip(_both(points, law, finer, finer_law), (_NODES, 2 * _NODES), strict=True)
         ]
     tables = [
-        _Tables(grid, f, cut, table(losses[0], grid.values, decisions[0], "bob_loss"), average, grid.exact)
+        _Tables(grid, f, cut, loss_table(losses[0], grid.values, decisions[0], "bob_loss"), average, grid.exact)
         for grid, f, average in ((points, law, eve[0]), (finer, finer_law, eve[1]))
     ]
     bob_error, eve_error = (2 * d for d in tables[0].distance(tables[1]))
     return GriddedProblem(tables[0], cut, points, law, losses, decisions, (bob_error, eve_error), title)
 
 
-def _both(points: Points, law: Likelihood, finer: Points, finer_law: Likelihood) -> list[tuple[Array, Likelihood]]:
+def _both(
+    points: WeightedPoints, law: Likelihood, finer: WeightedPoints, finer_law: Likelihood
+) -> list[tuple[Array, Likelihood]]:
     return [(points.weights, law), (finer.weights, finer_law)]
 
 
@@ -167,7 +170,7 @@ def _atom_average(weights: Array, law: Likelihood, atoms: Array, edges: Array, l
     """E(c, j) as a sum over the atoms of the cell."""
     mass = law.mixture(weights, atoms)
     cell = np.searchsorted(edges[1:-1], atoms, side="left")
-    return _weighted(mass, cell, len(edges) - 1, table(loss, atoms, decisions, "eve_loss"))
+    return _weighted(mass, cell, len(edges) - 1, loss_table(loss, atoms, decisions, "eve_loss"))
 
 
 def _panel_average(
@@ -179,7 +182,7 @@ def _panel_average(
     half = (high - low)[:, None] / 2
     x = (low[:, None] + half * (1 + z)).ravel()
     mass = (half * w).ravel() * law.mixture(weights, x)
-    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, table(loss, x, decisions, "eve_loss"))
+    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, loss_table(loss, x, decisions, "eve_loss"))
 
 
 def _weighted(mass: Array, cell: NDArray[np.intp], count: int, losses: Array) -> Array:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
+
 _BLOCK = 1 << 22  # neighbours held at a time
 
 

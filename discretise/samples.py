@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp import InputError, Problem, Risks, Solution
 from bap_lp.rational import floats
 from discretise.extensions import dual_choice
-from discretise.losses import Array, Loss, decisions_of, loss_of, names, table
+from discretise.losses import Loss, decisions_of, loss_of, loss_table, names
 from discretise.neighbours import Neighbours, default_neighbours
+from gaussian.arrays import Array
 
 Simulator = Callable[[np.random.Generator, int], tuple[Any, ...]]
 
@@ -80,14 +81,14 @@ class SampledProblem(Problem):
     ) -> None:
         self.simulator, self.draws, self.loss_functions, self.decision_grids = simulator, draws, losses, decisions
         self.eve_target, self.posterior_loss, self.neighbours = eve_target, posterior_loss, neighbours
-        bob = table(losses[0], draws.theta, decisions[0], "bob_loss")
+        bob = loss_table(losses[0], draws.theta, decisions[0], "bob_loss")
         self._near = None if posterior_loss is not None else Neighbours(draws.statistic, bob, neighbours)
         B, error = self._posterior(draws.statistic) if self._near is None else self._near.own()
         size = len(draws.theta)
         super().__init__(
             np.full(size, 1 / size),
             B,
-            table(losses[1], draws.target, decisions[1], "eve_loss"),
+            loss_table(losses[1], draws.target, decisions[1], "eve_loss"),
             bob_decisions=names(decisions[0]),
             eve_decisions=names(decisions[1]),
             title=title,
@@ -110,7 +111,7 @@ class SampledProblem(Problem):
         data = np.asarray(x, dtype=float)
         target = _target(data, self.eve_target)
         B, _ = self._posterior(_rows(data if statistic is None else statistic))
-        return B, table(self.loss_functions[1], target, self.decision_grids[1], "eve_loss")
+        return B, loss_table(self.loss_functions[1], target, self.decision_grids[1], "eve_loss")
 
     def rule(self, solution: Solution, x: ArrayLike, statistic: ArrayLike | None = None) -> NDArray[np.intp]:
         """Bob's decision (its position) that Alice releases at each data set: argmin_i B(x,i) - u_i . E(x,.)."""
@@ -121,14 +122,14 @@ class SampledProblem(Problem):
         _count("size", size, 2)
         fresh = _draw(self.simulator, np.random.default_rng(seed), size, self.eve_target)
         B, _ = self._posterior(fresh.statistic)
-        E = table(self.loss_functions[1], fresh.target, self.decision_grids[1], "eve_loss")
+        E = loss_table(self.loss_functions[1], fresh.target, self.decision_grids[1], "eve_loss")
         u, lam = floats(solution.certificate.u), float(solution.lam)
         value = B - E @ u.T
         chosen = value.argmin(axis=1)
         bound = value[np.arange(size), chosen]
         # where B is exact it is the mean of Bob's loss over theta, with less variance than the loss itself
         exact = self.posterior_loss is not None
-        bob = (B if exact else table(self.loss_functions[0], fresh.theta, self.decision_grids[0], "bob_loss"))[
+        bob = (B if exact else loss_table(self.loss_functions[0], fresh.theta, self.decision_grids[0], "bob_loss"))[
             np.arange(size), chosen
         ]
         sums = np.zeros((B.shape[1], E.shape[1]))

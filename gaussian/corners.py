@@ -65,9 +65,9 @@ def decision_effect(model: GaussianModel, eve: Eve) -> DecisionEffect:
     if isinstance(eve, BothEves):
         raise ValueError(f"eve = {eve} must be MeanEve or MaxEve: the band is about a single test")
     law = mean_eve_law(model, eve)
-    below, total = law.below(float(model.bit_threshold(0.5))), law.mass
+    below, above = law.sides(float(model.bit_threshold(0.5)))
     beta = decision_rate(model)
-    kappa = (float(below[1] / (1 - beta)), float((total[1] - below[1]) / beta))
-    p, s = float(total[1]), kappa[1] - kappa[0]
+    kappa = (float(below[1] / (1 - beta)), float(above[1] / beta))
+    p, s = float(law.mass[1]), kappa[1] - kappa[0]
     band = (0.5 - (1 - beta) * s, 0.5 + beta * s)
     return DecisionEffect(p, beta, kappa, s, band, not band[0] < p < band[1])

@@ -15,27 +15,21 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from bap_lp.model.risks import Risks
+from gaussian.masses import ROUNDING, bit_risk, silent_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.median_law import median_bob_law, median_eve_law, statistic_kinks
 from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import FINAL, Effort, noisy_full_risk
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
 from gaussian.piecewise import Piecewise, min_integral
-from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, Release
+from gaussian.releases import Full, GaussianRelease, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.smoothing import add_noise
 
-Array = NDArray[np.float64]
 Estimate = tuple[float, float]
 
-# Sums of a few hundred rounded products of probabilities.
-_ROUNDING = 1e-14
 
-
-def risks(model: GaussianModel, eve: Eve, release: Release, effort: Effort = FINAL) -> Risks:
+def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effort = FINAL) -> Risks:
     """Bob's and Eve's integrated Bayes risks under one release."""
     bob, bob_error = _bob(model, release)
     eve_risk, eve_error = (0.0, 0.0) if _harmless(model, eve) else _eve(model, eve, release, effort)
@@ -60,14 +54,14 @@ def mean_noise(model: GaussianModel, release: NoisyFull | NoisyMean) -> float:
     return release.sigma / math.sqrt(model.n) if isinstance(release, NoisyFull) else release.sigma
 
 
-def _bob(model: GaussianModel, release: Release) -> Estimate:
+def _bob(model: GaussianModel, release: GaussianRelease) -> Estimate:
     sampling = 1 / math.sqrt(model.n)
     match release:
         case Null():
             return prior_risk(model.bob_threshold, model.prior_sd), OWEN_ERROR
         case OneBit(tau=tau):
-            bob, _ = bit_risks(mean_bob_law(model), model.bit_threshold(tau))
-            return float(bob), mean_bob_law(model).error + _ROUNDING
+            bob, error = bit_risk(mean_bob_law(model), model.bit_threshold(tau))
+            return float(bob), error
         case NoisyMedian(sigma=sigma) if model.n > 2:
             return _noisy_median_bob(model, sigma)
         case Full():
@@ -84,19 +78,17 @@ def _noisy_median_bob(model: GaussianModel, sigma: float) -> Estimate:
     return _statistic_risk(median_bob_law(model), sigma, [])
 
 
-def _eve(model: GaussianModel, eve: Eve, release: Release, effort: Effort) -> Estimate:
+def _eve(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effort) -> Estimate:
     match release:
         case Full():
             return 0.0, 0.0
         case Null() if isinstance(eve, MeanEve):
             return prior_risk(eve.threshold, model.xbar_sd), OWEN_ERROR
         case Null():
-            law = mean_eve_law(model, eve)
-            return float(law.mass.min()), law.error + _ROUNDING
+            return silent_risk(mean_eve_law(model, eve))
         case OneBit(tau=tau):
-            law = mean_eve_law(model, eve)
-            value, _ = bit_risks(law, model.bit_threshold(tau))
-            return float(value), law.error + _ROUNDING
+            value, error = bit_risk(mean_eve_law(model, eve), model.bit_threshold(tau))
+            return float(value), error
         case NoisyMedian(sigma=sigma):
             return _statistic_risk(median_eve_law(model, eve), sigma, statistic_kinks(model, eve, median=True))
         case _ if isinstance(eve, MeanEve):
@@ -111,12 +103,5 @@ def _eve(model: GaussianModel, eve: Eve, release: Release, effort: Effort) -> Es
 def _statistic_risk(law: Piecewise, sigma: float, kinks: list[float]) -> Estimate:
     """Integral of the least cell of a statistic released with N(0, sigma^2) noise."""
     released = law if sigma == 0 else add_noise(law, sigma, kinks)
-    error = law.error + (0.0 if sigma == 0 else released.error) + _ROUNDING
+    error = law.error + (0.0 if sigma == 0 else released.error) + ROUNDING
     return max(min_integral(released), 0.0), error
-
-
-def bit_risks(law: Piecewise, threshold: ArrayLike) -> tuple[Array, Array]:
-    """Risk of the bit 1{xbar > t} and the cell masses below t, elementwise in t."""
-    below = law.below(threshold)
-    above = law.mass.reshape(-1, *[1] * (below.ndim - 1)) - below
-    return np.maximum(below.min(0), 0.0) + np.maximum(above.min(0), 0.0), below

@@ -13,13 +13,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gaussian.arrays import Array
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.piecewise import Piecewise, fit
 from gaussian.residual import max_residual_cdf, max_residual_support
-
-Array = NDArray[np.float64]
 
 # P(|N(0,1)| > 8.6) < 1e-17: what lies outside is below the rounding of what lies inside.
 REACH = 8.6
@@ -56,7 +54,7 @@ def eve_kinks(n: int, eve: Eve) -> list[float]:
     return [*kinks, eve.mean_threshold] if isinstance(eve, BothEves) else kinks
 
 
-def spread(low: float, high: float, count: int, extra: list[float]) -> Array:
+def panel_edges(low: float, high: float, count: int, extra: list[float]) -> Array:
     """count equal panels on [low, high], cut further at the extra points inside."""
     inside = [point for point in extra if low < point < high]
     return np.union1d(np.linspace(low, high, count + 1), inside)
@@ -70,7 +68,7 @@ def mean_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
     def cells(x: Array) -> Array:
         return normal_density(x, model.xbar_sd) * eve_cells(model.n, eve, x)
 
-    return fit(cells, spread(-reach, reach, 16, eve_kinks(model.n, eve)), LAW_TOL)
+    return fit(cells, panel_edges(-reach, reach, 16, eve_kinks(model.n, eve)), LAW_TOL)
 
 
 @lru_cache(maxsize=256)
@@ -85,4 +83,4 @@ def mean_bob_law(model: GaussianModel) -> Piecewise:
 
     centre = float(model.bit_threshold(0.5))
     edges = [centre + step / slope for step in (-8.0, -2.0, 0.0, 2.0, 8.0)]
-    return fit(cells, spread(-reach, reach, 16, edges), LAW_TOL)
+    return fit(cells, panel_edges(-reach, reach, 16, edges), LAW_TOL)

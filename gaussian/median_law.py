@@ -15,15 +15,13 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gaussian.mean_law import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, spread
+from gaussian.arrays import Array
+from gaussian.mean_law import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, panel_edges
 from gaussian.median_mean import deviation_density, deviation_support, median_mean_above
 from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
 from gaussian.order import median_below, median_support, wings
 from gaussian.piecewise import Piecewise, composite_nodes, fit
-
-Array = NDArray[np.float64]
 
 _TOL = 1e-14
 _CHUNK = 20_000
@@ -86,7 +84,7 @@ def median_bob_law(model: GaussianModel) -> Piecewise:
         return np.stack(parts)
 
     reach, width = _reach(model), median_support(model.n)
-    law = fit(cells, spread(-reach, reach, 16, [c - width, c, c + width]), _TOL)
+    law = fit(cells, panel_edges(-reach, reach, 16, [c - width, c, c + width]), _TOL)
     return _checked(law, mean_bob_law(model))
 
 
@@ -112,7 +110,7 @@ def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
         return np.stack([zero, low - zero, ten, high - ten])
 
     reach = _reach(model)
-    law = fit(cells, spread(-reach, reach, 16, median_kinks(model, eve)), _TOL)
+    law = fit(cells, panel_edges(-reach, reach, 16, median_kinks(model, eve)), _TOL)
     return _checked(law, mean_eve_law(model, eve))
 
 

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from gaussian.arrays import Array
 from gaussian.order import gap_support, log_arrangements, wings
 from gaussian.piecewise import Piecewise, composite_nodes, fit, gauss_nodes
 from gaussian.residual import max_residual_cdf
-
-Array = NDArray[np.float64]
 
 _ORDER = 24
 _B_NODES = 12

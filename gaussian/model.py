@@ -14,12 +14,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from gaussian import _checks
-
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
 
 
 @dataclass(frozen=True)

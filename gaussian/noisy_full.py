@@ -20,17 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from gaussian.arrays import Array
 from gaussian.mean_law import mean_eve_law, normal_density
 from gaussian.model import BothEves, GaussianModel, MaxEve
 from gaussian.piecewise import composite_nodes, gauss_nodes
 from gaussian.residual_rule import PRODUCT_COUNTS, product_rule, sobol_residuals
 from gaussian.shifted import REACH as SHIFTED_REACH
 from gaussian.shifted import shifted_max_cdf, shifted_max_range
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

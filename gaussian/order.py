@@ -12,13 +12,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from gaussian.arrays import Array
 from gaussian.piecewise import gauss_nodes
-
-Array = NDArray[np.float64]
 
 _GAP_NODES = 32
 
@@ -46,6 +43,8 @@ def gap_support(n: int) -> float:
 
     phi/Phi is convex, so Phi(u-g) Phi(-u-g) falls in g at least as fast as at u = 0, where it is Phi(-g)^2.
     """
+    from scipy.optimize import brentq
+
     k = wings(n)
     return float(brentq(lambda g: 2 * k * (log_ndtr(-g) + math.log(2)) - g * g + 38, 0.0, 7.0))
 

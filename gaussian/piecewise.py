@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import chebyshev, polynomial
-from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import PPoly
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
+
 Function = Callable[[Array], Array]
 
 DEGREE = 11
@@ -54,6 +58,8 @@ class Piecewise:
     @cached_property
     def poly(self) -> PPoly:
         """The same function in scipy's power form, components last."""
+        from scipy.interpolate import PPoly
+
         width = np.diff(self.breaks)
         scale = width[:, None] ** np.arange(DEGREE, -1, -1)
         power = np.einsum("dc,kpc->pkd", _TO_POWER, self.coef) / scale[:, None, :]
@@ -71,6 +77,11 @@ class Piecewise:
         """Integrals from the left end up to x, shape (components, *x.shape)."""
         inside = np.clip(np.asarray(x, dtype=float), self.breaks[0], self.breaks[-1])
         return np.moveaxis(self._antiderivative(inside), -1, 0)
+
+    def sides(self, x: ArrayLike) -> Array:
+        """Integrals over the points up to x and over those beyond it, shape (2, components, *x.shape)."""
+        below = self.below(x)
+        return np.stack([below, self.mass.reshape(-1, *[1] * (below.ndim - 1)) - below])
 
     @cached_property
     def mass(self) -> Array:

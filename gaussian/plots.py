@@ -15,24 +15,21 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 from bap_lp.model.risks import Risks
 from bap_lp.plots import labels as lt
+from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve
 from gaussian.noisy_full import SEARCH
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES
-from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 from gaussian.tables import Curve, curve
 from gaussian.tuning import optimise
 
-Array = NDArray[np.float64]
-
-NOISY: tuple[Family, ...] = (NoisyFull, NoisyMean, NoisyMedian)
-STYLES: dict[Family, tuple[str, Any]] = {
+NOISY: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian)
+STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
     NoisyFull: (lt.BLUE, "-"),
     NoisyMean: (lt.VERMILION, "-."),
     NoisyMedian: (lt.PURPLE, ":"),
@@ -44,7 +41,7 @@ _LAST = 0.97  # of u
 _DENSE = 400
 
 
-def family_curve(model: GaussianModel, eve: Eve, family: Family) -> Curve:
+def family_curve(model: GaussianModel, eve: Eve, family: ReleaseFamily) -> Curve:
     """A family from one end to (nearly) the other; computed once."""
     return _family_curve(model, eve, NAMES[family])
 
@@ -61,6 +58,8 @@ def _family_curve(model: GaussianModel, eve: Eve, name: str) -> Curve:
 
 def _dense(found: Curve, lam: float, risk: str) -> tuple[Array, Array]:
     """Parameter and risk of a curve, at many points."""
+    from scipy.interpolate import PchipInterpolator
+
     values: Array = found.alice(lam) if risk == "alice" else np.asarray(getattr(found, risk))
     if found.family is OneBit:
         return found.parameter, values
@@ -216,7 +215,7 @@ def paper_figures(
     for name, printed in PAPER_TABLES.items():
         eve = printed.eve
         if progress:
-            progress(describe(eve))
+            progress(eve_question(eve))
         figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
         risk_against_noise(PAPER_MODEL, eve, optimum=best.get(name), ax=left)
         risk_against_threshold(PAPER_MODEL, eve, optimum=best.get(name), ax=right)
@@ -227,12 +226,12 @@ def paper_figures(
                 draw(PAPER_MODEL, eve, risk, optimum=best.get(name), ax=ax)
             out[f"{name} {what}"] = figure
         for key in (name, f"{name} sigma", f"{name} tau"):
-            out[key].suptitle(describe(eve))
+            out[key].suptitle(eve_question(eve))
             _one_legend(out[key])
     out["maps"], panels = plt.subplots(1, 3, figsize=(17, 5.8), layout="constrained")
     for ax, (name, printed) in zip(panels, PAPER_TABLES.items(), strict=True):
         risk_utility_map(PAPER_MODEL, printed.eve, optimum=best.get(name), ax=ax)
-        ax.set_title(describe(printed.eve), loc="left", pad=44, fontsize=11, fontweight="bold")
+        ax.set_title(eve_question(printed.eve), loc="left", pad=44, fontsize=11, fontweight="bold")
     return out
 
 
@@ -246,7 +245,7 @@ def _one_legend(figure: Any) -> None:
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
 
 
-def describe(eve: Eve) -> str:
+def eve_question(eve: Eve) -> str:
     """What Eve wants to know."""
     match eve:
         case BothEves():

@@ -51,8 +51,8 @@ class OneBit:
         object.__setattr__(self, "tau", _checks.unit("tau", self.tau))
 
 
-Release = Full | Null | NoisyFull | NoisyMean | NoisyMedian | OneBit
-Family = type[NoisyFull] | type[NoisyMean] | type[NoisyMedian] | type[OneBit]
+GaussianRelease = Full | Null | NoisyFull | NoisyMean | NoisyMedian | OneBit
+ReleaseFamily = type[NoisyFull] | type[NoisyMean] | type[NoisyMedian] | type[OneBit]
 
 NAMES: dict[type, str] = {
     Full: "full",

@@ -13,12 +13,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from gaussian.arrays import Array
 from gaussian.piecewise import Piecewise, fit
-
-Array = NDArray[np.float64]
 
 _DENSITY_TOL = 1e-32
 

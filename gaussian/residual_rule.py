@@ -14,14 +14,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import qmc
 
+from gaussian.arrays import Array
 from gaussian.piecewise import gauss_nodes
 from gaussian.residual import ordered_residuals
-
-Array = NDArray[np.float64]
 
 _SEED = 20240229
 _TAIL = 1e-9
@@ -59,6 +56,8 @@ def product_rule(n: int, counts: tuple[int, ...], cuts: list[float]) -> tuple[Ar
 @lru_cache(maxsize=16)
 def sobol_residuals(n: int, log2_points: int, replicates: int) -> Array:
     """Equally weighted residuals, largest first, shape (replicates, points, n)."""
+    from scipy.stats import qmc
+
     blocks = []
     for replicate in range(replicates):
         points = qmc.Sobol(n - 1, rng=np.random.default_rng([_SEED, replicate])).random_base2(log2_points)

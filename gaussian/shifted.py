@@ -14,10 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr, wofz
 
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
 
 _BEND = 0.3
 _STRETCH = 1.5

@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gaussian.mean_law import REACH, spread
+from gaussian.arrays import Array
+from gaussian.mean_law import REACH, panel_edges
 from gaussian.piecewise import Function, Piecewise, fit, gauss_nodes
-
-Array = NDArray[np.float64]
 
 _WIDE_PANELS = 160
 _CHUNK = 4_000_000
@@ -75,4 +73,4 @@ def add_noise(law: Piecewise, sigma: float, kinks: list[float]) -> Piecewise:
     wide = high - low <= _WIDE_PANELS * 1.5 * sigma
     function = _wide(law, sigma) if wide else _narrow(law, sigma, np.asarray(kinks))
     near = [kink + step * sigma for kink in kinks for step in (-6.0, -2.0, 0.0, 2.0, 6.0)]
-    return fit(function, spread(low - REACH * sigma, high + REACH * sigma, 16, near), SMOOTH_TOL)
+    return fit(function, panel_edges(low - REACH * sigma, high + REACH * sigma, 16, near), SMOOTH_TOL)

@@ -10,24 +10,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bap_lp.model.risks import Risks
+from gaussian.arrays import Array
 from gaussian.corners import corner
-from gaussian.evaluate import bit_risks, calibrate, mean_noise, risks
+from gaussian.evaluate import calibrate, mean_noise, risks
+from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import CURVE, Effort
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
-from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 from gaussian.tuning import optimise
 
-Array = NDArray[np.float64]
-FAMILIES: tuple[Family, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit)
+FAMILIES: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit)
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One release of a table; parameter is None for full and null, and so is the kind of optimum."""
 
     mechanism: str
@@ -43,7 +44,7 @@ class Table:
     """All releases against one Eve."""
 
     lam: float
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     corner: float
 
     def document(self) -> dict[str, object]:
@@ -69,8 +70,8 @@ def table(
     """Every release, optimised within its family; progress is told the name of each family as it starts."""
     weight = calibrate(model, eve) if lam is None else lam
 
-    def row(name: str, parameter: float | None, found: Risks, kind: str | None) -> Row:
-        return Row(name, parameter, found, float(found.alice(weight)), found.alice_error(weight), kind)
+    def row(name: str, parameter: float | None, found: Risks, kind: str | None) -> TableRow:
+        return TableRow(name, parameter, found, float(found.alice(weight)), found.alice_error(weight), kind)
 
     rows = [row(NAMES[type(r)], None, risks(model, eve, r), None) for r in (Full(), Null())]
     for family in FAMILIES:
@@ -85,7 +86,7 @@ def table(
 class Curve:
     """Risks along a family, one entry per parameter."""
 
-    family: Family
+    family: ReleaseFamily
     parameter: Array
     bob: Array
     eve: Array
@@ -97,15 +98,16 @@ class Curve:
         return self.bob - lam * self.eve
 
 
-def curve(model: GaussianModel, eve: Eve, family: Family, parameters: ArrayLike, effort: Effort = CURVE) -> Curve:
+def curve(
+    model: GaussianModel, eve: Eve, family: ReleaseFamily, parameters: ArrayLike, effort: Effort = CURVE
+) -> Curve:
     """Risks of a family over an array of sigma or tau."""
     values = np.atleast_1d(np.asarray(parameters, dtype=float))
     for value in values:
         family(float(value))
     if family is OneBit:
         t = model.bit_threshold(values)
-        pair = [(bit_risks(law, t)[0], law.error + 1e-14) for law in (mean_bob_law(model), mean_eve_law(model, eve))]
-        (bob, bob_error), (found, error) = pair
+        (bob, bob_error), (found, error) = bit_risk(mean_bob_law(model), t), bit_risk(mean_eve_law(model, eve), t)
         return Curve(family, values, bob, found, np.full_like(bob, bob_error), np.full_like(bob, error))
     if isinstance(eve, MeanEve) and family in (NoisyFull, NoisyMean):
         noise = values * mean_noise(model, family(1.0))

@@ -19,29 +19,27 @@ from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from bap_lp.model.risks import Risks
 from gaussian import _checks
-from gaussian.evaluate import bit_risks, calibrate, risks
+from gaussian.arrays import Array
+from gaussian.evaluate import calibrate, risks
+from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import FINAL, SEARCH
 from gaussian.piecewise import Piecewise, fit
-from gaussian.releases import Family, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
-
-Array = NDArray[np.float64]
+from gaussian.releases import NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 
 _SCAN = 14
 _TIE = 1e-12
 
 
 @dataclass(frozen=True)
-class Optimum:
+class TunedRelease:
     """The best member of a family; kind: "interior", "end point" or "plateau edge"; sigma = inf is the null release."""
 
-    family: Family
+    family: ReleaseFamily
     parameter: float
     risks: Risks
     lam: float
@@ -53,7 +51,7 @@ class Optimum:
         return float(self.risks.alice(self.lam))
 
 
-def optimise(model: GaussianModel, eve: Eve, family: Family, lam: float | None = None) -> Optimum:
+def optimise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float | None = None) -> TunedRelease:
     """Minimise R_A over a family; lam is calibrated unless given."""
     if family not in (NoisyFull, NoisyMean, NoisyMedian, OneBit):
         raise ValueError(f"family = {family!r} must be one of NoisyFull, NoisyMean, NoisyMedian, OneBit")
@@ -63,7 +61,7 @@ def optimise(model: GaussianModel, eve: Eve, family: Family, lam: float | None =
     return _best_noise(model, eve, family, weight)
 
 
-def _best_noise(model: GaussianModel, eve: Eve, family: Family, lam: float) -> Optimum:
+def _best_noise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float) -> TunedRelease:
     scale = model.xbar_sd * (math.sqrt(model.n) if family is NoisyFull else 1.0)
     sampled = family is NoisyFull and not isinstance(eve, MeanEve) and model.n > 1
 
@@ -81,11 +79,11 @@ def _best_noise(model: GaussianModel, eve: Eve, family: Family, lam: float) -> O
     candidates = [_refine(value, grid, heights, index, xatol) for index in lows]
     best_u, best = min(candidates, key=lambda pair: pair[1], default=(0.0, math.inf))
     if heights[0] <= best + slack and heights[0] <= heights[-1] + slack:
-        return Optimum(family, 0.0, risks(model, eve, family(0.0)), lam, "end point")
+        return TunedRelease(family, 0.0, risks(model, eve, family(0.0)), lam, "end point")
     if heights[-1] <= best + slack:
-        return Optimum(family, math.inf, null, lam, "end point")
+        return TunedRelease(family, math.inf, null, lam, "end point")
     sigma = scale * best_u / (1 - best_u)
-    return Optimum(family, sigma, risks(model, eve, family(sigma), effort=FINAL), lam, "interior")
+    return TunedRelease(family, sigma, risks(model, eve, family(sigma), effort=FINAL), lam, "interior")
 
 
 def _is_low(heights: list[float], index: int) -> bool:
@@ -96,6 +94,8 @@ def _refine(
     value: Callable[[float], float], grid: Array, heights: list[float], index: int, xatol: float
 ) -> tuple[float, float]:
     """Brent's method between the neighbours of a low point of the scan."""
+    from scipy.optimize import minimize_scalar
+
     right = grid[index + 1] if index + 1 < len(grid) else 1 - 1e-9
     found = minimize_scalar(value, bounds=(grid[index - 1], right), method="bounded", options={"xatol": xatol})
     return (float(found.x), float(found.fun)) if found.fun <= heights[index] else (float(grid[index]), heights[index])
@@ -113,20 +113,19 @@ def _ties(law: Piecewise) -> Array:
 
 
 def _gaps(pair: Piecewise, t: Array) -> Array:
-    below = pair.below(t)
-    above = pair.mass[:, None] - below
-    return np.stack([below[0] - below[1], above[0] - above[1]])
+    sides = pair.sides(t)
+    return sides[:, 0] - sides[:, 1]
 
 
 def _slope(laws: tuple[Piecewise, Piecewise], sides: tuple[Array, Array], t: Array) -> Array:
     return (sides[0] @ laws[0](t) + sides[1] @ laws[1](t))[None]
 
 
-def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> Optimum:
+def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> TunedRelease:
     bob_law, eve_law = mean_bob_law(model), mean_eve_law(model, eve)
 
     def value(t: Array) -> Array:
-        return bit_risks(bob_law, t)[0] - lam * bit_risks(eve_law, t)[0]
+        return bit_risk(bob_law, t)[0] - lam * bit_risk(eve_law, t)[0]
 
     kinks = np.unique(np.concatenate([_ties(bob_law), _ties(eve_law)]))
     ends = (max(bob_law.breaks[0], eve_law.breaks[0]), min(bob_law.breaks[-1], eve_law.breaks[-1]))
@@ -136,14 +135,14 @@ def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> Optimum:
     null = risks(model, eve, Null())
     floor = float(null.alice(lam))
     if not points.size or value(points).min() >= floor - _TIE:
-        return Optimum(OneBit, 0.0, risks(model, eve, OneBit(0.0)), lam, "end point")
+        return TunedRelease(OneBit, 0.0, risks(model, eve, OneBit(0.0)), lam, "end point")
     heights = value(points)
     # A kink next to a stationary point of the same height is the stationary point, met from both sides.
     low = np.flatnonzero(heights <= heights.min() + _TIE)
     smooth = low[low >= kinks.size]
     chosen = points[smooth[0]] if smooth.size else points[low[0]]
     tau = float(model.bob_posterior(chosen))
-    return Optimum(OneBit, tau, risks(model, eve, OneBit(tau)), lam, "interior" if smooth.size else "plateau edge")
+    return TunedRelease(OneBit, tau, risks(model, eve, OneBit(tau)), lam, "interior" if smooth.size else "plateau edge")
 
 
 def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array) -> Array:
@@ -154,11 +153,11 @@ def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array
     for low, high in pairwise(edges):
         sides = []
         for law, weight in zip(laws, (1.0, -lam), strict=True):
-            below = law.below((low + high) / 2)
+            below, above = law.sides((low + high) / 2)
             side = np.zeros(len(law.coef))
             # d/dt of the mass below t is the density, of the mass above t its negative.
             side[int(below.argmin())] += weight
-            side[int((law.mass - below).argmin())] -= weight
+            side[int(above.argmin())] -= weight
             sides.append(side)
         if sides[0].any() or sides[1].any():
             # rounding leaves about 1e-16 max(1, lam) in the slope: asking for less would never end

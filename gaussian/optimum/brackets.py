@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp import InputError
-from bap_lp.rational import number
-from gaussian import Eve, GaussianModel, OneBit, Row, calibrate, optimise, table
+from bap_lp.rational import InputError, number
+from gaussian.arrays import Array
+from gaussian.evaluate import calibrate
+from gaussian.model import Eve, GaussianModel
 from gaussian.optimum.cells import cell_law, cell_names
 from gaussian.optimum.closed_forms import ClosedForm, closed_form
 from gaussian.optimum.dual import dual_value, split_risks
 from gaussian.optimum.reduction import allocate
-from gaussian.optimum.regions import Region, describe, regions
-from gaussian.optimum.rules import Rule, Simulation
-from gaussian.releases import NAMES
-
-Array = NDArray[np.float64]
+from gaussian.optimum.regions import DataRegion, describe_rule, rule_regions
+from gaussian.optimum.rules import BracketRule, Simulation
+from gaussian.releases import NAMES, OneBit
+from gaussian.tables import TableRow, table
+from gaussian.tuning import optimise
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +58,12 @@ class Bracket:
         return self.upper - self.lower
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> BracketRule:
         """Alice's rule: called with data it gives the probability of releasing 1."""
-        return Rule.from_thresholds(self.model, self.adversary, self.thresholds)
+        return BracketRule.from_thresholds(self.model, self.adversary, self.thresholds)
 
     @property
-    def mechanism(self) -> Rule:
+    def mechanism(self) -> BracketRule:
         """The mechanism that attains upper, which is Alice's rule."""
         return self.rule
 
@@ -71,27 +72,27 @@ class Bracket:
         return self.rule.release(x, generator)
 
     @cached_property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[DataRegion, ...]:
         """The rule as regions of the data space."""
-        return regions(self.model, self.adversary, self.thresholds.tolist())
+        return rule_regions(self.model, self.adversary, self.thresholds.tolist())
 
     def describe(self) -> str:
         """The rule in one sentence."""
-        return describe(self.model, self.adversary, self.thresholds.tolist())
+        return describe_rule(self.model, self.adversary, self.thresholds.tolist())
 
     def simulate(self, size: int = 1_000_000, seed: int = 0) -> Simulation:
         """Out-of-sample risks of the rule, Bob and Eve playing their Bayes replies."""
         return self.rule.simulate(size, seed)
 
     @cached_property
-    def best_parametric(self) -> Row:
+    def best_parametric(self) -> TableRow:
         """The best of the six parametric releases at the same lam."""
         bit = optimise(self.model, self.adversary, OneBit, lam=self.lam)
         found = float(bit.risks.alice(self.lam))
         error = bit.risks.alice_error(self.lam)
         if found - error <= self.upper:
             # no release is better than lower: a bit that meets upper within its error needs no comparison
-            return Row(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind)
+            return TableRow(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind)
         return min(table(self.model, self.adversary, lam=self.lam).rows, key=lambda row: row.alice)
 
     def document(self) -> dict[str, Any]:

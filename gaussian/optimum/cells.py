@@ -16,13 +16,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, eve_cells
-from gaussian.mean_law import mean_bob_law, mean_eve_law, normal_density
-
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
+from gaussian.mean_law import eve_cells, mean_bob_law, mean_eve_law, normal_density
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 
 # The residual's distribution function F errs by at most 1e-14, and by 1e-12 F near 0, where its density is summed from
 # 0; the normal tails left out weigh 2e-17; a sum of rounded positive products errs by a few units in the last place.
@@ -152,6 +150,11 @@ class CellLaw:
         parts = self.below(thresholds), self.above(thresholds)
         return np.stack([part[:, diagonal, diagonal] for part in parts])
 
+    @cached_property
+    def own(self) -> Array:
+        """b_s and a_s, shape (signal, cell): the masses of each cell at Bob's two decisions on the full data."""
+        return self.split(np.full(self.count, self.centre)).sum(1)
+
     def quantile_above(self, cell: int, mass: float) -> float:
         """The t beyond which the cell has the given mass; an end of its support for mass 0 or the whole."""
         low, high = self.supports[cell]
@@ -180,6 +183,8 @@ class CellLaw:
         if ends[0] * ends[1] >= 0:
             # rounding at a break: the root is the end with the smaller residual
             return low if abs(ends[0]) <= abs(ends[1]) else high
+        from scipy.optimize import brentq
+
         return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps))
 
     @cached_property

@@ -21,14 +21,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, owens_t
 
-from bap_lp import InputError
-from gaussian import BothEves, Eve, Full, GaussianModel, MaxEve, MeanEve, corner, mean_plateau_edge, risks
+from bap_lp.rational import InputError
+from gaussian.arrays import Array
+from gaussian.corners import corner, mean_plateau_edge
+from gaussian.evaluate import risks
+from gaussian.masses import bayes_risk
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.optimum.cells import ROUNDING, CellLaw, cell_law
-
-Array = NDArray[np.float64]
+from gaussian.owen import prior_risk
+from gaussian.releases import Full
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +75,10 @@ def closed_form(model: GaussianModel, eve: Eve, lam: float, calibrated: bool = F
     raise InputError("lam", lam, f"with eve = {eve} meets the conditions of no closed form")
 
 
-def _masses(law: CellLaw) -> tuple[Array, Array, Array]:
-    own = law.split(np.full(law.count, law.centre)).sum(1)
-    return own[0], own[1], own.sum(0)
-
-
 def _corner(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
-    b, a, total = _masses(law)
+    total = law.own.sum(0)
     rare = int(total.argmin())
-    if lam > 0 and b.min() + a.min() < total[rare]:
+    if lam > 0 and bayes_risk(law.own) < total[rare]:
         return []
     u = np.zeros((2, law.count))
     u[:, rare] = lam
@@ -88,7 +86,7 @@ def _corner(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
     if calibrated:
         value, error = corner(law.model), 3 * ROUNDING
     elif isinstance(law.eve, MeanEve):
-        p = float(ndtr(-abs(law.eve.threshold) / law.model.xbar_sd))
+        p = prior_risk(law.eve.threshold, law.model.xbar_sd)
         value, error = full - lam * p, ROUNDING * (1 + lam * p)
     else:
         p = float(total[rare])
@@ -104,7 +102,7 @@ def _edge(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
     mirrored = upper > 0.5
     if upper == 0.5 or (eve.threshold < law.centre) != mirrored:
         return []
-    p = float(ndtr(-abs(eve.threshold) / model.xbar_sd))
+    p = prior_risk(eve.threshold, model.xbar_sd)
     sign = -1 if mirrored else 1
     # prices towards Bob's indifference at tau = 1/2: positive on the side away from Eve's rare event
     mu = sign * (1 - 2 * mean_plateau_edge(model, upper))
@@ -132,7 +130,7 @@ def _rare_cell(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
     eve, model = law.eve, law.model
     if not isinstance(eve, BothEves) or lam < 1:
         return []
-    b, a, total = _masses(law)
+    (b, a), total = law.own, law.own.sum(0)
     rare = int(total.argmin())
     up = rare == 1  # cell (xbar <= c_1, max > c_2) moves to signal 1; its mirror (xbar > c_1, max <= c_2) to signal 0
     if rare not in (1, 2) or (eve.mean_threshold >= law.centre) != up:

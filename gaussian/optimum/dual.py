@@ -12,16 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bap_lp import InputError
+from bap_lp.rational import InputError
+from gaussian.arrays import Array
+from gaussian.masses import joint_risks
 from gaussian.optimum.cells import ROUNDING, CellLaw
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Value:
+class DualBound:
     """A number and a bound on its error."""
 
     value: float
@@ -37,7 +37,7 @@ class SplitRisks:
     error: float
 
 
-def dual_value(law: CellLaw, u: ArrayLike, lam: float) -> Value:
+def dual_value(law: CellLaw, u: ArrayLike, lam: float) -> DualBound:
     """D(u), a lower bound on R_A over all mechanisms once its error is subtracted."""
     prices = np.asarray(u, dtype=float)
     if prices.shape != (2, law.count):
@@ -51,7 +51,7 @@ def dual_value(law: CellLaw, u: ArrayLike, lam: float) -> Value:
     lacking = float(np.maximum(lam - prices.sum(1), 0.0).max())
     size = float(fine[0, 1].sum() + fine[1, 0].sum() + (prices * fine.sum(1)).sum())
     error = abs(second - first) + float(((1 + prices) @ law.errors).sum()) + ROUNDING * size + lacking
-    return Value(second, error)
+    return DualBound(second, error)
 
 
 def _dual(masses: Array, prices: Array) -> float:
@@ -62,8 +62,8 @@ def _dual(masses: Array, prices: Array) -> float:
 def split_risks(law: CellLaw, thresholds: Array, lam: float) -> SplitRisks:
     """The risks of the rule that releases 1{xbar > thresholds[s]} in cell s, Bob and Eve replying at their best."""
     coarse, fine = law.split(thresholds), law.finer.split(thresholds)
-    bob, eve = float(fine.sum(2).min(1).sum()), float(fine.sum(1).min(1).sum())
-    drift = abs(bob - float(coarse.sum(2).min(1).sum())) + lam * abs(eve - float(coarse.sum(1).min(1).sum()))
+    (bob, eve), (coarse_bob, coarse_eve) = joint_risks(fine), joint_risks(coarse)
+    drift = abs(bob - coarse_bob) + lam * abs(eve - coarse_eve)
     # |min_s m_s - min_s m^_s| is at most what the least cell can gain or the closest competitor can lose
     least = [fine.sum(1).min(1)]
     for sign in (-1, 1):

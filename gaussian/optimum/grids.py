@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from bap_lp import InputError, Problem, Solution
-from gaussian import BothEves, Eve, GaussianModel
+from bap_lp.model.problem import Problem
+from bap_lp.rational import InputError
+from gaussian.arrays import Array
+from gaussian.model import BothEves, Eve, GaussianModel
 from gaussian.optimum.cells import cell_law, cell_names
-from gaussian.optimum.rules import Rule
+from gaussian.optimum.rules import BracketRule
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from bap_lp import Solution
 
 
 class GridProblem(Problem):
@@ -115,7 +118,7 @@ def refine(solution: Solution, parts: int = 16) -> GridProblem:
     return GridProblem(problem.model, problem.eve, _sorted(problem.model, np.concatenate([problem.edges, inner])))
 
 
-def grid_rule(solution: Solution) -> Rule:
+def grid_rule(solution: Solution) -> BracketRule:
     """The mechanism of a solved grid as a rule on actual data."""
     problem, q = _channel(solution)
     edges, probabilities = problem.edges[1:-1], []
@@ -124,4 +127,4 @@ def grid_rule(solution: Solution) -> Rule:
         here = problem.cell == s
         row[problem.interval[here]] = q[here]
         probabilities.append(row)
-    return Rule(problem.model, problem.eve, (edges,) * len(probabilities), tuple(probabilities))
+    return BracketRule(problem.model, problem.eve, (edges,) * len(probabilities), tuple(probabilities))

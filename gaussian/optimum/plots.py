@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from bap_lp.plots import labels as lt
-from gaussian import BothEves, GaussianModel, MeanEve, max_residual_cdf, max_residual_support
+from gaussian.model import BothEves, GaussianModel, MeanEve
 from gaussian.optimum.brackets import Bracket
+from gaussian.residual import max_residual_cdf, max_residual_support
 
 _REACH = 3.2  # standard deviations of xbar shown on either side
 _CELLS = 240

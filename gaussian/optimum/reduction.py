@@ -18,12 +18,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
 
+from gaussian.arrays import Array
 from gaussian.optimum.cells import CellLaw
-
-Array = NDArray[np.float64]
 
 # Masses closer than this share of P cannot be told apart by a risk in double precision.
 _CLOSE = 1e-18
@@ -85,14 +82,15 @@ class _Costs:
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
     return float(brentq(gap, low, high, xtol=_CLOSE * high, rtol=4 * np.finfo(float).eps, maxiter=1000))
 
 
 def allocate(law: CellLaw, lam: float) -> Allocation:
     """The optimal split of the cells at one lam, with its dual solution."""
-    own = law.split(np.full(law.count, law.centre)).sum(1)
-    costs = _Costs(law, (own[0], own[1]))
-    totals = own.sum(0)
+    costs = _Costs(law, (law.own[0], law.own[1]))
+    totals = law.own.sum(0)
     rare = int(totals.argmin())
     total = float(totals[rare])
     nu, price = _levels(costs, lam, total)

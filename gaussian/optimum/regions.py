@@ -10,15 +10,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gaussian import BothEves, Eve, GaussianModel, MeanEve
+from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
 from gaussian.optimum.cells import cell_supports
 
-Interval = tuple[float, float]
-_LINE: list[Interval] = [(-math.inf, math.inf)]
+XbarInterval = tuple[float, float]
+_LINE: list[XbarInterval] = [(-math.inf, math.inf)]
 
 
 @dataclass(frozen=True)
-class Region:
+class DataRegion:
     """Data with xbar in (low, high] and, where given, max > max_above or max <= max_upto, release this signal."""
 
     release: int
@@ -39,16 +39,16 @@ class Region:
         }
 
 
-def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[Interval]]:
+def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[XbarInterval]]:
     """The means that release 1: one union of intervals, or one for max <= c and one for max > c."""
     supports = cell_supports(model.n, eve)
     groups: list[list[int]] = [[0, 1]] if isinstance(eve, MeanEve) else [[0], [1]]
     if isinstance(eve, BothEves):
         groups = [[0, 2], [1, 3]]
-    unions: list[list[Interval]] = []
+    unions: list[list[XbarInterval]] = []
     for group in groups:
         parts = [(max(supports[s][0], thresholds[s]), supports[s][1]) for s in group]
-        joined: list[Interval] = []
+        joined: list[XbarInterval] = []
         for low, high in parts:
             if low >= high:
                 continue
@@ -68,7 +68,7 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
     return [[(low, math.inf if high == c else high) for low, high in few], many]
 
 
-def _complement(parts: list[Interval]) -> list[Interval]:
+def _complement(parts: list[XbarInterval]) -> list[XbarInterval]:
     edges = [-math.inf, *[end for part in parts for end in part], math.inf]
     pairs = zip(edges[::2], edges[1::2], strict=True)
     return [(low, high) for low, high in pairs if low < high]
@@ -78,22 +78,22 @@ def _max_threshold(eve: Eve) -> float:
     return eve.max_threshold if isinstance(eve, BothEves) else eve.threshold
 
 
-def regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> tuple[Region, ...]:
+def rule_regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> tuple[DataRegion, ...]:
     """The regions of both signals, those of signal 1 first."""
     unions = intervals(model, eve, thresholds)
     out = []
     for signal in (1, 0):
         sets = unions if signal else [_complement(parts) for parts in unions]
         if len(sets) == 1 or sets[0] == sets[1]:
-            out += [Region(signal, *part) for part in sets[0]]
+            out += [DataRegion(signal, *part) for part in sets[0]]
         else:
             c = _max_threshold(eve)
-            out += [Region(signal, *part, max_above=c) for part in sets[1]]
-            out += [Region(signal, *part, max_upto=c) for part in sets[0]]
+            out += [DataRegion(signal, *part, max_above=c) for part in sets[1]]
+            out += [DataRegion(signal, *part, max_upto=c) for part in sets[0]]
     return tuple(out)
 
 
-def _means(parts: list[Interval], nested: bool = False) -> str:
+def _means(parts: list[XbarInterval], nested: bool = False) -> str:
     def one(low: float, high: float) -> str:
         if low == -math.inf:
             return f"xbar <= {high:.6g}"
@@ -103,7 +103,7 @@ def _means(parts: list[Interval], nested: bool = False) -> str:
     return f"({text})" if nested and len(parts) > 1 else text
 
 
-def describe(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> str:
+def describe_rule(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> str:
     """The rule in one sentence."""
     unions = intervals(model, eve, thresholds)
     if all(parts == _LINE for parts in unions) or not any(unions):

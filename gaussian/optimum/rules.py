@@ -14,16 +14,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp import InputError, Risks
-from gaussian import Eve, GaussianModel
+from bap_lp.model.risks import Risks
+from bap_lp.rational import InputError
+from gaussian.arrays import Array
+from gaussian.masses import joint_replies, joint_risks
+from gaussian.model import Eve, GaussianModel
 from gaussian.optimum.cells import cell_law, cells_of
 
-Array = NDArray[np.float64]
 _BLOCK = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class BracketRule:
     """P(release 1 | data): per cell, `edges[s]` in xbar and `probabilities[s]`, one more, between them."""
 
     model: GaussianModel
@@ -32,7 +34,7 @@ class Rule:
     probabilities: tuple[Array, ...]
 
     @classmethod
-    def from_thresholds(cls, model: GaussianModel, eve: Eve, thresholds: ArrayLike) -> Rule:
+    def from_thresholds(cls, model: GaussianModel, eve: Eve, thresholds: ArrayLike) -> BracketRule:
         """In cell s release 1{xbar > thresholds[s]}."""
         values = np.asarray(thresholds, dtype=float)
         return cls(model, eve, tuple(values[:, None]), tuple(np.array([0.0, 1.0]) for _ in values))
@@ -68,12 +70,12 @@ class Rule:
     def risks(self) -> Risks:
         """R_B and R_E by quadrature."""
         errors = 2 * float(cell_law(self.model, self.eve).errors.sum()) + 1e-15
-        bob, eve = float(self.masses.sum(2).min(1).sum()), float(self.masses.sum(1).min(1).sum())
+        bob, eve = joint_risks(self.masses)
         return Risks(bob=bob, eve=eve, bob_error=errors, eve_error=errors)
 
     def replies(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Bob's Bayes decision at each signal, and the cell against which Eve bets."""
-        return self.masses.sum(2).argmax(1), self.masses.sum(1).argmin(1)
+        return joint_replies(self.masses)
 
     def simulate(self, size: int, seed: int = 0) -> Simulation:
         """Draw parameters, data and signals; score Bob's and Eve's replies."""

@@ -11,7 +11,7 @@ from bap_lp import InputError
 from discretise import Region, Rule, bracket
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, max_exceedance
 from gaussian.optimum.cells import cell_law, cell_supports, cells_of
-from gaussian.optimum.regions import describe, regions
+from gaussian.optimum.regions import describe_rule, rule_regions
 
 inf = math.inf
 PAPER = GaussianModel()
@@ -62,7 +62,7 @@ def test_regions_of_any_thresholds(n: int, eve: Eve) -> None:
         thresholds = generator.choice(
             [-inf, -0.5, 0.1, 0.3, 0.6, 0.9, inf], size=2 if not isinstance(eve, BothEves) else 4
         )
-        hits = _hits(regions(model, eve, thresholds.tolist()), x)
+        hits = _hits(rule_regions(model, eve, thresholds.tolist()), x)
         assert (hits.sum(0) == 1).all()
         assert (Rule.from_thresholds(model, eve, thresholds)(x) == hits[1]).all()
 
@@ -142,8 +142,8 @@ WORDS: list[tuple[Eve, list[float], str]] = [
 
 @pytest.mark.parametrize(("eve", "thresholds", "words"), WORDS)
 def test_words(eve: Eve, thresholds: list[float], words: str) -> None:
-    assert describe(PAPER, eve, thresholds) == words
-    for region in regions(PAPER, eve, thresholds):
+    assert describe_rule(PAPER, eve, thresholds) == words
+    for region in rule_regions(PAPER, eve, thresholds):
         assert None in region.document().values() or region.xbar_above < region.xbar_upto
 
 

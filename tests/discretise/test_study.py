@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 
 from bap_lp import InputError, Mechanism, Problem, evaluate, solve
 from bap_lp.convex.quadratic import quadratic
-from discretise import squared_brackets
-from discretise.squared.brackets import max_bracket
-from discretise.squared.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
+from discretise.squared_loss import brackets as squared_brackets
+from discretise.squared_loss.brackets import max_bracket
+from discretise.squared_loss.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
 from gaussian import GaussianModel
 
 Array = NDArray[np.float64]

@@ -35,8 +35,9 @@ from scipy.special import ndtr
 
 from bap_lp import InputError, Risks
 from bap_lp.rational import number
-from discretise.squared.grids import Array, Cells, mean_cells, residual_cells, squared_form
+from discretise.squared_loss.grids import Cells, mean_cells, residual_cells, squared_form
 from gaussian import GaussianModel
+from gaussian.arrays import Array
 
 _RESIDUAL_CELLS = 1500  # of D in the strips: costs about 1e-6
 _ROUNDING = 1e-11

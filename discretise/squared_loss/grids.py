@@ -21,14 +21,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bap_lp import InputError, Mechanism, Problem, Risks
 from bap_lp.convex.quadratic import Quadratic, Squared, quadratic
 from gaussian import GaussianModel, max_residual_cdf, max_residual_support
+from gaussian.arrays import Array
 
-Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _FAR = 12.0  # standard deviations of xbar; beyond them lies less than 1e-32
 _DEAD = 1e-14  # cells of less mass are states nobody sees

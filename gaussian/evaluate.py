@@ -2,8 +2,8 @@
 
     full          Bob 2 T(c_B/sigma_0, 1/(sigma_0 sqrt n)),  Eve 0
     null          the risks of the prior
-    noisy full    Bob, and Eve on the mean, as a noisy mean with sigma/sqrt n; Eve on the maximum: module noisy_full
-    noisy mean    Bob, and Eve on the mean, by Owen's T; otherwise  integral of min_k of the smoothed cells of xbar
+    noisy full    Bob, and Eve on the mean: a noisy mean with sigma/sqrt n;  Eve on the maximum: module noisy_full
+    noisy mean    Bob, and Eve on the mean: Owen's T;  Eve on the maximum: integral of min_k of the smoothed cells
     noisy median  integral of min_k of the smoothed cells of the median
     one-bit       sum over the two signals of min_k of the cell masses on each side of the threshold in xbar
 
@@ -30,14 +30,44 @@ Estimate = tuple[float, float]
 
 
 def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effort = FINAL) -> Risks:
-    """Bob's and Eve's integrated Bayes risks under one release."""
+    """Bob's and Eve's integrated Bayes risks under one release.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        release: the mechanism.
+        effort: how much work to spend on the noisy full release against the maximum; other releases ignore it.
+
+    Returns:
+        R_B and R_E, each with a bound or an estimate of its error.
+
+    >>> from gaussian import GaussianModel, MaxEve, NoisyMean
+    >>> found = risks(GaussianModel(n=5), MaxEve(2.0), NoisyMean(0.5))
+    >>> round(found.bob, 6), round(found.eve, 6)
+    (0.188081, 0.14424)
+    """
     bob, bob_error = _bob(model, release)
     eve_risk, eve_error = (0.0, 0.0) if _harmless(model, eve) else _eve(model, eve, release, effort)
     return Risks(bob=bob, eve=eve_risk, bob_error=bob_error, eve_error=eve_error)
 
 
 def calibrate(model: GaussianModel, eve: Eve) -> float:
-    """The lam at which the full and the null release have the same R_A."""
+    """The lam at which the full and the null release have the same R_A.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+
+    Returns:
+        The calibrated lam.
+
+    Raises:
+        ValueError: Eve's risk is 0 under every release.
+
+    >>> from gaussian import GaussianModel, MaxEve
+    >>> round(calibrate(GaussianModel(n=5), MaxEve(2.0)), 6)
+    1.515803
+    """
     null, full = risks(model, eve, Null()), risks(model, eve, Full())
     if null.eve <= null.eve_error:
         raise ValueError(f"eve = {eve} must be able to err: her risk is 0 under every release, so no lam calibrates it")
@@ -45,12 +75,15 @@ def calibrate(model: GaussianModel, eve: Eve) -> float:
 
 
 def _harmless(model: GaussianModel, eve: Eve) -> bool:
-    """Nested events: one of the cells (1, 0), (0, 1) is impossible, so answering it is never wrong about both."""
+    """Whether Eve never loses: if her events are nested, one of the cells 01 and 10 is impossible.
+
+    Eve then bets against that cell and is never wrong about both events.
+    """
     return isinstance(eve, BothEves) and (model.n == 1 or eve.mean_threshold >= eve.max_threshold)
 
 
 def mean_noise(model: GaussianModel, release: NoisyFull | NoisyMean) -> float:
-    """The noise on xbar: the mean of n noisy values carries all they say about theta and xbar."""
+    """The standard deviation of the noise on xbar: the mean of n noisy values is sufficient for theta and xbar."""
     return release.sigma / math.sqrt(model.n) if isinstance(release, NoisyFull) else release.sigma
 
 

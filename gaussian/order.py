@@ -21,7 +21,7 @@ _GAP_NODES = 32
 
 
 def wings(n: int) -> int:
-    """How many observations lie strictly below (and above) the middle one or two."""
+    """k: the number of observations below the middle one or two, and above."""
     return (n - 1) // 2
 
 
@@ -67,7 +67,7 @@ def median_below(n: int, u: Array, w: Array) -> Array:
 
 
 def _log_wings(k: int, low: Array, high: Array, top: Array) -> Array:
-    """log of Phi(low)^k (Phi(top) - Phi(high))^k, and of the event itself (-inf) where high > top."""
+    """log of Phi(low)^k (Phi(top) - Phi(high))^k; -inf where high > top."""
     with np.errstate(divide="ignore"):
         if k == 0:
             return np.log((high <= top).astype(float))

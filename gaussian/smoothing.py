@@ -1,7 +1,7 @@
 """A statistic S with sub-densities A_k, released with noise:  f_k(eta) = integral A_k(s) phi_sigma(eta - s) ds.
 
 Two quadratures, both on the smooth panels of A_k:
-  wide noise    every panel, cut to at most 3/2 sigma, carries 16 Gauss-Legendre nodes, shared by all eta;
+  wide noise    panels are cut to at most 3/2 sigma and have 16 Gauss-Legendre nodes each, the same for all eta;
   narrow noise  around each eta the window of +-8.6 sigma is cut into equal parts and at every kink of A_k inside it.
 The risk of the noisy release is then  integral of min_k f_k.
 """

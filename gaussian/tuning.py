@@ -1,12 +1,12 @@
-"""The best parameter of a family of releases: sigma* or tau*, continuous, and what kind of optimum it is.
+"""The best parameter of a family of releases, sigma* or tau*, and the kind of the optimum.
 
 One-bit. With masses m_k^-(t), m_k^+(t) of cell k on the two sides of the threshold t in xbar,
     R_A(t) = min_i b_i^- + min_i b_i^+ - lam (min_k m_k^- + min_k m_k^+).
-Its kinks are the t at which two masses of a side tie (there Bob or Eve changes a decision: the edges of plateaus), and
-between kinks its stationary points are the zeros of a combination of the sub-densities. All of them are roots of
-piecewise polynomials, so the list is complete and the minimum is global.
+Its kinks are the t at which two masses of a side are equal: there Bob or Eve changes a decision, and plateaus end.
+Between kinks its stationary points are the zeros of a combination of the sub-densities. Kinks and stationary points are
+roots of piecewise polynomials, so the list is complete and the minimum is global.
 
-Noisy releases. R_A is smooth in sigma; sigma = s u/(1 - u) maps [0, 1] to [0, inf], whose ends are the exact statistic
+Noisy releases. R_A is smooth in sigma; sigma = s u/(1 - u) maps [0, 1] to [0, inf]; at the ends are the exact statistic
 and the null release. Every local minimum of a scan is refined by Brent's method.
 """
 
@@ -52,7 +52,25 @@ class TunedRelease:
 
 
 def optimise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float | None = None) -> TunedRelease:
-    """Minimise R_A over a family; lam is calibrated unless given."""
+    """Minimise R_A over a family of releases.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        family: NoisyFull, NoisyMean, NoisyMedian or OneBit.
+        lam: the weight of Eve's risk; the calibrated one if None.
+
+    Returns:
+        The best parameter with its risks, and the kind of the optimum.
+
+    Raises:
+        ValueError: family is none of the four, lam is negative, or lam is None and Eve's risk is 0 under every release.
+
+    >>> from gaussian import GaussianModel, MeanEve, OneBit
+    >>> best = optimise(GaussianModel(n=5), MeanEve(0.5), OneBit)
+    >>> best.kind, round(best.parameter, 6), round(best.alice, 6)
+    ('plateau edge', 0.197661, -0.18542)
+    """
     if family not in (NoisyFull, NoisyMean, NoisyMedian, OneBit):
         raise ValueError(f"family = {family!r} must be one of NoisyFull, NoisyMean, NoisyMedian, OneBit")
     weight = calibrate(model, eve) if lam is None else _checks.non_negative("lam", lam)
@@ -73,7 +91,7 @@ def _best_noise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: floa
     heights = [value(float(u)) for u in grid]
     null = risks(model, eve, Null())
     heights.append(float(null.alice(lam)))
-    # Sampled risks are compared and refined within their own noise; exact ones to rounding.
+    # Risks from Sobol points are compared and refined to their sampling error, the others to rounding.
     slack, xatol = (1e-7, 1e-4) if sampled else (_TIE, 1e-7)
     lows = [index for index in range(1, _SCAN) if _is_low(heights, index)]
     candidates = [_refine(value, grid, heights, index, xatol) for index in lows]
@@ -106,7 +124,7 @@ def _ties(law: Piecewise) -> Array:
     found = []
     for i, j in combinations(range(len(law.coef)), 2):
         pair = law.select([i, j])
-        # The differences of the masses on the two sides are antiderivatives: refit them as functions of their own.
+        # The differences of the masses are antiderivatives of degree 12: they are fitted anew.
         gaps = fit(partial(_gaps, pair), law.breaks, 1e-15)
         found += [gaps.roots([1.0, 0.0]), gaps.roots([0.0, 1.0])]
     return np.concatenate(found)
@@ -137,7 +155,7 @@ def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> TunedRelease:
     if not points.size or value(points).min() >= floor - _TIE:
         return TunedRelease(OneBit, 0.0, risks(model, eve, OneBit(0.0)), lam, "end point")
     heights = value(points)
-    # A kink next to a stationary point of the same height is the stationary point, met from both sides.
+    # A kink and a stationary point of the same height are one point: it counts as stationary.
     low = np.flatnonzero(heights <= heights.min() + _TIE)
     smooth = low[low >= kinks.size]
     chosen = points[smooth[0]] if smooth.size else points[low[0]]
@@ -160,7 +178,7 @@ def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array
             side[int(above.argmin())] -= weight
             sides.append(side)
         if sides[0].any() or sides[1].any():
-            # rounding leaves about 1e-16 max(1, lam) in the slope: asking for less would never end
+            # the slope has a rounding error of about 1e-16 max(1, lam): a smaller tolerance cannot be reached
             slope = fit(partial(_slope, laws, (sides[0], sides[1])), breaks.clip(low, high), 1e-15 * max(1.0, lam))
             found.append(slope.roots([1.0]))
     return np.concatenate(found) if found else np.empty(0)

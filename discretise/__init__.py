@@ -1,4 +1,4 @@
-"""From the continuous Gaussian model to finite problems and back: the optimum over all mechanisms, proved.
+"""From continuous models to finite problems and back, with proved bounds on the optimum over all mechanisms.
 
 >>> from discretise import bracket
 >>> from gaussian import BothEves, GaussianModel

@@ -1,4 +1,4 @@
 """Squared loss against the maximum of a Gaussian sample.
 
-A model comes in; a bracket of the optimum over all mechanisms goes out.
+The input is a model. The output is a bracket around the optimum over all mechanisms, or a finite problem on a grid.
 """

@@ -1,4 +1,4 @@
-"""Closed-form optima with their dual solutions, where simple conditions hold (docs/brackets.md has the proofs).
+"""Closed-form optima with their dual solutions, under simple conditions (docs/brackets.md has the proofs).
 
 With t_B Bob's threshold in xbar, a_s and b_s the masses of cell s above and below t_B, M_s = a_s + b_s, and
 P = min_s M_s = M_{s*} Eve's risk without a release:
@@ -9,7 +9,7 @@ P = min_s M_s = M_{s*} Eve's risk without a release:
     rare cell   both Eves, s* = (xbar <= c_1, max > c_2), c_1 >= t_B, lam >= 1, pi(c_1) >= 3/4, a_s >= P for s != s*:
                 V = R_B^full + E[(1 - 2 pi) 1{s*, xbar <= t_B}] - lam P,  u_1 = lam e_{s*},
                 u_0 = (lam - 1) e_{s*} + (e_10 + e_11)/2:  release 1 when xbar > t_B or the data lie in s*.
-At lam = 0 the corner is optimal without conditions. The last three have mirror images with the signals exchanged
+At lam = 0 the corner is optimal without conditions. The other three have mirror images with the signals exchanged
 (against the mean xbar -> -xbar, theta -> -theta).
 R_B of the bit 1{xbar > t} is  2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho k)/(k r)) + 1{hk < 0 or hk = 0, h + k < 0}
 with Owen's T, h = c_B/sigma_0, k = t/sd(xbar), rho = sigma_0/sd(xbar), r = sqrt(1 - rho^2).
@@ -44,9 +44,13 @@ class ClosedForm:
     thresholds: Array
     u: Array
 
+    def __repr__(self) -> str:
+        cuts = ", ".join(f"{t:.6g}" for t in self.thresholds)
+        return f"<ClosedForm: {self.theorem}, R_A = {self.value:.7f}, thresholds {cuts}>"
+
 
 def bit_bob_risk(model: GaussianModel, t: float) -> float:
-    """R_B of the bit 1{xbar > t}, finite t, Bob answering with the bit."""
+    """R_B of the bit 1{xbar > t}, finite t, when Bob's decision is the bit."""
     h, k = model.bob_threshold / model.prior_sd, t / model.xbar_sd
     rho = model.prior_sd / model.xbar_sd
     r = 1 / (math.sqrt(model.n) * model.xbar_sd)
@@ -63,9 +67,23 @@ def _owen(h: float, gap: float, r: float) -> float:
 
 
 def closed_form(model: GaussianModel, eve: Eve, lam: float, calibrated: bool = False) -> ClosedForm:
-    """The theorem that gives the optimum at this lam; ValueError where the conditions of all of them fail.
+    """The theorem that gives the optimum at this lam.
 
-    calibrated says that lam stands for the exact calibrated value, which removes Eve's law from the corner.
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        lam: the weight of Eve's risk.
+        calibrated: lam stands for the exact calibrated value; the value of the corner then does not need Eve's law.
+
+    Returns:
+        The name of the theorem, the optimal R_A with its error, the thresholds and the dual solution.
+
+    Raises:
+        InputError: the conditions of no theorem hold.
+
+    >>> from gaussian import GaussianModel, MaxEve
+    >>> closed_form(GaussianModel(n=5), MaxEve(2.0), 1.5)
+    <ClosedForm: corner, R_A = -0.2284624, thresholds 0, 0>
     """
     law = cell_law(model, eve)
     for attempt in (_corner, _edge, _rare_cell):
@@ -104,7 +122,7 @@ def _edge(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
         return []
     p = prior_risk(eve.threshold, model.xbar_sd)
     sign = -1 if mirrored else 1
-    # prices towards Bob's indifference at tau = 1/2: positive on the side away from Eve's rare event
+    # |1 - 2 pi| at the edge of the plateau and at Eve's threshold, signed: positive if Theorem 3 may apply
     mu = sign * (1 - 2 * mean_plateau_edge(model, upper))
     delta = sign * (2 * float(model.bob_posterior(eve.threshold)) - 1)
     price = min(lam, mu)

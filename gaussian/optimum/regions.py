@@ -1,7 +1,8 @@
-"""A rule with one threshold per cell as regions of the data space, in words and as plain values.
+"""The regions of the data space on which a rule with one threshold per cell releases 1, and the rule in words.
 
-For data with max <= c and with max > c (or for all data, against the mean), the means that release 1 form a union of
-intervals: each cell contributes the part of its support above its threshold, and adjacent parts join.
+Against the mean, the values of xbar that release 1 are a union of intervals: each cell contributes the part of its
+support above its threshold, and adjacent parts are joined. Against the maximum c there are two such unions, one for
+data with max <= c and one for data with max > c.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _LINE: list[XbarInterval] = [(-math.inf, math.inf)]
 
 @dataclass(frozen=True)
 class DataRegion:
-    """Data with xbar in (low, high] and, where given, max > max_above or max <= max_upto, release this signal."""
+    """Data that release `release`: xbar_above < xbar <= xbar_upto and, if given, max > max_above or max <= max_upto."""
 
     release: int
     xbar_above: float
@@ -28,7 +29,7 @@ class DataRegion:
     max_upto: float | None = None
 
     def document(self) -> dict[str, float | int | None]:
-        """Plain JSON values; null where there is no bound."""
+        """The region as plain JSON values; null means that there is no bound."""
         low, high = (end if math.isfinite(end) else None for end in (self.xbar_above, self.xbar_upto))
         return {
             "release": self.release,
@@ -40,7 +41,7 @@ class DataRegion:
 
 
 def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[XbarInterval]]:
-    """The means that release 1: one union of intervals, or one for max <= c and one for max > c."""
+    """The values of xbar that release 1: one union of intervals, or one for max <= c and one for max > c."""
     supports = cell_supports(model.n, eve)
     groups: list[list[int]] = [[0, 1]] if isinstance(eve, MeanEve) else [[0], [1]]
     if isinstance(eve, BothEves):
@@ -59,7 +60,7 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
         unions.append(joined)
     if len(unions) == 1:
         return unions
-    # no data with max <= c have xbar > c, and for n = 1 none with max > c have xbar <= c: there the sets are free
+    # no data have max <= c < xbar, and for n = 1 none have xbar <= c < max: there the unions may be chosen freely
     (few, many), c = unions, _max_threshold(eve)
     if few == [(low, min(high, c)) for low, high in many if low < c]:
         return [many, many]

@@ -40,6 +40,10 @@ class WeightedPoints:
     weights: Array
     exact: bool
 
+    def __repr__(self) -> str:
+        kind = "exact" if self.exact else "approximate"
+        return f"<WeightedPoints: {len(self.values)} points, {kind}>"
+
 
 def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedPoints:
     """A prior, given as (values, weights) or as a frozen scipy.stats distribution, as weighted points."""

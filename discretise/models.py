@@ -74,7 +74,7 @@ class GriddedProblem(Problem):
         return np.searchsorted(self.edges[1:-1], x, side="left")
 
     def losses(self, x: ArrayLike) -> tuple[Array, Array]:
-        """B(x, .) and E(x, .) at data points, a row each; if x has density 0 under every theta, B is that of its cell."""
+        """B(x, .) and E(x, .) at data points, a row each; B is that of the cell where x has density 0 for all theta."""
         x = np.atleast_1d(np.asarray(x, dtype=float))
         bob = loss_table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
         columns = self.points.weights[:, None] * np.hstack([np.ones((len(bob), 1)), bob])

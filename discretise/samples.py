@@ -40,6 +40,9 @@ class Draws:
     statistic: Array
     x: Array
 
+    def __repr__(self) -> str:
+        return f"<Draws: {len(self.theta)} data sets, statistic of dimension {self.statistic.shape[1]}>"
+
 
 @dataclass(frozen=True)
 class OutOfSample:

@@ -43,7 +43,7 @@ FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY
 
 
 class _ProgressLine:
-    """One line on a terminal's stderr once the work has taken two seconds; removed at the end."""
+    """A line on stderr, if that is a terminal, once the work has taken two seconds; it is removed at the end."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()

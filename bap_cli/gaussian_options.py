@@ -21,7 +21,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON documen
 
 
 def chosen_eve(name: EveName, single: float | None, mean: float | None, top: float | None) -> Eve:
-    """The Eve of the options: one threshold for one test, two for both; an option that does not apply is refused."""
+    """The Eve that the options describe; an option that does not apply to her raises ValueError."""
     if name == "both":
         if single is not None:
             raise ValueError(f"--eve-threshold = {single} must be --mean-threshold or --max-threshold with --eve both")

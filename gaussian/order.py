@@ -39,7 +39,7 @@ def median_support(n: int) -> float:
 
 @lru_cache(maxsize=4096)
 def gap_support(n: int) -> float:
-    """A half-gap g beyond which the integrand is below exp(-38) of its value at g = 0, whatever u.
+    """A half-gap g beyond which the integrand is below exp(-38) of its value at g = 0, for every u.
 
     phi/Phi is convex, so Phi(u-g) Phi(-u-g) falls in g at least as fast as at u = 0, where it is Phi(-g)^2.
     """

@@ -8,21 +8,15 @@ The risk of the noisy release is then  integral of min_k f_k.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from gaussian.arrays import Array
-from gaussian.mean_law import REACH, panel_edges
+from gaussian.mean_law import REACH, normal_density, panel_edges
 from gaussian.piecewise import Function, Piecewise, fit, gauss_nodes
 
 _WIDE_PANELS = 160
 _CHUNK = 4_000_000
 SMOOTH_TOL = 1e-13
-
-
-def _kernel(distance: Array, sigma: float) -> Array:
-    return np.exp(-0.5 * (distance / sigma) ** 2) / (sigma * math.sqrt(2 * math.pi))
 
 
 def _wide(law: Piecewise, sigma: float) -> Function:
@@ -40,7 +34,7 @@ def _wide(law: Piecewise, sigma: float) -> Function:
         result = np.empty((len(weighted), eta.size))
         for part in np.array_split(order, max(1, eta.size // 24)):
             first, last = np.searchsorted(nodes, [eta[part[0]] - REACH * sigma, eta[part[-1]] + REACH * sigma])
-            kernel = _kernel(nodes[first:last, None] - eta[part], sigma)
+            kernel = normal_density(nodes[first:last, None] - eta[part], sigma)
             result[:, part] = weighted[:, first:last] @ kernel
         return result
 
@@ -57,7 +51,7 @@ def _narrow(law: Piecewise, sigma: float, kinks: Array) -> Function:
         inside = np.clip(np.broadcast_to(cuts, (eta.size, cuts.size)), window[:, :1], window[:, -1:])
         edges = np.sort(np.concatenate([window, inside], axis=1), axis=1)
         x, w = gauss_nodes(edges[:, :-1], edges[:, 1:], 12)
-        weights = w * _kernel(x - eta[:, None, None], sigma)
+        weights = w * normal_density(x - eta[:, None, None], sigma)
         return np.sum(law(x) * weights, axis=(2, 3))
 
     def smoothed(eta: Array) -> Array:

@@ -20,7 +20,7 @@ from gaussian.arrays import Array
 from gaussian.evaluate import calibrate
 from gaussian.model import Eve, GaussianModel
 from gaussian.optimum.cells import cell_law, cell_names
-from gaussian.optimum.closed_forms import ClosedForm, closed_form
+from gaussian.optimum.closed_forms import applicable_theorem
 from gaussian.optimum.dual import dual_value, split_risks
 from gaussian.optimum.reduction import allocate
 from gaussian.optimum.regions import DataRegion, describe_rule, rule_regions
@@ -153,7 +153,7 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
     dual = dual_value(law, found.u, weight)
     value = primal.bob - weight * primal.eve
     lower, upper = dual.value - dual.error, value + primal.error
-    theorem = _theorem(model, eve, weight, calibrated)
+    theorem = applicable_theorem(model, eve, weight, calibrated)
     if theorem is not None:
         lower, upper = max(lower, theorem.value - theorem.error), min(upper, theorem.value + theorem.error)
     return Bracket(
@@ -170,13 +170,6 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
         price=found.price,
         theorem=None if theorem is None else theorem.theorem,
     )
-
-
-def _theorem(model: GaussianModel, eve: Eve, lam: float, calibrated: bool) -> ClosedForm | None:
-    try:
-        return closed_form(model, eve, lam, calibrated)
-    except InputError:
-        return None
 
 
 def read_lam(lam: Any) -> float:

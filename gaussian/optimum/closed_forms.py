@@ -85,19 +85,23 @@ def closed_form(model: GaussianModel, eve: Eve, lam: float, calibrated: bool = F
     >>> closed_form(GaussianModel(n=5), MaxEve(2.0), 1.5)
     <ClosedForm: corner, R_A = -0.2284624, thresholds 0, 0>
     """
+    found = applicable_theorem(model, eve, lam, calibrated)
+    if found is None:
+        raise InputError("lam", lam, f"with eve = {eve} meets the conditions of no closed form")
+    return found
+
+
+def applicable_theorem(model: GaussianModel, eve: Eve, lam: float, calibrated: bool) -> ClosedForm | None:
+    """What `closed_form` returns, or None if the conditions of no theorem hold."""
     law = cell_law(model, eve)
-    for attempt in (_corner, _edge, _rare_cell):
-        found = attempt(law, lam, calibrated)
-        if found:
-            return found[0]
-    raise InputError("lam", lam, f"with eve = {eve} meets the conditions of no closed form")
+    return _corner(law, lam, calibrated) or _edge(law, lam) or _rare_cell(law, lam)
 
 
-def _corner(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
+def _corner(law: CellLaw, lam: float, calibrated: bool) -> ClosedForm | None:
     total = law.own.sum(0)
     rare = int(total.argmin())
     if lam > 0 and bayes_risk(law.own) < total[rare]:
-        return []
+        return None
     u = np.zeros((2, law.count))
     u[:, rare] = lam
     full = float(risks(law.model, law.eve, Full()).bob)
@@ -109,17 +113,17 @@ def _corner(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
     else:
         p = float(total[rare])
         value, error = full - lam * p, ROUNDING * (1 + lam * p) + lam * float(law.errors[rare])
-    return [ClosedForm("corner", value, error, np.full(law.count, law.centre), u)]
+    return ClosedForm("corner", value, error, np.full(law.count, law.centre), u)
 
 
-def _edge(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
+def _edge(law: CellLaw, lam: float) -> ClosedForm | None:
     eve, model = law.eve, law.model
     if isinstance(eve, BothEves) or (isinstance(eve, MaxEve) and model.n > 1):
-        return []
+        return None
     upper = float(ndtr(-eve.threshold / model.xbar_sd))
     mirrored = upper > 0.5
     if upper == 0.5 or (eve.threshold < law.centre) != mirrored:
-        return []
+        return None
     p = prior_risk(eve.threshold, model.xbar_sd)
     sign = -1 if mirrored else 1
     # |1 - 2 pi| at the edge of the plateau and at Eve's threshold, signed: positive if Theorem 3 may apply
@@ -127,7 +131,7 @@ def _edge(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
     delta = sign * (2 * float(model.bob_posterior(eve.threshold)) - 1)
     price = min(lam, mu)
     if not 0 < price <= delta:
-        return []
+        return None
     if lam >= mu:
         t, gained = float(model.bit_threshold((1 - sign * mu) / 2)), p
     else:
@@ -135,28 +139,28 @@ def _edge(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
         ends = sorted((t / model.xbar_sd, eve.threshold / model.xbar_sd))
         gained = float(ndtr(ends[1]) - ndtr(ends[0]))
     if not math.isfinite(t):
-        return []
+        return None
     bob = bit_bob_risk(model, t)
     u = np.array([[0.0, lam], [price, lam - price]])
     u = u[::-1, ::-1].copy() if mirrored else u
     error = 4 * ROUNDING * (1 + lam * gained)
     name = "plateau edge" if lam >= mu else "price"
-    return [ClosedForm(name, bob - lam * gained, error, np.full(2, t), u)]
+    return ClosedForm(name, bob - lam * gained, error, np.full(2, t), u)
 
 
-def _rare_cell(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
+def _rare_cell(law: CellLaw, lam: float) -> ClosedForm | None:
     eve, model = law.eve, law.model
     if not isinstance(eve, BothEves) or lam < 1:
-        return []
+        return None
     (b, a), total = law.own, law.own.sum(0)
     rare = int(total.argmin())
     up = rare == 1  # cell (xbar <= c_1, max > c_2) moves to signal 1; its mirror (xbar > c_1, max <= c_2) to signal 0
     if rare not in (1, 2) or (eve.mean_threshold >= law.centre) != up:
-        return []
+        return None
     pi = float(model.bob_posterior(eve.mean_threshold))
     others = np.arange(4) != rare
     if (pi if up else 1 - pi) < 0.75 or (a if up else b)[others].min() < total[rare]:
-        return []
+        return None
     u = np.zeros((2, 4))
     signal = int(up)
     u[signal, rare], u[1 - signal, rare] = lam, lam - 1
@@ -167,4 +171,4 @@ def _rare_cell(law: CellLaw, lam: float, calibrated: bool) -> list[ClosedForm]:
     full = float(risks(model, eve, Full()).bob)
     cost = float(moved[0] - moved[1]) * (1 if up else -1)
     error = (1 + lam) * float(law.errors[rare]) + 4 * ROUNDING * (1 + lam * float(total[rare]))
-    return [ClosedForm("rare cell", full + cost - lam * float(total[rare]), error, thresholds, u)]
+    return ClosedForm("rare cell", full + cost - lam * float(total[rare]), error, thresholds, u)

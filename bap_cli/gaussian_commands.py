@@ -15,33 +15,35 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from bap_cli.optimum_command import register
+from bap_cli.gaussian_options import (
+    BobOption,
+    EveOption,
+    JsonOption,
+    MaxOption,
+    MeanOption,
+    NOption,
+    PriorOption,
+    SingleOption,
+    chosen_eve,
+)
+from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
 from bap_lp.files.documents import write_files
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, Table, calibrate, curve, table
+from gaussian import GaussianModel, OneBit, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES
 from gaussian.tables import FAMILIES
 
 app = typer.Typer(help="The continuous Gaussian model.", no_args_is_help=True, rich_markup_mode=None)
 
-EveName = Literal["mean", "max", "both"]
-_PATIENCE = 2.0
+_PATIENCE = 2.0  # seconds before the progress line is shown
 
-EveOption = Annotated[EveName, typer.Option("--eve", help="what Eve tests: the mean, the maximum, or both")]
-NOption = Annotated[int, typer.Option("--n", help="number of observations")]
-PriorOption = Annotated[float, typer.Option("--prior-sd", help="sigma_0, standard deviation of theta")]
-BobOption = Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob tests theta > c_B")]
-SingleOption = Annotated[float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2")]
-MeanOption = Annotated[float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")]
-MaxOption = Annotated[float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")]
 _FAMILY_HELP = "noisy-full, noisy-mean, noisy-median or one-bit; may be repeated"
 FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY_HELP)]
-JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document and nothing else")]
 
 
-class _Progress:
-    """One line on a terminal's stderr once the work has taken two seconds; removed at the end."""
+class _ProgressLine:
+    """A line on stderr, if that is a terminal, once the work has taken two seconds; it is removed at the end."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -59,22 +61,6 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _eve(name: EveName, single: float | None, mean: float | None, top: float | None) -> Eve:
-    """The Eve of the options: one threshold for one test, two for both; an option that does not apply is refused."""
-    if name == "both":
-        if single is not None:
-            raise ValueError(f"--eve-threshold = {single} must be --mean-threshold or --max-threshold with --eve both")
-        return BothEves(0.5 if mean is None else mean, 2.0 if top is None else top)
-    own, other = (mean, top) if name == "mean" else (top, mean)
-    if other is not None:
-        wrong = "--max-threshold" if name == "mean" else "--mean-threshold"
-        raise ValueError(f"{wrong} = {other} must not be given with --eve {name}")
-    if own is not None and single is not None and own != single:
-        raise ValueError(f"--eve-threshold = {single} must equal --{name}-threshold = {own}")
-    given = single if single is not None else own
-    return MeanEve(0.5 if given is None else given) if name == "mean" else MaxEve(2.0 if given is None else given)
-
-
 @app.command("table")
 def table_command(
     eve: EveOption,
@@ -88,8 +74,8 @@ def table_command(
 ) -> None:
     """Every release at its best parameter, against one Eve; beside the paper's values where it prints them."""
     model = GaussianModel(n, prior_sd, bob_threshold)
-    adversary = _eve(eve, eve_threshold, mean_threshold, max_threshold)
-    progress = _Progress()
+    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold)
+    progress = _ProgressLine()
     try:
         result = table(model, adversary, progress=progress)
     finally:
@@ -151,7 +137,7 @@ def curve_command(
 ) -> None:
     """The data of the figures: R_B, R_E and R_A of every family along sigma or tau, as CSV."""
     model = GaussianModel(n, prior_sd, bob_threshold)
-    adversary = _eve(eve, eve_threshold, mean_threshold, max_threshold)
+    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold)
     if points < 2:
         raise ValueError(f"points = {points} must be >= 2")
     if not 0 < sigma_max < np.inf:
@@ -162,7 +148,7 @@ def curve_command(
         if name not in known:
             raise ValueError(f"family = {name!r} must be one of {', '.join(known)}")
     lam = calibrate(model, adversary)
-    text, progress = io.StringIO(), _Progress()
+    text, progress = io.StringIO(), _ProgressLine()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["mechanism", "parameter", "bob", "eve", "alice", "error", "lambda"])
     try:
@@ -202,8 +188,8 @@ def plot_command(
     from bap_cli.pictures import write_gaussian_plot
 
     model = GaussianModel(n, prior_sd, bob_threshold)
-    write_gaussian_plot(model, _eve(eve, eve_threshold, mean_threshold, max_threshold), kind, out)
+    write_gaussian_plot(model, chosen_eve(eve, eve_threshold, mean_threshold, max_threshold), kind, out)
     print(f"Wrote {out}.")
 
 
-register(app)
+app.command("optimum")(optimum_command)

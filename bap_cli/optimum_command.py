@@ -1,8 +1,23 @@
 """`bap gaussian optimum`: the least R_A over all mechanisms, and the rule that attains it."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from bap_cli.gaussian_options import (
+    BobOption,
+    EveOption,
+    JsonOption,
+    MaxOption,
+    MeanOption,
+    NOption,
+    PriorOption,
+    SingleOption,
+    chosen_eve,
+)
+from gaussian import GaussianModel
 
 if TYPE_CHECKING:
     from discretise import Bracket
@@ -15,66 +30,49 @@ _NAMES = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `bap gaussian`, with the options of its other commands."""
-    # imported here: the module of those options mounts this one
-    from bap_cli.gaussian_commands import (
-        BobOption,
-        EveOption,
-        JsonOption,
-        MaxOption,
-        MeanOption,
-        NOption,
-        PriorOption,
-        SingleOption,
-        _eve,
-    )
+def optimum_command(
+    eve: EveOption,
+    n: NOption = 5,
+    prior_sd: PriorOption = 1.0,
+    bob_threshold: BobOption = 0.0,
+    eve_threshold: SingleOption = None,
+    mean_threshold: MeanOption = None,
+    max_threshold: MaxOption = None,
+    lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
+    simulate: Annotated[
+        int | None,
+        typer.Option("--simulate", metavar="SIZE", help="also play the rule on so many simulated samples"),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
+    from bap_cli.inputs import working
+    from bap_cli.outputs import print_json
+    from discretise import bracket
 
-    @app.command("optimum")
-    def optimum_command(
-        eve: EveOption,
-        n: NOption = 5,
-        prior_sd: PriorOption = 1.0,
-        bob_threshold: BobOption = 0.0,
-        eve_threshold: SingleOption = None,
-        mean_threshold: MeanOption = None,
-        max_threshold: MaxOption = None,
-        lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
-        simulate: Annotated[
-            int | None,
-            typer.Option("--simulate", metavar="SIZE", help="also play the rule on so many simulated samples"),
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
-        from bap_cli.inputs import working
-        from bap_cli.outputs import print_json
-        from discretise import bracket
-        from gaussian import GaussianModel
-
-        if simulate is not None and not 1 <= simulate <= 10**8:
-            raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
-        model = GaussianModel(n, prior_sd, bob_threshold)
-        found = bracket(model, _eve(eve, eve_threshold, mean_threshold, max_threshold), lam)
-        with working("comparing with the parametric releases"):
-            _ = found.best_parametric  # computed on first use, which can take seconds
-        with working("simulating"):
-            played = found.simulate(simulate) if simulate is not None else None
-        if as_json:
-            document = found.document()
-            if played is not None:
-                error = played.alice_error(found.lam)
-                risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
-                document["simulation"] = {"size": played.size, **risks, "error": error}
-            print_json(document)
-        else:
-            print(report(found))
-            if played is not None:
-                value, error = played.alice(found.lam), played.alice_error(found.lam)
-                print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
+    if simulate is not None and not 1 <= simulate <= 10**8:
+        raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
+    model = GaussianModel(n, prior_sd, bob_threshold)
+    found = bracket(model, chosen_eve(eve, eve_threshold, mean_threshold, max_threshold), lam)
+    with working("comparing with the parametric releases"):
+        _ = found.best_parametric  # computed on first use, which can take seconds
+    with working("simulating"):
+        played = found.simulate(simulate) if simulate is not None else None
+    if as_json:
+        document = found.document()
+        if played is not None:
+            error = played.alice_error(found.lam)
+            risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
+            document["simulation"] = {"size": played.size, **risks, "error": error}
+        print_json(document)
+    else:
+        print(optimum_text(found))
+        if played is not None:
+            value, error = played.alice(found.lam), played.alice_error(found.lam)
+            print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
 
 
-def report(found: "Bracket") -> str:
+def optimum_text(found: Bracket) -> str:
     """What `bap gaussian optimum` prints."""
     from gaussian.optimum.cells import cell_names
 

@@ -1,4 +1,4 @@
-"""From the continuous Gaussian model to finite problems and back: the optimum over all mechanisms, proved.
+"""From continuous models to finite problems and back, with proved bounds on the optimum over all mechanisms.
 
 >>> from discretise import bracket
 >>> from gaussian import BothEves, GaussianModel
@@ -11,13 +11,14 @@ from discretise.extensions import CellRule
 from discretise.losses import absolute, asymmetric, squared, zero_one
 from discretise.models import GriddedProblem, model
 from discretise.samples import OutOfSample, SampledProblem, sample
-from discretise.squared.brackets import SquaredBracket, max_bracket
-from discretise.squared.grids import SquaredGrid, squared_form, squared_grid
+from discretise.squared_loss.brackets import SquaredBracket, max_bracket
+from discretise.squared_loss.grids import SquaredGrid, squared_form, squared_grid
 from gaussian.optimum.brackets import Bracket, bracket
 from gaussian.optimum.closed_forms import ClosedForm, closed_form
 from gaussian.optimum.grids import GridProblem, grid, grid_rule, refine
-from gaussian.optimum.regions import Region
-from gaussian.optimum.rules import Rule, Simulation
+from gaussian.optimum.regions import DataRegion as Region
+from gaussian.optimum.rules import BracketRule as Rule
+from gaussian.optimum.rules import Simulation
 
 __all__ = [
     "Bracket",

@@ -1,8 +1,9 @@
-"""A solved mechanism applied to data: constant on the cells, or pointwise by the rule of its dual.
+"""A solved mechanism applied to data, either constant on the cells or pointwise by its dual solution.
 
-Cells: at x draw from the row of the cell of x. On the gridded model this is the solution, its R_A the solution's value.
-Pointwise: release the i that minimises B(x,i) - u_i . E(x,.), with the losses at x itself. Its margin says how clearly;
-where the best two tie to rounding, the first is taken. It needs nothing but the b*e numbers u, so it extends to any x.
+Cells: at x, draw from the row of the cell of x. This is the solution of the gridded model, and has its R_A.
+Pointwise: at x, release the i that minimises B(x,i) - u_i . E(x,.), with the losses at x itself. The margin is the
+difference to the second smallest value; in a tie the first i is released. The rule needs only the b*e numbers u, so it
+is defined for every x.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp import InputError, Solution
 from bap_lp.model.mechanism import Generator
 from bap_lp.rational import floats
-from discretise.losses import Array
 from discretise.models import GriddedProblem
+from gaussian.arrays import Array
 
 
 def dual_choice(u: Array, B: Array, E: Array) -> tuple[NDArray[np.intp], Array]:
-    """argmin_i B(x,i) - u_i . E(x,.) for each row, and by how much the next best is worse (inf if there is none)."""
+    """argmin_i B(x,i) - u_i . E(x,.) for each row, and the margin to the second smallest (inf if there is only one)."""
     value = B - E @ u.T
     best = value.argmin(axis=1)
     if value.shape[1] == 1:
@@ -32,7 +33,23 @@ def dual_choice(u: Array, B: Array, E: Array) -> tuple[NDArray[np.intp], Array]:
 
 @dataclass(frozen=True)
 class CellRule:
-    """The mechanism of `solution`, found on `problem`, for real data."""
+    """The mechanism of `solution`, which solves `problem`, on data.
+
+    Args:
+        problem: a problem made by `discretise.model`.
+        solution: its solution.
+
+    Raises:
+        InputError: solution solves another problem.
+
+    >>> from scipy import stats
+    >>> from bap_lp import solve
+    >>> from discretise import model, zero_one
+    >>> problem = model(([-1, 1], [0.5, 0.5]), stats.norm, zero_one(0), zero_one(0), bob_decisions=[0, 1],
+    ...                 eve_decisions=[0, 1], data_cells=4)
+    >>> CellRule(problem, solve(problem, 0.1))
+    <CellRule: 5 cells, signals 0, 1>
+    """
 
     problem: GriddedProblem
     solution: Solution
@@ -41,8 +58,12 @@ class CellRule:
         if self.solution.problem.states != self.problem.states:
             raise InputError("solution", repr(self.solution.problem), f"must solve {self.problem!r}")
 
+    def __repr__(self) -> str:
+        return f"<CellRule: {len(self.problem.edges) - 1} cells, signals {', '.join(self.signals)}>"
+
     @property
     def signals(self) -> tuple[str, ...]:
+        """The signals of the mechanism."""
         return self.solution.mechanism.signals
 
     def __call__(self, x: ArrayLike) -> Array:
@@ -50,11 +71,11 @@ class CellRule:
         return np.atleast_2d(floats(self.solution.mechanism.q)[self.problem.cell(x)])
 
     def release(self, x: float, generator: Generator | None = None) -> str:
-        """Draw the signal for data x; from the operating system's secure source unless a generator is given."""
+        """Draw the signal for data x; without a generator, from the secure random source of the operating system."""
         return self.solution.mechanism.release(int(self.problem.cell(x)), generator)
 
     def pointwise(self, x: ArrayLike) -> tuple[NDArray[np.intp], Array]:
-        """Bob's decision (its position in his grid) by the rule of u at x itself, and its margin."""
+        """The position of the decision that the pointwise rule releases at each x, and its margin."""
         B, E = self.problem.losses(x)
         u: Any = self.solution.certificate.u
         return dual_choice(floats(u), B, E)

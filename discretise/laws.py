@@ -1,13 +1,13 @@
 """Laws on grids: a prior as weighted points, a likelihood as a table, a predictive law cut into cells.
 
-A continuous prior is cut into cells of equal probability (and at given breaks), and each cell carries a Gauss-Legendre
-rule in the probability q: theta = ppf(q). With one node it is the cell's median; expectations of functions that are
-smooth between the breaks converge like cells^(-2 nodes). The two outermost cells, where ppf is not smooth, are cut
-again at their shares 1/4, 1/16, ... A finite or discrete prior stays as it is.
+A continuous prior is cut into cells of equal probability, and at given breaks. In each cell the points are those of a
+Gauss-Legendre rule in the probability q, with theta = ppf(q); one node is the median of the cell. Expectations of
+functions that are smooth between the breaks converge like cells^(-2 nodes). In the two outermost cells ppf is not
+smooth: they are cut again at their shares 1/4, 1/16, ... A finite or discrete prior is not changed.
 
 The data space is cut at quantiles of the predictive law sum_t w_t F(x|theta_t) and at given edges; a discrete law is
-cut between its atoms. A cell is (lower, upper], so that the event x > c is a union of cells whenever c is an edge.
-P(cell|theta) is a difference of F (or of 1 - F, whichever loses fewer digits): no density is integrated.
+cut between its atoms. A cell is (lower, upper], so that the event x > c is a union of cells if c is an edge.
+P(cell|theta) is a difference of F, or of 1 - F where that is more accurate; no density is integrated.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from bap_lp import InputError
 from bap_lp.model.labels import probability
 from bap_lp.rational import floats
+from gaussian.arrays import Array
 
-Array = NDArray[np.float64]
 _TAIL = 10.0 ** -np.arange(2, 17)
 _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.98, 49), 1 - _TAIL[:14]])
 _SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
@@ -33,30 +33,36 @@ _SCAN = 1500  # points at which the predictive law is tabulated to place the edg
 
 
 @dataclass(frozen=True)
-class Points:
-    """theta_t with weights w_t; `exact` when they are the prior itself."""
+class WeightedPoints:
+    """Points theta_t with weights w_t; `exact` if they are the prior itself and not an approximation."""
 
     values: Array
     weights: Array
     exact: bool
 
+    def __repr__(self) -> str:
+        kind = "exact" if self.exact else "approximate"
+        return f"<WeightedPoints: {len(self.values)} points, {kind}>"
 
-def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> Points:
+
+def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedPoints:
     """A prior, given as (values, weights) or as a frozen scipy.stats distribution, as weighted points."""
     if isinstance(prior, tuple) and len(prior) == 2:
         values, weights = np.asarray(prior[0], dtype=float), floats(probability(prior[1], "prior weights"))
         if values.shape != weights.shape:
-            raise InputError("prior", None, f"has {values.size} values and {weights.size} weights, must have as many")
-        return Points(values, weights, True)
+            raise InputError(
+                "prior", None, f"has {values.size} values and {weights.size} weights, must have the same number of both"
+            )
+        return WeightedPoints(values, weights, True)
     if hasattr(prior, "pmf"):
         values = _atoms([prior])
         weights = np.asarray(prior.pmf(values), dtype=float)
-        return Points(values, weights / weights.sum(), True)
+        return WeightedPoints(values, weights / weights.sum(), True)
     if not hasattr(prior, "ppf"):
         raise InputError("prior", prior, "must be (values, weights) or a frozen scipy.stats distribution")
     z, w = np.polynomial.legendre.leggauss(nodes)
     halves: list[tuple[Array, Array]] = []
-    # each half from its own end, so that small probabilities keep their digits
+    # the lower half by cdf and ppf, the upper one by sf and isf: small probabilities are then accurate in both tails
     for cut, inverse in ((prior.cdf, prior.ppf), (prior.sf, prior.isf)):
         q = np.concatenate([np.arange(cells + 1) / cells, _SHARES / cells, np.ravel(cut(breaks)), [0.5]])
         q = np.unique(q[(q >= 0) & (q <= 0.5)])
@@ -65,13 +71,13 @@ def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> Points:
     points, mass = (np.concatenate(parts) for parts in zip(*halves, strict=True))
     if not np.isfinite(points).all():
         raise InputError("prior", prior, "must have finite quantiles")
-    return Points(points, mass / mass.sum(), False)
+    return WeightedPoints(points, mass / mass.sum(), False)
 
 
 class Likelihood:
-    """theta -> frozen distribution, tabulated at theta_1..theta_T (rows) and data points (columns).
+    """A function theta -> frozen distribution, tabulated at theta_1..theta_T (rows) and data points (columns).
 
-    If the callable takes an array of thetas it is called once; one that does not is called for each theta.
+    The function is called once if it accepts an array of thetas, and otherwise once for each theta.
     """
 
     def __init__(self, likelihood: Callable[[Any], Any], thetas: Array) -> None:
@@ -86,7 +92,7 @@ class Likelihood:
         self.each = None if self.together is not None else [likelihood(float(t)) for t in thetas]
 
     def _together(self) -> Any:
-        """One distribution with a row per theta, if it says of some thetas what the callable says of each alone."""
+        """One distribution with a row per theta, or None if it differs from the distributions of single thetas."""
         chosen = self.thetas[np.unique(np.linspace(0, len(self.thetas) - 1, 3).astype(int))]
         try:
             few = self.given(chosen[:, None])
@@ -101,7 +107,7 @@ class Likelihood:
         """cdf, sf, pdf, pmf or ppf at x, a row per theta."""
         if self.together is not None:
             rows = np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
-            return np.broadcast_to(rows, (len(self.thetas), len(x)))  # one row if theta does not matter
+            return np.broadcast_to(rows, (len(self.thetas), len(x)))  # rows is one row if it does not depend on theta
         return np.array([getattr(d, name)(x) for d in self.each or ()], dtype=float)
 
     def density(self, x: Array) -> Array:
@@ -109,7 +115,7 @@ class Likelihood:
         return self.table("pmf" if self.discrete else "pdf", x)
 
     def mixture(self, weights: Array, x: Array) -> Array:
-        """sum_t weights[t] f(x|theta_t), in blocks of data points; weights may have columns, which become rows."""
+        """sum_t weights[t] f(x|theta_t), in blocks of data points; a row for each column of weights, if it has any."""
         step = max(1, _BLOCK // len(self.thetas))
         parts = [weights.T @ self.density(x[k : k + step]) for k in range(0, len(x), step)]
         return np.concatenate(parts, axis=-1) if parts else weights.T @ self.density(x)
@@ -121,7 +127,7 @@ class Likelihood:
         return np.maximum(mass, 0.0)
 
     def atoms(self) -> Array:
-        """All values of a discrete law that matter."""
+        """The values of a discrete law, without those of negligible probability."""
         every = self.each if self.each is not None else [self.given(float(t)) for t in self.thetas[_few(self.thetas)]]
         return _atoms(every)
 
@@ -147,20 +153,20 @@ def _atoms(laws: list[Any]) -> Array:
 
 @dataclass(frozen=True)
 class Predictive:
-    """The law of the data, tabulated: where to cut it, and how far it reaches."""
+    """The predictive law of the data, tabulated: x, P(X <= x) and P(X > x)."""
 
     x: Array
     below: Array
     above: Array
 
     def quantile(self, q: Array) -> Array:
-        """About the q quantile: good enough to place an edge."""
+        """The q quantile by linear interpolation, which is accurate enough to place an edge."""
         lower = np.interp(q, self.below, self.x)
         upper = np.interp(q - 1, -self.above, self.x)
         return np.where(q < 0.5, lower, upper)
 
     def panels(self, edges: Array, breaks: Array) -> tuple[Array, Array, NDArray[np.intp]]:
-        """Intervals to integrate over, (low, high, cell): cells cut at breaks, the two tails also at powers of ten."""
+        """The intervals (low, high, cell) of a quadrature: cells cut at breaks, tails also where P falls tenfold."""
         first, last = (float(np.interp(e, self.x, p)) for e, p in ((edges[1], self.below), (edges[-2], self.above)))
         tails = [np.interp(first * _TAIL * 10, self.below, self.x)[::-1]]
         tails.append(np.interp(-last * _TAIL * 10, -self.above, self.x))
@@ -181,7 +187,7 @@ def predictive(likelihood: Likelihood, weights: Array) -> Predictive:
 
 
 def atom_edges(atoms: Array, mass: Array, cells: int | None, given: Array) -> Array:
-    """Edges between atoms: between all of them, or where the predictive mass passes 1/cells, 2/cells, ..."""
+    """Edges between all atoms, or only where the cumulative predictive mass passes 1/cells, 2/cells, ..."""
     between = (atoms[:-1] + atoms[1:]) / 2
     if cells is not None and cells < len(atoms):
         part = np.floor(np.cumsum(mass)[:-1] * cells * (1 - 1e-12))

@@ -5,7 +5,7 @@
     squared         (target - decision)^2
     absolute        |target - decision|
     asymmetric      over * (decision - target)+  +  under * (target - decision)+
-Any other function of (target, decision) that broadcasts and is not negative serves as well; give its jumps as edges.
+Any other non-negative function of (target, decision) that broadcasts is a loss too; give its jumps as edges.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bap_lp import InputError
+from gaussian.arrays import Array
 
-Array = NDArray[np.float64]
 Loss = Callable[[Array, Array], Any]
 
 
 @dataclass(frozen=True)
 class ZeroOne:
-    """1 for a wrong claim: about the thresholds the target exceeds, or, without thresholds, about the target itself."""
+    """1 if the decision is not the number of thresholds below the target or, without thresholds, not the target."""
 
     thresholds: tuple[float, ...] = ()
 
@@ -41,6 +40,7 @@ class ZeroOne:
         return np.asarray(truth != decision, dtype=float)
 
     def jumps(self) -> tuple[float, ...]:
+        """The targets at which the loss jumps."""
         return self.thresholds
 
 
@@ -54,7 +54,7 @@ class Asymmetric:
     def __post_init__(self) -> None:
         for field, value in (("over", self.over), ("under", self.under)):
             if not 0 <= value < math.inf:
-                raise InputError(field, value, "must not be negative, and finite")
+                raise InputError(field, value, "must be finite and not negative")
 
     def __call__(self, target: Array, decision: Array) -> Array:
         excess = decision - target
@@ -62,12 +62,37 @@ class Asymmetric:
 
 
 def zero_one(*thresholds: float) -> ZeroOne:
-    """0-1 loss: zero_one() on equality, zero_one(c) for the test of target > c with decisions 0 and 1."""
+    """0-1 loss.
+
+    Args:
+        *thresholds: increasing numbers c_1 < ... < c_k. Decision i in 0..k claims that i of them are below the target,
+            so that zero_one(c) is the test of target > c. Without thresholds the decision claims the target itself.
+
+    Returns:
+        The loss function.
+
+    Raises:
+        InputError: the thresholds are not finite and increasing.
+
+    >>> zero_one(0.0)(np.array([-1.0, 2.0]), np.array([0, 0])).tolist()
+    [0.0, 1.0]
+    """
     return ZeroOne(tuple(float(c) for c in thresholds))
 
 
 def squared(target: Array, decision: Array) -> Array:
-    """(target - decision)^2."""
+    """Squared loss.
+
+    Args:
+        target: true values.
+        decision: estimates.
+
+    Returns:
+        (target - decision)^2, elementwise.
+
+    >>> squared(np.array([1.0, 2.0]), np.array([3.0, 2.0])).tolist()
+    [4.0, 0.0]
+    """
     return np.asarray((target - decision) ** 2)
 
 
@@ -75,7 +100,21 @@ absolute = Asymmetric()
 
 
 def asymmetric(over: float, under: float) -> Asymmetric:
-    """over per unit above the target, under per unit below: Bayes decisions are under/(over + under) quantiles."""
+    """Piecewise linear loss. Its Bayes decision is the under/(over + under) quantile.
+
+    Args:
+        over: loss per unit by which the decision exceeds the target.
+        under: loss per unit by which it falls short.
+
+    Returns:
+        The loss function.
+
+    Raises:
+        InputError: over or under is negative or not finite.
+
+    >>> asymmetric(3, 1)(np.array([0.0, 0.0]), np.array([2.0, -2.0])).tolist()
+    [6.0, 2.0]
+    """
     return Asymmetric(float(over), float(under))
 
 
@@ -102,8 +141,8 @@ def decisions_of(decisions: Any, field: str) -> Array:
     return grid
 
 
-def table(loss: Loss, target: Array, decisions: Array, field: str) -> Array:
-    """L(target_k, decision_i) as a table, checked: finite and not negative."""
+def loss_table(loss: Loss, target: Array, decisions: Array, field: str) -> Array:
+    """The table L(target_k, decision_i); an entry that is not finite or is negative is refused."""
     out = np.asarray(loss(target[:, None], decisions[None, :]), dtype=float)
     if out.shape != (len(target), len(decisions)):
         shape = (len(target), len(decisions))
@@ -121,11 +160,11 @@ def jumps(loss: Loss) -> Array:
 
 
 def bends(loss: Loss, decisions: Array) -> Array:
-    """The targets at which a built-in loss jumps or bends: a quadrature must not step across them."""
+    """The targets at which a built-in loss jumps or bends, where a quadrature must be cut."""
     return np.concatenate([jumps(loss), decisions if isinstance(loss, Asymmetric) else decisions[:0]])
 
 
 def names(decisions: Array) -> list[str]:
-    """Labels of a grid of decisions: as short as keeps them apart."""
+    """Labels of a grid of decisions: six digits if they are then distinct, else all digits."""
     short = [f"{d:.6g}" for d in decisions]
     return short if len(set(short)) == len(short) else [repr(float(d)) for d in decisions]

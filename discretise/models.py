@@ -1,15 +1,16 @@
-"""model: any scalar prior and likelihood of scipy.stats as a finite Problem that knows its cells.
+"""model: a scalar prior and likelihood of scipy.stats as a finite Problem with its cells.
 
 With theta on points theta_t of weight w_t (module `laws`) and x in cells c,
     p(c) = sum_t w_t P(c|theta_t),      B(c,i) = sum_t w_t P(c|theta_t) L_B(theta_t, i) / p(c),
     E(c,j) = E[L_E(X, j) | X in c]  under the predictive density sum_t w_t f(x|theta_t).
-Exact (to rounding): P(c|theta_t), always; for a finite or discrete prior p and B; for a discrete likelihood E.
-Not exact: a continuous prior stands on points, and E(c,j) over a continuous cell is a Gauss-Legendre sum. Both errors
-are estimated against twice the cells of theta with two more points in each, and twice the nodes in x. Since
-|min - min'| <= max |difference|, every mechanism on the cells has
-    |R_B - R_B'| <= sum_c max_i |p(c) B(c,i) - p'(c) B'(c,i)|,      |R_E - R_E'| alike;
-`bob_error` and `eve_error` are twice the right-hand sides: no worse if the rule converges only linearly.
-That the mechanism is constant on cells costs Alice something, and finer cells cost less; it is no error, for she may.
+Exact up to rounding: P(c|theta_t), always; p and B, for a finite or discrete prior; E, for a discrete likelihood.
+Not exact: a continuous prior is replaced by points, and E(c,j) over a continuous cell is a Gauss-Legendre sum. Both
+errors are estimated by comparison with p', B', E' from twice the cells of theta with two more points in each, and twice
+the nodes in x. Because |min - min'| <= max |difference|, every mechanism on the cells has
+    |R_B - R_B'| <= sum_c max_i |p(c) B(c,i) - p'(c) B'(c,i)|,      and the same with E for |R_E - R_E'|.
+`bob_error` and `eve_error` are twice the right-hand sides, which covers a rule that converges only linearly.
+Keeping the mechanism constant on cells is a choice, not an error: Alice is free to do so. It raises R_A; finer cells
+raise it less.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Problem
 from bap_lp.model.problem import Theta
-from discretise.laws import Likelihood, Points, Predictive, atom_edges, predictive, prior_points
-from discretise.losses import Array, Loss, bends, decisions_of, jumps, loss_of, names, table
+from discretise.laws import Likelihood, Predictive, WeightedPoints, atom_edges, predictive, prior_points
+from discretise.losses import Loss, bends, decisions_of, jumps, loss_of, loss_table, names
+from gaussian.arrays import Array
 
 _NODES = 8
 
@@ -32,15 +34,15 @@ _NODES = 8
 class GriddedProblem(Problem):
     """A Problem whose states are the cells (edges[c], edges[c+1]] of a scalar statistic.
 
-    `bob_error` and `eve_error` bound (as estimated) what gridding theta and integrating E add to either risk of any
-    mechanism on the cells; `losses(x)` are B and E at data points themselves, on or off the grid.
+    `bob_error` and `eve_error` are estimated bounds on the errors of R_B and R_E of any mechanism on the cells, which
+    come from the points of theta and from the integration of E. `losses(x)` are B and E at any data points.
     """
 
     def __init__(
         self,
         tables: _Tables,
         edges: Array,
-        points: Points,
+        points: WeightedPoints,
         likelihood: Likelihood,
         losses: tuple[Loss, Loss],
         decisions: tuple[Array, Array],
@@ -72,21 +74,21 @@ class GriddedProblem(Problem):
         return np.searchsorted(self.edges[1:-1], x, side="left")
 
     def losses(self, x: ArrayLike) -> tuple[Array, Array]:
-        """B(x, .) and E(x, .) at data points, a row each; where no theta makes x possible, those of its cell."""
+        """B(x, .) and E(x, .) at data points, a row each; B is that of the cell where x has density 0 for all theta."""
         x = np.atleast_1d(np.asarray(x, dtype=float))
-        bob = table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
+        bob = loss_table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
         columns = self.points.weights[:, None] * np.hstack([np.ones((len(bob), 1)), bob])
         total, *sums = self.likelihood.mixture(columns, x)
         known = total > 0
         B = np.where(known, np.array(sums) / np.where(known, total, 1.0), self.B[self.cell(x)].T).T
-        return B, table(self.loss_functions[1], x, self.decision_grids[1], "eve_loss")
+        return B, loss_table(self.loss_functions[1], x, self.decision_grids[1], "eve_loss")
 
 
 class _Tables:
-    """p, B and E of the cells for one choice of theta points."""
+    """p, B and E of the cells for one choice of the points of theta."""
 
     def __init__(
-        self, points: Points, likelihood: Likelihood, edges: Array, bob: Array, eve: Array, posterior: bool
+        self, points: WeightedPoints, likelihood: Likelihood, edges: Array, bob: Array, eve: Array, posterior: bool
     ) -> None:
         joint = points.weights[:, None] * likelihood.masses(edges)
         self.p = joint.sum(axis=0)
@@ -95,7 +97,7 @@ class _Tables:
         self.posterior = joint.T / safe if posterior else joint[:0]
 
     def distance(self, other: _Tables) -> tuple[float, float]:
-        """sum_c max_i |p B - p' B'| and the same of E."""
+        """sum_c max_i |p B - p' B'|, and the same for E."""
         pairs = ((self.B, other.B), (self.E, other.E))
         bob, eve = (np.abs(self.p[:, None] * a - other.p[:, None] * b).max(axis=1).sum() for a, b in pairs)
         return float(bob), float(eve)
@@ -116,12 +118,33 @@ def model(
     theta_edges: Sequence[float] = (),
     title: str = "",
 ) -> GriddedProblem:
-    """Grid a model: theta ~ prior, x | theta ~ likelihood(theta), Bob loses bob_loss(theta, i), Eve eve_loss(x, j).
+    """A finite problem from theta ~ prior, x | theta ~ likelihood(theta), and the losses of Bob and Eve.
 
-    prior: (values, weights) or a frozen scipy.stats distribution. likelihood: theta -> frozen scipy.stats distribution
-    of the data or of a sufficient statistic that also fixes Eve's target. Losses: "0-1", "squared", "absolute", those
-    of `losses`, or any function. data_cells: 100 cells of equal predictive mass, or all atoms of a discrete law, unless
-    given. edges: cuts of x to include; theta_edges: where an own bob_loss jumps or bends.
+    Args:
+        prior: (values, weights), or a frozen scipy.stats distribution.
+        likelihood: a function theta -> frozen scipy.stats distribution of the data, or of a sufficient statistic that
+            also determines Eve's target.
+        bob_loss: a function of (theta, decision), or "0-1", "squared" or "absolute".
+        eve_loss: the same for (x, decision).
+        bob_decisions: the grid of Bob's decisions.
+        eve_decisions: the grid of Eve's decisions.
+        theta_cells: number of cells of a continuous prior.
+        theta_nodes: points in each of them.
+        data_cells: number of cells of x; by default 100 of equal predictive mass, or all atoms of a discrete law.
+        edges: values of x at which to cut as well.
+        theta_edges: values of theta at which bob_loss jumps or bends, if it is a function of your own.
+        title: title of the problem.
+
+    Returns:
+        The problem, with its cells and the errors of both risks.
+
+    Raises:
+        InputError: an argument breaks one of these rules, or a loss is negative or not finite.
+
+    >>> from scipy import stats
+    >>> model(stats.beta(2, 3), lambda theta: stats.binom(4, theta), "squared", "0-1",
+    ...       bob_decisions=[0.2, 0.4, 0.6], eve_decisions=range(5), title="a count")
+    <Problem 'a count': float, (N, b, e) = (5, 3, 5)>
     """
     for field, value in (("theta_cells", theta_cells), ("theta_nodes", theta_nodes), ("data_cells", data_cells)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
@@ -152,14 +175,16 @@ def model(
             for (w, f), nodes in zip(_both(points, law, finer, finer_law), (_NODES, 2 * _NODES), strict=True)
         ]
     tables = [
-        _Tables(grid, f, cut, table(losses[0], grid.values, decisions[0], "bob_loss"), average, grid.exact)
+        _Tables(grid, f, cut, loss_table(losses[0], grid.values, decisions[0], "bob_loss"), average, grid.exact)
         for grid, f, average in ((points, law, eve[0]), (finer, finer_law, eve[1]))
     ]
     bob_error, eve_error = (2 * d for d in tables[0].distance(tables[1]))
     return GriddedProblem(tables[0], cut, points, law, losses, decisions, (bob_error, eve_error), title)
 
 
-def _both(points: Points, law: Likelihood, finer: Points, finer_law: Likelihood) -> list[tuple[Array, Likelihood]]:
+def _both(
+    points: WeightedPoints, law: Likelihood, finer: WeightedPoints, finer_law: Likelihood
+) -> list[tuple[Array, Likelihood]]:
     return [(points.weights, law), (finer.weights, finer_law)]
 
 
@@ -167,19 +192,19 @@ def _atom_average(weights: Array, law: Likelihood, atoms: Array, edges: Array, l
     """E(c, j) as a sum over the atoms of the cell."""
     mass = law.mixture(weights, atoms)
     cell = np.searchsorted(edges[1:-1], atoms, side="left")
-    return _weighted(mass, cell, len(edges) - 1, table(loss, atoms, decisions, "eve_loss"))
+    return _weighted(mass, cell, len(edges) - 1, loss_table(loss, atoms, decisions, "eve_loss"))
 
 
 def _panel_average(
     weights: Array, law: Likelihood, scan: Predictive, edges: Array, loss: Loss, decisions: Array, nodes: int
 ) -> Array:
-    """E(c, j) by Gauss-Legendre on panels; dividing by the panels' own mass cancels most of their error."""
+    """E(c, j) by Gauss-Legendre on panels; dividing by the quadrature of the mass cancels most of the error."""
     low, high, cell = scan.panels(edges, bends(loss, decisions))
     z, w = np.polynomial.legendre.leggauss(nodes)
     half = (high - low)[:, None] / 2
     x = (low[:, None] + half * (1 + z)).ravel()
     mass = (half * w).ravel() * law.mixture(weights, x)
-    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, table(loss, x, decisions, "eve_loss"))
+    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, loss_table(loss, x, decisions, "eve_loss"))
 
 
 def _weighted(mass: Array, cell: NDArray[np.intp], count: int, losses: Array) -> Array:

@@ -1,9 +1,10 @@
 """Posterior means from simulated draws: E[f(theta)|s] estimated by the mean of f over the k nearest draws.
 
 With N draws and a statistic s of dimension d the squared bias falls like (k/N)^(4/d) and the variance like 1/k, so
-k of order N^(4/(4+d)) balances them. The standard error is that of a mean of k values; the bias is not in it.
-One dimension: nearest in rank, k consecutive draws about s, by running sums. More: a k-d tree, statistics standardised.
-A draw is left out of its own mean: its theta would tell what its data do not.
+k of order N^(4/(4+d)) balances them. The standard error is that of a mean of k values; it does not include the bias.
+In one dimension the neighbours are k consecutive draws in the order of s, and running sums give their means. In more
+dimensions a k-d tree finds them, after s is standardised.
+A draw is left out of its own mean, because its theta would carry information that its data do not have.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
+
 _BLOCK = 1 << 22  # neighbours held at a time
 
 
@@ -37,10 +37,12 @@ class Neighbours:
             self.sums = np.vstack([start, np.cumsum(values[self.order], axis=0)])
             self.squares = np.vstack([start, np.cumsum(values[self.order] ** 2, axis=0)])
         else:
+            from scipy.spatial import cKDTree
+
             self.tree = cKDTree(statistic / self.scale)
 
     def own(self) -> tuple[Array, Array]:
-        """Mean and standard error at every draw, the draw itself left out."""
+        """Mean and standard error at every draw, without the draw itself."""
         size = len(self.values)
         if self.statistic.shape[1] > 1:
             return self._tree(self.statistic, own=True)
@@ -51,7 +53,7 @@ class Neighbours:
         return self._moments(total - self.values, square - self.values**2)
 
     def at(self, statistic: Array) -> tuple[Array, Array]:
-        """Mean and standard error at statistics never seen."""
+        """Mean and standard error at new statistics."""
         if self.statistic.shape[1] > 1:
             return self._tree(statistic, own=False)
         place = np.searchsorted(self.sorted, statistic[:, 0])
@@ -65,7 +67,7 @@ class Neighbours:
         for start in range(0, len(statistic), step):
             rows = statistic[start : start + step] / self.scale
             near = self.tree.query(rows, self.k + own)[1].reshape(len(rows), -1)
-            if own:  # drop the draw itself or, where it hides behind others with its statistic, the last
+            if own:  # drop the draw itself; if draws with the same statistic come before it, drop the last
                 itself = near == np.arange(start, start + len(rows))[:, None]
                 itself[~itself.any(axis=1), -1] = True
                 near = near[~itself].reshape(len(rows), self.k)
@@ -74,5 +76,7 @@ class Neighbours:
         return np.vstack([p[0] for p in parts]), np.vstack([p[1] for p in parts])
 
     def _moments(self, total: Array, square: Array) -> tuple[Array, Array]:
-        mean = np.maximum(total / self.k, 0.0)  # losses are not negative; running sums may be, by rounding
+        mean = np.maximum(
+            total / self.k, 0.0
+        )  # losses are not negative, but differences of running sums may be, by rounding
         return mean, np.sqrt(np.maximum(square / self.k - mean**2, 0.0) / max(self.k - 1, 1))

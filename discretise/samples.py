@@ -1,14 +1,14 @@
-"""sample: simulated draws as states, each of weight 1/N; Alice's rule learned on them and judged on fresh ones.
+"""sample: simulated draws as states of weight 1/N each; Alice's rule is learned on them and evaluated on new draws.
 
     V_N = max_u phi_N(u),   phi_N(u) = (1/N) sum_s min_i [ B(x_s,i) - u_i . E(x_s,.) ]
-and V = max_u E phi(u) is the optimum over all mechanisms. Only u, b*e numbers, is fitted: E V_N >= V, because a maximum
-of means exceeds the mean at the best u. The in-sample value errs upwards, by Eve's replies fitting the draws; it does
-not flatter Alice. On fresh draws, with u fixed,
-    mean of phi(u)              estimates, without bias, a lower bound on R_A of every mechanism (if B is exact),
-    R_B - lam R_E of the rule   is R_A of a real mechanism, so at least V: R_B is a mean of losses of Bob obeying the
-                                signal, and R_E = sum_i min_j of means, whose bias is downwards, so R_A errs upwards.
-B(x,i) = E[L_B(theta,i)|x] is `posterior_loss` where the model has it in closed form; else it is estimated from the
-draws nearest in the statistic (module `neighbours`), with a standard error; the lower bound is then an estimate.
+and V = max_u E phi(u) is the optimum over all mechanisms. Only the b*e numbers u are fitted. E V_N >= V, because the
+maximum of phi_N is at least phi_N at the best u. So the in-sample value is too high on average, because Eve's replies
+are fitted to the draws; it does not make Alice look better than she is. On new draws, with u fixed,
+    mean of phi(u)              is an unbiased estimate of a lower bound on R_A of every mechanism, if B is exact;
+    R_B - lam R_E of the rule   estimates R_A of a mechanism, which is at least V. R_B is a mean of Bob's losses when he
+                                obeys the signal. R_E = sum_i min_j of means is too low on average, so R_A is too high.
+B(x,i) = E[L_B(theta,i)|x] is `posterior_loss` if the model has it in closed form. Otherwise it is estimated from the
+draws with the nearest statistics (module `neighbours`), with a standard error; the lower bound is then an estimate.
 """
 
 from __future__ import annotations
@@ -24,29 +24,33 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp import InputError, Problem, Risks, Solution
 from bap_lp.rational import floats
 from discretise.extensions import dual_choice
-from discretise.losses import Array, Loss, decisions_of, loss_of, names, table
+from discretise.losses import Loss, decisions_of, loss_of, loss_table, names
 from discretise.neighbours import Neighbours, default_neighbours
+from gaussian.arrays import Array
 
 Simulator = Callable[[np.random.Generator, int], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class Draws:
-    """theta, Eve's target and the statistic (a row each) of simulated data sets."""
+    """Simulated data sets: theta, Eve's target, the statistic and the data, with one row per data set."""
 
     theta: Array
     target: Array
     statistic: Array
     x: Array
 
+    def __repr__(self) -> str:
+        return f"<Draws: {len(self.theta)} data sets, statistic of dimension {self.statistic.shape[1]}>"
+
 
 @dataclass(frozen=True)
 class OutOfSample:
-    """The rule on fresh draws. Errors are standard errors; `risks` has them for R_B and R_E.
+    """The rule on new draws. All errors are standard errors; those of R_B and R_E are in `risks`.
 
-    lower -+ lower_error: the dual bound at the learned u. upper -+ upper_error: R_A of the rule. `in_sample` is the
-    value on the draws it was learned on; `optimism` = in_sample - lower is what fitting u adds to it (not negative on
-    average), plus the luck of the two samples, of standard error `optimism_error`.
+    lower +- lower_error is the dual bound at the learned u; upper +- upper_error is R_A of the rule. `in_sample` is the
+    value on the draws on which the rule was learned. `optimism` = in_sample - lower estimates the bias of in_sample,
+    which is not negative; its standard error is `optimism_error`.
     """
 
     size: int
@@ -61,6 +65,7 @@ class OutOfSample:
 
     @property
     def optimism(self) -> float:
+        """in_sample - lower."""
         return self.in_sample - self.lower
 
 
@@ -80,14 +85,14 @@ class SampledProblem(Problem):
     ) -> None:
         self.simulator, self.draws, self.loss_functions, self.decision_grids = simulator, draws, losses, decisions
         self.eve_target, self.posterior_loss, self.neighbours = eve_target, posterior_loss, neighbours
-        bob = table(losses[0], draws.theta, decisions[0], "bob_loss")
+        bob = loss_table(losses[0], draws.theta, decisions[0], "bob_loss")
         self._near = None if posterior_loss is not None else Neighbours(draws.statistic, bob, neighbours)
         B, error = self._posterior(draws.statistic) if self._near is None else self._near.own()
         size = len(draws.theta)
         super().__init__(
             np.full(size, 1 / size),
             B,
-            table(losses[1], draws.target, decisions[1], "eve_loss"),
+            loss_table(losses[1], draws.target, decisions[1], "eve_loss"),
             bob_decisions=names(decisions[0]),
             eve_decisions=names(decisions[1]),
             title=title,
@@ -106,29 +111,29 @@ class SampledProblem(Problem):
         return B, np.zeros(shape)
 
     def losses(self, x: ArrayLike, statistic: ArrayLike | None = None) -> tuple[Array, Array]:
-        """B(x, .) and E(x, .) of data sets never seen, a row each."""
+        """B(x, .) and E(x, .) of new data sets, a row each."""
         data = np.asarray(x, dtype=float)
         target = _target(data, self.eve_target)
         B, _ = self._posterior(_rows(data if statistic is None else statistic))
-        return B, table(self.loss_functions[1], target, self.decision_grids[1], "eve_loss")
+        return B, loss_table(self.loss_functions[1], target, self.decision_grids[1], "eve_loss")
 
     def rule(self, solution: Solution, x: ArrayLike, statistic: ArrayLike | None = None) -> NDArray[np.intp]:
-        """Bob's decision (its position) that Alice releases at each data set: argmin_i B(x,i) - u_i . E(x,.)."""
+        """The position of the decision that Alice releases at each data set: argmin_i B(x,i) - u_i . E(x,.)."""
         return dual_choice(floats(solution.certificate.u), *self.losses(x, statistic))[0]
 
     def out_of_sample(self, solution: Solution, size: int, seed: int = 1) -> OutOfSample:
-        """Risks of the rule, and the bound of its u, on fresh draws."""
+        """The risks of the rule and the bound of its u, on `size` new draws."""
         _count("size", size, 2)
         fresh = _draw(self.simulator, np.random.default_rng(seed), size, self.eve_target)
         B, _ = self._posterior(fresh.statistic)
-        E = table(self.loss_functions[1], fresh.target, self.decision_grids[1], "eve_loss")
+        E = loss_table(self.loss_functions[1], fresh.target, self.decision_grids[1], "eve_loss")
         u, lam = floats(solution.certificate.u), float(solution.lam)
         value = B - E @ u.T
         chosen = value.argmin(axis=1)
         bound = value[np.arange(size), chosen]
-        # where B is exact it is the mean of Bob's loss over theta, with less variance than the loss itself
+        # an exact B is the mean of Bob's loss over theta and has a smaller variance than the loss
         exact = self.posterior_loss is not None
-        bob = (B if exact else table(self.loss_functions[0], fresh.theta, self.decision_grids[0], "bob_loss"))[
+        bob = (B if exact else loss_table(self.loss_functions[0], fresh.theta, self.decision_grids[0], "bob_loss"))[
             np.arange(size), chosen
         ]
         sums = np.zeros((B.shape[1], E.shape[1]))
@@ -164,11 +169,34 @@ def sample(
     seed: int = 0,
     title: str = "",
 ) -> SampledProblem:
-    """Simulated draws as states: simulator(rng, size) -> (theta, x) or (theta, x, statistic), a row per draw.
+    """A finite problem whose states are simulated draws.
 
-    Bob loses bob_loss(theta, i), Eve eve_loss(eve_target(x), j); eve_target is x itself where x is one number. The
-    statistic (x unless given) is what B is a function of: posterior_loss(statistic) -> a row of B per draw where it is
-    known, else the mean over the `neighbours` nearest draws.
+    Args:
+        simulator: a function (rng, size) -> (theta, x) or (theta, x, statistic), with one row per draw. B is a function
+            of the statistic, which is x if it is not given.
+        size: number of draws.
+        bob_loss: a function of (theta, decision), or "0-1", "squared" or "absolute".
+        eve_loss: the same for (Eve's target, decision).
+        bob_decisions: the grid of Bob's decisions.
+        eve_decisions: the grid of Eve's decisions.
+        eve_target: a function from the rows of x to one number each; x itself if it is not given.
+        posterior_loss: a function from statistics to rows of B, if it is known. Otherwise B is estimated.
+        neighbours: number of nearest draws from which B is estimated.
+        seed: seed of the random numbers.
+        title: title of the problem.
+
+    Returns:
+        The problem, with a rule for new data and its evaluation on new draws.
+
+    Raises:
+        InputError: an argument or what a function returns breaks one of these rules.
+
+    >>> from discretise import zero_one
+    >>> def simulator(rng, size):
+    ...     theta = rng.normal(size=size)
+    ...     return theta, theta + rng.normal(size=size)
+    >>> sample(simulator, 200, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1], title="drawn")
+    <Problem 'drawn': float, (N, b, e) = (200, 2, 2)>
     """
     _count("size", size, 3)
     losses = loss_of(bob_loss, "bob_loss"), loss_of(eve_loss, "eve_loss")

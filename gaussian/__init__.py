@@ -11,10 +11,13 @@ from gaussian.corners import corner, decision_effect, decision_rate, mean_lost_b
 from gaussian.evaluate import calibrate, risks
 from gaussian.mean_law import eve_cells, eve_kinks
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
-from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, Release
+from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.releases import GaussianRelease as Release
 from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_support
-from gaussian.tables import Curve, Row, Table, curve, table
-from gaussian.tuning import Optimum, optimise
+from gaussian.tables import Curve, Table, curve, table
+from gaussian.tables import TableRow as Row
+from gaussian.tuning import TunedRelease as Optimum
+from gaussian.tuning import optimise
 
 __all__ = [
     "BothEves",

@@ -1,4 +1,4 @@
-"""Refusals: every invalid number is answered with its field, its value and the rule it breaks."""
+"""Checks of numbers: an invalid one raises ValueError with its field, its value and the rule that it breaks."""
 
 from __future__ import annotations
 

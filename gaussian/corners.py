@@ -1,11 +1,12 @@
-"""Closed forms for the one-bit release: the corner, when publishing Bob's decision reaches it, and the plateaus in tau.
+"""Closed forms for the one-bit release: the corner, the condition under which it is reached, the plateaus in tau.
 
 With pi = P(theta > c_B), p = P(Eve's event), beta = P(Bob decides 1 on the full data) and
 kappa_j = P(Eve's event | decision j):
     R_A >= R_A* = 2 R_B^full - min(pi, 1 - pi)  for every release, at the calibrated lam;
-    the decision reaches R_A* iff p is outside (1/2 - (1-beta) s, 1/2 + beta s),  s = kappa_1 - kappa_0;
-    against the mean the lost band is (beta/2, (1+beta)/2),  beta = Phi(-c_B sqrt(vbar)/sigma_0^2), and R_E stays at
-    its prior value for tau >= tau_min(p) if p > 1/2 and for tau <= tau_max(p) if p < 1/2.
+    publishing Bob's decision reaches R_A* iff p is outside the lost band (1/2 - (1-beta) s, 1/2 + beta s),
+    s = kappa_1 - kappa_0.
+Against the mean the lost band is (beta/2, (1+beta)/2) with beta = Phi(-c_B sqrt(vbar)/sigma_0^2). There R_E keeps its
+prior value for tau >= tau_min(p) if p > 1/2, and for tau <= tau_max(p) if p < 1/2.
 """
 
 from __future__ import annotations
@@ -22,24 +23,74 @@ from gaussian.owen import gaussian_pair_risk, prior_risk
 
 
 def corner(model: GaussianModel) -> float:
-    """R_A*: Bob's full-data risk together with Eve's prior risk, at the calibrated lam."""
+    """R_A*: the R_A of Bob's full-data risk together with Eve's prior risk, at the calibrated lam.
+
+    No release goes below it, against any Eve.
+
+    Args:
+        model: the Gaussian model.
+
+    Returns:
+        R_A* = 2 R_B^full - min(pi, 1 - pi).
+
+    >>> from gaussian import GaussianModel
+    >>> round(corner(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)), 7)
+    -0.2322795
+    """
     full = float(gaussian_pair_risk(model.bob_threshold, model.prior_sd, model.n**-0.5))
     return 2 * full - prior_risk(model.bob_threshold, model.prior_sd)
 
 
 def decision_rate(model: GaussianModel) -> float:
-    """beta = P(Bob decides theta > c_B on the full data)."""
+    """beta: how often Bob decides theta > c_B when he sees all the data.
+
+    Args:
+        model: the Gaussian model.
+
+    Returns:
+        The probability beta.
+
+    >>> from gaussian import GaussianModel
+    >>> decision_rate(GaussianModel(bob_threshold=0.0))
+    0.5
+    """
     return float(ndtr(-model.bob_threshold * model.xbar_sd / model.prior_sd**2))
 
 
 def mean_lost_band(model: GaussianModel) -> tuple[float, float]:
-    """The p between which the mean's adversary keeps Bob's decision from the corner: (beta/2, (1 + beta)/2)."""
+    """The p at which Bob's decision does not reach the corner against an Eve who tests the mean.
+
+    Args:
+        model: the Gaussian model.
+
+    Returns:
+        The ends (beta/2, (1 + beta)/2) of the open interval.
+
+    >>> from gaussian import GaussianModel
+    >>> mean_lost_band(GaussianModel(bob_threshold=0.0))
+    (0.25, 0.75)
+    """
     beta = decision_rate(model)
     return beta / 2, (1 + beta) / 2
 
 
 def mean_plateau_edge(model: GaussianModel, p: float) -> float:
-    """tau_min(p) for p > 1/2, tau_max(p) for p < 1/2: where R_E of the one-bit release leaves its prior value."""
+    """The tau at which R_E of the one-bit release leaves its prior value, against an Eve who tests the mean.
+
+    Args:
+        model: the Gaussian model.
+        p: the prior probability of Eve's event.
+
+    Returns:
+        tau_min(p) for p > 1/2, tau_max(p) for p < 1/2.
+
+    Raises:
+        ValueError: p is not in [0, 1], or p = 1/2, where there is no plateau.
+
+    >>> from gaussian import GaussianModel
+    >>> round(mean_plateau_edge(GaussianModel(n=5), 0.324), 5)
+    0.19779
+    """
     p = _checks.unit("p", p)
     if p == 0.5:
         raise ValueError("p = 0.5 must differ from 1/2: an undecided Eve has no plateau")
@@ -61,13 +112,29 @@ class DecisionEffect:
 
 
 def decision_effect(model: GaussianModel, eve: Eve) -> DecisionEffect:
-    """The condition for the one-bit release at tau = 1/2 to be optimal among all releases, for one test of Eve."""
+    """Whether Bob's own decision, the one-bit release at tau = 1/2, is optimal among all releases.
+
+    Args:
+        model: the Gaussian model.
+        eve: a MeanEve or a MaxEve.
+
+    Returns:
+        What the decision tells Eve, and whether it reaches the corner.
+
+    Raises:
+        ValueError: eve is a BothEves.
+
+    >>> from gaussian import GaussianModel, MaxEve
+    >>> effect = decision_effect(GaussianModel(n=5), MaxEve(2.0))
+    >>> round(effect.p, 4), effect.reaches_corner
+    (0.2415, True)
+    """
     if isinstance(eve, BothEves):
-        raise ValueError(f"eve = {eve} must be MeanEve or MaxEve: the band is about a single test")
+        raise ValueError(f"eve = {eve} must be MeanEve or MaxEve: the band is defined for a single test")
     law = mean_eve_law(model, eve)
-    below, total = law.below(float(model.bit_threshold(0.5))), law.mass
+    below, above = law.sides(float(model.bit_threshold(0.5)))
     beta = decision_rate(model)
-    kappa = (float(below[1] / (1 - beta)), float((total[1] - below[1]) / beta))
-    p, s = float(total[1]), kappa[1] - kappa[0]
+    kappa = (float(below[1] / (1 - beta)), float(above[1] / beta))
+    p, s = float(law.mass[1]), kappa[1] - kappa[0]
     band = (0.5 - (1 - beta) * s, 0.5 + beta * s)
     return DecisionEffect(p, beta, kappa, s, band, not band[0] < p < band[1])

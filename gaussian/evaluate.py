@@ -2,8 +2,8 @@
 
     full          Bob 2 T(c_B/sigma_0, 1/(sigma_0 sqrt n)),  Eve 0
     null          the risks of the prior
-    noisy full    Bob, and Eve on the mean, as a noisy mean with sigma/sqrt n; Eve on the maximum: module noisy_full
-    noisy mean    Bob, and Eve on the mean, by Owen's T; otherwise  integral of min_k of the smoothed cells of xbar
+    noisy full    Bob, and Eve on the mean: a noisy mean with sigma/sqrt n;  Eve on the maximum: module noisy_full
+    noisy mean    Bob, and Eve on the mean: Owen's T;  Eve on the maximum: integral of min_k of the smoothed cells
     noisy median  integral of min_k of the smoothed cells of the median
     one-bit       sum over the two signals of min_k of the cell masses on each side of the threshold in xbar
 
@@ -15,35 +15,59 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from bap_lp.model.risks import Risks
+from gaussian.masses import ROUNDING, bit_risk, silent_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.median_law import median_bob_law, median_eve_law, statistic_kinks
 from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import FINAL, Effort, noisy_full_risk
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
 from gaussian.piecewise import Piecewise, min_integral
-from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, Release
+from gaussian.releases import Full, GaussianRelease, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.smoothing import add_noise
 
-Array = NDArray[np.float64]
 Estimate = tuple[float, float]
 
-# Sums of a few hundred rounded products of probabilities.
-_ROUNDING = 1e-14
 
+def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effort = FINAL) -> Risks:
+    """Bob's and Eve's integrated Bayes risks under one release.
 
-def risks(model: GaussianModel, eve: Eve, release: Release, effort: Effort = FINAL) -> Risks:
-    """Bob's and Eve's integrated Bayes risks under one release."""
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        release: the mechanism.
+        effort: how much work to spend on the noisy full release against the maximum; other releases ignore it.
+
+    Returns:
+        R_B and R_E, each with a bound or an estimate of its error.
+
+    >>> from gaussian import GaussianModel, MaxEve, NoisyMean
+    >>> found = risks(GaussianModel(n=5), MaxEve(2.0), NoisyMean(0.5))
+    >>> round(found.bob, 6), round(found.eve, 6)
+    (0.188081, 0.14424)
+    """
     bob, bob_error = _bob(model, release)
     eve_risk, eve_error = (0.0, 0.0) if _harmless(model, eve) else _eve(model, eve, release, effort)
     return Risks(bob=bob, eve=eve_risk, bob_error=bob_error, eve_error=eve_error)
 
 
 def calibrate(model: GaussianModel, eve: Eve) -> float:
-    """The lam at which the full and the null release have the same R_A."""
+    """The lam at which the full and the null release have the same R_A.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+
+    Returns:
+        The calibrated lam.
+
+    Raises:
+        ValueError: Eve's risk is 0 under every release.
+
+    >>> from gaussian import GaussianModel, MaxEve
+    >>> round(calibrate(GaussianModel(n=5), MaxEve(2.0)), 6)
+    1.515803
+    """
     null, full = risks(model, eve, Null()), risks(model, eve, Full())
     if null.eve <= null.eve_error:
         raise ValueError(f"eve = {eve} must be able to err: her risk is 0 under every release, so no lam calibrates it")
@@ -51,23 +75,26 @@ def calibrate(model: GaussianModel, eve: Eve) -> float:
 
 
 def _harmless(model: GaussianModel, eve: Eve) -> bool:
-    """Nested events: one of the cells (1, 0), (0, 1) is impossible, so answering it is never wrong about both."""
+    """Whether Eve never loses: if her events are nested, one of the cells 01 and 10 is impossible.
+
+    Eve then bets against that cell and is never wrong about both events.
+    """
     return isinstance(eve, BothEves) and (model.n == 1 or eve.mean_threshold >= eve.max_threshold)
 
 
 def mean_noise(model: GaussianModel, release: NoisyFull | NoisyMean) -> float:
-    """The noise on xbar: the mean of n noisy values carries all they say about theta and xbar."""
+    """The standard deviation of the noise on xbar: the mean of n noisy values is sufficient for theta and xbar."""
     return release.sigma / math.sqrt(model.n) if isinstance(release, NoisyFull) else release.sigma
 
 
-def _bob(model: GaussianModel, release: Release) -> Estimate:
+def _bob(model: GaussianModel, release: GaussianRelease) -> Estimate:
     sampling = 1 / math.sqrt(model.n)
     match release:
         case Null():
             return prior_risk(model.bob_threshold, model.prior_sd), OWEN_ERROR
         case OneBit(tau=tau):
-            bob, _ = bit_risks(mean_bob_law(model), model.bit_threshold(tau))
-            return float(bob), mean_bob_law(model).error + _ROUNDING
+            bob, error = bit_risk(mean_bob_law(model), model.bit_threshold(tau))
+            return float(bob), error
         case NoisyMedian(sigma=sigma) if model.n > 2:
             return _noisy_median_bob(model, sigma)
         case Full():
@@ -84,19 +111,17 @@ def _noisy_median_bob(model: GaussianModel, sigma: float) -> Estimate:
     return _statistic_risk(median_bob_law(model), sigma, [])
 
 
-def _eve(model: GaussianModel, eve: Eve, release: Release, effort: Effort) -> Estimate:
+def _eve(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effort) -> Estimate:
     match release:
         case Full():
             return 0.0, 0.0
         case Null() if isinstance(eve, MeanEve):
             return prior_risk(eve.threshold, model.xbar_sd), OWEN_ERROR
         case Null():
-            law = mean_eve_law(model, eve)
-            return float(law.mass.min()), law.error + _ROUNDING
+            return silent_risk(mean_eve_law(model, eve))
         case OneBit(tau=tau):
-            law = mean_eve_law(model, eve)
-            value, _ = bit_risks(law, model.bit_threshold(tau))
-            return float(value), law.error + _ROUNDING
+            value, error = bit_risk(mean_eve_law(model, eve), model.bit_threshold(tau))
+            return float(value), error
         case NoisyMedian(sigma=sigma):
             return _statistic_risk(median_eve_law(model, eve), sigma, statistic_kinks(model, eve, median=True))
         case _ if isinstance(eve, MeanEve):
@@ -111,12 +136,5 @@ def _eve(model: GaussianModel, eve: Eve, release: Release, effort: Effort) -> Es
 def _statistic_risk(law: Piecewise, sigma: float, kinks: list[float]) -> Estimate:
     """Integral of the least cell of a statistic released with N(0, sigma^2) noise."""
     released = law if sigma == 0 else add_noise(law, sigma, kinks)
-    error = law.error + (0.0 if sigma == 0 else released.error) + _ROUNDING
+    error = law.error + (0.0 if sigma == 0 else released.error) + ROUNDING
     return max(min_integral(released), 0.0), error
-
-
-def bit_risks(law: Piecewise, threshold: ArrayLike) -> tuple[Array, Array]:
-    """Risk of the bit 1{xbar > t} and the cell masses below t, elementwise in t."""
-    below = law.below(threshold)
-    above = law.mass.reshape(-1, *[1] * (below.ndim - 1)) - below
-    return np.maximum(below.min(0), 0.0) + np.maximum(above.min(0), 0.0), below

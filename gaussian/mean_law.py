@@ -3,8 +3,8 @@
 Component k of a law is  A_k(x) dx = P(cell k, xbar in dx).  With F the CDF of D = max_i(X_i - Xbar),
     P(theta > c_B | x)   from the model,     P(max <= c | x) = F(c - x),
 and 1{x > c_1} for a test of the mean: every cell is phi(x) times a product of these, exact in x.
-A statistic released as it is has Bayes risk  integral of min_k A_k;  a bit 1{xbar > t} has sum over sides of min_k of
-the masses beyond t;  nothing released has min_k of the total masses.
+A statistic released without noise has Bayes risk  integral of min_k A_k;  for a bit, and for no release at all, module
+masses turns the masses of the cells into risks.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from gaussian.arrays import Array
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.piecewise import Piecewise, fit
 from gaussian.residual import max_residual_cdf, max_residual_support
 
-Array = NDArray[np.float64]
-
-# P(|N(0,1)| > 8.6) < 1e-17: what lies outside is below the rounding of what lies inside.
+# P(|N(0,1)| > 8.6) < 1e-17: the mass outside is smaller than the rounding of the mass inside.
 REACH = 8.6
 LAW_TOL = 1e-16
 
@@ -31,8 +30,21 @@ def normal_density(x: Array, sd: float) -> Array:
     return np.exp(-0.5 * (x / sd) ** 2) / (sd * math.sqrt(2 * math.pi))
 
 
-def eve_cells(n: int, eve: Eve, xbar: Array) -> Array:
-    """P(cell k | xbar): (not, yes) for one test; 00, 01, 10, 11 with the mean's test first for both."""
+def eve_cells(n: int, eve: Eve, xbar: ArrayLike) -> Array:
+    """P(cell k | xbar), the probability of each cell of Eve's events given the sample mean.
+
+    Args:
+        n: number of observations.
+        eve: what Eve tests.
+        xbar: values of the sample mean.
+
+    Returns:
+        An array with one row per cell: (no, yes) for one test; 00, 01, 10, 11 for both, the mean's test first.
+
+    >>> from gaussian import MaxEve
+    >>> eve_cells(5, MaxEve(2.0), [0.0, 1.0]).round(4).tolist()
+    [[0.9368, 0.418], [0.0632, 0.582]]
+    """
     xbar = np.asarray(xbar, dtype=float)
     if isinstance(eve, MeanEve):
         above = (xbar > eve.threshold).astype(float)
@@ -47,7 +59,19 @@ def eve_cells(n: int, eve: Eve, xbar: Array) -> Array:
 
 
 def eve_kinks(n: int, eve: Eve) -> list[float]:
-    """The points where the cells of eve_cells are not smooth in xbar, and where the tail of D sets in."""
+    """Where a quadrature in xbar should be cut: the points at which `eve_cells` is not smooth, and the tail of D.
+
+    Args:
+        n: number of observations.
+        eve: what Eve tests.
+
+    Returns:
+        The points, in no particular order.
+
+    >>> from gaussian import MeanEve
+    >>> eve_kinks(5, MeanEve(0.5))
+    [0.5]
+    """
     if isinstance(eve, MeanEve):
         return [eve.threshold]
     top = eve.threshold if isinstance(eve, MaxEve) else eve.max_threshold
@@ -56,26 +80,26 @@ def eve_kinks(n: int, eve: Eve) -> list[float]:
     return [*kinks, eve.mean_threshold] if isinstance(eve, BothEves) else kinks
 
 
-def spread(low: float, high: float, count: int, extra: list[float]) -> Array:
-    """count equal panels on [low, high], cut further at the extra points inside."""
+def panel_edges(low: float, high: float, count: int, extra: list[float]) -> Array:
+    """Edges of count equal panels on [low, high], with the extra points inside as further edges."""
     inside = [point for point in extra if low < point < high]
     return np.union1d(np.linspace(low, high, count + 1), inside)
 
 
 @lru_cache(maxsize=256)
 def mean_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
-    """Eve's cells jointly with xbar."""
+    """The joint law of Eve's cells and xbar."""
     reach = REACH * model.xbar_sd
 
     def cells(x: Array) -> Array:
         return normal_density(x, model.xbar_sd) * eve_cells(model.n, eve, x)
 
-    return fit(cells, spread(-reach, reach, 16, eve_kinks(model.n, eve)), LAW_TOL)
+    return fit(cells, panel_edges(-reach, reach, 16, eve_kinks(model.n, eve)), LAW_TOL)
 
 
 @lru_cache(maxsize=256)
 def mean_bob_law(model: GaussianModel) -> Piecewise:
-    """Bob's cells (theta <= c_B, theta > c_B) jointly with xbar."""
+    """The joint law of Bob's cells (theta <= c_B, theta > c_B) and xbar."""
     reach = REACH * model.xbar_sd
     slope = model.n * model.posterior_sd
 
@@ -85,4 +109,4 @@ def mean_bob_law(model: GaussianModel) -> Piecewise:
 
     centre = float(model.bit_threshold(0.5))
     edges = [centre + step / slope for step in (-8.0, -2.0, 0.0, 2.0, 8.0)]
-    return fit(cells, spread(-reach, reach, 16, edges), LAW_TOL)
+    return fit(cells, panel_edges(-reach, reach, 16, edges), LAW_TOL)

@@ -1,4 +1,4 @@
-"""Sub-densities of the sample median M on the events Bob and Eve test, as in module mean_law.
+"""Sub-densities of the sample median M on the events Bob and Eve test, in the form of module mean_law.
 
 Given theta, {M = m, max <= c} has the sub-density of module order at (m - theta, c - theta):
     Bob            integral over theta > c_B  of  pi(theta) f_M(m - theta),
@@ -6,7 +6,8 @@ Given theta, {M = m, max <= c} has the sub-density of module order at (m - theta
 The mean needs V = M - Xbar, independent of Xbar (module median_mean):
     the mean       integral over v < m - c_1  of  f_V(v) N(m - v; 0, vbar),
     both           the mean and the maximum's joint sub-density, from sums of truncated normals.
-The masses of the cells do not depend on the statistic released, so those of the mean's law measure the error.
+The masses of the cells do not depend on the released statistic: their distance from those of module mean_law is an
+error of this law.
 """
 
 from __future__ import annotations
@@ -15,22 +16,20 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gaussian.mean_law import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, spread
+from gaussian.arrays import Array
+from gaussian.mean_law import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, panel_edges
 from gaussian.median_mean import deviation_density, deviation_support, median_mean_above
 from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
 from gaussian.order import median_below, median_support, wings
 from gaussian.piecewise import Piecewise, composite_nodes, fit
-
-Array = NDArray[np.float64]
 
 _TOL = 1e-14
 _CHUNK = 20_000
 
 
 def _reach(model: GaussianModel) -> float:
-    """M is theta plus the median of N(0, 1) values."""
+    """A bound on |M|, which is theta plus the median of N(0, 1) values."""
     return REACH * math.hypot(model.prior_sd, median_support(model.n) / REACH)
 
 
@@ -55,7 +54,7 @@ def _mean_above(model: GaussianModel, threshold: float, m: Array) -> tuple[Array
     reach, xbar_reach = deviation_support(model.n), REACH * model.xbar_sd
     density = deviation_density(model.n)
     start, end = np.maximum(-reach, m - xbar_reach), np.minimum(reach, m + xbar_reach)
-    # v = m - xbar: the density of V is cut at its kink 0, the event at v = m - threshold.
+    # v = m - xbar: the density of V has its kink at 0, the event ends at v = m - threshold.
     cut = np.clip(np.stack([np.zeros_like(m), m - threshold]), start, np.maximum(start, end))
     edges = np.concatenate([start[None], np.sort(cut, axis=0), np.maximum(start, end)[None]])
     v, weight = composite_nodes(edges[:-1], edges[1:], 2, 16)
@@ -65,7 +64,7 @@ def _mean_above(model: GaussianModel, threshold: float, m: Array) -> tuple[Array
 
 
 def median_kinks(model: GaussianModel, eve: Eve) -> list[float]:
-    """The points where the cells are not smooth in m: j capped values reach the mean's threshold, or the cap itself."""
+    """The points where the cells are not smooth in m: the thresholds, and where j capped values reach the mean's."""
     if isinstance(eve, MeanEve):
         return [eve.threshold]
     if not isinstance(eve, BothEves):
@@ -76,7 +75,7 @@ def median_kinks(model: GaussianModel, eve: Eve) -> list[float]:
 
 @lru_cache(maxsize=128)
 def median_bob_law(model: GaussianModel) -> Piecewise:
-    """Bob's cells (theta <= c_B, theta > c_B) jointly with the median."""
+    """The joint law of Bob's cells (theta <= c_B, theta > c_B) and the median."""
     if model.n <= 2:
         return mean_bob_law(model)
     c = model.bob_threshold
@@ -86,13 +85,13 @@ def median_bob_law(model: GaussianModel) -> Piecewise:
         return np.stack(parts)
 
     reach, width = _reach(model), median_support(model.n)
-    law = fit(cells, spread(-reach, reach, 16, [c - width, c, c + width]), _TOL)
+    law = fit(cells, panel_edges(-reach, reach, 16, [c - width, c, c + width]), _TOL)
     return _checked(law, mean_bob_law(model))
 
 
 @lru_cache(maxsize=128)
 def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
-    """Eve's cells jointly with the median, in the order of mean_law.eve_cells."""
+    """The joint law of Eve's cells, in the order of mean_law.eve_cells, and the median."""
     if model.n <= 2:
         return mean_eve_law(model, eve)
 
@@ -112,12 +111,12 @@ def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
         return np.stack([zero, low - zero, ten, high - ten])
 
     reach = _reach(model)
-    law = fit(cells, spread(-reach, reach, 16, median_kinks(model, eve)), _TOL)
+    law = fit(cells, panel_edges(-reach, reach, 16, median_kinks(model, eve)), _TOL)
     return _checked(law, mean_eve_law(model, eve))
 
 
 def _checked(law: Piecewise, exact: Piecewise) -> Piecewise:
-    """The law with its defect of mass counted as error."""
+    """The law, its error increased by the largest defect of a mass."""
     return Piecewise(law.breaks, law.coef, law.error + float(np.abs(law.mass - exact.mass).max()))
 
 

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from gaussian.arrays import Array
 from gaussian.order import gap_support, log_arrangements, wings
 from gaussian.piecewise import Piecewise, composite_nodes, fit, gauss_nodes
 from gaussian.residual import max_residual_cdf
-
-Array = NDArray[np.float64]
 
 _ORDER = 24
 _B_NODES = 12
@@ -30,7 +29,7 @@ _A_NODES = 12
 _GAPS = 14
 _FINE_GAPS = 32
 _CHUNK = 1_000_000
-# Phi(-8.4) < 3e-17: a higher cap on the upper observations is no cap.
+# Phi(-8.4) < 3e-17: a higher cap on the upper observations changes nothing.
 _NO_CAP = 8.4
 
 
@@ -44,7 +43,7 @@ def _log_constant(n: int) -> float:
 
 
 def _sum_reach(k: int) -> float:
-    """Where the sum of k half-normals ends: mean 0.8 k, and no wider than a normal sum."""
+    """A bound on the sum of k half-normals: its mean is 0.8 k, and its spread is at most that of a normal sum."""
     return 0.8 * k + 8.6 * math.sqrt(k)
 
 
@@ -165,7 +164,7 @@ def _above(n: int, xbar_sd: float, mean_threshold: float, cap: Array, m: Array, 
         y, weight = gauss_nodes(np.clip(start - piece, 0.0, 1.0), np.ones(g.size), _B_NODES)
         value = np.einsum("ayq,aq->ay", _interpolate(y), law[:, piece], optimize=True)
         b = k * g[:, None] + length * (piece + y)
-        # h_k(B) and the rest are scaled by e^{B^2/2k} and e^{-B^2/2k}: neither overflows for many wings.
+        # h_k(B) is scaled by e^{B^2/2k} and the other factor by e^{-B^2/2k}, so that neither overflows for large k.
         value = value * np.exp(np.minimum(b**2 / (2 * k), 700.0))
         total += np.sum(value * length * weight * _lower(n, xbar_sd, mean_threshold, m, g, b), axis=1)
     return total
@@ -176,7 +175,7 @@ def _lower(n: int, xbar_sd: float, mean_threshold: float, m: Array, g: Array, b:
     k = wings(n)
     centre, floor = m[:, None], k * g[:, None]
     scale = math.sqrt(n * k / (n - k))
-    # xbar = m - (A - B)/n must exceed c_1 and lie within its own reach; A itself ends with its normal factor.
+    # xbar = m - (A - B)/n exceeds c_1 and is within its own support; the normal factor of A bounds A.
     high = np.minimum(b + n * (centre - mean_threshold), floor + 0.8 * k + 8.6 * scale)
     high = np.minimum(high, b + n * (centre + 8.6 * xbar_sd))
     low = np.maximum(floor, b + n * (centre - 8.6 * xbar_sd))

@@ -4,7 +4,7 @@ The sample mean is sufficient for theta:  xbar ~ N(0, sigma_0^2 + 1/n)  and
 theta | x ~ N(v n xbar, v)  with  1/v = 1/sigma_0^2 + n,  so Bob's posterior P(theta > c_B | x) is increasing in xbar.
 The residuals x_i - xbar are independent of (theta, xbar); their law depends on n alone (module residual).
 
-Eve tests events of the data under 0-1 loss: the mean, the maximum, or both. With both, she loses only when she is wrong
+Eve tests events of the data under 0-1 loss: the mean, the maximum, or both. With both, she loses only if she is wrong
 about both events (the minimum of the two losses), so her risk is the probability of the least likely of the four cells.
 """
 
@@ -14,17 +14,28 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from gaussian import _checks
-
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
 
 
 @dataclass(frozen=True)
 class GaussianModel:
-    """n observations, the prior's standard deviation sigma_0, and the threshold c_B of Bob's test."""
+    """The model: theta ~ N(0, prior_sd^2), n observations N(theta, 1), and Bob's test of theta > bob_threshold.
+
+    Args:
+        n: number of observations.
+        prior_sd: sigma_0, the standard deviation of theta.
+        bob_threshold: c_B.
+
+    Raises:
+        ValueError: n is not a positive integer, prior_sd is not positive, or bob_threshold is not finite.
+
+    >>> GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0).bob_prior
+    0.5
+    """
 
     n: int = 5
     prior_sd: float = 1.0
@@ -83,7 +94,7 @@ class MaxEve:
 
 @dataclass(frozen=True)
 class BothEves:
-    """Eve tests xbar > mean_threshold and max_i x_i > max_threshold, and loses only when wrong about both."""
+    """Eve tests xbar > mean_threshold and max_i x_i > max_threshold, and loses only if she is wrong about both."""
 
     mean_threshold: float
     max_threshold: float

@@ -1,14 +1,14 @@
-"""Eve and the maximum under Y = X + sigma N(0, I): exact in the mean of Y, averaged over its residuals.
+"""Eve on the maximum under Y = X + sigma N(0, I): her risk given the residuals of Y, averaged over the residuals.
 
 Split Y into ybar and residuals w = Y - ybar, independent of each other; w is sqrt(1 + sigma^2) times the residuals of n
 independent N(0, 1) values. With s^2 = sigma^2/(1 + sigma^2) and W = w/(1 + sigma^2),
     X_i | theta, Y  ~  N(u + W_i, s^2) independent,     u = (ybar + sigma^2 theta)/(1 + sigma^2),
     P(max <= c | u, w) = H(u) = prod_i Phi((c - u - W_i)/s),          u | ybar ~ N(alpha ybar, b^2),
 so Eve's posterior p(ybar) = E[1 - H(u) | ybar] is increasing in ybar and crosses 1/2 once, at y*(w): her risk given w
-is one integral with one kink. With both tests,
+is one integral with one kink. With both tests the four cells follow from
     xbar | ybar normal,     P(max <= c | xbar = x, w) = G(c - x),
-with G the law of max_i (W_i + s (Z_i - Zbar)) (module shifted), gives the four cells.
-Both risks are smooth in w, and the rules of module residual_rule average them.
+where G is the law of max_i (W_i + s (Z_i - Zbar)) (module shifted).
+Both risks are smooth in w. The rules of module residual_rule average them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from gaussian.arrays import Array
 from gaussian.mean_law import mean_eve_law, normal_density
 from gaussian.model import BothEves, GaussianModel, MaxEve
 from gaussian.piecewise import composite_nodes, gauss_nodes
@@ -30,12 +30,14 @@ from gaussian.residual_rule import PRODUCT_COUNTS, product_rule, sobol_residuals
 from gaussian.shifted import REACH as SHIFTED_REACH
 from gaussian.shifted import shifted_max_cdf, shifted_max_range
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Effort:
-    """A product rule where there is one, else replicates scramblings of 2^log2_points Sobol points; the nodes of G."""
+    """How the average over the residuals and the law G are computed.
+
+    product: use the product rule if there is one for n, else `replicates` scramblings of 2^log2_points Sobol points.
+    cdf_nodes: nodes at which G is computed; path_points: points on the path of its integral.
+    """
 
     product: bool = True
     log2_points: int = 11
@@ -57,7 +59,8 @@ _ROWS = 256
 def noisy_full_risk(model: GaussianModel, eve: MaxEve | BothEves, sigma: float, effort: Effort) -> tuple[float, float]:
     """Eve's risk under the noisy full release, n >= 2 and sigma > 0, and its error.
 
-    The error is the difference of two product rules, or twice the standard error of the Sobol points; nan in a search.
+    The error is the difference of two product rules, or twice the standard error of the Sobol points. It is nan if
+    there is only one scrambling, as in a search.
     """
     if effort.product and model.n in PRODUCT_COUNTS:
         fine, coarse = (_product_risk(model, eve, sigma, counts, effort) for counts in PRODUCT_COUNTS[model.n])
@@ -75,7 +78,7 @@ def _product_risk(
 ) -> float:
     cuts = [2.0]
     if isinstance(eve, BothEves):
-        # The cells 01 and 10 trade places where c - c_1 = max W, within a few standard deviations sigma of w.
+        # Which of the cells 01 and 10 is smaller changes at c - c_1 = max W, within a few standard deviations sigma.
         centre = (eve.max_threshold - eve.mean_threshold) * math.sqrt(1 + sigma**2)
         near = [centre - 4 * sigma, centre, centre + 4 * sigma]
         cuts = near if any(0.8 < cut < 4 for cut in near) else [2.0]
@@ -94,12 +97,12 @@ def _average(
         return _max_risk(model, eve, sigma, block)
 
     scaled = residuals.reshape(-1, model.n) / math.sqrt(1 + sigma**2)
-    # The special functions release the interpreter's lock, so two threads use two cores; the order is kept.
+    # scipy's special functions release the interpreter lock, so that two threads use two cores; map keeps the order.
     with ThreadPoolExecutor(max_workers=2) as pool:
         blocks = list(pool.map(given, np.array_split(scaled, max(1, len(scaled) // _ROWS))))
     risk = np.concatenate([block[0] for block in blocks]).reshape(weight.shape)
     controls = np.concatenate([block[1] for block in blocks], axis=1).reshape(-1, *weight.shape)
-    # P(cell | w) averages to P(cell), which is known: a rule's error there predicts its error here.
+    # The average of P(cell | w) is P(cell), which is known: P(cell | w) is a control variate.
     mass = mean_eve_law(model, eve).mass
     known = mass[[1, 2]] if isinstance(eve, BothEves) else mass[[1]]
     excess = controls - known[:, None, None]
@@ -111,7 +114,7 @@ def _average(
 
 
 def _max_risk(model: GaussianModel, eve: MaxEve, sigma: float, w: Array) -> tuple[Array, Array]:
-    """Risk and P(max > c) given each row of W, the latter as the only row of controls."""
+    """The risk given each row of W, and P(max > c) given it, which is the only control variate."""
     noise = 1 + sigma**2
     s = sigma / math.sqrt(noise)
     theta_var = 1 / (model.prior_sd**-2 + model.n / noise)
@@ -136,7 +139,7 @@ def _max_risk(model: GaussianModel, eve: MaxEve, sigma: float, w: Array) -> tupl
             u = alpha * y[..., None] + b * z
             return conditional(u.reshape(len(y), -1)).reshape(u.shape) @ z_weight
     else:
-        # H falls from 1 to 0 within +-8 s of c - max W: nodes cover that range, a normal tail the rest.
+        # H falls from 1 to 0 within +-8 s of c - max W: nodes cover that range, and below it H is 1.
         start = top - _REACH * s
         nodes, weight = gauss_nodes(start, top + _REACH * s, 2 * _NODES)
         mass = conditional(nodes) * weight / (b * math.sqrt(2 * math.pi))
@@ -159,7 +162,7 @@ def _max_risk(model: GaussianModel, eve: MaxEve, sigma: float, w: Array) -> tupl
 
 
 def _crossing(below: Callable[[Array], Array], top: Array, width: float, n: int) -> Array:
-    """The ybar at which Eve is undecided: Phi((top - y)/width)^n-type bounds bracket it, regula falsi closes in.
+    """The ybar at which Eve is undecided, by regula falsi between two bounds.
 
     H(u) <= Phi((c - max W - u)/s) and 1 - H(u) <= n (1 - Phi(...)), so below(top) <= 1/2 <= below(top - q width).
     The risk is stationary in the kink: an error e of the kink costs O(e^2).
@@ -172,22 +175,22 @@ def _crossing(below: Callable[[Array], Array], top: Array, width: float, n: int)
         point = np.where(gap > 0, low + (high - low) * f_low / np.where(gap > 0, gap, 1.0), (low + high) / 2)
         value = below(point[:, None])[:, 0] - 0.5
         left = value > 0
-        # The end that stays put is halved in weight (Illinois), which restores superlinear convergence.
+        # The value at the end that does not move is halved (Illinois), which restores superlinear convergence.
         f_low, f_high = np.where(left, value, f_low / 2), np.where(left, f_high / 2, value)
         low, high = np.where(left, point, low), np.where(left, high, point)
     return point
 
 
 def _both_risk(model: GaussianModel, eve: BothEves, sigma: float, w: Array, effort: Effort) -> tuple[Array, Array]:
-    """Risk given each row of W, the least of four cells integrated over ybar; and the cells 01 and 10 given W."""
+    """The risk given each row of W, and the probabilities of the cells 01 and 10 given it, the control variates."""
     s = sigma / math.sqrt(1 + sigma**2)
     noise_sd = sigma / math.sqrt(model.n)
     y_sd = math.hypot(model.xbar_sd, noise_sd)
     a, b = (model.xbar_sd / y_sd) ** 2, model.xbar_sd * noise_sd / y_sd
-    # Some cell is below the smaller of P(xbar > c_1 | ybar) and its complement: nothing beyond 7 b of c_1 counts.
+    # The least cell is at most min P(xbar > c_1 | ybar), P(xbar <= c_1 | ybar): beyond 7 b of c_1 it is negligible.
     ends = np.clip(eve.mean_threshold / a + np.array([-7.0, 7.0]) * b / a, -_REACH * y_sd, _REACH * y_sd)
     y = np.linspace(ends[0], ends[1], _Y_NODES)
-    # One more column without ybar: xbar ~ N(0, xbar_sd^2).
+    # The last column is xbar ~ N(0, xbar_sd^2), without ybar: the control variates.
     centre, sd = np.append(a * y, 0.0), np.append(np.full_like(y, b), model.xbar_sd)
     everything = _four_cells(model, eve, s, centre, sd, w, effort)
     cells, controls = everything[..., :-1] * normal_density(y, y_sd), everything[1:3, :, -1]
@@ -215,7 +218,7 @@ def _four_cells(
     half = (high_d - low_d)[:, None] / 2
     values = shifted_max_cdf(low_d[:, None] + half * (points + 1), w, s, effort.path_points)
     coef = values @ to_coef.T
-    # In x = c - d the maximum stays below c surely for x < first, never for x > last.
+    # With x = c - d, the maximum is below c with probability 1 for x < first and 0 for x > last.
     first, last = top - high_d, top - low_d
     reach = _REACH * model.xbar_sd
     panels = int(np.clip(math.ceil(2 * SHIFTED_REACH * s / (8 * b.min())), 1, 24))

@@ -12,19 +12,16 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from gaussian.arrays import Array
 from gaussian.piecewise import gauss_nodes
-
-Array = NDArray[np.float64]
 
 _GAP_NODES = 32
 
 
 def wings(n: int) -> int:
-    """How many observations lie strictly below (and above) the middle one or two."""
+    """k: the number of observations below the middle one or two, and above."""
     return (n - 1) // 2
 
 
@@ -42,10 +39,12 @@ def median_support(n: int) -> float:
 
 @lru_cache(maxsize=4096)
 def gap_support(n: int) -> float:
-    """A half-gap g beyond which the integrand is below exp(-38) of its value at g = 0, whatever u.
+    """A half-gap g beyond which the integrand is below exp(-38) of its value at g = 0, for every u.
 
     phi/Phi is convex, so Phi(u-g) Phi(-u-g) falls in g at least as fast as at u = 0, where it is Phi(-g)^2.
     """
+    from scipy.optimize import brentq
+
     k = wings(n)
     return float(brentq(lambda g: 2 * k * (log_ndtr(-g) + math.log(2)) - g * g + 38, 0.0, 7.0))
 
@@ -68,7 +67,7 @@ def median_below(n: int, u: Array, w: Array) -> Array:
 
 
 def _log_wings(k: int, low: Array, high: Array, top: Array) -> Array:
-    """log of Phi(low)^k (Phi(top) - Phi(high))^k, and of the event itself (-inf) where high > top."""
+    """log of Phi(low)^k (Phi(top) - Phi(high))^k; -inf where high > top."""
     with np.errstate(divide="ignore"):
         if k == 0:
             return np.log((high <= top).astype(float))

@@ -9,10 +9,10 @@ rho = 0 gives 2 T(h, inf) = Phi(-|h|), the risk without a signal; rho = 1 gives 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, owens_t
 
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
 
 # Owen's T in double precision: a few units in the last place of a probability.
 OWEN_ERROR = 1e-15

@@ -1,6 +1,6 @@
-"""The three printed tables of the paper at n = 5, sigma_0 = 1, c_B = 0, to be compared with what is computed.
+"""The three tables that the paper prints, at n = 5, sigma_0 = 1, c_B = 0.
 
-Risks are rounded to two decimals, and so are the grid values sigma* and tau*.
+The risks and the parameters sigma* and tau*, which come from grids, are rounded to two decimals.
 """
 
 from __future__ import annotations

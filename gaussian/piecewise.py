@@ -1,9 +1,9 @@
 """Vector functions as piecewise polynomials of degree 11, and  integral of min_k f_k  with every crossing located.
 
-A panel is accepted when its last two Chebyshev coefficients are below the tolerance, else halved. On a panel all roots
-of f_i - f_j are eigenvalues of its colleague matrix, unless |c_0| > |c_1| + ... + |c_11|, which proves there is none.
-Between consecutive roots the minimum is one polynomial, and six Gauss-Legendre nodes integrate it exactly; the error of
-the integral is therefore at most the integral of the largest error of the f_k, because the minimum is 1-Lipschitz.
+A panel is accepted if its last two Chebyshev coefficients are below the tolerance; otherwise it is halved. On a panel
+the roots of f_i - f_j are eigenvalues of its colleague matrix; if |c_0| > |c_1| + ... + |c_11|, there are none.
+Between consecutive roots the minimum is one polynomial, and six Gauss-Legendre nodes integrate it exactly. The minimum
+is 1-Lipschitz, so the error of the integral is at most the integral of the largest error of the f_k.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import chebyshev, polynomial
-from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import PPoly
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
+
 Function = Callable[[Array], Array]
 
 DEGREE = 11
@@ -54,6 +58,8 @@ class Piecewise:
     @cached_property
     def poly(self) -> PPoly:
         """The same function in scipy's power form, components last."""
+        from scipy.interpolate import PPoly
+
         width = np.diff(self.breaks)
         scale = width[:, None] ** np.arange(DEGREE, -1, -1)
         power = np.einsum("dc,kpc->pkd", _TO_POWER, self.coef) / scale[:, None, :]
@@ -72,6 +78,11 @@ class Piecewise:
         inside = np.clip(np.asarray(x, dtype=float), self.breaks[0], self.breaks[-1])
         return np.moveaxis(self._antiderivative(inside), -1, 0)
 
+    def sides(self, x: ArrayLike) -> Array:
+        """Integrals over the points up to x and over those beyond it, shape (2, components, *x.shape)."""
+        below = self.below(x)
+        return np.stack([below, self.mass.reshape(-1, *[1] * (below.ndim - 1)) - below])
+
     @cached_property
     def mass(self) -> Array:
         """Integral of each component."""
@@ -81,8 +92,13 @@ class Piecewise:
         """Some of the components."""
         return Piecewise(self.breaks, self.coef[list(components)], self.error)
 
+    def __repr__(self) -> str:
+        count, panels, _ = self.coef.shape
+        ends = f"[{self.breaks[0]:.6g}, {self.breaks[-1]:.6g}]"
+        return f"<Piecewise: {count} components on {panels} panels of {ends}, error {self.error:.0e}>"
+
     def crossings(self) -> Array:
-        """Every point where two components meet (and, harmlessly, a few where they almost meet)."""
+        """Every point where two components are equal. A few points where they are nearly equal may be included."""
         pairs = combinations(range(len(self.coef)), 2)
         return np.unique(np.concatenate([self._roots(self.coef[i] - self.coef[j]) for i, j in pairs]))
 
@@ -96,7 +112,7 @@ class Piecewise:
         if not open_panels.size:
             return np.empty(0)
         c = coef[open_panels]
-        # A vanishing leading coefficient would divide by zero; at 1e-17 of the largest it moves no root inside [-1, 1].
+        # The leading coefficient is a divisor. Raising it to 1e-17 of the largest moves no root inside [-1, 1].
         floor = 1e-17 * size[open_panels].max(1)
         lead = np.where(np.abs(c[:, -1]) < floor, floor, c[:, -1])
         colleague = np.zeros((len(c), DEGREE, DEGREE))
@@ -116,7 +132,7 @@ class Piecewise:
 def fit(function: Function, breaks: ArrayLike, tol: float) -> Piecewise:
     """Piecewise polynomial of an array-valued function (components, points), smooth between the given breaks.
 
-    tol bounds each panel's integrated error; the error attribute sums what was reached.
+    tol bounds the integrated error of each panel; the attribute `error` is the sum of the errors that were reached.
     """
     knots = np.unique(np.asarray(breaks, dtype=float))
     span = knots[-1] - knots[0]

@@ -1,10 +1,10 @@
 """The figures of the paper and its supplement: risks against sigma and tau, and the risk-utility maps.
 
-Every function draws on an Axes (its own if none is given) and returns it. `optimum`, where given, is the pair of risks
-of the best mechanism of all; the paper has none, for its figures know the parametric families only.
+Every function draws on an Axes (a new one if none is given) and returns it. The argument `optimum` is the pair of risks
+of the best mechanism of all. The paper's figures do not show it: they compare the parametric families only.
 
-Curves are computed at sigma = s u/(1 - u) for evenly spaced u, which reaches from no noise to nearly the null release,
-and are drawn through these points by a monotone cubic.
+Curves are computed at sigma = s u/(1 - u) for evenly spaced u, from no noise to nearly the null release, and are drawn
+through these points by a monotone cubic.
 """
 
 from __future__ import annotations
@@ -15,24 +15,21 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 from bap_lp.model.risks import Risks
 from bap_lp.plots import labels as lt
+from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve
 from gaussian.noisy_full import SEARCH
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES
-from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 from gaussian.tables import Curve, curve
 from gaussian.tuning import optimise
 
-Array = NDArray[np.float64]
-
-NOISY: tuple[Family, ...] = (NoisyFull, NoisyMean, NoisyMedian)
-STYLES: dict[Family, tuple[str, Any]] = {
+NOISY: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian)
+STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
     NoisyFull: (lt.BLUE, "-"),
     NoisyMean: (lt.VERMILION, "-."),
     NoisyMedian: (lt.PURPLE, ":"),
@@ -44,8 +41,8 @@ _LAST = 0.97  # of u
 _DENSE = 400
 
 
-def family_curve(model: GaussianModel, eve: Eve, family: Family) -> Curve:
-    """A family from one end to (nearly) the other; computed once."""
+def family_curve(model: GaussianModel, eve: Eve, family: ReleaseFamily) -> Curve:
+    """The risks of a family from one end to nearly the other; computed once."""
     return _family_curve(model, eve, NAMES[family])
 
 
@@ -61,6 +58,8 @@ def _family_curve(model: GaussianModel, eve: Eve, name: str) -> Curve:
 
 def _dense(found: Curve, lam: float, risk: str) -> tuple[Array, Array]:
     """Parameter and risk of a curve, at many points."""
+    from scipy.interpolate import PchipInterpolator
+
     values: Array = found.alice(lam) if risk == "alice" else np.asarray(getattr(found, risk))
     if found.family is OneBit:
         return found.parameter, values
@@ -106,7 +105,7 @@ def risk_against_threshold(
     optimum: Risks | None = None,
     ax: Any = None,
 ) -> Any:
-    """R_A, R_B or R_E of the one-bit release against tau; where R_A is least, tau* is marked."""
+    """R_A, R_B or R_E of the one-bit release against tau; on the curve of R_A the minimum tau* is marked."""
     weight, ax = _start(model, eve, risk, lam, optimum, ax)
     colour, _ = STYLES[OneBit]
     found = family_curve(model, eve, OneBit)
@@ -126,7 +125,7 @@ def risk_against_threshold(
 def _start(
     model: GaussianModel, eve: Eve, risk: str, lam: float | None, optimum: Risks | None, ax: Any
 ) -> tuple[float, Any]:
-    """Full, null and the optimum as horizontal lines. At the calibrated lam full and null share their R_A."""
+    """Draw full, null and the optimum as horizontal lines. At the calibrated lam full and null have the same R_A."""
     if risk not in SYMBOLS:
         raise ValueError(f"risk = {risk!r} must be one of {', '.join(SYMBOLS)}")
     weight = calibrate(model, eve) if lam is None else float(lam)
@@ -185,7 +184,7 @@ def risk_utility_map(
     if optimum is None or len(lt.shared(named, (x1 - x0, y1 - y0))) == 2:
         ax.plot(*_place(best.risks), "X", color=STYLES[OneBit][0], mec="white", mew=0.8, ms=9, zorder=7)
     label = f"{words} $R_A$: {_value(winner, weight, 'alice'):.4f}".replace("-", "−")
-    # U - lam R = -R_A: a line of slope 1/lam through the winner, cut at the frame
+    # U - lam R = -R_A is a line of slope 1/lam through the winner, cut at the frame
     (u, r), low, high = _place(winner), *np.array([ax.get_xlim(), ax.get_ylim()]).T
     xs = np.clip(np.array([low[0], high[0]]), u + weight * (low[1] - r), u + weight * (high[1] - r))
     level = np.column_stack([xs, r + (xs - u) / weight if weight else np.array([low[1], high[1]])])
@@ -216,7 +215,7 @@ def paper_figures(
     for name, printed in PAPER_TABLES.items():
         eve = printed.eve
         if progress:
-            progress(describe(eve))
+            progress(eve_question(eve))
         figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
         risk_against_noise(PAPER_MODEL, eve, optimum=best.get(name), ax=left)
         risk_against_threshold(PAPER_MODEL, eve, optimum=best.get(name), ax=right)
@@ -227,17 +226,17 @@ def paper_figures(
                 draw(PAPER_MODEL, eve, risk, optimum=best.get(name), ax=ax)
             out[f"{name} {what}"] = figure
         for key in (name, f"{name} sigma", f"{name} tau"):
-            out[key].suptitle(describe(eve))
+            out[key].suptitle(eve_question(eve))
             _one_legend(out[key])
     out["maps"], panels = plt.subplots(1, 3, figsize=(17, 5.8), layout="constrained")
     for ax, (name, printed) in zip(panels, PAPER_TABLES.items(), strict=True):
         risk_utility_map(PAPER_MODEL, printed.eve, optimum=best.get(name), ax=ax)
-        ax.set_title(describe(printed.eve), loc="left", pad=44, fontsize=11, fontweight="bold")
+        ax.set_title(eve_question(printed.eve), loc="left", pad=44, fontsize=11, fontweight="bold")
     return out
 
 
 def _one_legend(figure: Any) -> None:
-    """The legends of all panels as one under them."""
+    """Replace the legends of the panels by one legend below the panels."""
     handles: dict[str, Any] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -246,8 +245,8 @@ def _one_legend(figure: Any) -> None:
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
 
 
-def describe(eve: Eve) -> str:
-    """What Eve wants to know."""
+def eve_question(eve: Eve) -> str:
+    """What Eve tests, in words."""
     match eve:
         case BothEves():
             return f"Eve tests the mean > {eve.mean_threshold:g} and the maximum > {eve.max_threshold:g}"

@@ -1,5 +1,6 @@
 """The six releases q(eta | x):  x,  nothing,  x + sigma N(0, I),  xbar + sigma N(0, 1),  med(x) + sigma N(0, 1),
-and the bit 1{P(theta > c_B | x) > tau}.  The median of an even number of values averages the two middle ones."""
+and the bit 1{P(theta > c_B | x) > tau}.  The median of an even number of values is the mean of the two middle ones.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ class OneBit:
         object.__setattr__(self, "tau", _checks.unit("tau", self.tau))
 
 
-Release = Full | Null | NoisyFull | NoisyMean | NoisyMedian | OneBit
-Family = type[NoisyFull] | type[NoisyMean] | type[NoisyMedian] | type[OneBit]
+GaussianRelease = Full | Null | NoisyFull | NoisyMean | NoisyMedian | OneBit
+ReleaseFamily = type[NoisyFull] | type[NoisyMean] | type[NoisyMedian] | type[OneBit]
 
 NAMES: dict[type, str] = {
     Full: "full",

@@ -13,18 +13,27 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from gaussian.arrays import Array
 from gaussian.piecewise import Piecewise, fit
-
-Array = NDArray[np.float64]
 
 _DENSITY_TOL = 1e-32
 
 
 def max_residual_support(n: int) -> float:
-    """A d with P(D > d) < 1e-17: n P(X_1 - Xbar > d) bounds it."""
+    """A bound on D = max_i (X_i - Xbar) that fails with probability below 1e-17.
+
+    Args:
+        n: number of observations.
+
+    Returns:
+        The d with n P(X_1 - Xbar > d) = 1e-17; 0 for n = 1.
+
+    >>> round(max_residual_support(5), 4)
+    7.7625
+    """
     return 0.0 if n == 1 else float(-ndtri(1e-17 / n) * math.sqrt((n - 1) / n))
 
 
@@ -42,10 +51,20 @@ def _density(n: int) -> Piecewise:
 
 @lru_cache(maxsize=4096)
 def max_residual_cdf(n: int) -> Callable[[ArrayLike], Array]:
-    """d -> P(max_i (X_i - Xbar) <= d), vectorised, absolute error below 1e-14."""
+    """The distribution function of D = max_i (X_i - Xbar).
+
+    Args:
+        n: number of observations.
+
+    Returns:
+        The function d -> P(D <= d), elementwise in d, with an absolute error below 1e-14.
+
+    >>> max_residual_cdf(5)([1.0, 2.0]).round(4).tolist()
+    [0.418, 0.9368]
+    """
     if n == 1:
         return lambda d: np.where(np.asarray(d, dtype=float) >= 0, 1.0, 0.0)
-    # The recursion is n deep: filling the cache upwards keeps the call stack flat.
+    # F_n calls F_{n-1}: filling the cache from below avoids a recursion of depth n.
     for m in range(2, n):
         max_residual_cdf(m)
     density = _density(n)
@@ -54,12 +73,24 @@ def max_residual_cdf(n: int) -> Callable[[ArrayLike], Array]:
 
 
 def max_exceedance(n: int, threshold: float, xbar: ArrayLike) -> Array:
-    """P(max_i X_i > threshold | Xbar = xbar), elementwise: the maximum is xbar + D."""
+    """P(max_i X_i > threshold | Xbar = xbar): the maximum is xbar + D.
+
+    Args:
+        n: number of observations.
+        threshold: the value that the maximum exceeds.
+        xbar: values of the sample mean.
+
+    Returns:
+        The probabilities, elementwise in xbar.
+
+    >>> max_exceedance(5, 2.0, [0.0, 1.0]).round(4).tolist()
+    [0.0632, 0.582]
+    """
     return 1.0 - max_residual_cdf(n)(threshold - np.asarray(xbar, dtype=float))
 
 
 def max_residual_quantile(n: int, probability: Array) -> Array:
-    """The d with P(D <= d) = probability, n >= 2, elementwise: a table brackets it, Newton's method finishes."""
+    """The d with P(D <= d) = probability, n >= 2, elementwise, by Newton's method inside a tabulated bracket."""
     cdf, density = max_residual_cdf(n), _density(n)
     grid = np.linspace(0.0, max_residual_support(n), 2049)
     values = cdf(grid)
@@ -76,8 +107,9 @@ def max_residual_quantile(n: int, probability: Array) -> Array:
 def ordered_residuals(uniforms: Array) -> Array:
     """Residuals of n independent N(0, 1) values, largest first, from n - 1 uniforms per row.
 
-    The largest has law F_n. Given that it is d, the others are n - 1 normals about their own mean -d/(n-1), whose
-    largest residual has law F_{n-1} conditioned on not exceeding d n/(n-1): the same step again. A smooth map.
+    The largest has law F_n. Given that it is d, the others are n - 1 normals about their own mean -d/(n-1), and their
+    largest residual has law F_{n-1} conditioned on not exceeding d n/(n-1). So each step repeats the first one. The map
+    is smooth.
     """
     rows, dimensions = uniforms.shape
     residuals = np.zeros((rows, dimensions + 1))

@@ -3,9 +3,9 @@
 The recursion of module residual gives their density: with d_n the largest residual and d_{m-1} the largest among
 the remaining m - 1 about their own mean,
     prod_{m=n}^{2}  m sqrt(m/(m-1)) phi(d_m sqrt(m/(m-1)))     on  0 <= d_{m-1} <= d_m m/(m-1).
-Up to five values a product of Gauss-Legendre rules in (d_n, ..., d_2) is used, finer in the first coordinates, and a
-coarser one measures its error; beyond that, scrambled Sobol points mapped by the conditional quantiles, and
-their spread.
+For n <= 5 the rule is a product of Gauss-Legendre rules in (d_n, ..., d_2), finer in the first coordinates; a coarser
+product measures its error. For n > 5 it is scrambled Sobol points, mapped by the conditional quantiles; the spread of
+independent scramblings measures its error.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import qmc
 
+from gaussian.arrays import Array
 from gaussian.piecewise import gauss_nodes
 from gaussian.residual import ordered_residuals
-
-Array = NDArray[np.float64]
 
 _SEED = 20240229
 _TAIL = 1e-9
 _LIGHT = 1e-9
-# Nodes per coordinate, per panel of the first one: fine and coarse.
+# Nodes per coordinate (of the first coordinate: per panel), for the fine and the coarse rule.
 PRODUCT_COUNTS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
     2: ((32,), (24,)),
     3: ((18, 16), (14, 12)),
@@ -52,13 +49,15 @@ def product_rule(n: int, counts: tuple[int, ...], cuts: list[float]) -> tuple[Ar
         weight = (weight[:, None] * w * density).ravel()
         centre, cap = (centre[:, None] - d / (m - 1)).ravel(), (d * m / (m - 1)).ravel()
     heavy = weight > _LIGHT
-    # A constant is integrated exactly.
+    # with weights of sum 1 a constant is integrated exactly
     return np.stack([*residuals, centre], axis=1)[heavy], weight[heavy] / weight[heavy].sum()
 
 
 @lru_cache(maxsize=16)
 def sobol_residuals(n: int, log2_points: int, replicates: int) -> Array:
     """Equally weighted residuals, largest first, shape (replicates, points, n)."""
+    from scipy.stats import qmc
+
     blocks = []
     for replicate in range(replicates):
         points = qmc.Sobol(n - 1, rng=np.random.default_rng([_SEED, replicate])).random_base2(log2_points)

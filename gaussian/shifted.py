@@ -4,9 +4,9 @@ Independent normals below b_i = (d - W_i)/s, conditioned on their sum: an invers
     G(d) = sqrt(n/2pi)/i  integral  prod_i M_i(p) dp,
     M_i(p) = integral_{-inf}^{b_i} phi(z) e^{pz} dz = e^{p^2/2} Phi(b_i - p)
            = e^{p b_i - b_i^2/2} erfcx((p - b_i)/sqrt 2)/2,
-along any path from -i inf to +i inf, for each M_i is entire. The path crosses the real axis at the saddle point (the
-tilt that gives the truncated sum mean 0) and bends left into the sector where both e^{p^2/2} and e^{p sum b} decay: a
-hyperbola on which the midpoint rule converges geometrically.
+along any path from -i inf to +i inf, because each M_i is entire. The path is a hyperbola. It crosses the real axis at
+the saddle point (the tilt that gives the truncated sum mean 0) and bends left into the sector where both e^{p^2/2} and
+e^{p sum b} decay. On it the midpoint rule converges geometrically.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr, wofz
 
-Array = NDArray[np.float64]
+from gaussian.arrays import Array
 
 _BEND = 0.3
 _STRETCH = 1.5
 _LENGTH = 3.0
-# With bounds of at most 8.5 standard deviations this many factors neither overflow nor vanish.
+# With bounds of at most 8.5 standard deviations a product of this many factors neither overflows nor vanishes.
 _GROUP = 6
 _TILT_STEPS = 8
-# Beyond it G is negligible, and any crossing point is a valid path.
+# At a larger tilt G is negligible, and a path through any crossing point is valid.
 _MAX_TILT = 50.0
 # A bound 8.5 standard deviations out truncates less than 1e-16; capping it keeps erfcx from overflowing.
 _FAR = 8.5
@@ -55,8 +54,7 @@ def shifted_max_cdf(d: Array, shifts: Array, s: float, points: int) -> Array:
     # Bounds with a negative sum cannot all hold for values with zero sum.
     feasible = bounds.sum(-1) > 0
     exponent = p * bounds.sum(-1)[..., None] - 0.5 * (bounds**2).sum(-1)[..., None]
-    # Single factors may be huge or tiny while the product is a probability density: it is formed in logarithms,
-    # a few at a time.
+    # Single factors may be huge or tiny although the product is of moderate size: logarithms of groups are added.
     factors = np.ones_like(p)
     for i in range(n):
         factors *= 0.5 * wofz(1j * (p - bounds[..., i, None]) / math.sqrt(2))
@@ -72,7 +70,7 @@ def shifted_max_cdf(d: Array, shifts: Array, s: float, points: int) -> Array:
 def _saddle(bounds: Array) -> tuple[Array, Array]:
     """The tilt p >= 0 at which truncated normals of density phi(z) e^{pz}, z <= b, have total mean 0; their variance.
 
-    The total mean is increasing and concave in p, so Newton's method from p = 0 climbs to the root without passing it.
+    The total mean is increasing and concave in p, so Newton's method from p = 0 increases to the root.
     """
     tilt = np.zeros(bounds.shape[:-1])
     for step in range(_TILT_STEPS + 1):

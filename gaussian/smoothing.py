@@ -1,30 +1,22 @@
 """A statistic S with sub-densities A_k, released with noise:  f_k(eta) = integral A_k(s) phi_sigma(eta - s) ds.
 
 Two quadratures, both on the smooth panels of A_k:
-  wide noise    every panel, cut to at most 3/2 sigma, carries 16 Gauss-Legendre nodes, shared by all eta;
+  wide noise    panels are cut to at most 3/2 sigma and have 16 Gauss-Legendre nodes each, the same for all eta;
   narrow noise  around each eta the window of +-8.6 sigma is cut into equal parts and at every kink of A_k inside it.
 The risk of the noisy release is then  integral of min_k f_k.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numpy.typing import NDArray
 
-from gaussian.mean_law import REACH, spread
+from gaussian.arrays import Array
+from gaussian.mean_law import REACH, normal_density, panel_edges
 from gaussian.piecewise import Function, Piecewise, fit, gauss_nodes
-
-Array = NDArray[np.float64]
 
 _WIDE_PANELS = 160
 _CHUNK = 4_000_000
 SMOOTH_TOL = 1e-13
-
-
-def _kernel(distance: Array, sigma: float) -> Array:
-    return np.exp(-0.5 * (distance / sigma) ** 2) / (sigma * math.sqrt(2 * math.pi))
 
 
 def _wide(law: Piecewise, sigma: float) -> Function:
@@ -42,7 +34,7 @@ def _wide(law: Piecewise, sigma: float) -> Function:
         result = np.empty((len(weighted), eta.size))
         for part in np.array_split(order, max(1, eta.size // 24)):
             first, last = np.searchsorted(nodes, [eta[part[0]] - REACH * sigma, eta[part[-1]] + REACH * sigma])
-            kernel = _kernel(nodes[first:last, None] - eta[part], sigma)
+            kernel = normal_density(nodes[first:last, None] - eta[part], sigma)
             result[:, part] = weighted[:, first:last] @ kernel
         return result
 
@@ -59,7 +51,7 @@ def _narrow(law: Piecewise, sigma: float, kinks: Array) -> Function:
         inside = np.clip(np.broadcast_to(cuts, (eta.size, cuts.size)), window[:, :1], window[:, -1:])
         edges = np.sort(np.concatenate([window, inside], axis=1), axis=1)
         x, w = gauss_nodes(edges[:, :-1], edges[:, 1:], 12)
-        weights = w * _kernel(x - eta[:, None, None], sigma)
+        weights = w * normal_density(x - eta[:, None, None], sigma)
         return np.sum(law(x) * weights, axis=(2, 3))
 
     def smoothed(eta: Array) -> Array:
@@ -75,4 +67,4 @@ def add_noise(law: Piecewise, sigma: float, kinks: list[float]) -> Piecewise:
     wide = high - low <= _WIDE_PANELS * 1.5 * sigma
     function = _wide(law, sigma) if wide else _narrow(law, sigma, np.asarray(kinks))
     near = [kink + step * sigma for kink in kinks for step in (-6.0, -2.0, 0.0, 2.0, 6.0)]
-    return fit(function, spread(low - REACH * sigma, high + REACH * sigma, 16, near), SMOOTH_TOL)
+    return fit(function, panel_edges(low - REACH * sigma, high + REACH * sigma, 16, near), SMOOTH_TOL)

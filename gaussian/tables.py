@@ -1,4 +1,4 @@
-"""The releases compared, each family at its best parameter, with the calibrated lambda and the corner; and the curves.
+"""Tables of the releases, each family at its best parameter, and curves of the risks along a family.
 
 The corner R_A* = 2 R_B^full - min(pi, 1 - pi) bounds every release from below once lam is calibrated.
 """
@@ -10,25 +10,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bap_lp.model.risks import Risks
+from gaussian.arrays import Array
 from gaussian.corners import corner
-from gaussian.evaluate import bit_risks, calibrate, mean_noise, risks
+from gaussian.evaluate import calibrate, mean_noise, risks
+from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import CURVE, Effort
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
-from gaussian.releases import NAMES, Family, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 from gaussian.tuning import optimise
 
-Array = NDArray[np.float64]
-FAMILIES: tuple[Family, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit)
+FAMILIES: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One release of a table; parameter is None for full and null, and so is the kind of optimum."""
+class TableRow:
+    """One release of a table; for full and null the parameter and the kind of optimum are None."""
 
     mechanism: str
     parameter: float | None
@@ -43,8 +44,13 @@ class Table:
     """All releases against one Eve."""
 
     lam: float
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     corner: float
+
+    def __repr__(self) -> str:
+        best = min(self.rows, key=lambda row: row.alice)
+        least = f"least R_A = {best.alice:.6g} ({best.mechanism})"
+        return f"<Table: {len(self.rows)} releases at lam = {self.lam:.6g}, {least}>"
 
     def document(self) -> dict[str, object]:
         """The table as plain JSON values."""
@@ -66,11 +72,28 @@ class Table:
 def table(
     model: GaussianModel, eve: Eve, lam: float | None = None, progress: Callable[[str], None] | None = None
 ) -> Table:
-    """Every release, optimised within its family; progress is told the name of each family as it starts."""
+    """Every release at its best parameter.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        lam: the weight of Eve's risk; the calibrated one if None.
+        progress: called with the name of each family before it is optimised.
+
+    Returns:
+        The six rows, lam, and the corner, which bounds R_A of every release at the calibrated lam.
+
+    Raises:
+        ValueError: lam is negative, or it is None and Eve's risk is 0 under every release.
+
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> table(GaussianModel(n=5), MeanEve(0.5))
+    <Table: 6 releases at lam = 1.12993, least R_A = -0.18542 (one-bit)>
+    """
     weight = calibrate(model, eve) if lam is None else lam
 
-    def row(name: str, parameter: float | None, found: Risks, kind: str | None) -> Row:
-        return Row(name, parameter, found, float(found.alice(weight)), found.alice_error(weight), kind)
+    def row(name: str, parameter: float | None, found: Risks, kind: str | None) -> TableRow:
+        return TableRow(name, parameter, found, float(found.alice(weight)), found.alice_error(weight), kind)
 
     rows = [row(NAMES[type(r)], None, risks(model, eve, r), None) for r in (Full(), Null())]
     for family in FAMILIES:
@@ -83,29 +106,52 @@ def table(
 
 @dataclass(frozen=True)
 class Curve:
-    """Risks along a family, one entry per parameter."""
+    """Risks along a family, with one entry per parameter in each array."""
 
-    family: Family
+    family: ReleaseFamily
     parameter: Array
     bob: Array
     eve: Array
     bob_error: Array
     eve_error: Array
 
+    def __repr__(self) -> str:
+        ends = f"{self.parameter.min():.6g} to {self.parameter.max():.6g}" if self.parameter.size else "none"
+        return f"<Curve: {NAMES[self.family]}, {self.parameter.size} parameters, {ends}>"
+
     def alice(self, lam: float) -> Array:
         """R_B - lam R_E along the curve."""
         return self.bob - lam * self.eve
 
 
-def curve(model: GaussianModel, eve: Eve, family: Family, parameters: ArrayLike, effort: Effort = CURVE) -> Curve:
-    """Risks of a family over an array of sigma or tau."""
+def curve(
+    model: GaussianModel, eve: Eve, family: ReleaseFamily, parameters: ArrayLike, effort: Effort = CURVE
+) -> Curve:
+    """Risks along a family of releases.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        family: NoisyFull, NoisyMean, NoisyMedian or OneBit.
+        parameters: values of sigma, or of tau for OneBit.
+        effort: how much work to spend on each noisy full release.
+
+    Returns:
+        R_B and R_E with their errors, one entry per parameter.
+
+    Raises:
+        ValueError: a sigma is negative, or a tau is outside [0, 1].
+
+    >>> from gaussian import GaussianModel, MeanEve, NoisyMean
+    >>> curve(GaussianModel(n=5), MeanEve(0.5), NoisyMean, [0.0, 1.0, 2.0]).bob.round(4).tolist()
+    [0.1339, 0.2645, 0.3555]
+    """
     values = np.atleast_1d(np.asarray(parameters, dtype=float))
     for value in values:
         family(float(value))
     if family is OneBit:
         t = model.bit_threshold(values)
-        pair = [(bit_risks(law, t)[0], law.error + 1e-14) for law in (mean_bob_law(model), mean_eve_law(model, eve))]
-        (bob, bob_error), (found, error) = pair
+        (bob, bob_error), (found, error) = bit_risk(mean_bob_law(model), t), bit_risk(mean_eve_law(model, eve), t)
         return Curve(family, values, bob, found, np.full_like(bob, bob_error), np.full_like(bob, error))
     if isinstance(eve, MeanEve) and family in (NoisyFull, NoisyMean):
         noise = values * mean_noise(model, family(1.0))

@@ -1,12 +1,12 @@
-"""The best parameter of a family of releases: sigma* or tau*, continuous, and what kind of optimum it is.
+"""The best parameter of a family of releases, sigma* or tau*, and the kind of the optimum.
 
 One-bit. With masses m_k^-(t), m_k^+(t) of cell k on the two sides of the threshold t in xbar,
     R_A(t) = min_i b_i^- + min_i b_i^+ - lam (min_k m_k^- + min_k m_k^+).
-Its kinks are the t at which two masses of a side tie (there Bob or Eve changes a decision: the edges of plateaus), and
-between kinks its stationary points are the zeros of a combination of the sub-densities. All of them are roots of
-piecewise polynomials, so the list is complete and the minimum is global.
+Its kinks are the t at which two masses of a side are equal: there Bob or Eve changes a decision, and plateaus end.
+Between kinks its stationary points are the zeros of a combination of the sub-densities. Kinks and stationary points are
+roots of piecewise polynomials, so the list is complete and the minimum is global.
 
-Noisy releases. R_A is smooth in sigma; sigma = s u/(1 - u) maps [0, 1] to [0, inf], whose ends are the exact statistic
+Noisy releases. R_A is smooth in sigma; sigma = s u/(1 - u) maps [0, 1] to [0, inf]; at the ends are the exact statistic
 and the null release. Every local minimum of a scan is refined by Brent's method.
 """
 
@@ -19,29 +19,27 @@ from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from bap_lp.model.risks import Risks
 from gaussian import _checks
-from gaussian.evaluate import bit_risks, calibrate, risks
+from gaussian.arrays import Array
+from gaussian.evaluate import calibrate, risks
+from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve
 from gaussian.noisy_full import FINAL, SEARCH
 from gaussian.piecewise import Piecewise, fit
-from gaussian.releases import Family, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
-
-Array = NDArray[np.float64]
+from gaussian.releases import NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 
 _SCAN = 14
 _TIE = 1e-12
 
 
 @dataclass(frozen=True)
-class Optimum:
+class TunedRelease:
     """The best member of a family; kind: "interior", "end point" or "plateau edge"; sigma = inf is the null release."""
 
-    family: Family
+    family: ReleaseFamily
     parameter: float
     risks: Risks
     lam: float
@@ -53,8 +51,26 @@ class Optimum:
         return float(self.risks.alice(self.lam))
 
 
-def optimise(model: GaussianModel, eve: Eve, family: Family, lam: float | None = None) -> Optimum:
-    """Minimise R_A over a family; lam is calibrated unless given."""
+def optimise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float | None = None) -> TunedRelease:
+    """Minimise R_A over a family of releases.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        family: NoisyFull, NoisyMean, NoisyMedian or OneBit.
+        lam: the weight of Eve's risk; the calibrated one if None.
+
+    Returns:
+        The best parameter with its risks, and the kind of the optimum.
+
+    Raises:
+        ValueError: family is none of the four, lam is negative, or lam is None and Eve's risk is 0 under every release.
+
+    >>> from gaussian import GaussianModel, MeanEve, OneBit
+    >>> best = optimise(GaussianModel(n=5), MeanEve(0.5), OneBit)
+    >>> best.kind, round(best.parameter, 6), round(best.alice, 6)
+    ('plateau edge', 0.197661, -0.18542)
+    """
     if family not in (NoisyFull, NoisyMean, NoisyMedian, OneBit):
         raise ValueError(f"family = {family!r} must be one of NoisyFull, NoisyMean, NoisyMedian, OneBit")
     weight = calibrate(model, eve) if lam is None else _checks.non_negative("lam", lam)
@@ -63,7 +79,7 @@ def optimise(model: GaussianModel, eve: Eve, family: Family, lam: float | None =
     return _best_noise(model, eve, family, weight)
 
 
-def _best_noise(model: GaussianModel, eve: Eve, family: Family, lam: float) -> Optimum:
+def _best_noise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float) -> TunedRelease:
     scale = model.xbar_sd * (math.sqrt(model.n) if family is NoisyFull else 1.0)
     sampled = family is NoisyFull and not isinstance(eve, MeanEve) and model.n > 1
 
@@ -75,17 +91,17 @@ def _best_noise(model: GaussianModel, eve: Eve, family: Family, lam: float) -> O
     heights = [value(float(u)) for u in grid]
     null = risks(model, eve, Null())
     heights.append(float(null.alice(lam)))
-    # Sampled risks are compared and refined within their own noise; exact ones to rounding.
+    # Risks from Sobol points are compared and refined to their sampling error, the others to rounding.
     slack, xatol = (1e-7, 1e-4) if sampled else (_TIE, 1e-7)
     lows = [index for index in range(1, _SCAN) if _is_low(heights, index)]
     candidates = [_refine(value, grid, heights, index, xatol) for index in lows]
     best_u, best = min(candidates, key=lambda pair: pair[1], default=(0.0, math.inf))
     if heights[0] <= best + slack and heights[0] <= heights[-1] + slack:
-        return Optimum(family, 0.0, risks(model, eve, family(0.0)), lam, "end point")
+        return TunedRelease(family, 0.0, risks(model, eve, family(0.0)), lam, "end point")
     if heights[-1] <= best + slack:
-        return Optimum(family, math.inf, null, lam, "end point")
+        return TunedRelease(family, math.inf, null, lam, "end point")
     sigma = scale * best_u / (1 - best_u)
-    return Optimum(family, sigma, risks(model, eve, family(sigma), effort=FINAL), lam, "interior")
+    return TunedRelease(family, sigma, risks(model, eve, family(sigma), effort=FINAL), lam, "interior")
 
 
 def _is_low(heights: list[float], index: int) -> bool:
@@ -96,6 +112,8 @@ def _refine(
     value: Callable[[float], float], grid: Array, heights: list[float], index: int, xatol: float
 ) -> tuple[float, float]:
     """Brent's method between the neighbours of a low point of the scan."""
+    from scipy.optimize import minimize_scalar
+
     right = grid[index + 1] if index + 1 < len(grid) else 1 - 1e-9
     found = minimize_scalar(value, bounds=(grid[index - 1], right), method="bounded", options={"xatol": xatol})
     return (float(found.x), float(found.fun)) if found.fun <= heights[index] else (float(grid[index]), heights[index])
@@ -106,27 +124,26 @@ def _ties(law: Piecewise) -> Array:
     found = []
     for i, j in combinations(range(len(law.coef)), 2):
         pair = law.select([i, j])
-        # The differences of the masses on the two sides are antiderivatives: refit them as functions of their own.
+        # The differences of the masses are antiderivatives of degree 12: they are fitted anew.
         gaps = fit(partial(_gaps, pair), law.breaks, 1e-15)
         found += [gaps.roots([1.0, 0.0]), gaps.roots([0.0, 1.0])]
     return np.concatenate(found)
 
 
 def _gaps(pair: Piecewise, t: Array) -> Array:
-    below = pair.below(t)
-    above = pair.mass[:, None] - below
-    return np.stack([below[0] - below[1], above[0] - above[1]])
+    sides = pair.sides(t)
+    return sides[:, 0] - sides[:, 1]
 
 
 def _slope(laws: tuple[Piecewise, Piecewise], sides: tuple[Array, Array], t: Array) -> Array:
     return (sides[0] @ laws[0](t) + sides[1] @ laws[1](t))[None]
 
 
-def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> Optimum:
+def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> TunedRelease:
     bob_law, eve_law = mean_bob_law(model), mean_eve_law(model, eve)
 
     def value(t: Array) -> Array:
-        return bit_risks(bob_law, t)[0] - lam * bit_risks(eve_law, t)[0]
+        return bit_risk(bob_law, t)[0] - lam * bit_risk(eve_law, t)[0]
 
     kinks = np.unique(np.concatenate([_ties(bob_law), _ties(eve_law)]))
     ends = (max(bob_law.breaks[0], eve_law.breaks[0]), min(bob_law.breaks[-1], eve_law.breaks[-1]))
@@ -136,14 +153,14 @@ def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> Optimum:
     null = risks(model, eve, Null())
     floor = float(null.alice(lam))
     if not points.size or value(points).min() >= floor - _TIE:
-        return Optimum(OneBit, 0.0, risks(model, eve, OneBit(0.0)), lam, "end point")
+        return TunedRelease(OneBit, 0.0, risks(model, eve, OneBit(0.0)), lam, "end point")
     heights = value(points)
-    # A kink next to a stationary point of the same height is the stationary point, met from both sides.
+    # A kink and a stationary point of the same height are one point: it counts as stationary.
     low = np.flatnonzero(heights <= heights.min() + _TIE)
     smooth = low[low >= kinks.size]
     chosen = points[smooth[0]] if smooth.size else points[low[0]]
     tau = float(model.bob_posterior(chosen))
-    return Optimum(OneBit, tau, risks(model, eve, OneBit(tau)), lam, "interior" if smooth.size else "plateau edge")
+    return TunedRelease(OneBit, tau, risks(model, eve, OneBit(tau)), lam, "interior" if smooth.size else "plateau edge")
 
 
 def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array) -> Array:
@@ -154,14 +171,14 @@ def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array
     for low, high in pairwise(edges):
         sides = []
         for law, weight in zip(laws, (1.0, -lam), strict=True):
-            below = law.below((low + high) / 2)
+            below, above = law.sides((low + high) / 2)
             side = np.zeros(len(law.coef))
             # d/dt of the mass below t is the density, of the mass above t its negative.
             side[int(below.argmin())] += weight
-            side[int((law.mass - below).argmin())] -= weight
+            side[int(above.argmin())] -= weight
             sides.append(side)
         if sides[0].any() or sides[1].any():
-            # rounding leaves about 1e-16 max(1, lam) in the slope: asking for less would never end
+            # the slope has a rounding error of about 1e-16 max(1, lam): a smaller tolerance cannot be reached
             slope = fit(partial(_slope, laws, (sides[0], sides[1])), breaks.clip(low, high), 1e-15 * max(1.0, lam))
             found.append(slope.roots([1.0]))
     return np.concatenate(found) if found else np.empty(0)

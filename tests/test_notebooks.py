@@ -40,13 +40,13 @@ def texts(notebook):
 
 
 def processor_time():
-    """Seconds used by the processes that this one has started and seen to their end."""
+    """Processor seconds of the finished child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def same(found, wanted):
-    """Equal up to the last digits of decimals; blanks do not count, for a sign or a digit shifts a column."""
+    """Equal up to the last digits of decimals. Blanks are ignored, because a sign or a digit shifts a column."""
 
     def parts(text):
         return ["".join(word.split()) for word in NUMBER.sub("#", text).split("#")]
@@ -80,12 +80,12 @@ def close(a, b):
         (" -0.0000", "  0.0001", True),
     ],
 )
-def test_comparison_of_texts(found, wanted, equal):
+def test_texts_are_equal_up_to_the_last_digit_of_decimals(found, wanted, equal):
     assert same(found, wanted) == equal
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_committed_notebook_is_complete_and_small(name):
+def test_a_committed_notebook_is_complete_and_small(name):
     path = FOLDER / f"{name}.ipynb"
     notebook = read(name)
     nbformat.validate(notebook)
@@ -101,14 +101,15 @@ def test_committed_notebook_is_complete_and_small(name):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_links_between_notebooks(name):
+def test_the_links_of_a_notebook_lead_to_files(name):
     for cell in read(name).cells:
         for target in re.findall(r"\]\(([^)#]+\.(?:ipynb|md))\)", cell.source):
             assert (FOLDER / target).is_file(), target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebook_gives_what_is_committed(name, tmp_path, monkeypatch):
+def test_a_notebook_run_again_prints_what_is_committed(name, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     committed, again = read(name), read(name)
     for cell in again.cells:

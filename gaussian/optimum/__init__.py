@@ -1,4 +1,4 @@
 """The best release of the Gaussian model over all mechanisms.
 
-A model and an Eve come in; a bracket with its rule goes out.
+The input is a model and an Eve. The output is a bracket around the optimum, with the rule that attains its upper end.
 """

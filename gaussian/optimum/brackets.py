@@ -1,8 +1,8 @@
 """[lower, upper] around the least R_A over all mechanisms of the Gaussian model, and the mechanism that attains upper.
 
     lower = D(u) - error  <=  inf over all mechanisms of R_A  <=  R_A(rule) + error = upper
-with u and the rule from module reduction, both evaluated on the continuous model (module dual), and both replaced by
-the closed form where a theorem applies and is sharper (module closed_forms). The proofs are in docs/brackets.md.
+Module reduction gives u and the rule, module dual evaluates both on the continuous model. Where a theorem of module
+closed_forms applies and is sharper, its value replaces them. The proofs are in docs/brackets.md.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp import InputError
-from bap_lp.rational import number
-from gaussian import Eve, GaussianModel, OneBit, Row, calibrate, optimise, table
+from bap_lp.rational import InputError, number
+from gaussian.arrays import Array
+from gaussian.evaluate import calibrate
+from gaussian.model import Eve, GaussianModel
 from gaussian.optimum.cells import cell_law, cell_names
-from gaussian.optimum.closed_forms import ClosedForm, closed_form
+from gaussian.optimum.closed_forms import applicable_theorem
 from gaussian.optimum.dual import dual_value, split_risks
 from gaussian.optimum.reduction import allocate
-from gaussian.optimum.regions import Region, describe, regions
-from gaussian.optimum.rules import Rule, Simulation
-from gaussian.releases import NAMES
-
-Array = NDArray[np.float64]
+from gaussian.optimum.regions import DataRegion, describe_rule, rule_regions
+from gaussian.optimum.rules import BracketRule, Simulation
+from gaussian.releases import NAMES, OneBit
+from gaussian.tables import TableRow, table
+from gaussian.tuning import optimise
 
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
     """The optimum of R_A = R_B - lam R_E over all mechanisms, proved to lie in [lower, upper].
 
-    bob and eve are the risks of `rule`, which attains upper; u[signal, cell] is the dual solution behind lower (lam
-    times the probability with which Eve bets against the cell); price is Bob's marginal cost of Eve's risk at the rule:
-    where it is below lam, Eve already errs as often as without a release and a larger lam changes nothing.
+    bob and eve are the risks of `rule`, which attains upper. u[signal, cell] is the dual solution that proves lower:
+    lam times the probability with which Eve bets against the cell. price is Bob's marginal cost of Eve's risk at the
+    rule. If price < lam, Eve errs as often as without a release, and a larger lam has the same optimal rule.
     """
 
     model: GaussianModel
@@ -51,18 +52,22 @@ class Bracket:
     price: float
     theorem: str | None
 
+    def __repr__(self) -> str:
+        bounds = f"{self.lower:.7f} <= R_A <= {self.upper:.7f}"
+        return f"<Bracket: {bounds} at lam = {self.lam:.6g}, {self.describe()}>"
+
     @property
     def width(self) -> float:
-        """upper - lower, errors included."""
+        """upper - lower, which includes the errors of both."""
         return self.upper - self.lower
 
     @cached_property
-    def rule(self) -> Rule:
-        """Alice's rule: called with data it gives the probability of releasing 1."""
-        return Rule.from_thresholds(self.model, self.adversary, self.thresholds)
+    def rule(self) -> BracketRule:
+        """Alice's rule: a function from data to the probability of releasing 1."""
+        return BracketRule.from_thresholds(self.model, self.adversary, self.thresholds)
 
     @property
-    def mechanism(self) -> Rule:
+    def mechanism(self) -> BracketRule:
         """The mechanism that attains upper, which is Alice's rule."""
         return self.rule
 
@@ -71,27 +76,27 @@ class Bracket:
         return self.rule.release(x, generator)
 
     @cached_property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[DataRegion, ...]:
         """The rule as regions of the data space."""
-        return regions(self.model, self.adversary, self.thresholds.tolist())
+        return rule_regions(self.model, self.adversary, self.thresholds.tolist())
 
     def describe(self) -> str:
         """The rule in one sentence."""
-        return describe(self.model, self.adversary, self.thresholds.tolist())
+        return describe_rule(self.model, self.adversary, self.thresholds.tolist())
 
     def simulate(self, size: int = 1_000_000, seed: int = 0) -> Simulation:
-        """Out-of-sample risks of the rule, Bob and Eve playing their Bayes replies."""
+        """Out-of-sample risks of the rule when Bob and Eve reply with their Bayes decisions."""
         return self.rule.simulate(size, seed)
 
     @cached_property
-    def best_parametric(self) -> Row:
+    def best_parametric(self) -> TableRow:
         """The best of the six parametric releases at the same lam."""
         bit = optimise(self.model, self.adversary, OneBit, lam=self.lam)
         found = float(bit.risks.alice(self.lam))
         error = bit.risks.alice_error(self.lam)
         if found - error <= self.upper:
-            # no release is better than lower: a bit that meets upper within its error needs no comparison
-            return Row(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind)
+            # no release is below lower, so a bit whose R_A is upper within its error is the best of the six
+            return TableRow(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind)
         return min(table(self.model, self.adversary, lam=self.lam).rows, key=lambda row: row.alice)
 
     def document(self) -> dict[str, Any]:
@@ -123,7 +128,23 @@ class Bracket:
 
 
 def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
-    """Bracket the least R_A over all mechanisms; lam is a non-negative number or "calibrated"."""
+    """Bracket the least R_A over all mechanisms.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        lam: a non-negative number (float, integer, fraction, or a string such as "1/3"), or "calibrated".
+
+    Returns:
+        The bounds, the rule that attains the upper one, and the dual solution that proves the lower one.
+
+    Raises:
+        ValueError: lam is not such a number, or it is "calibrated" and Eve's risk is 0 under every release.
+
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
+    <Bracket: -0.1854200 <= R_A <= -0.1854200 at lam = 1.12993, release 1 when xbar > -0.416415, else 0>
+    """
     calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"
     weight = calibrate(model, eve) if calibrated else read_lam(lam)
     law = cell_law(model, eve)
@@ -132,7 +153,7 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
     dual = dual_value(law, found.u, weight)
     value = primal.bob - weight * primal.eve
     lower, upper = dual.value - dual.error, value + primal.error
-    theorem = _theorem(model, eve, weight, calibrated)
+    theorem = applicable_theorem(model, eve, weight, calibrated)
     if theorem is not None:
         lower, upper = max(lower, theorem.value - theorem.error), min(upper, theorem.value + theorem.error)
     return Bracket(
@@ -149,13 +170,6 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
         price=found.price,
         theorem=None if theorem is None else theorem.theorem,
     )
-
-
-def _theorem(model: GaussianModel, eve: Eve, lam: float, calibrated: bool) -> ClosedForm | None:
-    try:
-        return closed_form(model, eve, lam, calibrated)
-    except InputError:
-        return None
 
 
 def read_lam(lam: Any) -> float:

@@ -1,10 +1,11 @@
-"""What matters of the data: xbar and the cell s of Eve's events, with their law to quadrature accuracy.
+"""The sufficient part of the data: xbar and the cell s of Eve's events, and their joint law.
 
-Eve's tests cut the data space into cells s (two for one test, four for both), and under each of the three criteria she
-loses exactly on the one cell that she bets against.  With phi the density of xbar, pi(x) = P(theta > c_B | xbar = x),
+Eve's tests cut the data space into cells s: two for one test, four for both. Whatever she decides, she loses on exactly
+one cell: she bets against it.  With phi the density of xbar and pi(x) = P(theta > c_B | xbar = x),
     A_s(x) = phi(x) P(s | xbar = x),      P(s, theta > c_B, xbar in dx) = A_s(x) pi(x) dx.
-Each is smooth on panels that end at the thresholds, so Gauss-Legendre rules integrate it to rounding; a second rule of
-higher order measures the error. Masses below and above a point are sums of positive terms, each from its own side.
+Both are smooth on panels that end at the thresholds, so Gauss-Legendre rules integrate them to rounding. A second rule
+of higher order measures the error. Masses below a point are summed from the left end, masses above it from the right
+end, so that both are sums of positive terms.
 """
 
 from __future__ import annotations
@@ -16,22 +17,21 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, eve_cells
-from gaussian.mean_law import mean_bob_law, mean_eve_law, normal_density
+from gaussian.arrays import Array
+from gaussian.mean_law import eve_cells, mean_bob_law, mean_eve_law, normal_density
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 
-Array = NDArray[np.float64]
-
-# The residual's distribution function F errs by at most 1e-14, and by 1e-12 F near 0, where its density is summed from
-# 0; the normal tails left out weigh 2e-17; a sum of rounded positive products errs by a few units in the last place.
+# The error of the residual's distribution function F is at most 1e-14, and at most 1e-12 F near 0, where the density is
+# summed from 0. The normal tails that are left out have mass 2e-17. A sum of rounded positive products has an error of
+# a few units in the last place.
 CDF_ERROR = 1e-14
 CDF_RELATIVE_ERROR = 1e-12
 TAILS = 2e-17
 ROUNDING = 1e-15
 _ORDERS = (14, 18)
-# A mass that misses the whole cell by rounding is the whole cell: its density may vanish at the end of its support.
+# A mass this close to that of the whole cell is the whole cell: near the end of its support the density may vanish.
 _WHOLE = 1 - 2e-15
 
 
@@ -46,7 +46,7 @@ def cell_names(eve: Eve) -> tuple[str, ...]:
 
 
 def cell_supports(n: int, eve: Eve) -> tuple[tuple[float, float], ...]:
-    """The interval of xbar on which each cell has density: the maximum exceeds the mean, by nothing at all if n = 1."""
+    """The interval of xbar on which each cell has a density: the maximum is at least the mean, equal to it if n = 1."""
     inf = math.inf
     if isinstance(eve, MeanEve):
         return (-inf, eve.threshold), (eve.threshold, inf)
@@ -66,7 +66,7 @@ def cells_of(eve: Eve, xbar: Array, maximum: Array) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class CellLaw:
-    """Masses of (cell, theta > c_B) on half-lines of xbar; arrays are indexed [theta > c_B, cell, point]."""
+    """Joint masses of theta > c_B, cell and half-lines of xbar; arrays are indexed [theta > c_B, cell, point]."""
 
     model: GaussianModel
     eve: Eve
@@ -100,12 +100,12 @@ class CellLaw:
         return (x + 1) / 2, w / 2
 
     def _integrate(self, low: Array, high: Array) -> Array:
-        """Integrals over panels [low, high], none of which contains a break inside."""
+        """Integrals over panels [low, high] that have no break inside."""
         x, w = self._rule
         width = high - low
         nodes = (low[:, None] + width[:, None] * x).ravel()
         density = normal_density(nodes, self.model.xbar_sd) * eve_cells(self.model.n, self.eve, nodes)
-        # P(theta <= c_B | x) is the reflected posterior: 1 - pi would lose its digits where it is small.
+        # P(theta <= c_B | x) is the posterior of the reflected model: 1 - pi would cancel where pi is near 1.
         against = self._against(nodes)
         values = np.stack([density * against, density * self.model.bob_posterior(nodes)])
         weighted = values.reshape(2, self.count, len(low), self.order) @ w
@@ -128,7 +128,7 @@ class CellLaw:
         return np.asarray(self._sums[0][..., panel] + self._integrate(self.breaks[panel], t))
 
     def above(self, t: Array) -> Array:
-        """Masses on xbar > t, likewise."""
+        """Masses on xbar > t, in the same shape."""
         t, panel = self._locate(t)
         return np.asarray(self._sums[1][..., panel + 1] + self._integrate(t, self.breaks[panel + 1]))
 
@@ -152,8 +152,13 @@ class CellLaw:
         parts = self.below(thresholds), self.above(thresholds)
         return np.stack([part[:, diagonal, diagonal] for part in parts])
 
+    @cached_property
+    def own(self) -> Array:
+        """b_s and a_s, shape (signal, cell): the masses of each cell at Bob's two decisions on the full data."""
+        return self.split(np.full(self.count, self.centre)).sum(1)
+
     def quantile_above(self, cell: int, mass: float) -> float:
-        """The t beyond which the cell has the given mass; an end of its support for mass 0 or the whole."""
+        """The t beyond which the cell has the given mass: an end of its support if that is nothing or everything."""
         low, high = self.supports[cell]
         steps = self._sums[1][:, cell].sum(0)
         if mass <= 0:
@@ -178,13 +183,15 @@ class CellLaw:
         low, high = float(self.breaks[panel]), float(self.breaks[panel + 1])
         ends = gap(low), gap(high)
         if ends[0] * ends[1] >= 0:
-            # rounding at a break: the root is the end with the smaller residual
+            # by rounding there is no change of sign: the root is the end with the smaller residual
             return low if abs(ends[0]) <= abs(ends[1]) else high
+        from scipy.optimize import brentq
+
         return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps))
 
     @cached_property
     def errors(self) -> Array:
-        """Per cell, a bound on the error of its mass on any set of xbar: none where the mean alone cuts the cells."""
+        """Per cell, a bound on the error of its mass on any set of xbar: only the tails if xbar decides the cell."""
         if isinstance(self.eve, MeanEve) or self.model.n == 1:
             return np.full(self.count, TAILS)
         # |error| <= integral of phi |F - F^| over the support of the cell
@@ -196,11 +203,11 @@ class CellLaw:
 
     @cached_property
     def finer(self) -> CellLaw:
-        """The same law by the rule of higher order."""
+        """The same law, integrated by the rule of higher order."""
         return cell_law(self.model, self.eve, _ORDERS[1])
 
 
 @lru_cache(maxsize=64)
 def cell_law(model: GaussianModel, eve: Eve, order: int = _ORDERS[0]) -> CellLaw:
-    """The law for one model and one Eve, with its panels computed once."""
+    """The law for one model and one Eve; its panels are computed once."""
     return CellLaw(model, eve, order)

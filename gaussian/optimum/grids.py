@@ -1,27 +1,30 @@
 """Finite problems inside the Gaussian model: states are intervals of xbar, cut by Eve's cells.
 
-A mechanism that is constant on such states is a mechanism on the data. With the exact mass p(k, s) of interval k and
-cell s and the averaged loss B((k, s), 0) = P(theta > c_B | k, s), its risks on the grid are its risks on the data: the
-optimum of the finite problem is attained on the real data and bounds the optimum over all mechanisms from above.
-Splitting states can only lower it, and pays where the mechanism switches or randomises.
+A mechanism that is constant on such states is a mechanism on the data. The mass p(k, s) of interval k and cell s is
+exact, and so is the averaged loss B((k, s), 0) = P(theta > c_B | k, s). So the risks on the grid are the risks on the
+data: the optimum of the finite problem is attained on real data and bounds the optimum over all mechanisms from above.
+Splitting states can only lower it. It does so where the mechanism switches or randomises.
 """
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from bap_lp import InputError, Problem, Solution
-from gaussian import BothEves, Eve, GaussianModel
+from bap_lp.model.problem import Problem
+from bap_lp.rational import InputError
+from gaussian.arrays import Array
+from gaussian.model import BothEves, Eve, GaussianModel
 from gaussian.optimum.cells import cell_law, cell_names
-from gaussian.optimum.rules import Rule
+from gaussian.optimum.rules import BracketRule
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from bap_lp import Solution
 
 
 class GridProblem(Problem):
@@ -53,14 +56,35 @@ def _ends(low: float, high: float, k: int) -> str:
 
 
 def eve_losses(eve: Eve) -> Array:
-    """E(s, j): one test errs unless j = s; with both, j loses only on the cell that differs from it in both tests."""
+    """E(s, j), Eve's loss in cell s if she decides j.
+
+    With one test she loses unless j = s. With both she loses only if j is wrong about both tests: decision 00 loses on
+    cell 11, decision 01 on cell 10.
+    """
     if isinstance(eve, BothEves):
         return np.eye(4)[::-1].copy()
     return 1.0 - np.eye(2)
 
 
 def grid(model: GaussianModel, eve: Eve, cells: int = 200, edges: ArrayLike | None = None) -> GridProblem:
-    """A grid of equally likely intervals of xbar, or of the given edges; all thresholds are edges too."""
+    """A finite problem whose states are intervals of xbar, cut by Eve's cells.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        cells: number of equally likely intervals of xbar.
+        edges: ends of the intervals, instead of cells. Bob's and Eve's thresholds are always edges too.
+
+    Returns:
+        The problem, with exact masses and exactly averaged losses.
+
+    Raises:
+        InputError: cells is not a positive integer, or an edge is not a number.
+
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> grid(GaussianModel(n=5), MeanEve(0.5), cells=20)
+    <Problem 'Gaussian, n = 5, 21 intervals of xbar': float, (N, b, e) = (21, 2, 2)>
+    """
     law = cell_law(model, eve)
     if edges is None:
         if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or cells < 1:
@@ -75,7 +99,7 @@ def grid(model: GaussianModel, eve: Eve, cells: int = 200, edges: ArrayLike | No
 
 
 def _sorted(model: GaussianModel, points: Array) -> Array:
-    """Distinct edges from -inf to inf, without those beyond all mass."""
+    """Distinct edges from -inf to inf, without those in the tails, where there is no mass."""
     reach = 8.5 * model.xbar_sd
     inside = points[np.abs(points) < reach]
     return np.unique(np.concatenate([[-math.inf], inside, [math.inf]]))
@@ -85,7 +109,7 @@ def _channel(solution: Solution) -> tuple[GridProblem, Array]:
     problem = solution.problem
     if not isinstance(problem, GridProblem):
         raise InputError("solution", None, "must be of a problem made by discretise.grid")
-    # rounding in the last digits of a joint table is not randomisation
+    # a probability within 1e-9 of 0 or 1 is 0 or 1 but for the rounding of the joint table
     return problem, np.where(np.abs(_ones(solution) - 0.5) > 0.5 - 1e-9, np.round(_ones(solution)), _ones(solution))
 
 
@@ -97,7 +121,25 @@ def _ones(solution: Solution) -> Array:
 
 
 def refine(solution: Solution, parts: int = 16) -> GridProblem:
-    """Split into equally likely parts the intervals in which some cell randomises or next to which it switches."""
+    """The grid of a solution, finer where its mechanism randomises or switches.
+
+    Args:
+        solution: the solution of a problem made by `grid` or `refine`.
+        parts: number of equally likely parts into which each such interval is split.
+
+    Returns:
+        The finer problem. Its optimum is at most that of the coarser one.
+
+    Raises:
+        InputError: parts is not an integer >= 2, or the problem was not made by `grid`.
+
+    >>> from bap_lp import solve
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> coarse = solve(grid(GaussianModel(n=5), MeanEve(0.5), cells=20), 1, exact=False)
+    >>> fine = solve(refine(coarse), 1, exact=False)
+    >>> f"{coarse.value:.5f} {fine.value:.5f}"
+    '-0.14315 -0.14331'
+    """
     if isinstance(parts, bool) or not isinstance(parts, int) or parts < 2:
         raise InputError("parts", parts, "must be an integer >= 2")
     problem, q = _channel(solution)
@@ -115,8 +157,24 @@ def refine(solution: Solution, parts: int = 16) -> GridProblem:
     return GridProblem(problem.model, problem.eve, _sorted(problem.model, np.concatenate([problem.edges, inner])))
 
 
-def grid_rule(solution: Solution) -> Rule:
-    """The mechanism of a solved grid as a rule on actual data."""
+def grid_rule(solution: Solution) -> BracketRule:
+    """The mechanism of a solved grid as a rule on data.
+
+    Args:
+        solution: the solution of a problem made by `grid` or `refine`.
+
+    Returns:
+        The rule: a function from data to the probability of releasing 1.
+
+    Raises:
+        InputError: the problem was not made by `grid`.
+
+    >>> from bap_lp import solve
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> rule = grid_rule(solve(grid(GaussianModel(n=2), MeanEve(0.5), cells=20), 1, exact=False))
+    >>> rule([[1.2, 0.8], [-1.0, -1.5]]).tolist()
+    [1.0, 0.0]
+    """
     problem, q = _channel(solution)
     edges, probabilities = problem.edges[1:-1], []
     for s in range(len(cell_names(problem.eve))):
@@ -124,4 +182,4 @@ def grid_rule(solution: Solution) -> Rule:
         here = problem.cell == s
         row[problem.interval[here]] = q[here]
         probabilities.append(row)
-    return Rule(problem.model, problem.eve, (edges,) * len(probabilities), tuple(probabilities))
+    return BracketRule(problem.model, problem.eve, (edges,) * len(probabilities), tuple(probabilities))

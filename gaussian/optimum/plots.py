@@ -1,8 +1,8 @@
-"""Alice's optimal rule as a picture of the data space: which (xbar, max) release 1, and what Bob and Eve ask.
+"""A picture of Alice's optimal rule on the data space: which (xbar, max) release 1, and what Bob and Eve test.
 
-The sample mean runs to the right, the maximum upwards; no sample lies below the diagonal max = xbar. Shade is where 1
-is released, contours are where the data lie: the density of (xbar, max) is phi(xbar) f_D(max - xbar), since the
-residual D = max - xbar is independent of the mean.
+The horizontal axis is the sample mean, the vertical axis the maximum; no sample lies below the diagonal max = xbar. The
+shaded region releases 1. The contours are those of the density of (xbar, max), which is phi(xbar) f_D(max - xbar)
+because D = max - xbar is independent of the mean.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from bap_lp.plots import labels as lt
-from gaussian import BothEves, GaussianModel, MeanEve, max_residual_cdf, max_residual_support
+from gaussian.model import BothEves, GaussianModel, MeanEve
 from gaussian.optimum.brackets import Bracket
+from gaussian.residual import max_residual_cdf, max_residual_support
 
 _REACH = 3.2  # standard deviations of xbar shown on either side
 _CELLS = 240
@@ -54,7 +55,7 @@ def rule_picture(found: Bracket, ax: Any = None) -> Any:
 
 def _contours(ax: Any, model: GaussianModel, low: float, high: float, top: float) -> None:
     if model.n == 1:
-        return  # the maximum is the mean: all data lie on the diagonal
+        return  # the maximum is the mean, so that all data lie on the diagonal
     x, m = np.meshgrid(np.linspace(low, high, _CELLS), np.linspace(low, top, _CELLS))
     below, step, residual = max_residual_cdf(model.n), 1e-3, np.clip(m - x, 0.0, None)
     slope = (below(residual + step) - below(residual)) / step
@@ -79,7 +80,7 @@ def _thresholds(ax: Any, found: Bracket, low: float, high: float, top: float) ->
     if largest is not None and low < largest < top:
         end = min(largest, high)
         ax.plot([low, end], [largest] * 2, color=lt.ORANGE, lw=1.4, ls=":", label="Eve asks: maximum above", zorder=4)
-    # Bob, given all the data, decides theta > c_B where its posterior passes one half
+    # given all the data, Bob decides theta > c_B where its posterior probability exceeds 1/2
     bob = found.model.bit_threshold(0.5)
     if math.isfinite(bob) and low < bob < high:
         ax.plot([bob, bob], [bob, top], color=lt.GREEN, lw=1.4, label="Bob with all the data", zorder=4)

@@ -2,8 +2,9 @@
 
 Two signals are enough, and in each cell s an optimal rule is 1{xbar > t_s}, because pi is increasing. Let a_s, b_s be
 the masses of s on which Bob decides 1 and 0 on the full data, M_s = a_s + b_s, and P = min_s M_s, Eve's risk without a
-release. To give Eve risk nu_i at signal i is to leave at least nu_i of every cell in signal i; the cheapest way moves,
-in the cells with less, the data on which Bob cares least. No cell moves both ways, as nu_0 + nu_1 <= P <= a_s + b_s:
+release. Eve has risk nu_i at signal i if every cell has mass at least nu_i there. Cells with less get mass from the
+other signal, at the lowest cost: the data on which Bob's losses differ least. No cell gets mass at both signals,
+because nu_0 + nu_1 <= P <= a_s + b_s. So
     V = R_B^full + min { f_0(nu_0) + f_1(nu_1) - lam (nu_0 + nu_1) :  nu_0 + nu_1 <= P },
     f_1'(nu) = sum over {s: a_s < nu} of 1 - 2 pi(t),  t with mass nu of s above it,
     f_0'(nu) = sum over {s: b_s < nu} of 2 pi(t) - 1,  t with mass nu of s below it.
@@ -18,16 +19,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
 
+from gaussian.arrays import Array
 from gaussian.optimum.cells import CellLaw
 
-Array = NDArray[np.float64]
-
-# Masses closer than this share of P cannot be told apart by a risk in double precision.
+# Masses that differ by less than this share of P give the same risk in double precision.
 _CLOSE = 1e-18
-# Cells of equal mass differ by rounding: what is this close to nothing or to all of P is nothing or all of it.
+# Equal masses may differ by rounding: within this share of P of 0 or of P, a mass is 0 or P.
 _ROUND = 4e-15
 
 
@@ -44,13 +42,13 @@ class Allocation:
 @dataclass(frozen=True)
 class _Costs:
     law: CellLaw
-    free: tuple[Array, Array]  # b_s, a_s: what Bob's own decision leaves of each cell in signals 0 and 1
+    free: tuple[Array, Array]  # b_s and a_s, the masses that Bob's own decision gives to signals 0 and 1
 
     def threshold(self, signal: int, cell: int, nu: float) -> float:
         return self.law.quantile_above(cell, nu) if signal else self.law.quantile_below(cell, nu)
 
     def terms(self, signal: int, nu: float, jump: bool = True) -> Array:
-        """The terms of f_i'(nu), from the right if jump: a cell wholly on the other side of t_B starts at a price."""
+        """The terms of f_i'(nu), or of f_i'(nu+) if jump: the term of a cell wholly beyond t_B jumps at nu = 0."""
         out = np.zeros(self.law.count)
         for s, own in enumerate(self.free[signal]):
             if nu > own or (jump and nu == own):
@@ -66,7 +64,7 @@ class _Costs:
         return float(self.terms(signal, nu, jump).sum())
 
     def sides(self, signal: int, nu: float, total: float) -> tuple[Array, Array]:
-        """The terms just below and above nu: apart at a jump, and where a cell has next to nothing on one side."""
+        """The terms just below and above nu. They differ at a jump, and if a cell has nearly no mass on one side."""
         step = 2 * _ROUND * total
         below = self.terms(signal, nu - step, jump=False) if nu > step else np.zeros(self.law.count)
         return below, self.terms(signal, min(nu + step, total))
@@ -85,21 +83,22 @@ class _Costs:
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
     return float(brentq(gap, low, high, xtol=_CLOSE * high, rtol=4 * np.finfo(float).eps, maxiter=1000))
 
 
 def allocate(law: CellLaw, lam: float) -> Allocation:
     """The optimal split of the cells at one lam, with its dual solution."""
-    own = law.split(np.full(law.count, law.centre)).sum(1)
-    costs = _Costs(law, (own[0], own[1]))
-    totals = own.sum(0)
+    costs = _Costs(law, (law.own[0], law.own[1]))
+    totals = law.own.sum(0)
     rare = int(totals.argmin())
     total = float(totals[rare])
     nu, price = _levels(costs, lam, total)
     thresholds = np.array([_threshold(costs, s, nu) for s in range(law.count)])
     sides = [costs.sides(i, nu[i], total) for i in (0, 1)]
     if price is None:
-        # both slopes take this value between the two sides of nu
+        # a price in the subdifferentials of f_0 at nu_0 and of f_1 at nu_1
         low, high = max(float(below.sum()) for below, _ in sides), min(float(above.sum()) for _, above in sides)
         price = min(lam, max(low, min(high, max(costs.slope(i, nu[i], jump=False) for i in (0, 1)))))
     u = np.stack([_reply(*pair, price, lam, rare) for pair in sides])
@@ -107,10 +106,10 @@ def allocate(law: CellLaw, lam: float) -> Allocation:
 
 
 def _levels(costs: _Costs, lam: float, total: float) -> tuple[tuple[float, float], float | None]:
-    """The minimising (nu_0, nu_1) and its price lam - kappa, None where the terms at nu determine it."""
+    """The minimising (nu_0, nu_1) and its price lam - kappa, or None if the terms at nu determine the price."""
     free = float(costs.free[0].min()), float(costs.free[1].min())
     if free[0] + free[1] >= total or lam == 0:
-        # Bob's own decision leaves the same cell least at both signals: the corner, at no cost
+        # at Bob's own decision one cell is least at both signals: the corner, at no cost
         return free, 0.0
     wanted = costs.supply(0, lam, total), costs.supply(1, lam, total)
     if wanted[0] + wanted[1] < total:
@@ -138,7 +137,7 @@ def _threshold(costs: _Costs, cell: int, nu: tuple[float, float]) -> float:
 
 
 def _reply(below: Array, above: Array, price: float, lam: float, rare: int) -> Array:
-    """Eve's mixed reply to one signal, times lam: terms that sum to the price, the rest on the least likely cell."""
+    """Eve's mixed reply to one signal, times lam: terms with sum price, and the rest on the least likely cell."""
     low, high = float(below.sum()), float(above.sum())
     share = min(max((price - low) / (high - low), 0.0), 1.0) if high > low else 0.0
     u = below + share * (above - below)

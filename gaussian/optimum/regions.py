@@ -1,7 +1,8 @@
-"""A rule with one threshold per cell as regions of the data space, in words and as plain values.
+"""The regions of the data space on which a rule with one threshold per cell releases 1, and the rule in words.
 
-For data with max <= c and with max > c (or for all data, against the mean), the means that release 1 form a union of
-intervals: each cell contributes the part of its support above its threshold, and adjacent parts join.
+Against the mean, the values of xbar that release 1 are a union of intervals: each cell contributes the part of its
+support above its threshold, and adjacent parts are joined. Against the maximum c there are two such unions, one for
+data with max <= c and one for data with max > c.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gaussian import BothEves, Eve, GaussianModel, MeanEve
+from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
 from gaussian.optimum.cells import cell_supports
 
-Interval = tuple[float, float]
-_LINE: list[Interval] = [(-math.inf, math.inf)]
+XbarInterval = tuple[float, float]
+_LINE: list[XbarInterval] = [(-math.inf, math.inf)]
 
 
 @dataclass(frozen=True)
-class Region:
-    """Data with xbar in (low, high] and, where given, max > max_above or max <= max_upto, release this signal."""
+class DataRegion:
+    """Data that release `release`: xbar_above < xbar <= xbar_upto and, if given, max > max_above or max <= max_upto."""
 
     release: int
     xbar_above: float
@@ -28,7 +29,7 @@ class Region:
     max_upto: float | None = None
 
     def document(self) -> dict[str, float | int | None]:
-        """Plain JSON values; null where there is no bound."""
+        """The region as plain JSON values; null means that there is no bound."""
         low, high = (end if math.isfinite(end) else None for end in (self.xbar_above, self.xbar_upto))
         return {
             "release": self.release,
@@ -39,16 +40,16 @@ class Region:
         }
 
 
-def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[Interval]]:
-    """The means that release 1: one union of intervals, or one for max <= c and one for max > c."""
+def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[XbarInterval]]:
+    """The values of xbar that release 1: one union of intervals, or one for max <= c and one for max > c."""
     supports = cell_supports(model.n, eve)
     groups: list[list[int]] = [[0, 1]] if isinstance(eve, MeanEve) else [[0], [1]]
     if isinstance(eve, BothEves):
         groups = [[0, 2], [1, 3]]
-    unions: list[list[Interval]] = []
+    unions: list[list[XbarInterval]] = []
     for group in groups:
         parts = [(max(supports[s][0], thresholds[s]), supports[s][1]) for s in group]
-        joined: list[Interval] = []
+        joined: list[XbarInterval] = []
         for low, high in parts:
             if low >= high:
                 continue
@@ -59,7 +60,7 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
         unions.append(joined)
     if len(unions) == 1:
         return unions
-    # no data with max <= c have xbar > c, and for n = 1 none with max > c have xbar <= c: there the sets are free
+    # no data have max <= c < xbar, and for n = 1 none have xbar <= c < max: there the unions may be chosen freely
     (few, many), c = unions, _max_threshold(eve)
     if few == [(low, min(high, c)) for low, high in many if low < c]:
         return [many, many]
@@ -68,7 +69,7 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
     return [[(low, math.inf if high == c else high) for low, high in few], many]
 
 
-def _complement(parts: list[Interval]) -> list[Interval]:
+def _complement(parts: list[XbarInterval]) -> list[XbarInterval]:
     edges = [-math.inf, *[end for part in parts for end in part], math.inf]
     pairs = zip(edges[::2], edges[1::2], strict=True)
     return [(low, high) for low, high in pairs if low < high]
@@ -78,22 +79,22 @@ def _max_threshold(eve: Eve) -> float:
     return eve.max_threshold if isinstance(eve, BothEves) else eve.threshold
 
 
-def regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> tuple[Region, ...]:
+def rule_regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> tuple[DataRegion, ...]:
     """The regions of both signals, those of signal 1 first."""
     unions = intervals(model, eve, thresholds)
     out = []
     for signal in (1, 0):
         sets = unions if signal else [_complement(parts) for parts in unions]
         if len(sets) == 1 or sets[0] == sets[1]:
-            out += [Region(signal, *part) for part in sets[0]]
+            out += [DataRegion(signal, *part) for part in sets[0]]
         else:
             c = _max_threshold(eve)
-            out += [Region(signal, *part, max_above=c) for part in sets[1]]
-            out += [Region(signal, *part, max_upto=c) for part in sets[0]]
+            out += [DataRegion(signal, *part, max_above=c) for part in sets[1]]
+            out += [DataRegion(signal, *part, max_upto=c) for part in sets[0]]
     return tuple(out)
 
 
-def _means(parts: list[Interval], nested: bool = False) -> str:
+def _means(parts: list[XbarInterval], nested: bool = False) -> str:
     def one(low: float, high: float) -> str:
         if low == -math.inf:
             return f"xbar <= {high:.6g}"
@@ -103,7 +104,7 @@ def _means(parts: list[Interval], nested: bool = False) -> str:
     return f"({text})" if nested and len(parts) > 1 else text
 
 
-def describe(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> str:
+def describe_rule(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> str:
     """The rule in one sentence."""
     unions = intervals(model, eve, thresholds)
     if all(parts == _LINE for parts in unions) or not any(unions):

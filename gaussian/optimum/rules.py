@@ -1,8 +1,8 @@
-"""Alice's rule on actual data: release 1 with a probability that depends on xbar and on the cell of Eve's events.
+"""Alice's rule on data: release 1 with a probability that depends on xbar and on the cell of Eve's events.
 
-In cell s the probability is constant between consecutive edges in xbar; a rule of the continuous optimum has the one
-edge t_s and the probabilities 0 and 1. Bob and Eve answer a signal with their Bayes decisions: Bob the likelier
-hypothesis, Eve the decision that is wrong only on the least likely cell. Simulated data give the out-of-sample risks.
+In cell s the probability is constant between consecutive edges in xbar. The rule of the continuous optimum has one edge
+t_s and the probabilities 0 and 1. Bob and Eve reply to a signal with their Bayes decisions: Bob decides for the more
+likely hypothesis, Eve bets against the least likely cell. Simulated data give the out-of-sample risks.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp import InputError, Risks
-from gaussian import Eve, GaussianModel
+from bap_lp.model.risks import Risks
+from bap_lp.rational import InputError
+from gaussian.arrays import Array
+from gaussian.masses import joint_replies, joint_risks
+from gaussian.model import Eve, GaussianModel
 from gaussian.optimum.cells import cell_law, cells_of
 
-Array = NDArray[np.float64]
 _BLOCK = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
-    """P(release 1 | data): per cell, `edges[s]` in xbar and `probabilities[s]`, one more, between them."""
+class BracketRule:
+    """P(release 1 | data): in cell s, `probabilities[s]` on the intervals of xbar between consecutive `edges[s]`."""
 
     model: GaussianModel
     eve: Eve
@@ -32,20 +34,24 @@ class Rule:
     probabilities: tuple[Array, ...]
 
     @classmethod
-    def from_thresholds(cls, model: GaussianModel, eve: Eve, thresholds: ArrayLike) -> Rule:
-        """In cell s release 1{xbar > thresholds[s]}."""
+    def from_thresholds(cls, model: GaussianModel, eve: Eve, thresholds: ArrayLike) -> BracketRule:
+        """The rule that releases 1{xbar > thresholds[s]} in cell s."""
         values = np.asarray(thresholds, dtype=float)
         return cls(model, eve, tuple(values[:, None]), tuple(np.array([0.0, 1.0]) for _ in values))
 
+    def __repr__(self) -> str:
+        edges = sum(len(cuts) for cuts in self.edges)
+        return f"<BracketRule: {len(self.edges)} cells, {edges} edges in xbar, {self.model!r}, {self.eve!r}>"
+
     def __call__(self, x: ArrayLike) -> Array:
-        """Probability of releasing 1 for each data set, the last axis of x holding its n values."""
+        """The probability of releasing 1 for each data set; the last axis of x holds the n values of a data set."""
         data = _data(x, self.model.n)
         xbar, maximum = data.mean(-1), data.max(-1)
         cell = cells_of(self.eve, xbar, maximum)
         out = np.empty(xbar.shape)
         for s, (edges, probabilities) in enumerate(zip(self.edges, self.probabilities, strict=True)):
             here = cell == s
-            # intervals are open on the left: at an edge the data belong below it
+            # intervals are (low, high]: data at an edge belong to the interval below it
             out[here] = probabilities[np.searchsorted(edges, xbar[here], "left")]
         return out
 
@@ -68,20 +74,20 @@ class Rule:
     def risks(self) -> Risks:
         """R_B and R_E by quadrature."""
         errors = 2 * float(cell_law(self.model, self.eve).errors.sum()) + 1e-15
-        bob, eve = float(self.masses.sum(2).min(1).sum()), float(self.masses.sum(1).min(1).sum())
+        bob, eve = joint_risks(self.masses)
         return Risks(bob=bob, eve=eve, bob_error=errors, eve_error=errors)
 
     def replies(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Bob's Bayes decision at each signal, and the cell against which Eve bets."""
-        return self.masses.sum(2).argmax(1), self.masses.sum(1).argmin(1)
+        """Bob's Bayes decision and the cell that Eve bets against, at each signal."""
+        return joint_replies(self.masses)
 
     def simulate(self, size: int, seed: int = 0) -> Simulation:
-        """Draw parameters, data and signals; score Bob's and Eve's replies."""
+        """Draw parameters, data and signals, and count how often Bob's and Eve's replies are wrong."""
         if isinstance(size, bool) or not isinstance(size, int) or size < 2:
             raise InputError("size", size, "must be an integer >= 2")
         generator = np.random.default_rng(seed)
         bob_reply, eve_bet = self.replies()
-        counts = np.zeros((2, 2))  # wrong Bob by wrong Eve
+        counts = np.zeros((2, 2))  # [Bob wrong, Eve wrong]
         for start in range(0, size, _BLOCK):
             draws = min(_BLOCK, size - start)
             theta = self.model.prior_sd * generator.standard_normal(draws)
@@ -101,12 +107,18 @@ class Simulation:
     seed: int
     frequencies: Array
 
+    def __repr__(self) -> str:
+        risks = f"R_B = {self.bob:.6f} +- {self.bob_error:.6f}, R_E = {self.eve:.6f} +- {self.eve_error:.6f}"
+        return f"<Simulation: {self.size} samples, {risks}>"
+
     @property
     def bob(self) -> float:
+        """R_B in the sample."""
         return float(self.frequencies[1].sum())
 
     @property
     def eve(self) -> float:
+        """R_E in the sample."""
         return float(self.frequencies[:, 1].sum())
 
     def alice(self, lam: float) -> float:
@@ -124,7 +136,7 @@ class Simulation:
         return math.sqrt(self.eve * (1 - self.eve) / self.size)
 
     def alice_error(self, lam: float) -> float:
-        """Standard error of R_A, the two losses being drawn together."""
+        """Standard error of R_A, from the joint frequencies of the two losses."""
         losses = np.array([[0.0, -lam], [1.0, 1.0 - lam]])
         mean = float((self.frequencies * losses).sum())
         return math.sqrt(float((self.frequencies * (losses - mean) ** 2).sum()) / self.size)

@@ -36,7 +36,7 @@ CASES = [(m, e) for m in MODELS for e in EVES]
 
 
 @pytest.mark.parametrize(("model", "eve"), CASES)
-def test_no_noise_is_the_exact_statistic_and_much_noise_is_nothing(model, eve):
+def test_little_noise_gives_the_exact_statistic_and_much_noise_gives_the_null_release(model, eve):
     null = risks(model, eve, Null())
     for family in (NoisyMean, NoisyMedian):
         exact, near, far = (risks(model, eve, family(s)) for s in (0.0, 1e-7, 1e6))
@@ -58,7 +58,7 @@ def test_noisy_full_runs_from_full_to_null(model, eve):
 
 
 @pytest.mark.parametrize(("model", "eve"), CASES)
-def test_bounds_of_every_release(model, eve):
+def test_every_release_has_risks_between_those_of_full_and_null(model, eve):
     full, null = risks(model, eve, Full()), risks(model, eve, Null())
     releases = [NoisyMean(0.4), NoisyMedian(0.0), NoisyMedian(0.6), OneBit(0.3), OneBit(0.9), NoisyFull(0.8)]
     for release in releases:
@@ -106,7 +106,7 @@ def test_nested_events_leave_eve_without_risk(release):
     assert risks(GaussianModel(1, 1.0, 0.0), BothEves(0.0, 1.0), release).eve == 0.0
 
 
-def test_the_ends_of_tau_say_nothing_and_reflection_exchanges_them():
+def test_the_bit_at_the_ends_of_tau_is_the_null_release_and_reflection_exchanges_the_ends():
     model, eve = GaussianModel(5, 1.0, 0.4), MeanEve(0.3)
     null = risks(model, eve, Null())
     for tau in (0.0, 1.0):
@@ -126,7 +126,7 @@ def test_calibration_equates_full_and_null():
 
 
 @pytest.mark.parametrize(("c", "sd", "noise"), [(0.5, 1.1, 0.7), (-2.0, 0.4, 3.0), (0.0, 1.0, 0.05), (6.0, 1.0, 1.0)])
-def test_owen_against_high_precision_quadrature(c, sd, noise):
+def test_owens_formula_agrees_with_high_precision_quadrature(c, sd, noise):
     mpmath.mp.dps = 30
     # E min(p, 1 - p) over the signal y ~ N(0, sd^2 + noise^2), split at the kink where the posterior mean is c.
     y_sd, slope = mpmath.hypot(sd, noise), mpmath.mpf(sd) ** 2 / (mpmath.mpf(sd) ** 2 + mpmath.mpf(noise) ** 2)
@@ -141,7 +141,7 @@ def test_owen_against_high_precision_quadrature(c, sd, noise):
     assert float(gaussian_pair_risk(c, sd, noise)) == pytest.approx(exact, abs=1e-15, rel=1e-12)
 
 
-def test_two_observations_against_high_precision_quadrature():
+def test_two_observations_agree_with_high_precision_quadrature():
     # n = 2: P(max <= c | xbar) = erf(c - xbar), and the median point of erf is the only kink.
     mpmath.mp.dps = 25
     model, c = GaussianModel(2, 0.9, 0.0), 0.4
@@ -158,7 +158,7 @@ def test_two_observations_against_high_precision_quadrature():
     assert abs(found.eve - exact) <= found.eve_error + 1e-15
 
 
-def test_the_trap_of_marginalising_over_theta():
+def test_averaging_independent_data_over_the_posterior_of_theta_overstates_the_risk():
     # Given xbar the data are not free N(theta, 1): Phi(c - theta)^n averaged over theta | xbar overstates the risk.
     model, eve = GaussianModel(5, 1.0, 0.0), MaxEve(0.0)
     assert risks(model, eve, NoisyMean(0.0)).eve == pytest.approx(0.0777855, abs=1e-7)
@@ -178,7 +178,7 @@ def test_the_trap_of_marginalising_over_theta():
         (GaussianModel(40, 0.3, 0.1), MaxEve(2.0), NoisyMedian(0.01)),
     ],
 )
-def test_extreme_parameters_are_answered(model, eve, release):
+def test_extreme_parameters_give_risks_between_zero_and_the_null_release(model, eve, release):
     found, null = risks(model, eve, release, SEARCH), risks(model, eve, Null())
     assert 0 <= found.bob <= null.bob + 1e-9
     assert 0 <= found.eve <= null.eve + 1e-6

@@ -1,12 +1,9 @@
 """Every printed entry of the paper's three tables agrees with ours or is listed with its correct value in the docs."""
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bap_cli.gaussian_commands import app
 from gaussian import NoisyMean, NoisyMedian, optimise, table
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES, printed
 
@@ -40,6 +37,7 @@ def entries(name, computed):
             yield (name, row.mechanism, entry), theirs, mine, ROUNDING
 
 
+@pytest.mark.slow
 def test_printed_entries_agree_or_are_documented(ours):
     listed = documented()
     differing = {}
@@ -53,6 +51,7 @@ def test_printed_entries_agree_or_are_documented(ours):
         assert listed[key][1] == pytest.approx(mine, abs=6e-5)
 
 
+@pytest.mark.slow
 def test_every_error_estimate_is_small(ours):
     for computed in ours.values():
         for row in computed.rows:
@@ -69,48 +68,3 @@ def test_the_median_beats_the_mean_by_a_little():
 def test_printed_tables_are_found_only_at_the_papers_parameters():
     assert printed(PAPER_MODEL, PAPER_TABLES["max"].eve) is PAPER_TABLES["max"]
     assert printed(PAPER_MODEL, type(PAPER_TABLES["max"].eve)(1.0)) is None
-
-
-def test_table_prints_one_json_document():
-    result = CliRunner().invoke(app, ["table", "--eve", "mean", "--n", "3", "--eve-threshold", "0.4", "--json"])
-    assert result.exit_code == 0
-    document = json.loads(result.stdout)
-    assert list(document) == ["lambda", "rows", "corner"]
-    assert [row["mechanism"] for row in document["rows"]][-1] == "one-bit"
-    assert all(list(row) == ["mechanism", "parameter", "bob", "eve", "alice", "error"] for row in document["rows"])
-
-
-def test_table_shows_the_papers_values_and_the_difference():
-    text = CliRunner().invoke(app, ["table", "--eve", "mean"]).stdout
-    assert "0.027880" in text
-    assert "1.44 -0.1126" in text
-    assert "lambda = 1.129927 (paper 1.13)" in text
-
-
-def test_curve_writes_csv_to_a_file_or_to_standard_output(tmp_path):
-    arguments = ["curve", "--eve", "max", "--points", "3", "--family", "one-bit", "--family", "noisy-mean"]
-    printed_text = CliRunner().invoke(app, arguments).stdout
-    file = tmp_path / "curve.csv"
-    assert CliRunner().invoke(app, [*arguments, "--out", str(file)]).exit_code == 0
-    assert file.read_text() == printed_text
-    lines = printed_text.splitlines()
-    assert lines[0] == "mechanism,parameter,bob,eve,alice,error,lambda"
-    assert len(lines) == 7
-    assert float(lines[2].split(",")[4]) == pytest.approx(-0.2322795, abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["table", "--eve", "mean", "--n", "0"],
-        ["table", "--eve", "mean", "--max-threshold", "1"],
-        ["table", "--eve", "both", "--eve-threshold", "1"],
-        ["curve", "--eve", "mean", "--family", "noisy"],
-        ["curve", "--eve", "mean", "--points", "1"],
-        ["curve", "--eve", "mean", "--sigma-max", "nan"],
-    ],
-)
-def test_bad_options_raise(arguments):
-    result = CliRunner().invoke(app, arguments)
-    assert isinstance(result.exception, ValueError)
-    assert "must" in str(result.exception)

@@ -7,7 +7,7 @@ from scipy.special import ndtr
 from gaussian.piecewise import fit, min_integral
 
 
-def test_fit_reaches_its_tolerance_and_integrates():
+def test_a_fit_reaches_its_tolerance_and_integrates():
     law = fit(lambda x: np.stack([np.exp(-x), np.cos(5 * x)]), [0.0, 3.0], 1e-14)
     x = np.linspace(0, 3, 301)
     assert np.allclose(law(x), [np.exp(-x), np.cos(5 * x)], rtol=0, atol=1e-12)
@@ -28,12 +28,12 @@ def test_many_crossings_are_all_found():
     assert np.sum(np.abs(np.sin(law.crossings()) - np.cos(law.crossings())) < 1e-9) >= 20
 
 
-def test_a_double_root_is_no_obstacle():
+def test_the_minimum_with_a_double_root_is_integrated():
     law = fit(lambda x: np.stack([x**2, np.zeros_like(x)]), [-1.0, 1.0], 1e-15)
     assert min_integral(law) == pytest.approx(0.0, abs=1e-15)
 
 
-def test_minimum_of_two_normal_densities():
+def test_the_minimum_of_two_normal_densities_has_its_closed_form():
     def densities(x):
         return np.stack([np.exp(-((x - m) ** 2) / 2) / np.sqrt(2 * np.pi) for m in (-1.0, 1.0)])
 

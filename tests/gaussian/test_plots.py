@@ -95,7 +95,8 @@ def test_the_map_has_its_level_line_through_the_winner(optimum: Risks | None) ->
     risk_utility_map(MODEL, EVE, lam=0.0).figure.canvas.draw()
 
 
-def test_every_figure_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_every_figure_of_the_paper_is_drawn_and_its_labels_keep_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gaussian.plots._POINTS", 6)
     _family_curve.cache_clear()
     told: list[str] = []

@@ -10,6 +10,8 @@ from gaussian.residual import max_residual_quantile, ordered_residuals
 from gaussian.residual_rule import product_rule
 from gaussian.shifted import shifted_max_cdf
 
+LEGENDRE = np.polynomial.legendre.leggauss(400)
+
 
 def test_one_observation_has_no_residual():
     assert max_residual_cdf(1)([-1e-9, 0.0, 1.0]).tolist() == [0.0, 1.0, 1.0]
@@ -25,13 +27,13 @@ def test_two_observations_are_half_normal():
 @pytest.mark.parametrize("c", [-1.0, 0.3, 1.7, 3.0])
 def test_smoothing_by_the_mean_gives_the_maximum_of_independent_normals(n, c):
     # max = Xbar + D with Xbar ~ N(0, 1/n) independent of D, so E F(c - Xbar) = Phi(c)^n.
-    z, w = np.polynomial.legendre.leggauss(400)
+    z, w = LEGENDRE
     x = np.minimum(c, 9 / np.sqrt(n)) - 5 * (1 - z)
     density = np.sqrt(n / (2 * np.pi)) * np.exp(-n * x**2 / 2)
     assert 5 * np.sum(w * density * max_residual_cdf(n)(c - x)) == pytest.approx(ndtr(c) ** n, abs=1e-13)
 
 
-def test_quantile_inverts_the_cdf():
+def test_the_quantile_inverts_the_cdf():
     p = np.linspace(1e-6, 1 - 1e-9, 501)
     for n in (2, 3, 5, 10):
         assert np.allclose(max_residual_cdf(n)(max_residual_quantile(n, p)), p, rtol=0, atol=1e-10)
@@ -49,7 +51,7 @@ def test_ordered_residuals_have_the_moments_of_simulated_ones():
 
 
 @pytest.mark.parametrize(("n", "counts"), [(3, (18, 16)), (5, (10, 9, 6, 4))])
-def test_product_rule_integrates_known_moments(n, counts):
+def test_the_product_rule_integrates_known_moments(n, counts):
     residuals, weight = product_rule(n, counts, [2.0])
     # sum of squared residuals is chi-square with n - 1 degrees of freedom.
     square = (residuals**2).sum(axis=1)
@@ -58,14 +60,14 @@ def test_product_rule_integrates_known_moments(n, counts):
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
-def test_shifted_law_without_shifts_is_the_law_of_the_maximum_residual(n):
+def test_the_shifted_law_without_shifts_is_the_law_of_the_maximum_residual(n):
     d = np.linspace(0.05, 4.0, 40)
     for s in (0.3, 1.0):
         found = shifted_max_cdf(s * d[None], np.zeros((1, n)), s, 14)[0]
         assert np.allclose(found, max_residual_cdf(n)(d), rtol=0, atol=5e-7)
 
 
-def test_shifted_law_agrees_with_simulation():
+def test_the_shifted_law_agrees_with_simulation():
     rng = np.random.default_rng(3)
     z = rng.standard_normal((400_000, 4))
     residual = z - z.mean(axis=1, keepdims=True)
@@ -76,7 +78,7 @@ def test_shifted_law_agrees_with_simulation():
     assert np.all(np.abs(found - drawn) < 4 * np.sqrt(0.25 / 400_000))
 
 
-def test_exceedance_averages_to_the_prior_probability():
+def test_the_exceedance_averages_to_the_prior_probability():
     # P(max > 2) = 1 - E Phi(2 - theta)^5, and the average of P(max > 2 | xbar), cut at its kink xbar = 2.
     z, w = hermegauss(120)
     exact = 1 - np.sum(w * ndtr(2.0 - z) ** 5) / w.sum()

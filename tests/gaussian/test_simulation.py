@@ -1,22 +1,21 @@
 """Every risk against brute-force simulation at random parameters.
 
-A rule learned on one half of the draws and scored on the other has, on average, at least the Bayes risk; scored on the
-half it was learned on, at most, but for the width of the bins, which are fine, and cut where an exact statistic jumps.
+A rule is learned on one half of the draws. On the other half its risk is at least the Bayes risk, on average. On its
+own half it is at most the Bayes risk, up to the width of the bins, which are narrow and cut where an exact statistic
+jumps.
 """
 
 import numpy as np
 import pytest
+from gaussian_cases import draw_data
 from scipy.special import ndtr
 
 from gaussian import BothEves, GaussianModel, MaxEve, MeanEve, NoisyFull, NoisyMean, NoisyMedian, OneBit, risks
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 160_000
 BINS = 200
-
-
-def draw(model, rng, size=DRAWS):
-    theta = model.prior_sd * rng.standard_normal(size)
-    return theta, theta[:, None] + rng.standard_normal((size, model.n))
 
 
 def cells(eve, x):
@@ -52,10 +51,10 @@ def random_case(seed):
 
 @pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("family", [NoisyMean, NoisyMedian])
-def test_noisy_statistics(seed, family):
+def test_the_risks_of_noisy_statistics_agree_with_simulation(seed, family):
     rng, model, eve = random_case(seed)
     sigma = float(rng.choice([0.0, rng.uniform(0.05, 1.5)]))
-    theta, x = draw(model, rng)
+    theta, x = draw_data(model, rng, DRAWS)
     statistic = x.mean(axis=1) if family is NoisyMean else np.median(x, axis=1)
     signal = statistic + sigma * rng.standard_normal(len(x))
     found = risks(model, eve, family(sigma))
@@ -67,10 +66,10 @@ def test_noisy_statistics(seed, family):
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_one_bit(seed):
+def test_the_risks_of_one_bit_agree_with_simulation(seed):
     rng, model, eve = random_case(seed)
     tau = float(rng.uniform(0.05, 0.95))
-    theta, x = draw(model, rng)
+    theta, x = draw_data(model, rng, DRAWS)
     signal = model.bob_posterior(x.mean(axis=1)) > tau
     found = risks(model, eve, OneBit(tau))
     bob = (theta > model.bob_threshold).astype(int), 2
@@ -80,10 +79,10 @@ def test_one_bit(seed):
 
 
 @pytest.mark.parametrize(("n", "sigma", "c"), [(3, 0.4, 1.0), (5, 1.6, 2.0), (6, 0.9, 0.3), (2, 3.0, -0.5)])
-def test_noisy_full_against_the_maximum(n, sigma, c):
+def test_the_noisy_full_release_against_the_maximum_agrees_with_simulation(n, sigma, c):
     model = GaussianModel(n, 1.1, 0.2)
     rng = np.random.default_rng(n)
-    _, x = draw(model, rng, 24_000)
+    _, x = draw_data(model, rng, 24_000)
     y = x + sigma * rng.standard_normal(x.shape)
     variance = 1 / (model.prior_sd**-2 + n / (1 + sigma**2))
     centre = variance * n / (1 + sigma**2) * y.mean(axis=1)
@@ -100,10 +99,10 @@ def test_noisy_full_against_the_maximum(n, sigma, c):
 
 
 @pytest.mark.parametrize(("n", "sigma"), [(3, 0.6), (5, 1.8)])
-def test_noisy_full_against_both(n, sigma):
+def test_the_noisy_full_release_against_both_eves_agrees_with_simulation(n, sigma):
     model, eve = GaussianModel(n, 1.0, 0.0), BothEves(0.5, 2.0)
     rng = np.random.default_rng(n)
-    _, x = draw(model, rng, 5_000)
+    _, x = draw_data(model, rng, 5_000)
     y = x + sigma * rng.standard_normal(x.shape)
     variance = 1 / (model.prior_sd**-2 + n / (1 + sigma**2))
     centre = variance * n / (1 + sigma**2) * y.mean(axis=1)

@@ -64,12 +64,12 @@ def test_the_message_names_field_value_and_rule():
 
 
 @pytest.mark.parametrize("value", [-0.01, 1.01, math.nan, True])
-def test_tau_lies_in_the_unit_interval(value):
+def test_tau_must_lie_in_the_unit_interval(value):
     with pytest.raises(ValueError, match=r"^tau = .* must"):
         OneBit(value)
 
 
-def test_numpy_numbers_are_numbers():
+def test_numpy_numbers_are_accepted():
     assert GaussianModel(np.int64(3), np.float32(0.5), np.float64(1)) == GaussianModel(3, 0.5, 1.0)
 
 

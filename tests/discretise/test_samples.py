@@ -6,23 +6,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gaussian_cases import draw_data
 from numpy.typing import NDArray
 
 from bap_lp import InputError, solve
 from discretise.losses import zero_one
 from discretise.neighbours import Neighbours, default_neighbours
 from discretise.samples import SampledProblem, sample
-from gaussian import GaussianModel, MaxEve, calibrate
+from gaussian import MaxEve, calibrate
+from gaussian.paper import PAPER_MODEL as MODEL
 
 Array = NDArray[np.float64]
-MODEL, EVE = GaussianModel(5, 1.0, 0.0), MaxEve(2.0)
+EVE = MaxEve(2.0)
 LAM = calibrate(MODEL, EVE)
 OPTIMUM = -0.2322795  # the bit xbar > 0, globally optimal against the maximum
 
 
 def simulate(rng: np.random.Generator, size: int) -> tuple[Array, Array, Array]:
-    theta = rng.normal(size=size)
-    x = theta[:, None] + rng.normal(size=(size, 5))
+    theta, x = draw_data(MODEL, rng, size)
     return theta, x, x.mean(axis=1)
 
 
@@ -42,7 +43,7 @@ def sampled(size: int, **keywords: Any) -> SampledProblem:
     )  # fmt: skip
 
 
-def test_bracket_on_fresh_draws_holds_the_optimum() -> None:
+def test_the_bracket_on_new_draws_contains_the_optimum() -> None:
     problem = sampled(3000, posterior_loss=posterior_loss)
     solution = solve(problem, LAM)
     fresh = problem.out_of_sample(solution, 100_000)
@@ -54,7 +55,7 @@ def test_bracket_on_fresh_draws_holds_the_optimum() -> None:
     assert fresh.upper == pytest.approx(float(fresh.risks.alice(LAM)))
 
 
-def test_estimated_posterior_losses() -> None:
+def test_estimated_posterior_losses_are_within_their_stated_error() -> None:
     problem = sampled(3000)
     exact = posterior_loss(problem.draws.statistic[:, 0])
     error = np.abs(problem.B - exact)
@@ -66,7 +67,7 @@ def test_estimated_posterior_losses() -> None:
     assert fresh.lower == pytest.approx(OPTIMUM, abs=problem.bob_error + 4 * fresh.lower_error)
 
 
-def test_statistic_of_several_dimensions() -> None:
+def test_the_statistic_may_have_several_dimensions() -> None:
     problem = sample(
         lambda rng, size: simulate(rng, size)[:2], 2000, zero_one(0.0), zero_one(2.0), bob_decisions=[0, 1],
         eve_decisions=[0, 1], eve_target=largest,
@@ -76,7 +77,7 @@ def test_statistic_of_several_dimensions() -> None:
     assert fresh.upper > OPTIMUM - 4 * fresh.upper_error
 
 
-def test_in_sample_value_errs_upwards() -> None:
+def test_the_value_in_the_sample_is_too_high_on_average() -> None:
     """E V_N >= V: averaged over 60 samples of 100 draws the in-sample value exceeds the optimum clearly."""
     values = [float(solve(sampled(100, posterior_loss=posterior_loss, seed=seed), LAM).value) for seed in range(60)]
     error = np.std(values) / np.sqrt(len(values))
@@ -84,7 +85,7 @@ def test_in_sample_value_errs_upwards() -> None:
     assert np.mean(values) < OPTIMUM + 0.1
 
 
-def test_rule_reproduces_the_solution_on_its_own_draws_and_extends() -> None:
+def test_the_rule_reproduces_the_solution_on_its_own_draws_and_extends_to_new_data() -> None:
     problem = sampled(2000, posterior_loss=posterior_loss)
     solution = solve(problem, LAM)
     draws = problem.draws
@@ -129,7 +130,7 @@ def test_neighbours_are_means_without_the_draw_itself() -> None:
         ({"bob_decisions": []}, "bob_decisions"),
     ],
 )
-def test_refusals(change: dict[str, Any], message: str) -> None:
+def test_a_bad_argument_of_sample_is_refused_by_name(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {
         "simulator": simulate, "size": 500, "bob_loss": "0-1", "eve_loss": "0-1", "bob_decisions": [0, 1],
         "eve_decisions": [0, 1], "eve_target": largest,

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import doctest
-from pathlib import Path
-
 import numpy as np
 import pytest
+from gaussian_cases import draw_data
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from bap_lp import InputError, Mechanism, Problem, evaluate, solve
 from bap_lp.convex.quadratic import quadratic
-from discretise import squared_brackets
-from discretise.squared.brackets import max_bracket
-from discretise.squared.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
+from discretise.squared_loss import brackets as squared_brackets
+from discretise.squared_loss.brackets import max_bracket
+from discretise.squared_loss.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
 from gaussian import GaussianModel
+from gaussian.paper import PAPER_MODEL as MODEL
 
 Array = NDArray[np.float64]
-MODEL = GaussianModel(5, 1.0)
 
 
-def test_cells_carry_the_moments_of_both_laws() -> None:
+def test_the_cells_have_the_moments_of_both_laws() -> None:
     x, d = mean_cells(MODEL, 30), residual_cells(5, 30)
     for cells, variance in ((x, 1.2), (d, residual_variance(5))):
         assert cells.mass.sum() == pytest.approx(1, abs=1e-13)
@@ -36,7 +34,7 @@ def test_cells_carry_the_moments_of_both_laws() -> None:
 
 
 @pytest.mark.parametrize("prior_sd", [0.5, 1.0, 2.0])
-def test_against_the_mean_every_mechanism_ties(prior_sd: float) -> None:
+def test_against_the_mean_every_mechanism_has_the_same_risk(prior_sd: float) -> None:
     model = GaussianModel(5, prior_sd)
     grid = squared_grid(model, "mean", mean_count=30, decisions=21)
     v = prior_sd**2
@@ -52,7 +50,7 @@ def test_against_the_mean_every_mechanism_ties(prior_sd: float) -> None:
     assert solve(grid.problem, grid.lam).value == pytest.approx(r, abs=1e-8)
 
 
-def test_closed_form_against_the_maximum() -> None:
+def test_the_relaxation_against_the_maximum_has_its_closed_form() -> None:
     """lam = k^2 w/(w + d), relaxation r - lam sqrt(d (d + w)), releasing the mean r - lam d."""
     found = quadratic(*squared_form(MODEL, "max"), "calibrated")
     d, w, k, r = residual_variance(5), 1.2, 5 / 6, 1 / 6
@@ -69,7 +67,7 @@ def test_closed_form_against_the_maximum() -> None:
     assert bracket.null == pytest.approx(r, abs=1e-12)
 
 
-def test_bracket_against_the_maximum() -> None:
+def test_the_bracket_against_the_maximum_is_narrow_and_above_the_relaxation() -> None:
     found = max_bracket(MODEL)
     assert found.relaxation < found.lower <= found.upper < found.mean - 0.2
     assert found.upper - found.lower < 1e-4
@@ -83,7 +81,7 @@ def test_bracket_against_the_maximum() -> None:
 
 
 @pytest.mark.parametrize(("n", "prior_sd", "lam"), [(2, 1.0, "calibrated"), (5, 0.3, "calibrated"), (20, 2.0, 0.3)])
-def test_bracket_elsewhere(n: int, prior_sd: float, lam: float | str) -> None:
+def test_the_bracket_is_ordered_at_other_parameters(n: int, prior_sd: float, lam: float | str) -> None:
     found = max_bracket(GaussianModel(n, prior_sd), lam, cells=300)
     assert found.relaxation - 1e-12 <= found.lower <= found.upper <= min(found.mean, found.null) + 1e-12
     assert found.upper - found.lower < 2e-3
@@ -92,12 +90,10 @@ def test_bracket_elsewhere(n: int, prior_sd: float, lam: float | str) -> None:
     )
 
 
-def test_strips_on_simulated_data() -> None:
+def test_the_strips_attain_the_upper_bound_on_simulated_data() -> None:
     """200,000 data sets never on a grid: S estimated from the strips, R_A within five standard errors of upper."""
     found = max_bracket(MODEL, cells=50, strips=40)
-    rng = np.random.default_rng(1)
-    theta = rng.normal(size=200_000)
-    x = theta[:, None] + rng.normal(size=(len(theta), 5))
+    theta, x = draw_data(MODEL, np.random.default_rng(1), 200_000)
     strip = found.release(x)
     assert strip.min() >= 0
     assert strip.max() < found.strips
@@ -110,7 +106,7 @@ def test_strips_on_simulated_data() -> None:
 
 
 @pytest.mark.parametrize(("cells", "decisions"), [((24, 12), 21), ((30, 20), 25)])
-def test_linear_program_against_the_bracket(cells: tuple[int, int], decisions: int) -> None:
+def test_the_linear_program_agrees_with_the_bracket(cells: tuple[int, int], decisions: int) -> None:
     """lower <= R_A with real decisions <= LP + lam (what the grid costs Eve), and both beat every noisy mean."""
     grid = squared_grid(MODEL, "max", mean_count=cells[0], residual_count=cells[1], decisions=decisions)
     bracket = max_bracket(MODEL, cells=200, strips=50)
@@ -180,14 +176,14 @@ def test_eve_mixes_adjacent_decisions_only() -> None:
     assert before - 1e-12 <= after <= float(solution.value) + 1e-12
 
 
-def test_signals_of_the_program_are_obeyed() -> None:
+def test_bob_obeys_the_signals_of_the_program() -> None:
     grid = squared_grid(MODEL, "max", mean_count=16, residual_count=10, decisions=21)
     mechanism = solve(grid.problem, grid.lam).mechanism
     for signal in evaluate(grid.problem, mechanism).signals:
         assert signal.signal in signal.bob
 
 
-def test_refusals() -> None:
+def test_a_bad_argument_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="eve = 'median'"):
         squared_form(MODEL, "median")
     with pytest.raises(InputError, match="decisions"):
@@ -204,14 +200,8 @@ def test_refusals() -> None:
         max_bracket(MODEL, cells=3)
 
 
-def test_the_page_on_squared_losses() -> None:
-    page = Path(__file__).parents[2] / "docs" / "squared_loss.md"
-    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert found.attempted >= 5
-    assert found.failed == 0
-
-
-def test_the_table_of_the_page() -> None:
+@pytest.mark.slow
+def test_the_table_of_the_page_on_squared_losses_is_right() -> None:
     grid = squared_grid(MODEL, "max", mean_count=40, residual_count=24, decisions=21)
     assert grid.real_risks(solve(grid.problem, grid.lam).mechanism).alice(grid.lam) == pytest.approx(-0.16559, abs=1e-3)
     form, fine_cells = squared_form(MODEL, "max"), residual_cells(5, 1500)

@@ -14,9 +14,9 @@ from bap_lp.model.calibration import extremes
 from discretise.extensions import CellRule, dual_choice
 from discretise.losses import absolute, asymmetric, squared, zero_one
 from discretise.models import GriddedProblem, model
-from gaussian import Full, GaussianModel, MeanEve, Null, OneBit, calibrate, risks
+from gaussian import Full, MeanEve, Null, OneBit, calibrate, risks
+from gaussian.paper import PAPER_MODEL as GAUSSIAN
 
-GAUSSIAN = GaussianModel(5, 1.0, 0.0)
 EVE = MeanEve(0.5)
 TAU = 0.3
 
@@ -34,7 +34,9 @@ def gaussian_model(cells: int = 40, theta_cells: int = 30, **keywords: Any) -> G
 
 
 @pytest.mark.parametrize(("theta_cells", "nodes", "least"), [(10, 1, 1e-3), (100, 1, 1e-5), (100, 4, 1e-9)])
-def test_gaussian_releases_within_the_stated_error(theta_cells: int, nodes: int, least: float) -> None:
+def test_the_gaussian_releases_have_their_risks_within_the_stated_error(
+    theta_cells: int, nodes: int, least: float
+) -> None:
     gridded = gaussian_model(theta_cells=theta_cells, theta_nodes=nodes)
     assert gridded.bob_error > least / 100  # the coarse grids do have an error to state
     (bob_full, eve_full), (bob_null, eve_null) = extremes(gridded)
@@ -49,7 +51,7 @@ def test_gaussian_releases_within_the_stated_error(theta_cells: int, nodes: int,
         assert float(eve) == pytest.approx(truth.eve, abs=gridded.eve_error + 1e-12)
 
 
-def test_gaussian_optimum_from_above() -> None:
+def test_finer_cells_lower_the_value_towards_the_gaussian_optimum() -> None:
     """Cells are mechanisms: the value falls towards the optimum -0.18542, never below it."""
     lam = calibrate(GAUSSIAN, EVE)
     values = [float(solve(gaussian_model(cells), lam).value) for cells in (5, 20, 80)]
@@ -57,7 +59,7 @@ def test_gaussian_optimum_from_above() -> None:
     assert -0.1854201 < values[-1] < -0.1853
 
 
-def test_refined_cells_never_cost_more() -> None:
+def test_refining_cells_never_raises_the_optimum() -> None:
     coarse = gaussian_model(6)
     lam = 1.1
     fine = model(
@@ -68,7 +70,7 @@ def test_refined_cells_never_cost_more() -> None:
     assert solve(fine, lam).value <= float(solve(coarse, lam).value) + 1e-10
 
 
-def test_gaussian_squared_and_absolute_losses() -> None:
+def test_squared_and_absolute_losses_of_a_gaussian_have_their_closed_forms() -> None:
     """theta|xbar ~ N(k xbar, r): averaged over a cell, B = (i - k xbar)^2 + r, in closed form from two moments."""
     grid = np.linspace(-2, 2, 9)
     gridded = model(
@@ -96,7 +98,7 @@ def test_gaussian_squared_and_absolute_losses() -> None:
     assert gridded.eve_error < 1e-5
 
 
-def test_beta_binomial_is_computed_directly() -> None:
+def test_a_beta_binomial_model_has_its_closed_form() -> None:
     a, b, n = 2.0, 3.0, 10
     x, grid = np.arange(n + 1), np.linspace(0, 1, 11)
     gridded = model(
@@ -112,7 +114,7 @@ def test_beta_binomial_is_computed_directly() -> None:
     assert np.array_equal(gridded.E, 1.0 - np.eye(11))
 
 
-def test_beta_binomial_with_asymmetric_loss() -> None:
+def test_under_asymmetric_loss_the_best_decision_is_a_posterior_quantile() -> None:
     """Under full release Bob's best decision is the under/(over + under) quantile of theta|x, within a grid step."""
     grid = np.linspace(0, 1, 101)
     gridded = model(
@@ -123,7 +125,7 @@ def test_beta_binomial_with_asymmetric_loss() -> None:
     assert best == pytest.approx(stats.beta(2 + np.arange(7), 9 - np.arange(7)).ppf(1 / 4), abs=0.006)
 
 
-def test_poisson_with_gamma_prior() -> None:
+def test_a_gamma_poisson_model_has_its_closed_form_and_can_be_grouped() -> None:
     grid = np.linspace(0, 12, 25)
     gridded = model(stats.gamma(3), stats.poisson, "squared", zero_one(2.5), bob_decisions=grid, eve_decisions=[0, 1])
     x = np.arange(len(gridded.p))
@@ -140,7 +142,7 @@ def test_poisson_with_gamma_prior() -> None:
     assert solve(grouped, 0.5).value >= float(solve(gridded, 0.5).value) - 1e-9
 
 
-def test_finite_theta_is_exact_and_agrees_with_the_table() -> None:
+def test_a_finite_theta_is_exact_and_agrees_with_the_table() -> None:
     def likelihood(theta: float) -> Any:
         return stats.binom(4, 0.2 if theta < 0.5 else 0.7)  # takes one theta at a time
 
@@ -155,7 +157,7 @@ def test_finite_theta_is_exact_and_agrees_with_the_table() -> None:
     assert solve(gridded, 0.7).value == pytest.approx(float(solve(direct, 0.7).value), abs=1e-12)
 
 
-def test_discrete_prior_and_tabulated_likelihood() -> None:
+def test_a_discrete_prior_and_a_tabulated_likelihood_keep_their_atoms() -> None:
     law = stats.rv_discrete(values=([1, 2, 7], [0.5, 0.25, 0.25]))
     gridded = model(
         stats.binom(3, 0.4), lambda t: law, "absolute", "0-1", bob_decisions=[0, 1, 2, 3], eve_decisions=[1, 2, 7]
@@ -166,7 +168,7 @@ def test_discrete_prior_and_tabulated_likelihood() -> None:
     assert gridded.cell([1, 2, 7, 4]).tolist() == [0, 1, 2, 1]
 
 
-def test_rule_on_data_never_on_the_grid() -> None:
+def test_the_rule_applies_to_data_off_the_grid() -> None:
     gridded = gaussian_model(50)
     solution = solve(gridded, calibrate(GAUSSIAN, EVE))
     rule = CellRule(gridded, solution)
@@ -186,7 +188,7 @@ def test_rule_on_data_never_on_the_grid() -> None:
     assert rule.release(-3.0, random.Random(1)) == "0"
 
 
-def test_pointwise_rule_follows_the_cells_where_it_is_clear() -> None:
+def test_the_pointwise_rule_follows_the_cells_where_its_margin_is_clear() -> None:
     gridded = gaussian_model(50)
     rule = CellRule(gridded, solve(gridded, calibrate(GAUSSIAN, EVE)))
     u = np.asarray(rule.solution.certificate.u, dtype=float)
@@ -201,7 +203,7 @@ def test_pointwise_rule_follows_the_cells_where_it_is_clear() -> None:
     assert np.array_equal(E[:, 0], (x > 0.5).astype(float))
 
 
-def test_own_loss_functions() -> None:
+def test_a_loss_may_be_any_function() -> None:
     def capped(target: Any, decision: Any) -> Any:
         return np.minimum((target - decision) ** 2, 1.0)
 
@@ -235,12 +237,12 @@ BASE: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
         ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "eve_decisions": [1, 1]}, "distinct"),
     ],
 )
-def test_refusals(arguments: Any, keywords: Any, message: str) -> None:
+def test_a_bad_argument_of_model_is_refused_by_name(arguments: Any, keywords: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         model(*arguments, **keywords)
 
 
-def test_refusals_of_losses_and_rules() -> None:
+def test_bad_losses_data_and_solutions_are_refused() -> None:
     with pytest.raises(InputError, match="increasing"):
         zero_one(1, 0)
     with pytest.raises(InputError, match="over = -1"):

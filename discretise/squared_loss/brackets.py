@@ -1,17 +1,18 @@
 """The best R_A over all mechanisms when Bob estimates theta and Eve the maximum, squared losses, any real decisions.
 
-Notation of `squared_grids`: k xbar = E[theta|x], M = xbar + D centred, r = Var(theta|x).
+Notation of module grids: k xbar = E[theta|x], M = xbar + D centred, r = Var(theta|x).
 
 Lower bound. For any reply function m(a) of Eve to Bob's estimate a, weak duality says
     R_A >= r + E min_a [ (k xbar - a)^2 - lam (M - m(a))^2 ] = r + k^2 w - lam E M^2 + E C(xbar, M).
-It is concave in m. A linear m gives the closed form; m piecewise linear gives more, because D is not normal.
-C, a minimum of affine functions of (xbar, M), is concave. On a rectangle of (xbar, D) the law is a product and C is
-concave in each variable, so E C is at least the mean of C over the corners with the weights that keep the means of xbar
-and of D: no quadrature is involved.
+The bound is concave in m. A linear m gives the closed form; a piecewise linear m gives more, because D is not normal.
+C is a minimum of affine functions of (xbar, M), hence concave. On a rectangle of (xbar, D) the law is a product and C
+is concave in each variable. So E C is at least the mean of C over the corners, with the weights that keep the means of
+xbar and of D. No quadrature is needed.
 
 Upper bound. The minimum over a is stationary along a straight line of the (xbar, D) plane,
     (k - lam m') xbar - lam m' D = a - lam m m',   m = m(a),
-so release which strip between consecutive lines holds the data, D rounded to its cell: masses and means are exact.
+so the mechanism releases the strip between consecutive lines in which the data lie. D is rounded to its cell, so that
+the masses and means of the strips are exact.
 
 Why the closed form is not attained. With Z_1, Z_2 the eigenvectors of the whitened problem, equality needs
 E[Z_2|s] = 0 and Z_1 a function of s, hence E[Z_2|Z_1] = 0 with Z_1 = alpha X' - beta D', Z_2 = beta X' + alpha D',
@@ -30,15 +31,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from bap_lp import InputError, Risks
 from bap_lp.rational import number
-from discretise.squared.grids import Array, Cells, mean_cells, residual_cells, squared_form
+from discretise.squared_loss.grids import Cells, mean_cells, residual_cells, squared_form
 from gaussian import GaussianModel
+from gaussian.arrays import Array
 
-_RESIDUAL_CELLS = 1500  # of D in the strips: costs about 1e-6
+_RESIDUAL_CELLS = 1500  # cells of D in the strips; at n = 5 they raise the upper bound by about 1e-6
 _ROUNDING = 1e-11
 _BLOCK = 1 << 21  # thresholds compared at a time
 
@@ -64,13 +65,32 @@ class SquaredBracket:
     strips: int
     release: Callable[[ArrayLike], NDArray[np.intp]]
 
+    def __repr__(self) -> str:
+        return f"<SquaredBracket: {self.lower:.6f} <= R_A <= {self.upper:.6f} at lam = {self.lam:.6g}>"
+
 
 def max_bracket(
     model: GaussianModel, lam: float | str = "calibrated", *, cells: int = 600, strips: int = 1500, knots: int = 41
 ) -> SquaredBracket:
-    """The best R_A over all mechanisms against an Eve who estimates the maximum, both decisions real numbers.
+    """Bracket the least R_A over all mechanisms against an Eve who estimates the maximum, both losses squared.
 
-    cells: cuts of xbar in the lower bound (half as many of D); its slack falls as cells^-2.
+    Args:
+        model: the Gaussian model, n >= 2.
+        lam: a positive number, or "calibrated".
+        cells: number of cells of xbar in the lower bound; D has half as many. The slack falls like cells^-2.
+        strips: number of signals of the mechanism that attains the upper bound.
+        knots: knots of Eve's reply m(a), which proves the lower bound.
+
+    Returns:
+        The bounds, the mechanism, and the R_A of simple releases for comparison.
+
+    Raises:
+        InputError: n = 1, lam is not positive, or a count is below (20, 2, 3).
+
+    >>> from gaussian import GaussianModel
+    >>> found = max_bracket(GaussianModel(n=5), cells=100, strips=100)
+    >>> f"{found.lower:.3f} <= R_A <= {found.upper:.3f}"
+    '-0.178 <= R_A <= -0.176'
     """
     if model.n < 2:
         raise InputError("model.n", model.n, "must be at least 2: with one observation the maximum is the mean")
@@ -155,6 +175,8 @@ def _vertex(curve: float, linear: Array, low: float, high: float) -> Array:
 @lru_cache(maxsize=64)
 def _best_replies(model: GaussianModel, k: float, lam: float, reach: float, count: int, slope: float) -> Polynomial:
     """The polynomial m of degree 6 that maximises the (concave) bound on a coarse grid of cells, from m = slope a."""
+    from scipy.optimize import minimize
+
     x, d = mean_cells(model, 120), residual_cells(model.n, 60)
     mass = np.outer(x.mass, d.mass).ravel()
     xbar = np.repeat(x.mean, len(d.mean))
@@ -177,7 +199,7 @@ def _best_replies(model: GaussianModel, k: float, lam: float, reach: float, coun
 
 
 def _concave_mean(model: GaussianModel, k: float, lam: float, knots: Array, m: Array, cells: int) -> float:
-    """At most E C: over every rectangle of cells, the corners weighted so that the means stay."""
+    """A lower bound on E C: on each rectangle, the mean over the corners with the weights that keep the means."""
     x, d = mean_cells(model, cells), residual_cells(model.n, cells // 2)
 
     def corners(c: Cells) -> Array:
@@ -191,7 +213,7 @@ def _concave_mean(model: GaussianModel, k: float, lam: float, knots: Array, m: A
 
 
 def _lines(k: float, lam: float, m: Polynomial, reach: float, strips: int) -> Callable[[Array], Array]:
-    """Thresholds t_i(D) in xbar (rows: lines), increasing in i: where lines would cross, the earlier one prevails."""
+    """Thresholds t_i(D) in xbar, a row per line, increasing in i: after two lines cross, the earlier one is kept."""
     a = np.linspace(-reach, reach, strips - 1)
     slope = np.minimum(m.deriv()(a), 0.999 * k / lam)
     across, offset = k - lam * slope, a - lam * m(a) * slope

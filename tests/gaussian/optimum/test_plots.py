@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.path import Path as Outline
 
-from bap_cli.main import main
 from discretise import bracket
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.optimum.plots import rule_picture
+from gaussian.paper import PAPER_MODEL as MODEL
 
 matplotlib.use("agg")
-MODEL = GaussianModel(5, 1.0, 0.0)
 
 
 @pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(2.0), BothEves(0.5, 2.0), MaxEve(-1.0), MeanEve(-2.0)], ids=repr)
-def test_shade_is_where_one_is_released(eve: Eve) -> None:
+def test_the_shaded_region_is_where_one_is_released(eve: Eve) -> None:
     found = bracket(MODEL, eve)
     ax = rule_picture(found)
     white, shades = ax.patches[-1], ax.patches[:-1]
@@ -33,21 +30,7 @@ def test_shade_is_where_one_is_released(eve: Eve) -> None:
     matplotlib.pyplot.close(ax.figure)
 
 
-def test_one_value_has_no_maximum_beside_it() -> None:
+def test_the_rule_for_one_observation_can_be_drawn() -> None:
     ax = rule_picture(bracket(GaussianModel(1, 1.0, 0.3), MaxEve(1.0)))
     assert ax.get_title(loc="left").startswith("release 1")
     matplotlib.pyplot.close(ax.figure)
-
-
-@pytest.mark.parametrize("kind", ["map", "noise", "threshold", "rule"])
-def test_command_writes_the_picture(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "picture.svg"
-    assert main(["gaussian", "plot", "--eve", "mean", "--kind", kind, "-o", str(out)]) == 0
-    assert capsys.readouterr().out == f"Wrote {out}.\n"
-    assert "<svg" in out.read_text()
-    assert [p.name for p in tmp_path.iterdir()] == ["picture.svg"]
-
-
-def test_command_refuses_a_bad_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["gaussian", "plot", "--eve", "mean", "-o", str(tmp_path / "picture.doc")]) == 2
-    assert "must end in" in capsys.readouterr().err

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from gaussian_cases import settings_of_the_game
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import discretise
 from bap_lp import InputError
 from discretise import bracket, closed_form
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, OneBit, calibrate, corner, curve, optimise
 from gaussian.optimum.cells import cell_law
 from gaussian.optimum.dual import dual_value, split_risks
 from gaussian.optimum.reduction import allocate
+from gaussian.paper import PAPER_MODEL as PAPER
 
-PAPER = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)
 EXAMPLE: list[tuple[Eve, float, float, str]] = [
     (MeanEve(0.5), -0.1854200, 1e-14, "release 1 when xbar > -0.416415, else 0"),
     (MaxEve(2.0), -0.2322795, 1e-14, "release 1 when xbar > 0, else 0"),
@@ -28,7 +27,7 @@ EXAMPLE: list[tuple[Eve, float, float, str]] = [
 
 
 @pytest.mark.parametrize(("eve", "optimum", "width", "words"), EXAMPLE)
-def test_example(eve: Eve, optimum: float, width: float, words: str) -> None:
+def test_the_bracket_contains_the_value_of_the_paper(eve: Eve, optimum: float, width: float, words: str) -> None:
     found = bracket(PAPER, eve)
     assert found.lower <= found.upper
     assert found.width <= width
@@ -38,21 +37,21 @@ def test_example(eve: Eve, optimum: float, width: float, words: str) -> None:
     assert found.lam == calibrate(PAPER, eve)
 
 
-def test_best_parametric() -> None:
+def test_the_best_parametric_release_against_one_eve_is_optimal() -> None:
     for eve, optimum, _, _ in EXAMPLE[:2]:
         best = bracket(PAPER, eve).best_parametric
         assert best.mechanism == "one-bit"
         assert best.alice == pytest.approx(optimum, abs=5e-8)
 
 
-def test_best_parametric_is_far_from_the_optimum_with_both_eves() -> None:
+def test_the_best_parametric_release_against_both_eves_is_far_from_the_optimum() -> None:
     found = bracket(PAPER, BothEves(0.5, 2.0))
     bit = optimise(PAPER, found.adversary, OneBit)
     assert bit.alice == pytest.approx(-0.1806636, abs=5e-8)
     assert found.upper < bit.alice - 0.049
 
 
-def test_corner_and_plateau_edge() -> None:
+def test_the_bracket_reaches_the_corner_and_the_dual_solution_of_the_plateau_edge() -> None:
     assert bracket(PAPER, MaxEve(2.0)).upper == pytest.approx(corner(PAPER), abs=1e-14)
     edge = bracket(PAPER, MeanEve(0.5))
     mu = 1 - 2 * optimise(PAPER, MeanEve(0.5), OneBit).parameter
@@ -60,22 +59,11 @@ def test_corner_and_plateau_edge() -> None:
     assert edge.price == pytest.approx(mu, abs=1e-12)
 
 
-thresholds = st.floats(-2.5, 2.5)
-
-
-@st.composite
-def settings_of_the_game(draw: st.DrawFn) -> tuple[GaussianModel, Eve]:
-    n = draw(st.integers(1, 12))
-    prior_sd = math.exp(draw(st.floats(-2.0, 2.5)))
-    model = GaussianModel(n, prior_sd, draw(st.sampled_from([0.0, 1.0])) * draw(thresholds) * prior_sd)
-    mean = draw(thresholds) * model.xbar_sd
-    top = draw(thresholds) * model.xbar_sd + draw(st.floats(0.0, 2.0))
-    return model, draw(st.sampled_from([MeanEve(mean), MaxEve(top), BothEves(mean, top)]))
-
-
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(settings_of_the_game(), st.sampled_from([0.0, 0.03, 0.4, 1.0, 5.0, 300.0, 1e5]))
-def test_any_parameters(setting: tuple[GaussianModel, Eve], lam: float) -> None:
+def test_at_any_parameters_the_bracket_is_narrow_and_no_bit_goes_below_it(
+    setting: tuple[GaussianModel, Eve], lam: float
+) -> None:
     model, eve = setting
     found = bracket(model, eve, lam)
     assert found.lower <= found.upper <= found.lower + 1e-8 + 1e-13 * lam
@@ -139,7 +127,7 @@ def test_each_theorem_applies_somewhere(model: GaussianModel, eve: Eve, lam: flo
 
 @pytest.mark.parametrize("eve", [MeanEve(0.4), MeanEve(1.7)])
 @pytest.mark.parametrize("lam", [0.3, 1.0, 10.0])
-def test_reflection(eve: MeanEve, lam: float) -> None:
+def test_reflecting_the_model_exchanges_signals_and_cells(eve: MeanEve, lam: float) -> None:
     found = bracket(GaussianModel(4, 1.3, 0.2), eve, lam)
     mirrored = bracket(GaussianModel(4, 1.3, -0.2), MeanEve(-eve.threshold), lam)
     assert mirrored.upper == pytest.approx(found.upper, abs=1e-14 * (1 + lam))
@@ -155,7 +143,7 @@ def test_one_observation_is_its_own_mean() -> None:
 
 
 @pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(1.0), BothEves(0.5, 2.0)])
-def test_lambda_extremes(eve: Eve) -> None:
+def test_at_lambda_zero_bob_decides_and_at_a_huge_lambda_eve_errs_as_without_a_release(eve: Eve) -> None:
     law = cell_law(PAPER, eve)
     free = bracket(PAPER, eve, 0)
     assert free.upper == pytest.approx(0.133860236400615, abs=1e-14)
@@ -169,7 +157,7 @@ def test_lambda_extremes(eve: Eve) -> None:
     assert dear.thresholds == pytest.approx(bracket(PAPER, eve, 2 * dear.price + 1).thresholds, abs=1e-9)
 
 
-def test_value_is_concave_and_eve_monotone_in_lambda() -> None:
+def test_the_value_is_concave_in_lambda_and_the_risk_of_eve_increases() -> None:
     lams = np.linspace(0.0, 1.2, 13)
     for eve in (MeanEve(0.1), MaxEve(0.9), BothEves(0.2, 1.1)):
         found = [bracket(PAPER, eve, float(lam)) for lam in lams]
@@ -179,7 +167,7 @@ def test_value_is_concave_and_eve_monotone_in_lambda() -> None:
 
 
 @pytest.mark.parametrize("eve", [BothEves(1.0, 0.5), BothEves(0.7, 0.7)])
-def test_harmless_eve(eve: BothEves) -> None:
+def test_against_nested_events_bob_decides_as_on_the_full_data(eve: BothEves) -> None:
     found = bracket(PAPER, eve, 3.0)
     assert found.eve == 0.0
     assert found.upper == pytest.approx(0.133860236400615, abs=1e-13)
@@ -188,13 +176,13 @@ def test_harmless_eve(eve: BothEves) -> None:
 
 
 @pytest.mark.parametrize("eve", [MeanEve(9.0), MeanEve(-40.0), MaxEve(7.0), MaxEve(-6.0), BothEves(-5.0, 6.0)])
-def test_extreme_thresholds(eve: Eve) -> None:
+def test_at_extreme_thresholds_the_bracket_is_narrow_and_near_the_full_release(eve: Eve) -> None:
     found = bracket(PAPER, eve, 2.0)
     assert found.width <= 1e-12
     assert found.upper == pytest.approx(0.133860236400615, abs=1e-5)
 
 
-def test_narrow_posterior() -> None:
+def test_a_narrow_posterior_still_gives_the_thresholds() -> None:
     """The optimal thresholds lie where pi is 0 or 1 to the last digit: u alone no longer tells them."""
     found = bracket(GaussianModel(12, 17.0, 0.0), MeanEve(0.0), 1000.0)
     assert found.width <= 1e-10
@@ -203,7 +191,7 @@ def test_narrow_posterior() -> None:
 
 
 @pytest.mark.parametrize(("bob", "eve"), [(-0.2, MeanEve(0.0)), (0.2, MeanEve(0.0)), (0.0, MeanEve(0.0))])
-def test_undecided_eve(bob: float, eve: MeanEve) -> None:
+def test_an_undecided_eve_stays_undecided_at_a_huge_lambda(bob: float, eve: MeanEve) -> None:
     """Two cells of the same mass: where Bob's test is lopsided enough, only silence keeps Eve undecided."""
     found = bracket(GaussianModel(2, 0.14, bob), eve, 1000.0)
     assert found.width <= 1e-10
@@ -212,7 +200,7 @@ def test_undecided_eve(bob: float, eve: MeanEve) -> None:
     assert silent == (bob != 0.0)
 
 
-def test_cell_with_next_to_nothing_on_one_side() -> None:
+def test_a_cell_with_nearly_no_mass_on_one_side_keeps_the_bracket_narrow() -> None:
     """Bob's threshold splits off 1e-25 of a cell: the marginal cost is all but a jump, and the reply a share of it."""
     model = GaussianModel(4, 0.3, 0.0)
     for edge in (1e-3, 1e-6, 1e-9):
@@ -221,7 +209,7 @@ def test_cell_with_next_to_nothing_on_one_side() -> None:
             assert found.lower <= found.upper <= found.lower + 1e-11
 
 
-def test_lambda_is_read_like_everywhere() -> None:
+def test_lambda_may_be_a_number_a_fraction_or_a_string() -> None:
     eve = MeanEve(0.5)
     assert (
         bracket(PAPER, eve, "1/2").upper == bracket(PAPER, eve, Fraction(1, 2)).upper == bracket(PAPER, eve, 0.5).upper
@@ -231,7 +219,7 @@ def test_lambda_is_read_like_everywhere() -> None:
             bracket(PAPER, eve, bad)
 
 
-def test_dual_points_are_checked() -> None:
+def test_a_bad_dual_point_is_refused_and_an_incomplete_one_proves_less() -> None:
     law = cell_law(PAPER, MeanEve(0.5))
     with pytest.raises(InputError, match="u has shape"):
         dual_value(law, np.ones(2), 1.0)
@@ -243,7 +231,3 @@ def test_dual_points_are_checked() -> None:
         bound = dual_value(law, rows, 1.0)
         assert bound.value - bound.error <= upper
     assert dual_value(law, [[0.5, 0.5]] * 2, 1.0).error < 1e-14
-
-
-def test_documented_example() -> None:
-    assert doctest.testmod(discretise).failed == 0

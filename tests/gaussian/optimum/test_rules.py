@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from gaussian_cases import draw_data
 
 from bap_lp import InputError
 from discretise import Region, Rule, bracket
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, max_exceedance
-from gaussian.optimum.cells import cell_law, cell_supports, cells_of
-from gaussian.optimum.regions import describe, regions
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian.optimum.regions import describe_rule, rule_regions
+from gaussian.paper import PAPER_MODEL as PAPER
 
 inf = math.inf
-PAPER = GaussianModel()
 CASES: list[tuple[GaussianModel, Eve, float | str]] = [
     (PAPER, MeanEve(0.5), "calibrated"),
     (PAPER, MaxEve(2.0), "calibrated"),
@@ -26,7 +26,9 @@ CASES: list[tuple[GaussianModel, Eve, float | str]] = [
 
 
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
-def test_simulation_agrees(model: GaussianModel, eve: Eve, lam: float | str) -> None:
+def test_the_simulated_risks_of_the_rule_agree_with_the_bracket(
+    model: GaussianModel, eve: Eve, lam: float | str
+) -> None:
     found = bracket(model, eve, lam)
     sample = found.simulate(200_000, seed=3)
     assert abs(sample.bob - found.bob) <= 4.5 * sample.bob_error
@@ -36,7 +38,7 @@ def test_simulation_agrees(model: GaussianModel, eve: Eve, lam: float | str) -> 
 
 
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
-def test_rule_risks_are_the_brackets(model: GaussianModel, eve: Eve, lam: float | str) -> None:
+def test_the_risks_of_the_rule_are_those_of_the_bracket(model: GaussianModel, eve: Eve, lam: float | str) -> None:
     found = bracket(model, eve, lam)
     risks = found.rule.risks()
     assert float(risks.bob) == pytest.approx(found.bob, abs=1e-14)
@@ -44,9 +46,9 @@ def test_rule_risks_are_the_brackets(model: GaussianModel, eve: Eve, lam: float 
 
 
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
-def test_regions_partition_the_data_and_match_the_rule(model: GaussianModel, eve: Eve, lam: float | str) -> None:
+def test_the_regions_partition_the_data_and_match_the_rule(model: GaussianModel, eve: Eve, lam: float | str) -> None:
     found = bracket(model, eve, lam)
-    x = _draw(model)
+    _, x = draw_data(model, np.random.default_rng(1), 4000)
     hits = _hits(found.regions, x)
     assert (hits.sum(0) == 1).all()
     assert (found.rule(x) == hits[1]).all()
@@ -55,22 +57,16 @@ def test_regions_partition_the_data_and_match_the_rule(model: GaussianModel, eve
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.parametrize("eve", [MeanEve(0.3), MaxEve(0.6), BothEves(0.3, 1.1), BothEves(0.8, 0.2)])
-def test_regions_of_any_thresholds(n: int, eve: Eve) -> None:
+def test_the_regions_of_any_thresholds_partition_the_data(n: int, eve: Eve) -> None:
     model = GaussianModel(n, 1.2, 0.1)
-    x, generator = _draw(model), np.random.default_rng(n)
+    (_, x), generator = draw_data(model, np.random.default_rng(1), 4000), np.random.default_rng(n)
     for _ in range(20):
         thresholds = generator.choice(
             [-inf, -0.5, 0.1, 0.3, 0.6, 0.9, inf], size=2 if not isinstance(eve, BothEves) else 4
         )
-        hits = _hits(regions(model, eve, thresholds.tolist()), x)
+        hits = _hits(rule_regions(model, eve, thresholds.tolist()), x)
         assert (hits.sum(0) == 1).all()
         assert (Rule.from_thresholds(model, eve, thresholds)(x) == hits[1]).all()
-
-
-def _draw(model: GaussianModel) -> np.ndarray:
-    generator = np.random.default_rng(1)
-    theta = model.prior_sd * generator.standard_normal((4000, 1))
-    return theta + generator.standard_normal((4000, model.n))
 
 
 def _hits(found: tuple[Region, ...], x: np.ndarray) -> np.ndarray:
@@ -87,7 +83,7 @@ def _hits(found: tuple[Region, ...], x: np.ndarray) -> np.ndarray:
     return hits
 
 
-def test_rule_on_single_data_sets() -> None:
+def test_the_rule_accepts_one_data_set_or_an_array_of_them() -> None:
     found = bracket(PAPER, BothEves(0.5, 2.0))
     assert found.rule([-1.0, -1.0, -1.0, -1.0, 2.5]) == 1
     assert found.rule([-1.0, -1.0, -1.0, -1.0, 1.9]) == 0
@@ -96,18 +92,18 @@ def test_rule_on_single_data_sets() -> None:
 
 
 @pytest.mark.parametrize("x", [[1.0, 2.0], 3.0, [[1.0] * 5 + [2.0]], [math.nan] * 5, ["a"] * 5])
-def test_data_are_checked(x: object) -> None:
+def test_data_of_a_wrong_shape_or_kind_are_refused(x: object) -> None:
     with pytest.raises(InputError, match="x"):
         bracket(PAPER, MeanEve(0.5)).rule(x)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", [0, 1, 2.5, True])
-def test_simulation_size_is_checked(size: object) -> None:
+def test_a_bad_size_of_the_simulation_is_refused(size: object) -> None:
     with pytest.raises(InputError, match="size"):
         bracket(PAPER, MeanEve(0.5)).simulate(size)  # type: ignore[arg-type]
 
 
-def test_randomised_rule() -> None:
+def test_a_randomised_rule_draws_with_its_probabilities() -> None:
     rule = Rule(PAPER, MeanEve(0.5), (np.array([-1.0]), np.array([])), (np.array([0.0, 0.3]), np.array([1.0])))
     x = np.full((20_000, 5), 0.2)
     assert (rule(x) == 0.3).all()
@@ -141,42 +137,7 @@ WORDS: list[tuple[Eve, list[float], str]] = [
 
 
 @pytest.mark.parametrize(("eve", "thresholds", "words"), WORDS)
-def test_words(eve: Eve, thresholds: list[float], words: str) -> None:
-    assert describe(PAPER, eve, thresholds) == words
-    for region in regions(PAPER, eve, thresholds):
+def test_a_rule_is_described_in_words(eve: Eve, thresholds: list[float], words: str) -> None:
+    assert describe_rule(PAPER, eve, thresholds) == words
+    for region in rule_regions(PAPER, eve, thresholds):
         assert None in region.document().values() or region.xbar_above < region.xbar_upto
-
-
-def test_cells_have_the_masses_of_the_model() -> None:
-    x = np.random.default_rng(4).standard_normal((100_000, 1)) * 1.5 + np.random.default_rng(5).standard_normal(
-        (100_000, 3)
-    )
-    for eve in (MeanEve(0.3), MaxEve(1.2), BothEves(0.3, 1.2)):
-        law = cell_law(GaussianModel(3, 1.5, 0.2), eve)
-        masses = law.split(np.zeros(law.count)).sum((0, 1))
-        seen = np.bincount(cells_of(eve, x.mean(-1), x.max(-1)), minlength=law.count) / len(x)
-        assert masses.sum() == pytest.approx(1, abs=1e-14)
-        assert np.abs(seen - masses).max() <= 5 * 0.5 / math.sqrt(len(x))
-        assert law.between(np.array([-inf, -1.0, 0.4, inf])).sum((0, 2)) == pytest.approx(masses, abs=1e-15)
-
-
-def test_quantiles_invert_the_masses() -> None:
-    for eve in (MeanEve(0.3), MaxEve(1.2), BothEves(0.3, 1.2)):
-        law = cell_law(PAPER, eve)
-        masses = law.split(np.zeros(law.count)).sum((0, 1))
-        for s, (low, high) in enumerate(cell_supports(5, eve)):
-            assert law.quantile_above(s, 0.0) == high
-            assert law.quantile_below(s, 0.0) == low
-            assert law.quantile_above(s, masses[s]) == low
-            for share in (1e-9, 0.2, 0.7):
-                up, down = law.quantile_above(s, share * masses[s]), law.quantile_below(s, share * masses[s])
-                assert law.above(np.array([up]))[:, s].sum() == pytest.approx(share * masses[s], rel=1e-12)
-                assert law.below(np.array([down]))[:, s].sum() == pytest.approx(share * masses[s], rel=1e-12)
-
-
-def test_maximum_cell_is_the_exceedance() -> None:
-    law = cell_law(PAPER, MaxEve(2.0))
-    edges = np.linspace(-3.0, 3.0, 2001)
-    middle = (edges[1:] + edges[:-1]) / 2
-    inside = law.between(edges).sum(0)
-    assert inside[1] / inside.sum(0) == pytest.approx(max_exceedance(5, 2.0, middle), abs=1e-5)

@@ -10,8 +10,8 @@ import pytest
 from bap_lp import InputError, Problem, solve
 from discretise import bracket, grid, grid_rule, refine
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, calibrate
+from gaussian.paper import PAPER_MODEL as PAPER
 
-PAPER = GaussianModel()
 CASES: list[tuple[GaussianModel, Eve, float | None]] = [
     (PAPER, MeanEve(0.5), None),
     (PAPER, MeanEve(0.1), 0.9),
@@ -26,7 +26,7 @@ CASES: list[tuple[GaussianModel, Eve, float | None]] = [
 
 
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
-def test_decreases_to_the_bracket(model: GaussianModel, eve: Eve, lam: float | None) -> None:
+def test_refining_the_grid_lowers_the_optimum_to_the_bracket(model: GaussianModel, eve: Eve, lam: float | None) -> None:
     weight = calibrate(model, eve) if lam is None else lam
     found = bracket(model, eve, weight)
     problem, values = grid(model, eve, cells=40), []
@@ -41,7 +41,7 @@ def test_decreases_to_the_bracket(model: GaussianModel, eve: Eve, lam: float | N
 
 
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES[::2])
-def test_more_cells_are_better(model: GaussianModel, eve: Eve, lam: float | None) -> None:
+def test_nested_grids_with_more_cells_have_lower_optima(model: GaussianModel, eve: Eve, lam: float | None) -> None:
     weight = calibrate(model, eve) if lam is None else lam
     found = bracket(model, eve, weight)
     # nested grids: every edge of the coarser one is an edge of the finer one
@@ -51,7 +51,7 @@ def test_more_cells_are_better(model: GaussianModel, eve: Eve, lam: float | None
 
 
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
-def test_attained_on_real_data(model: GaussianModel, eve: Eve, lam: float | None) -> None:
+def test_the_optimum_of_a_grid_is_attained_on_simulated_data(model: GaussianModel, eve: Eve, lam: float | None) -> None:
     weight = calibrate(model, eve) if lam is None else lam
     solution = solve(grid(model, eve, cells=30), weight, exact=False)
     rule = grid_rule(solution)
@@ -60,7 +60,7 @@ def test_attained_on_real_data(model: GaussianModel, eve: Eve, lam: float | None
     assert abs(sample.alice(weight) - float(solution.value)) <= 4.5 * sample.alice_error(weight)
 
 
-def test_dual_solution_is_the_continuous_one() -> None:
+def test_the_dual_solution_of_the_grid_approaches_the_continuous_one() -> None:
     """The prices of the linear program approach the closed form z = (lam, mu, lam - mu)."""
     found = bracket(PAPER, MeanEve(0.5))
     problem = grid(PAPER, MeanEve(0.5), cells=100)
@@ -74,7 +74,7 @@ def test_dual_solution_is_the_continuous_one() -> None:
 
 
 @pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(2.0), BothEves(0.5, 2.0)])
-def test_states(eve: Eve) -> None:
+def test_the_states_keep_the_thresholds_and_the_prior(eve: Eve) -> None:
     problem = grid(PAPER, eve, cells=20)
     assert isinstance(problem, Problem)
     thresholds = [0.5] if isinstance(eve, MeanEve) else [2.0] if isinstance(eve, MaxEve) else [0.5, 2.0]
@@ -89,7 +89,7 @@ def test_states(eve: Eve) -> None:
     assert set(own.edges.tolist()) == {-math.inf, -1.0, 0.0, 0.3, math.inf, *thresholds}
 
 
-def test_inputs_are_checked() -> None:
+def test_bad_cells_edges_parts_and_solutions_are_refused() -> None:
     for cells in (0, -3, 2.5, True):
         with pytest.raises(InputError, match="cells"):
             grid(PAPER, MeanEve(0.5), cells=cells)  # type: ignore[arg-type]

@@ -25,8 +25,7 @@ from gaussian import (
     optimise,
     risks,
 )
-
-PAPER = GaussianModel(5, 1.0, 0.0)
+from gaussian.paper import PAPER_MODEL as PAPER
 
 
 @pytest.mark.parametrize(("bob", "threshold"), [(0.0, 0.5), (0.0, -0.5), (0.1, 0.5), (0.3, 0.4), (-0.2, 1.9)])
@@ -75,7 +74,7 @@ def test_against_the_maximum_the_decision_itself_reaches_the_corner():
 
 
 @pytest.mark.parametrize("eve", [MeanEve(0.3), MaxEve(1.0), MaxEve(0.1), BothEves(0.2, 1.4)])
-def test_the_bit_is_optimal_on_a_fine_grid(eve):
+def test_no_bit_of_a_fine_grid_is_better_than_the_optimum(eve):
     model = GaussianModel(3, 1.4, -0.3)
     best = optimise(model, eve, OneBit)
     values = curve(model, eve, OneBit, np.linspace(0, 1, 4001)).alice(best.lam)
@@ -85,7 +84,7 @@ def test_the_bit_is_optimal_on_a_fine_grid(eve):
 
 @pytest.mark.parametrize("family", [NoisyMean, NoisyMedian])
 @pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(1.2), BothEves(0.4, 1.5)])
-def test_noise_levels_are_optimal_on_a_grid(family, eve):
+def test_no_noise_level_of_a_grid_is_better_than_the_optimum(family, eve):
     best = optimise(PAPER, eve, family)
     values = curve(PAPER, eve, family, np.linspace(0, 4, 21)).alice(best.lam)
     assert best.alice <= values.min() + 1e-11
@@ -101,7 +100,7 @@ def test_mean_and_full_have_the_same_optimum_against_the_mean():
     assert full.parameter == pytest.approx(mean.parameter * math.sqrt(5), rel=1e-4)
 
 
-def test_end_points_are_reported_as_such():
+def test_an_optimum_at_an_end_point_is_named_so():
     eve = MaxEve(2.0)
     assert optimise(PAPER, eve, NoisyMedian).kind == "end point"
     free = optimise(PAPER, eve, NoisyMean, lam=0.0)
@@ -112,14 +111,14 @@ def test_end_points_are_reported_as_such():
     assert optimise(PAPER, eve, OneBit, lam=0.0).parameter == pytest.approx(0.5, abs=1e-8)
 
 
-def test_noisy_full_against_the_maximum():
+def test_the_best_noisy_full_release_against_the_maximum_has_its_known_value():
     best = optimise(PAPER, MaxEve(2.0), NoisyFull)
     assert best.parameter == pytest.approx(1.82, abs=0.01)
     assert best.alice == pytest.approx(-0.028415, abs=1e-5)
     assert best.lam == calibrate(PAPER, MaxEve(2.0))
 
 
-def test_one_bit_optimum_at_a_very_large_lam():
+def test_the_one_bit_optimum_beats_a_grid_at_a_very_large_lam():
     model, eve, lam = GaussianModel(8, 11.92, -2.38), BothEves(15.36, 16.36), 1e5
     best = optimise(model, eve, OneBit, lam=lam)
     assert best.alice <= curve(model, eve, OneBit, np.linspace(0, 1, 41)).alice(lam).min() + 1e-9 * lam

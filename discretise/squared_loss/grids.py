@@ -2,17 +2,17 @@
 
 theta ~ N(0, v), X_i | theta ~ N(theta, 1).  With w = v + 1/n and k = v/w:  E[theta|x] = k xbar, so for every signal s
     R_B = r + k^2 E Var(xbar|s),   r = v/(1 + n v) = Var(theta|x).
-Eve on xbar: R_E = E Var(xbar|s).  The calibrated lam is k^2, and R_A = r for every mechanism: all of them tie.
+Eve on xbar: R_E = E Var(xbar|s).  The calibrated lam is k^2, and then R_A = r for every mechanism.
 
 Eve on the maximum M = xbar + D.  D = max_i (X_i - Xbar) is independent of (theta, xbar); write d = Var D and
 S = Cov(E[xbar|s], E[D|s]), so that 0 <= S <= diag(w, d) in the order of positive semidefinite matrices and
     R_A = v - lam (w + d) - [ k^2 S_xx - lam (S_xx + 2 S_xD + S_DD) ].
-Maximising the bracket over that interval of matrices is the closed form of `bap_lp.quadratic`: a lower bound, which a
-Gaussian D would attain. At the calibrated lam = k^2 w/(w + d) it is r - lam sqrt(d (d + w)).
+The maximum of the bracket over that interval of matrices is the closed form of `bap_lp.quadratic`. It gives a lower
+bound, which would be attained if D were normal. At the calibrated lam = k^2 w/(w + d) it is r - lam sqrt(d (d + w)).
 
 On cells of (xbar, D) with decisions on grids the study is a finite problem. The losses averaged over a cell are exact,
-(g - E[target|cell])^2 + Var(target|cell), so that a mechanism on the cells is a mechanism on the data; its risks when
-the agents may choose any real number follow from its posterior means, and are `real_risks`.
+(g - E[target|cell])^2 + Var(target|cell), so that a mechanism on the cells is a mechanism on the data. If the agents
+may choose any real number, its risks follow from its posterior means: they are `real_risks`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bap_lp import InputError, Mechanism, Problem, Risks
 from bap_lp.convex.quadratic import Quadratic, Squared, quadratic
 from gaussian import GaussianModel, max_residual_cdf, max_residual_support
+from gaussian.arrays import Array
 
-Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _FAR = 12.0  # standard deviations of xbar; beyond them lies less than 1e-32
-_DEAD = 1e-14  # cells of less mass are states nobody sees
+_DEAD = 1e-14  # cells of less mass are left out
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Cells:
 
 
 def mean_cells(model: GaussianModel, count: int) -> Cells:
-    """xbar, cut uniformly between -6.5 and 6.5 standard deviations, the outermost cells ending at 12."""
+    """xbar, cut uniformly between -6.5 and 6.5 standard deviations; the outermost cells end at 12."""
     z = np.concatenate([[-_FAR], np.linspace(-6.5, 6.5, count - 1), [_FAR]])
     density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
     mass = np.where(z[1:] <= 0, np.diff(ndtr(z)), -np.diff(ndtr(-z)))
@@ -56,7 +55,7 @@ def mean_cells(model: GaussianModel, count: int) -> Cells:
 
 
 def residual_cells(n: int, count: int) -> Cells:
-    """D - E D, cut uniformly where its law is alive; integral of d^j dF by parts from the distribution function F."""
+    """D - E D, cut uniformly on its support; integral of d^j dF by parts from the distribution function F."""
     cdf, top = max_residual_cdf(n), max_residual_support(n)
     edges = np.concatenate([np.linspace(0.0, 0.7 * top, count), [1.5 * top]])
     F = cdf(np.minimum(edges, top))
@@ -67,7 +66,7 @@ def residual_cells(n: int, count: int) -> Cells:
     mass = np.diff(F)
     first = np.diff(stop * F) - inside.sum(axis=1)
     second = np.diff(stop**2 * F) - 2 * (x * inside).sum(axis=1)
-    # differences lose their digits where the mass is below rounding: there the middle of the cell serves as well
+    # where the mass is below rounding the differences are not accurate: there the mean is set to the middle of the cell
     live = mass > 1e-13
     safe = np.where(live, mass, 1.0)
     mean = np.clip(np.where(live, first / safe, (edges[:-1] + edges[1:]) / 2), edges[:-1], edges[1:])
@@ -83,7 +82,23 @@ def residual_variance(n: int) -> float:
 
 
 def squared_form(model: GaussianModel, eve: str) -> Quadratic:
-    """The Gaussian linear-quadratic problem in (xbar, D): exact against the mean, a relaxation against the maximum."""
+    """The linear-quadratic problem in (xbar, D), as if D were normal.
+
+    Args:
+        model: the Gaussian model.
+        eve: "mean" or "max". Against the mean the form is exact; against the maximum it is a relaxation.
+
+    Returns:
+        The arguments of `bap_lp.quadratic`.
+
+    Raises:
+        InputError: eve is neither.
+
+    >>> from bap_lp import quadratic
+    >>> from gaussian import GaussianModel
+    >>> round(quadratic(*squared_form(GaussianModel(n=5), "max"), "calibrated").value, 7)
+    -0.1779385
+    """
     w, v = model.xbar_sd**2, model.prior_sd**2
     target = {"mean": [1.0, 0.0], "max": [1.0, 1.0]}.get(eve)
     if target is None:
@@ -103,6 +118,9 @@ class SquaredGrid:
     eve_grid: Array
     mean: Array
     variance: Array
+
+    def __repr__(self) -> str:
+        return f"<SquaredGrid: (N, b, e) = {self.problem.shape}, lam = {self.lam:.6g}>"
 
     def real_risks(self, mechanism: Mechanism) -> Risks:
         """R_B and R_E of a mechanism on the cells when both agents may decide any real number."""
@@ -126,10 +144,26 @@ def squared_grid(
     decisions: int = 21,
     reach: float = 3.5,
 ) -> SquaredGrid:
-    """The study at the calibrated lam as a finite problem, `decisions` equally spaced decisions for each agent.
+    """The study at the calibrated lam as a finite problem.
 
-    The grids span `reach` standard deviations of the posterior means in the closed-form optimum (in the full release
-    where every mechanism ties). Against the mean D is noise to everybody, and only xbar is cut.
+    Args:
+        model: the Gaussian model.
+        eve: "mean" or "max". Against the mean D carries no information, and only xbar is cut into cells.
+        mean_count: number of cells of xbar.
+        residual_count: number of cells of D.
+        decisions: number of equally spaced decisions of each agent.
+        reach: half-width of the grids of decisions, in standard deviations of the posterior means. These are of the
+            closed-form optimum, or of the full release if every mechanism is optimal.
+
+    Returns:
+        The problem with its grids and lam.
+
+    Raises:
+        InputError: eve is neither "mean" nor "max", a count is below 2, or reach is not positive.
+
+    >>> from gaussian import GaussianModel
+    >>> squared_grid(GaussianModel(n=5), "mean", mean_count=10, decisions=5)
+    <SquaredGrid: (N, b, e) = (10, 5, 5), lam = 0.694444>
     """
     if decisions < 2 or mean_count < 2 or residual_count < 2 or not reach > 0:
         rule = "must be at least (2, 2, 2) and reach positive"

@@ -1,0 +1,45 @@
+"""Bayes risks from masses, for an agent who is wrong on exactly one cell whatever she decides.
+
+Let m[s, k] = P(signal s, cell k). The agent who bets against cell k at signal s loses with probability m[s, k], so
+    R = sum_s min_k m[s, k].
+Bob's cells are theta <= c_B and theta > c_B: to decide for one is to bet against the other. Eve's cells are those of
+`mean_law.eve_cells`. A statistic with a density has the same risk with an integral in place of the sum
+(`piecewise.min_integral`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gaussian.arrays import Array
+from gaussian.piecewise import Piecewise
+
+# Rounding of a sum of a few hundred products of probabilities.
+ROUNDING = 1e-14
+
+
+def bayes_risk(masses: Array) -> Array:
+    """R from m[signal, cell], elementwise in any further axes."""
+    return np.asarray(masses.min(1).sum(0))
+
+
+def joint_risks(masses: Array) -> tuple[float, float]:
+    """R_B and R_E from the joint masses P(signal, theta > c_B, cell)."""
+    return float(bayes_risk(masses.sum(2))), float(bayes_risk(masses.sum(1)))
+
+
+def joint_replies(masses: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Bob's decision and the cell that Eve bets against, at each signal, from the same joint masses."""
+    return masses.sum(2).argmax(1), masses.sum(1).argmin(1)
+
+
+def silent_risk(law: Piecewise) -> tuple[float, float]:
+    """The risk when nothing is released, and its error."""
+    return float(bayes_risk(law.mass[None])), law.error + ROUNDING
+
+
+def bit_risk(law: Piecewise, threshold: ArrayLike) -> tuple[Array, float]:
+    """The risk when the bit 1{xbar > t} is released, elementwise in t, and its error."""
+    # a mass is a difference of integrals and may be negative by rounding
+    return bayes_risk(np.maximum(law.sides(threshold), 0.0)), law.error + ROUNDING

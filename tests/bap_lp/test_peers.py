@@ -13,6 +13,7 @@ from strategies import lams, problems
 
 from bap_lp import Problem, solve
 from bap_lp.programs.compact import compact_program
+from bap_lp.programs.paper import paper_program
 
 ORDINARY = ("ordinary", "zero_one", "small")
 
@@ -42,8 +43,8 @@ def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
 @settings(max_examples=40, deadline=None)
 @given(problems(states=8, decisions=3, tempers=ORDINARY, eves=1), lams)
 def test_scipy_agrees_on_the_paper_program(problem: Problem, lam: F) -> None:
-    live = np.array([mass > 0 for mass in problem.p])
-    lp = paper_program(problem.arrays.states(live).rounded, float(lam))
+    possible = np.array([mass > 0 for mass in problem.p])
+    lp = paper_program(problem.arrays.states(possible).rounded, float(lam))
     A = np.zeros(lp.shape)
     A[lp.index, lp.column_of] = lp.value
     rows = lp.equality

@@ -72,7 +72,9 @@ class _Search:
         tell: Progress | None,
         pool: Executor | None,
         base: Array | None = None,
+        noise: Array | None = None,
     ) -> None:
+        self.noise = noise
         self.p, self.B, self.E, self.groups, self.lam, self.tell, self.pool = p, B, E, groups, lam, tell, pool
         self.uniform = project(np.zeros((B.shape[1], E.shape[1])), groups, 1.0)
         self.base = self.uniform * 0.0 if base is None else base
@@ -175,13 +177,13 @@ def _vertex(search: _Search, scale: float, tol: float) -> Vertex:
     pivot = partial(to_vertex, base=search.base, pool=search.pool, watch=search.tick)
     # noise must stay well below Bob's own losses, or the perturbed vertex says nothing about the true one
     noisy = B.size > 1000 and not 0.0 < _scale(B, E, groups, 0.0, search.pool) < 1e-3 * scale
-    if not (noisy and _few_values(B) and _few_values(E)):
+    if not (noisy and few_values(B) and few_values(E)):
         u, gap, found = _learn(search, scale, tol)
         width, tied = _width(found.margin / scale, gap, u.size)
         if not (noisy and tied):
             start = near_basis(B, E, groups, lam, u, found, width * scale, search.base)
             return pivot(p, B, E, groups, lam, scale, start)
-    noise = np.random.default_rng(3).random(B.shape)
+    noise = np.random.default_rng(3).random(B.shape) if search.noise is None else search.noise.copy()
     noise *= 1e-6 * scale
     noise += B
     other = _Search(p, noise, E, groups, lam, None, search.pool, search.base)
@@ -192,7 +194,7 @@ def _vertex(search: _Search, scale: float, tol: float) -> Vertex:
     return pivot(p, B, E, groups, lam, scale, pivot(p, noise, E, groups, lam, scale, start).basis, solved=True)
 
 
-def _few_values(losses: Array) -> bool:
+def few_values(losses: Array) -> bool:
     """Whether losses repeat so much that ties are certain: then nothing is learned without the perturbation."""
     return len(np.unique(losses[:256])) <= 8
 
@@ -281,6 +283,7 @@ def solve_game(
     progress: Progress | None = None,
     base: Array | None = None,
     stoppable: bool = True,
+    noise: Array | None = None,
 ) -> GameSolution:
     """An optimal vertex of the compact program, with a gap of at most tol times the largest spread of losses.
 
@@ -288,7 +291,8 @@ def solve_game(
     rounding of order 1e-15 of the losses themselves.  Without a basis `vertex` is False.  `progress` is called
     with (iteration, bound, value).  Where `stoppable`, an interrupt returns the best certified answer so far, with
     vertex False.
-    `base` (b, e) adds to Eve's rows what states decided elsewhere contribute.
+    `base` (b, e) adds to Eve's rows what states decided elsewhere contribute. `noise` (N, b) of order one breaks ties:
+    of several optimal vertices it makes the one likely at which its sum weighted by rho is least.
     """
     n, e = E.shape
     parts = tuple(groups) if groups is not None else (slice(0, e),)
@@ -296,12 +300,15 @@ def solve_game(
         raise ValueError(f"groups = {parts} must cut the {e} columns of Eve's losses into consecutive slices")
     with one_blas_thread(), ThreadPoolExecutor(2) if n >= PARALLEL else nullcontext() as pool:
         alike = classes(B, E)
-        search = _Search(p, B, E, parts, lam, progress, pool, base)
+        search = _Search(p, B, E, parts, lam, progress, pool, base, noise)
         if alike is None:
             return _solve(search, min(tol, 1e-9), stoppable)
         order, start = alike
         first = order[start]
-        merged = _Search(np.add.reduceat(p[order], start), B[first], E[first], parts, lam, progress, pool, base)
+        reduced = None if noise is None else noise[first]
+        merged = _Search(
+            np.add.reduceat(p[order], start), B[first], E[first], parts, lam, progress, pool, base, reduced
+        )
         found = _solve(merged, min(tol, 1e-9), stoppable)
         rho, basic = unmerge(p, order, start, found.rho, found.basic_columns)
         search.look(merged.u)

@@ -14,14 +14,14 @@ the same for all lam of a piece, and at a breakpoint it is that of the piece tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from flint import fmpq
 
-from bap_lp.game.solver import solve_game
+from bap_lp.game.solver import few_values, solve_game
 from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
@@ -32,6 +32,7 @@ from bap_lp.rational import EXACT, Array, Field, objects, tree_sum
 
 SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
+_NOISE = 1e-6  # of the largest cost; below 1e-7 the solver no longer sees it, and data of few values are coarser
 _DIRECT = 1000  # below this many columns rho, simplex on the whole program beats the structured method
 
 
@@ -148,18 +149,22 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None) -> Jo
 
 def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointOptimum:
     N, b, e = arrays.shape
-    small, ties = arrays.rounded, compact_ties(arrays)
+    ties = compact_ties(arrays)
     direct = N * b <= _DIRECT
     if direct:
-        basic, how = _simplex_basis(small, float(lam), ties), "compact program, HiGHS simplex"
+        basic, how = _simplex_basis(arrays, lam, ()), "compact program, HiGHS simplex"
     else:
-        _, _, basic, how = _structured_basis(small, float(lam), progress, stoppable=False)
-    found = None
-    if basic is not None:
-        found = exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
-        if found is not None and not found.chosen and not direct:
-            basic = _face_basis(arrays, lam, found)
-            found = None if basic is None else exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
+        _, _, basic, how = _structured_basis(arrays.rounded, float(lam), progress, stoppable=False)
+
+    def vertex_of(basic: Array | None) -> StructuredVertex | None:
+        return None if basic is None else exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
+
+    found = vertex_of(basic)
+    if direct and not (found is not None and found.chosen):
+        basic = _simplex_basis(arrays, lam, ties)
+        found = vertex_of(basic)
+    elif found is not None and not found.chosen:
+        found = vertex_of(_face_basis(arrays, lam, found))
     if found is not None and found.chosen:
         return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
     lp = compact_program(arrays, lam)
@@ -169,8 +174,13 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointO
     return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, exact basis{repaired}")
 
 
-def _simplex_basis(small: Arrays, lam: float, ties: list[Array]) -> Array | None:
-    lp, columns, _ = scaled(compact_program(small, lam))
+def _simplex_basis(arrays: Arrays, lam: Any, ties: Sequence[Array]) -> Array | None:
+    """The float basis of the whole program; without ties, losses of few values are perturbed by the weights."""
+    small = arrays.rounded
+    lp, columns, _ = scaled(compact_program(small, float(lam)))
+    if not ties and few_values(small.B) and few_values(small.E):
+        noise = _NOISE * weights(small.B.size, small.field) * 2.0**-32
+        lp = replace(lp, cost=lp.cost + np.append(noise, np.zeros(len(lp.cost) - len(noise))))
     try:
         return solve_lp(lp, [small.field.array(cost) * columns for cost in ties]).basic
     except SolverError:
@@ -184,7 +194,10 @@ def _structured_basis(
 
     Where `stoppable`, an interrupt leaves the best pair so far, without a basis.
     """
-    game = solve_game(arrays.p, arrays.B, arrays.E, arrays.groups, lam, progress=progress, stoppable=stoppable)
+    noise = weights(arrays.B.size, arrays.field).reshape(arrays.B.shape) * 2.0**-32
+    game = solve_game(
+        arrays.p, arrays.B, arrays.E, arrays.groups, lam, progress=progress, stoppable=stoppable, noise=noise
+    )
     how = "compact program, structured interior point and simplex"
     if not game.vertex:
         return game.rho, game.u, None, f"{how}, stopped before the optimum" if game.interrupted else how

@@ -106,7 +106,8 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     keys = tree_sum((arrays.p * scale) * arrays.B[np.arange(len(arrays.p)), layout.key]) / scale
     moved = arrays.B[layout.state, layout.signal] - arrays.B[layout.state, layout.other]
     value = keys + tree_sum(splits * moved) - lam * table.sum()
-    chosen = _ties_settled(core, basis, u, tied, ties)
+    most_private = bool(table.sum() == arrays.eve_risk(arrays.p[:, None]))
+    chosen = _ties_settled(core, basis, u, tied, ties, most_private)
     return StructuredVertex(rho, u, value, chosen, layout.key, tied)
 
 
@@ -246,8 +247,13 @@ def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Arr
     return (losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 
-def _ties_settled(core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array]) -> bool:
-    """Whether no column or slack that may enter without loss lowers a further cost."""
+def _ties_settled(
+    core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], most_private: bool
+) -> bool:
+    """Whether no column or slack that may enter without loss lowers a further cost.
+
+    If the vertex is as private as the null release, nothing lowers the first, minus R_E.
+    """
     arrays = core.arrays
     N, b, _ = arrays.shape
     outside = ~basis.rho[tied]
@@ -257,11 +263,27 @@ def _ties_settled(core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array,
         if not len(x) and not len(row_i):
             return True
         losses, lam = cost[: N * b].reshape(N, b), -cost[N * b]
+        if lam and most_private:
+            continue
         prices = core.dual(losses, lam)
         assert prices is not None  # the matrix was solved before
-        gain, rise = _gains(losses, arrays, prices, core.layout.key, x, i), prices[row_i, row_j]
-        if any(v < 0 for v in gain) or any(v < 0 for v in rise):
+        rise = prices[row_i, row_j]
+        open_ = _still_tied(losses, arrays, prices, core.layout.key, x, i)
+        if open_ is None or any(v < 0 for v in rise):
             return False
-        x, i = x[gain == 0], i[gain == 0]
+        x, i = x[open_], i[open_]
         row_i, row_j = row_i[rise == 0], row_j[rise == 0]
     return True
+
+
+def _still_tied(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array | None:
+    """Which (x, i) have reduced cost zero for these losses; None if one is negative. Floats decide where they can."""
+    small, cost, E = floats(u), floats(losses), arrays.rounded.E[x]
+    terms = cost[x, i] - cost[x, key[x]] - ((small[i] - small[key[x]]) * E).sum(axis=1)
+    size = np.abs(cost[x, i]) + np.abs(cost[x, key[x]]) + ((np.abs(small[i]) + np.abs(small[key[x]])) * E).sum(axis=1)
+    error = 2 * (E.shape[1] + 6) * UNIT * size + 1e-290
+    if (terms < -error).any():
+        return None
+    near = np.flatnonzero(terms <= error)
+    gain = _gains(losses, arrays, u, key, x[near], i[near])
+    return None if any(v < 0 for v in gain) else near[[not v for v in gain]]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,11 +13,12 @@ from bap_cli.catalogue import catalogue, example, titles
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
 
-app = typer.Typer(
-    name="bap",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+# typer imports pydantic for every parameter that is not a plain flag, and its own --help is none: the commands that
+# should answer at once have a flag of ours instead
+_QUICK: dict[str, Any] = {"context_settings": {"help_option_names": []}}
+_USUAL: dict[str, Any] = {"context_settings": {"help_option_names": ["--help"]}}
+
+app = typer.Typer(name="bap", add_completion=False, rich_markup_mode=None, **_QUICK)
 
 Problem = Annotated[str, typer.Argument(metavar="FILE", help="Problem file (TOML, JSON) or a name of `bap examples`.")]
 MechanismFile = Annotated[str, typer.Argument(metavar="MECHANISM", help="Mechanism file (JSON or TOML).")]
@@ -31,19 +31,28 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"bap {version('bap-lp')}")
         raise typer.Exit
 
 
+def _help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        print(context.get_help())
+        raise typer.Exit
+
+
+Help = Annotated[bool, typer.Option("--help", help="Show this message and exit.", callback=_help, is_eager=True)]
 Version = Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)]
 
 
 @app.callback()
-def _options(version: Version = False) -> None:
+def _options(version: Version = False, shown: Help = False) -> None:
     """Decide what to release about data: exact optimal mechanisms, each with its proof."""
 
 
-@app.command()
+@app.command(**_USUAL)
 def solve(
     file: Problem,
     lam: Lambda = None,
@@ -97,7 +106,7 @@ def solve(
         show.show_solution(solution, evaluation, file, inputs.choice(loaded, lam), written)
 
 
-@app.command()
+@app.command(**_USUAL)
 def verify(
     file: Problem,
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE", help="certificate.json of `bap solve --out`.")],
@@ -126,7 +135,7 @@ def verify(
     show.show_verdict(loaded, proof, verdict.reason)
 
 
-@app.command()
+@app.command(**_USUAL)
 def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_json: Json = False) -> None:
     """Explain a given mechanism.
 
@@ -147,7 +156,7 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
         show.show_evaluation(loaded.problem, channel, evaluation, price, inputs.choice(loaded, lam))
 
 
-@app.command()
+@app.command(**_USUAL)
 def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
     """Put the optimum next to the usual releases."""
     from bap_cli import inputs, outputs, results, show
@@ -163,7 +172,7 @@ def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
         show.show_comparison(loaded.problem, comparison, inputs.choice(loaded, lam))
 
 
-@app.command()
+@app.command(**_USUAL)
 def report(
     file: Problem,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="Where to write the page.")] = Path(
@@ -182,7 +191,7 @@ def report(
     print(f"Wrote {clean(str(out), 500)}: open it in a browser.")
 
 
-@app.command()
+@app.command(**_USUAL)
 def plot(
     file: Problem,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PICTURE", help="A .png, .svg or .pdf file.")] = Path(
@@ -202,7 +211,7 @@ def plot(
     print(f"Wrote {clean(str(out), 500)}.")
 
 
-@app.command()
+@app.command(**_USUAL)
 def release(
     mechanism: MechanismFile,
     state: Annotated[str, typer.Argument(metavar="STATE", help="Label of the observed data.")],
@@ -227,21 +236,21 @@ def release(
         sys.stdout.write(names[channel.release(state, generator)] + "\n")
 
 
-@app.command()
-def examples(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this example's file.")] = None,
-) -> None:
-    """List the problems that come with bap, or print one."""
-    if name is not None:
-        sys.stdout.write(example(name).read_text(encoding="utf-8"))
+@app.command(options_metavar="[OPTIONS] [NAME]", context_settings={"help_option_names": [], "allow_extra_args": True})
+def examples(context: typer.Context, shown: Help = False) -> None:
+    """List the problems that come with bap, or print the file of the one called NAME."""
+    if len(context.args) > 1:
+        context.fail(f"Got unexpected extra argument ({context.args[1]})")
+    if context.args:
+        sys.stdout.write(example(context.args[0]).read_text(encoding="utf-8"))
         return
     width = max(map(len, catalogue()), default=0)
     for key, title in titles().items():
         print(f"{key:{width}}  {title}")
 
 
-@app.command()
-def schema() -> None:
+@app.command(**_QUICK)
+def schema(shown: Help = False) -> None:
     """Print the JSON Schema of problem files."""
     spec = find_spec("bap_lp")  # finds the folder without importing the library
     assert spec is not None

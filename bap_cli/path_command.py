@@ -18,7 +18,7 @@ _ROWS = 40  # pieces shown before the rest is only counted
 
 def register(app: typer.Typer) -> None:
     """Add the command to `bap`."""
-    app.command()(path)
+    app.command(context_settings={"help_option_names": ["--help"]})(path)
 
 
 def path(

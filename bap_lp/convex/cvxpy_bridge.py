@@ -45,7 +45,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, rel_entr
 
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
@@ -231,6 +230,8 @@ class Bridge:
         self, lam: float, total: list[Any], single: list[Any], cap: float | None, each: float | None, null: bool
     ) -> float:
         """The lower bound of the module's docstring, from whatever multipliers the solver left."""
+        from scipy.special import logsumexp
+
         u = np.empty((self.B.shape[1], self.E.shape[1]))
         for row, g in zip(self.hypograph, self.problem.eve_groups, strict=True):
             reply = np.maximum(row.dual_value, 0.0) + 1e-300
@@ -287,5 +288,7 @@ def information(problem: Problem, mechanism: Mechanism) -> float:
 
 def _divergences(p: Array, q: Array) -> Array:
     """P(s) KL(posterior_s || prior) at every signal."""
+    from scipy.special import rel_entr
+
     rho = p[:, None] * q
     return np.maximum(rel_entr(rho, p[:, None] * rho.sum(axis=0)).sum(axis=0), 0.0)

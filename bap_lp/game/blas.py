@@ -15,12 +15,13 @@ from pathlib import Path
 from threading import Lock
 
 import numpy as np
-import scipy
 
 
 @cache
 def _controls() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
     """(get, set) of every OpenBLAS that came with numpy and scipy."""
+    import scipy
+
     found = []
     for module in (np, scipy):
         home = Path(module.__path__[0])

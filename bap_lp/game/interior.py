@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 Array = np.ndarray
 BLOCK = 8192
@@ -243,6 +242,8 @@ def interior_point(
 
 def _newton(H: Array, wide: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     """Solve H du - A' dt = r, A du = rt by Cholesky; wide is A acting on every row of du."""
+    from scipy.linalg.lapack import dpotrf, dpotrs  # slow to import, and needed for large problems only
+
     for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
         # LAPACK itself: on matrices of this size the wrappers around it cost as much as the algebra
         factor, bad = dpotrf(H + np.diag(lift * np.diag(H)) if lift else H, lower=1)

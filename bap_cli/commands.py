@@ -185,7 +185,7 @@ def report(
     It opens at lambda, and its slider shows the exact optimum for every other one.
     """
     from bap_cli import inputs, pictures
-    from bap_cli.words import clean
+    from bap_lp.model.display import clean
 
     pictures.write_report(inputs.load(file), lam, file, out)
     print(f"Wrote {clean(str(out), 500)}: open it in a browser.")
@@ -205,7 +205,7 @@ def plot(
 ) -> None:
     """Draw a picture of the problem and its optimum."""
     from bap_cli import inputs, pictures
-    from bap_cli.words import clean
+    from bap_lp.model.display import clean
 
     pictures.write_plot(inputs.load(file), lam, kind, out)
     print(f"Wrote {clean(str(out), 500)}.")
@@ -226,8 +226,8 @@ def release(
     """
     from random import Random
 
-    from bap_cli.words import clean
     from bap_lp.files.problems import load_mechanism
+    from bap_lp.model.display import clean
 
     channel = load_mechanism(mechanism)
     generator = None if seed is None else Random(seed)

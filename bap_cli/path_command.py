@@ -82,8 +82,8 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     """What `bap path` prints."""
     from bap_cli.inputs import choice
     from bap_cli.show import console, heading, plain_table, short
-    from bap_cli.words import counted, equals
     from bap_lp.model.calibration import lam_of
+    from bap_lp.model.display import counted, equals
     from bap_lp.path.frontier import corner
     from bap_lp.rational import InputError, public
 
@@ -127,7 +127,7 @@ def _line(bob: str, eve: str) -> str:
 
 
 def _corner(out: Any, corner: Corner) -> None:
-    from bap_cli.words import equals
+    from bap_lp.model.display import equals
 
     where = f"{equals('R_B', corner.risks.bob)} of the full release, {equals('R_E', corner.risks.eve)} of the null one"
     what = "a mechanism attains both" if corner.attained else "no mechanism attains both"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
-from bap_cli.words import both, clean, fraction
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
+from bap_lp.model.display import both, clean, fraction
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bap_cli.words import fraction
+from bap_lp.model.display import fraction
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rich.console import Console
 from rich.table import Table
 
-from bap_cli.words import LISTED, READABLE, both, clean, counted, decimal, equals, fraction, listed
+from bap_lp.model.display import LISTED, READABLE, both, clean, counted, decimal, equals, fraction, listed
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import public
 

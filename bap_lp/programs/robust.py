@@ -20,6 +20,7 @@ from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.arrays import signal_losses
+from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
@@ -31,8 +32,8 @@ from bap_lp.rational import Array, InputError, field_of, floats, is_exact, lifte
 _MOST_ENTRIES = 200_000
 
 
-@dataclass(frozen=True)
-class RobustSolution:
+@dataclass(frozen=True, repr=False)
+class RobustSolution(Displayed):
     """The mechanism with the smallest worst case; `risks[k]` under scenario k, `weights` a least favourable mixture."""
 
     problems: tuple[Problem, ...]
@@ -50,9 +51,13 @@ class RobustSolution:
     def exact(self) -> bool:
         return self.certificate.exact
 
+    def _headline(self) -> str:
+        worst = equals("worst R_A", self.value, fraction)
+        return f": {kind(self.exact)}, {len(self.lams)} scenarios, {worst}, {len(self.mechanism.signals)} signals"
 
-@dataclass(frozen=True)
-class WorstCase:
+
+@dataclass(frozen=True, repr=False)
+class WorstCase(Displayed):
     """A mechanism under all scenarios: R_A in each, the largest of them and where it occurs."""
 
     mechanism: Mechanism
@@ -60,6 +65,9 @@ class WorstCase:
     scenario: int
     values: tuple[Number, ...]
     risks: tuple[Risks, ...]
+
+    def _headline(self) -> str:
+        return f"{clean(self.mechanism.name, 40)!r}: {equals('R_A', self.worst, fraction)} in scenario {self.scenario}"
 
 
 def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None) -> RobustSolution:

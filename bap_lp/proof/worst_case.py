@@ -22,18 +22,19 @@ from flint import fmpq
 
 from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Displayed, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import TOLERANCE, Verdict, size_of
-from bap_lp.rational import Array, InputError, is_exact, number
+from bap_lp.rational import Array, InputError, ReadOnly, is_exact, number
 
 _MOST_SIGNALS = 4096
 
 Data = list[tuple[Array, Array, Array, tuple[slice, ...]]]
 
 
-@dataclass(frozen=True)
-class RobustCertificate:
+@dataclass(frozen=True, repr=False)
+class RobustCertificate(ReadOnly, Displayed):
     """channel (states x profiles), scenario weights and u_k (profiles x Eve's decisions): working arrays."""
 
     lams: tuple[Number, ...]
@@ -45,6 +46,9 @@ class RobustCertificate:
     @property
     def exact(self) -> bool:
         return is_exact(self.channel)
+
+    def _headline(self) -> str:
+        return f": {kind(self.exact)}, {len(self.lams)} scenarios, {equals('worst R_A', self.value, fraction)}"
 
 
 def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate) -> Verdict:

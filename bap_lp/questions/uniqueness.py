@@ -31,6 +31,7 @@ from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Displayed, counted, equals, fraction
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
@@ -40,8 +41,8 @@ from bap_lp.rational import Array, InputError, floats, is_exact, public, zeros
 _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`
 
 
-@dataclass(frozen=True)
-class Uniqueness:
+@dataclass(frozen=True, repr=False)
+class Uniqueness(Displayed):
     """Whether one channel over Bob's decisions is optimal; if not, the one with fewest signals and the one that says
     least. Mutual information in nats. `fewest_proved`: whether all smaller sets of signals were excluded."""
 
@@ -52,6 +53,11 @@ class Uniqueness:
     mutual_information: float
     fewest_information: float
     fewest_proved: bool
+
+    def _headline(self) -> str:
+        what = "unique" if self.unique else "not unique"
+        fewest = counted(len(self.fewest_signals.signals), "signal")
+        return f": {what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,10 @@ def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
     bob = tree_sum(signal_minima(rho, arrays.B))
     eve = tree_sum(np.stack([signal_minima(rho, arrays.E[:, g]).sum() for g in arrays.groups]))
+    return _with_errors(bob, eve, rho)
+
+
+def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:
     if is_exact(rho):
         return Risks(public(bob), public(eve))
     # a sum of N non-negative products is off by at most about (N + 2) ulp of itself
@@ -160,20 +164,18 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
-    base = risks(problem, mechanism)
-    bob_tables = [signal_losses(rho, a.loss) for a in problem.bobs]
-    eve_tables = [signal_losses(rho, a.loss) for a in problem.eves]
-    return Evaluation(
-        base.bob,
-        base.eve,
-        base.bob_error,
-        base.eve_error,
-        _signals(problem, mechanism, rho, bob_tables, eve_tables),
-        {
-            a.name: public(t.min(axis=1).sum())
-            for a, t in zip((*problem.bobs, *problem.eves), (*bob_tables, *eve_tables), strict=True)
-        },
+    tables = [[signal_losses(rho, a.loss) for a in group] for group in (problem.bobs, problem.eves)]
+    own = [[tree_sum(t.min(axis=1)) for t in group] for group in tables]
+    # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
+    bob, eve = (
+        sum(a.weight * risk if is_exact(rho) else float(a.weight) * risk for a, risk in zip(group, found, strict=True))
+        for group, found in zip((problem.bobs, problem.eves), own, strict=True)
     )
+    base = _with_errors(bob, eve, rho)
+    names = [a.name for a in (*problem.bobs, *problem.eves)]
+    agents = dict(zip(names, map(public, (*own[0], *own[1])), strict=True))
+    signals = _signals(problem, mechanism, rho, *tables)
+    return Evaluation(base.bob, base.eve, base.bob_error, base.eve_error, signals, agents)
 
 
 def _signals(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
-from bap_lp.rational import EXACT, Array, Field, objects, tree_sum
+from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
+from bap_lp.rational import EXACT, Array, Field, tree_sum
 
 SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
@@ -81,16 +83,15 @@ def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
     )
 
 
+@lru_cache(maxsize=16)
 def weights(count: int, field: Field) -> Array:
     """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
     key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
         key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
-    return (
-        field.list((key >> np.uint64(32)).astype(np.int64) + 1)
-        if not field.exact
-        else objects(fmpq(k + 1) for k in (key >> np.uint64(32)).tolist())
-    )
+    out = field.list(map(fmpq if field.exact else float, ((key >> np.uint64(32)) + np.uint64(1)).tolist()))
+    out.flags.writeable = False
+    return out
 
 
 def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Array]:
@@ -150,6 +151,9 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None) -> Jo
 def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointOptimum:
     N, b, e = arrays.shape
     ties = compact_ties(arrays)
+    if dictionary_size(arrays) <= MOST:
+        rho, u = tiny_optimum(arrays, lam, ties)
+        return JointOptimum(rho, u, arrays.bound(u), "compact program, exact simplex")
     direct = N * b <= _DIRECT
     if direct:
         basic, how = _simplex_basis(arrays, lam, ()), "compact program, HiGHS simplex"

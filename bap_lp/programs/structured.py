@@ -131,7 +131,11 @@ def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
 
 
 def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> Array:
-    """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); zero elsewhere."""
+    """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); of no meaning elsewhere."""
+    if arrays.integers is not None:
+        joint = EXACT.zeros((len(layout.key), len(slack)))
+        joint[np.arange(len(layout.key)), layout.key] = arrays.p
+        return arrays.signal_tables(joint)[1]
     scale = common_denominator(arrays.p)
     mass = arrays.p * scale
     sums = EXACT.zeros(slack.shape)
@@ -241,9 +245,17 @@ def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
 
 
 def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array:
-    """The reduced costs of (x, i), times a common denominator of u."""
+    """The reduced costs of (x, i), times a positive number."""
     scale = common_denominator(u)
     long = u * scale
+    whole = arrays.integers
+    if whole is not None and losses is arrays.B:
+        top = max(abs(v) for v in long.ravel().tolist())
+        size = (top * whole.bob * 2 + scale * whole.eve) * (1 + int(max(whole.E.max(), whole.B.max())))
+        if size * arrays.shape[2] < 2**53:  # all in integers that floats represent
+            reply = floats(long) * whole.bob
+            moved = (whole.B[x, i] - whole.B[x, key[x]]) * float(scale * whole.eve)
+            return moved - ((reply[i] - reply[key[x]]) * whole.E[x]).sum(axis=1)
     return (losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 

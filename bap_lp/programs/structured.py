@@ -106,8 +106,7 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     keys = tree_sum((arrays.p * scale) * arrays.B[np.arange(len(arrays.p)), layout.key]) / scale
     moved = arrays.B[layout.state, layout.signal] - arrays.B[layout.state, layout.other]
     value = keys + tree_sum(splits * moved) - lam * table.sum()
-    most_private = bool(table.sum() == arrays.eve_risk(arrays.p[:, None]))
-    chosen = _ties_settled(core, basis, u, tied, ties, most_private)
+    chosen = _ties_settled(core, basis, u, tied, ties, table.sum())
     return StructuredVertex(rho, u, value, chosen, layout.key, tied)
 
 
@@ -260,7 +259,7 @@ def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Arr
 
 
 def _ties_settled(
-    core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], most_private: bool
+    core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], eve_risk: fmpq
 ) -> bool:
     """Whether no column or slack that may enter without loss lowers a further cost.
 
@@ -275,7 +274,7 @@ def _ties_settled(
         if not len(x) and not len(row_i):
             return True
         losses, lam = cost[: N * b].reshape(N, b), -cost[N * b]
-        if lam and most_private:
+        if lam and eve_risk == arrays.eve_risk(arrays.p[:, None]):
             continue
         prices = core.dual(losses, lam)
         assert prices is not None  # the matrix was solved before

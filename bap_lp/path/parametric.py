@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.linear.exact import filtered, reduced_cost
+from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.arrays import Arrays, signal_losses
@@ -131,7 +131,7 @@ class _Walk:
         """Bring the variable into the basis; whether that moved the vertex."""
         change = self.factor.solve(self.lp.column(variable))
         sign = 1 if d1 < 0 else -1  # a free column may have to decrease
-        position, step = self._leaving(change, sign)
+        position, step = leaving(self.lp, self.basic, self.values, change, sign)
         unit = EXACT.zeros(len(self.basic))
         unit[position] = EXACT.one
         row = self.factor.solve_transposed(unit)  # row of the inverse: the duals move along it until d(variable) = 0
@@ -151,25 +151,6 @@ class _Walk:
         moved = sign * step
         self.vertex = PathVertex(self.lam, u, self._rho(), self.vertex.bob + moved * d0, self.vertex.eve - moved * d1)
         return True
-
-    def _leaving(self, change: Array, sign: int) -> tuple[int, Any]:
-        """The first basic variable to reach zero as the values move by -step * sign * change, and that step."""
-        n = self.lp.shape[1]
-        best: tuple[Any, int, int] | None = None
-        for k in np.flatnonzero(change != 0).tolist():
-            variable = int(self.basic[k])
-            if variable < n and self.lp.free[variable]:
-                continue
-            rate = change[k] * sign
-            fixed = variable >= n and self.lp.equality[variable - n]
-            if rate < 0 and not fixed:
-                continue
-            step = EXACT.zero if fixed else self.values[k] / rate
-            if best is None or (step, variable) < best[:2]:
-                best = (step, variable, k)
-        if best is None:
-            raise ArithmeticError("the program is unbounded")
-        return best[2], best[0]
 
     def _rho(self) -> Array:
         N, b, _ = self.arrays.shape

@@ -8,9 +8,18 @@ import numpy as np
 
 from bap_lp.rational import Array, floats, is_exact, zeros
 
+_FEW = 32  # states up to which a dictionary is faster than hashing by arrays
+
 
 def merge_index(p: Array, rows: Array) -> tuple[Array, int]:
     """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes."""
+    if len(p) <= _FEW:
+        heads_of: dict[tuple[Any, ...], int] = {}
+        found = [
+            heads_of.setdefault(tuple(row), len(heads_of)) if mass > 0 else -1
+            for mass, row in zip(p.tolist(), rows.tolist(), strict=True)
+        ]
+        return np.array(found), len(heads_of)
     live = np.flatnonzero(p > 0) if not is_exact(p) else np.array([x for x, mass in enumerate(p) if mass > 0])
     index = np.full(len(p), -1)
     # hash each row to one word: equal rows have equal hashes, so only rows behind a shared hash need comparing

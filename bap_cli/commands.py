@@ -76,12 +76,13 @@ def solve(
         str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
     ] = None,
 ) -> None:
-    """Find the optimal mechanism and prove it.
+    """Find an optimal mechanism and prove it.
 
     It minimises R_A = R_B - lambda R_E over all mechanisms, or over those that meet the conditions of the file and of
     the options below, which win.
     """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.progress import Progress
     from bap_lp import evaluate, solve
 
     outputs.check_folder(out)
@@ -95,15 +96,16 @@ def solve(
         "max_signals": max_signals,
         "margin": margin,
     }
-    with inputs.lambda_named(loaded, lam), inputs.conditions_named(loaded, asked), inputs.working() as progress:
+    with inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
         solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
         evaluation = evaluate(loaded.problem, solution.mechanism)
+        comparison = None if as_json else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution) if out is not None else ""
     if as_json:
         outputs.print_json(results.solution_document(solution, evaluation))
     else:
-        show.show_solution(solution, evaluation, file, inputs.choice(loaded, lam), written)
+        show.show_solution(solution, evaluation, comparison, file, inputs.choice(loaded, lam), written)
 
 
 @app.command(**_USUAL)
@@ -117,6 +119,7 @@ def verify(
     The exit code is 1 if it does not prove the optimum of the problem, at the lambda it names itself or at --lambda.
     """
     from bap_cli import inputs, show
+    from bap_cli.progress import Progress
     from bap_lp import Verdict, verify
     from bap_lp.files.documents import source_name
     from bap_lp.files.problems import load_certificate
@@ -124,7 +127,7 @@ def verify(
     loaded = inputs.load(file)
     proof = load_certificate(certificate)
     wanted = proof.lam if lam is None else inputs.number(loaded, lam)
-    with inputs.working("checking"):
+    with Progress("checking"):
         verdict = verify(loaded.problem, proof)
     if verdict and wanted != proof.lam:
         verdict = Verdict(False, f"it is about lambda = {proof.lam}, not {wanted}")
@@ -142,13 +145,14 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
     Its risks and its epsilon, and what each agent believes and decides at every signal.
     """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.progress import Progress
     from bap_lp import evaluate
     from bap_lp.files.problems import load_mechanism
 
     loaded = inputs.load(file)
     channel = load_mechanism(mechanism, loaded.problem.states)
     price = inputs.number(loaded, lam)
-    with inputs.working("evaluating"):
+    with Progress("evaluating"):
         evaluation = evaluate(loaded.problem, channel)
     if as_json:
         outputs.print_json(results.evaluation_document(loaded.problem, channel, evaluation, price))
@@ -158,14 +162,18 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
 
 @app.command(**_USUAL)
 def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
-    """Put the optimum next to the usual releases."""
+    """Put the optimum next to the usual releases.
+
+    Under the file's conditions it is the optimum among the mechanisms that meet them, and every release is checked.
+    """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.progress import Progress
     from bap_lp.releases import compare
 
     loaded = inputs.load(file)
     price = inputs.number(loaded, lam)
-    with inputs.working("comparing"):
-        comparison = compare(loaded.problem, price)
+    with inputs.named(loaded, lam), Progress("comparing"):
+        comparison = compare(loaded.problem, price, conditions=loaded.conditions)
     if as_json:
         outputs.print_json(results.comparison_document(comparison))
     else:
@@ -199,7 +207,7 @@ def plot(
     ),
     kind: Annotated[
         Literal["map", "path", "channel", "signals"],
-        typer.Option(help="Risk-utility map, least R_A for every lambda, optimal mechanism, or its signals."),
+        typer.Option(help="Risk-utility map, least R_A for every lambda, an optimal mechanism, or its signals."),
     ] = "map",
     lam: Lambda = None,
 ) -> None:

@@ -48,7 +48,10 @@ def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[Parameter, Mec
     """
     price, rough = public(lam_of(problem, lam)), problem.as_float()
     weight = float(price)
-    scores = {a: risks(rough, truncated_geometric(rough, a)).alice(weight) for a in RATIOS}
+    rho = rough.p[:, None] * np.hstack([truncated_geometric(rough, a).q for a in RATIOS])  # all signals side by side
+    bob = signal_losses(rho, rough.B).min(axis=1)
+    eve = sum(signal_losses(rho, rough.E[:, g]).min(axis=1) for g in rough.eve_groups)
+    scores = dict(zip(RATIOS, (bob - weight * eve).reshape(len(RATIOS), -1).sum(axis=1).tolist(), strict=True))
     slack = 1e-9 * (rough.B.max() + weight * rough.E.max())
     near = [a for a in RATIOS if scores[a] <= min(scores.values()) + slack]
     built = {a: truncated_geometric(problem, a) for a in near}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,10 +49,9 @@ def path(
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
     """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
     from bap_lp.files.proofs import conditions_document
-    from bap_lp.path.frontier import corner
     from bap_lp.rational import text
 
-    at = corner(problem, path=path)
+    at = corner_of(path, conditions)
     stated = {} if conditions is None else {"conditions": conditions_document(conditions)}
     return stated | {
         "exact": path.exact,
@@ -67,6 +67,23 @@ def path_document(problem: Problem, path: Path, conditions: Conditions | None = 
         "method": path.method,
         "zero_probability_states": list(problem.null_states),
     }
+
+
+def corner_of(path: Path, conditions: Conditions | None) -> Corner:
+    """The corner of the problem, and how close the mechanisms of the path come to it."""
+    from bap_lp.path.frontier import corner
+    from bap_lp.proof.certificate import TOLERANCE, size_of
+
+    if conditions is None:
+        return corner(path.problem, path=path)
+    free = corner(path.problem)
+    lam = 1 if free.lam is None else free.lam
+    best = path.piece(lam)
+    excess = best.risks.alice(lam) - free.risks.alice(lam)
+    # at lam = 0 the corner's R_A is that of the full release: there R_E decides as well
+    missed = max(excess, best.risks.bob - free.risks.bob, free.risks.eve - best.risks.eve)
+    attained = bool(missed <= (0 if path.exact else TOLERANCE * size_of(path.problem, lam)))
+    return replace(free, excess=excess, attained=attained, mechanism=best.mechanism)
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
@@ -88,7 +105,6 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     from bap_cli.show import conditions_in_words, console, heading, plain_table, short
     from bap_lp.model.calibration import lam_of
     from bap_lp.model.display import counted, equals
-    from bap_lp.path.frontier import corner
     from bap_lp.rational import InputError, public
 
     out = console()
@@ -113,7 +129,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
         out.print(f"{equals('lambda', lam)}, {choice(loaded, None)}", soft_wrap=True)
         where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
         out.print(f"  {where}, with {equals('R_A', path.value(lam))}.", soft_wrap=True)
-    _corner(out, corner(path.problem, path=path), loaded.conditions is not None)
+    _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None)
     out.print()
     if path.exact:
         among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"

@@ -22,23 +22,23 @@ from typing import Any
 
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.envelope import envelope
 from bap_lp.path.parametric import vertices
+from bap_lp.path.shown import ShownPath, ShownPiece
 from bap_lp.programs.solution import on_states, published
 from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
-from bap_lp.rational import Array, InputError, ReadOnly, is_exact, number, public
+from bap_lp.rational import Array, InputError, is_exact, number, public
 
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Piece(ReadOnly, Displayed):
+class Piece(ShownPiece):
     """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks."""
 
     problem: Problem
@@ -49,10 +49,6 @@ class Piece(ReadOnly, Displayed):
     risks: Risks
     rho: Array  # the joint table on merged states
     replies: tuple[Array, Array]  # Eve's, optimal at start and at end (on the last piece: at start, and their drift)
-
-    def _headline(self) -> str:
-        to = "infinity" if self.end == math.inf else fraction(self.end)
-        return f": lambda from {fraction(self.start)} to {to}, {risks_line(self.risks.bob, self.risks.eve)}"
 
     @property
     def line(self) -> tuple[Number, Number]:
@@ -87,7 +83,7 @@ class Piece(ReadOnly, Displayed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path(Tabular):
+class Path(ShownPath):
     """V on [0, inf), exact with tolerance 0. In floats, V(lam) lies at most tolerance * max(B, lam E) below value(lam).
 
     B and E stand for Bob's and Eve's largest losses.
@@ -101,30 +97,6 @@ class Path(Tabular):
     @property
     def exact(self) -> bool:
         return self.problem.exact
-
-    def summary(self) -> str:
-        """How the optimum changes with lam, in plain sentences."""
-        first, last = self.pieces[0].risks, self.pieces[-1].risks
-        if len(self.pieces) == 1:
-            return f"One mechanism is optimal for every lambda: {risks_line(first.bob, first.eve)}."
-        changes = listed([fraction(b) for b in self.breakpoints], " and ")
-        return (
-            f"From lambda = 0 to infinity {len(self.pieces)} mechanisms take turns, with changes at {changes}.\n"
-            f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
-        )
-
-    def _headline(self) -> str:
-        changes = [fraction(b) for b in self.breakpoints[:4]] + ["..."] * (len(self.pieces) > 5)
-        where = f", breakpoints {', '.join(changes)}" if changes else ""
-        return f": {kind(self.exact)}, {counted(len(self.pieces), 'piece')}{where}"
-
-    def _grid(self, most: int | None = None) -> Grid:
-        columns = ("piece", "lambda from", "to", "R_B", "R_E", "signals")
-        rows = [
-            (k, p.start, p.end, p.risks.bob, p.risks.eve, len(p.mechanism.signals))
-            for k, p in enumerate(self.pieces[:most], start=1)
-        ]
-        return Grid(columns, rows, len(self.pieces))
 
     @property
     def breakpoints(self) -> tuple[Number, ...]:

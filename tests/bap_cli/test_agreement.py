@@ -25,9 +25,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_shows_the_same_mechanism(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_shows_the_same_mechanism(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     solved = printed(capsys, "solve", name, "--json", "--out", str(tmp_path / "out"))
     assert json.loads((tmp_path / "out" / "mechanism.json").read_text()) == solved["mechanism"]
 

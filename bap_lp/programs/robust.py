@@ -20,7 +20,7 @@ from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.arrays import signal_losses
-from bap_lp.model.display import Displayed, clean, equals, fraction, kind
+from bap_lp.model.display import Displayed, clean, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
@@ -53,7 +53,7 @@ class RobustSolution(Displayed):
 
     def _headline(self) -> str:
         worst = equals("worst R_A", self.value, fraction)
-        return f": {kind(self.exact)}, {len(self.lams)} scenarios, {worst}, {len(self.mechanism.signals)} signals"
+        return f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {worst}, {counted(len(self.mechanism.signals), 'signal')}"
 
 
 @dataclass(frozen=True, repr=False)

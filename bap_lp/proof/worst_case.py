@@ -22,7 +22,7 @@ from flint import fmpq
 
 from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, equals, fraction, kind
+from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import TOLERANCE, Verdict, size_of
@@ -48,7 +48,9 @@ class RobustCertificate(ReadOnly, Displayed):
         return is_exact(self.channel)
 
     def _headline(self) -> str:
-        return f": {kind(self.exact)}, {len(self.lams)} scenarios, {equals('worst R_A', self.value, fraction)}"
+        return (
+            f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {equals('worst R_A', self.value, fraction)}"
+        )
 
 
 def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate) -> Verdict:

@@ -142,9 +142,9 @@ class Comparison(Tabular):
         others = [row for row in self.rows if row.name != "optimum" and row.breaks in (None, "")]
         if not others:
             return f"{optimum}\nNo other release meets the conditions." if self.conditions else optimum
-        among = "" if self.conditions is None else " that meet the conditions"
-        best, worst = (f"{clean(r.name)} is {both(r.excess)} above it" for r in (others[0], others[-1]))
-        return f"{optimum}\nOf the other releases{among} the best, {best}; the worst, {worst}."
+        among = "" if self.conditions is None else " that meets the conditions"
+        best, worst = (f"{clean(r.name)}, is {both(r.excess)} above it" for r in (others[0], others[-1]))
+        return f"{optimum}\nThe best other release{among}, {best}; the worst, {worst}."
 
     def _headline(self) -> str:
         optimum = equals("optimum R_A", self.optimum.value, fraction)

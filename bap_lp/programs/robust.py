@@ -52,8 +52,8 @@ class RobustSolution(Displayed):
         return self.certificate.exact
 
     def _headline(self) -> str:
-        worst = equals("worst R_A", self.value, fraction)
-        return f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {worst}, {counted(len(self.mechanism.signals), 'signal')}"
+        worst, signals = equals("worst R_A", self.value, fraction), counted(len(self.mechanism.signals), "signal")
+        return f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {worst}, {signals}"
 
 
 @dataclass(frozen=True, repr=False)

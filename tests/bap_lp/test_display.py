@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from strategies import problems
 
 from bap_lp import (
@@ -160,6 +160,7 @@ def test_without_pandas_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
         BEST.mechanism.to_frame()
 
 
+@settings(deadline=None, max_examples=40)
 @given(problems())
 def test_problems_and_mechanisms_compare_by_value(problem: Problem) -> None:
     again = pickle.loads(pickle.dumps(problem))

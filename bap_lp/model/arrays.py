@@ -103,8 +103,11 @@ class Arrays:
 
     def eve_minima(self, rho: Array) -> Array:
         """min_{j in g} sum_x E(x,j) rho[x,s], signals x Eves."""
-        table = signal_losses(rho, self.E)
-        return np.stack([table[:, g].min(axis=1) for g in self.groups], axis=1)
+        return self.least_replies(signal_losses(rho, self.E))
+
+    def least_replies(self, losses: Array) -> Array:
+        """The minimum over each Eve's decisions of a table signals x Eves' decisions: signals x Eves."""
+        return np.stack([losses[:, g].min(axis=1) for g in self.groups], axis=1)
 
     def eve_risk(self, rho: Array) -> Any:
         """R_E, summed over the Eves."""

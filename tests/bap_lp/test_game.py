@@ -13,7 +13,8 @@ from scipy.optimize import linprog
 from bap_lp.game.chunks import solve_chunks
 from bap_lp.game.interior import centre
 from bap_lp.game.solver import GameSolution, solve_game
-from bap_lp.game.unmerge import classes, share, unmerge
+from bap_lp.game.unmerge import share, unmerge
+from bap_lp.model.merging import classes
 
 Array = np.ndarray
 Game = tuple[Array, Array, Array, tuple[slice, ...], float]

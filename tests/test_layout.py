@@ -1,8 +1,10 @@
-"""The layout of the Gaussian packages: unique names, and light imports at the top of a module."""
+"""The layout of the packages: unique names, and light imports at the top of a module."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +50,12 @@ def test_no_class_of_the_gaussian_packages_has_the_name_of_another_class() -> No
 def test_heavy_libraries_are_imported_where_they_are_used() -> None:
     found = [(path.name, name) for path in files(*OURS) for name in imports(path) if name.startswith(HEAVY)]
     assert found == []
+
+
+def test_importing_bap_lp_loads_no_heavy_library() -> None:
+    code = "import bap_lp, sys; print(*sys.modules.keys() & {'scipy', 'cvxpy', 'sympy', 'matplotlib', 'pandas'})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_gaussian_imports_only_the_light_part_of_bap_lp() -> None:

@@ -178,10 +178,29 @@ class _Whitened:
 def quadratic(
     covariance: Any, bob: Any, eve: Any, lam: Any, *, min_eve_risk: Any = None, max_information: Any = None
 ) -> QuadraticSolution:
-    """The best release over all mechanisms, as a linear statistic plus independent Gaussian noise.
+    """The best release of Gaussian data under squared losses: a linear statistic plus independent Gaussian noise.
 
-    bob, eve: a `Squared`, or just its target. lam: a number or "calibrated". min_eve_risk: R_E at least this.
-    max_information: I(X; signal) at most this, in nats.
+    It is optimal over all mechanisms, not only over linear ones.
+
+    Args:
+        covariance: of X, which has mean zero.
+        bob: what Bob estimates: a `Squared`, or just its target, rows of coefficients of X.
+        eve: what Eve estimates, likewise.
+        lam: a non-negative number, or "calibrated".
+        min_eve_risk: R_E is at least this.
+        max_information: I(X; signal) is at most this, in nats.
+
+    Returns:
+        The statistic, the noise covariance, the risks, and a certificate with its bound.
+
+    Raises:
+        InputError: the covariance is not symmetric positive semidefinite, a target or weight has the wrong shape, lam
+            or max_information is negative, lam is undefined, or min_eve_risk is out of reach.
+
+    >>> from bap_lp import quadratic
+    >>> found = quadratic([[2, 1], [1, 2]], bob=[1, 1], eve=[1, -1], lam=1)
+    >>> found.statistic.round(4).tolist(), round(found.value, 9), found.verify().ok
+    ([[0.4082, 0.4082]], -2.0, True)
     """
     bob, eve = (a if isinstance(a, Squared) else Squared(a) for a in (bob, eve))
     problem = Quadratic(_covariance(covariance), bob, eve)
@@ -294,7 +313,7 @@ def linear_risks(covariance: Any, bob: Squared, eve: Squared, statistic: Array, 
 
 
 def linear_information(covariance: Any, statistic: Array, noise: Array) -> float:
-    """I(X; statistic X + noise) in nats; infinite where a direction is released without noise."""
+    """I(X; statistic X + noise) in nats; infinite if a direction is released without noise."""
     signal = np.asarray(statistic) @ _covariance(covariance) @ np.asarray(statistic).T
     if not len(signal):
         return 0.0

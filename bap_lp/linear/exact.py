@@ -73,7 +73,7 @@ def optimise(lp: LinearProgram, basic: Array, ties: Sequence[Array] = (), limit:
             repairs += 1
             continue
         variable, direction = entering
-        position, step = _leaving(lp, basic, values, wrong, factor.solve(lp.column(variable)), direction)
+        position, step = leaving(lp, basic, values, factor.solve(lp.column(variable)), direction, wrong)
         basic = basic.copy()
         basic[position] = variable
         repairs += 1
@@ -105,9 +105,7 @@ def _break_ties(
                 break
             variable = falling[0] if stalled > _PATIENCE else max(falling, key=lambda v: abs(reduced[v]))
             direction = 1 if reduced[variable] < 0 else -1
-            settled = np.zeros(len(basic), dtype=bool)
-            change = factor.solve(lp.column(variable))
-            position, step = _leaving(lp, basic, values, settled, change, direction)
+            position, step = leaving(lp, basic, values, factor.solve(lp.column(variable)), direction)
             open_ = sorted({*open_, int(basic[position])} - {variable})
             basic = basic.copy()
             basic[position] = variable
@@ -242,18 +240,21 @@ def _entering(lp: LinearProgram, basic: Array, y: Array, phase_one: bool, bland:
     return (n + slack[0], 1) if slack else None
 
 
-def _leaving(
-    lp: LinearProgram, basic: Array, values: Array, wrong: Array, change: Array, direction: int
+def leaving(
+    lp: LinearProgram, basic: Array, values: Array, change: Array, direction: int, wrong: Array | None = None
 ) -> tuple[int, Any]:
-    """The first basic variable to reach a bound when values move by -step * direction * change, and that step."""
+    """The first basic variable to reach a bound when values move by -step * direction * change, and that step.
+
+    Values that are `wrong` (phase one) move until they are right.
+    """
     n = lp.shape[1]
     best: tuple[Any, int, int] | None = None
-    for k, variable in enumerate(basic.tolist()):
-        rate = change[k] if direction > 0 else -change[k]
-        if rate == 0 or (variable < n and lp.free[variable]):
+    for k in np.flatnonzero(change != 0).tolist():
+        variable, rate = int(basic[k]), change[k] if direction > 0 else -change[k]
+        if variable < n and lp.free[variable]:
             continue
         value, fixed = values[k], variable >= n and lp.equality[variable - n]
-        if wrong[k]:
+        if wrong is not None and wrong[k]:
             if (value < 0) != (rate < 0):
                 continue  # moves further out; phase one has priced that
             step = value / rate

@@ -48,11 +48,11 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = ()) -> FloatVertex:
     rows with a dual made equalities. z and basis are those of the end, y and value those of the program's own cost.
     """
     highs = solver()
-    highs.passModel(model(lp))
+    _pass(highs, lp)
     highs.run()
     y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
-    flags = _basic_flags(highs)
+    flags = _basic_flags(highs, lp)
     if len(highs.getSolution().col_value) != lp.shape[1] or len(y) != lp.shape[0]:
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z = np.array(highs.getSolution().col_value)
@@ -64,15 +64,28 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = ()) -> FloatVertex:
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
-        z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs)
+        z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
     basic = np.flatnonzero(flags) if len(flags) else np.arange(lp.shape[1], sum(lp.shape))
     return FloatVertex(z, y, value, basic, optimal)
 
 
-def _basic_flags(highs: highspy.Highs) -> Array:
+def _pass(highs: highspy.Highs, lp: LinearProgram) -> None:
+    """Hand the arrays over as they are: twice as fast as filling a HighsLp."""
+    (m, n), inf = lp.shape, highspy.kHighsInf
+    bounds = np.where(lp.free, -inf, 0.0), np.full(n, inf), np.where(lp.equality, lp.rhs, -inf), lp.rhs
+    matrix = lp.start.astype(np.int32), lp.index.astype(np.int32), lp.value, np.zeros(n, dtype=np.int32)
+    by_column, minimise = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize)
+    highs.passModel(n, m, len(lp.value), by_column, minimise, 0.0, lp.cost, *bounds, *matrix)
+
+
+def _basic_flags(highs: highspy.Highs, lp: LinearProgram) -> Array:
     """Which columns and slacks are basic; empty if there is no basis."""
-    basis, on = highs.getBasis(), highspy.HighsBasisStatus.kBasic
-    return np.array([s == on for s in (*basis.col_status, *basis.row_status)] if basis.valid else [], dtype=bool)
+    status, basic = highs.getBasicVariables()
+    if status != highspy.HighsStatus.kOk or not highs.getBasis().valid:
+        return np.zeros(0, dtype=bool)
+    flags = np.zeros(sum(lp.shape), dtype=bool)
+    flags[np.where(basic >= 0, basic, lp.shape[1] - 1 - basic)] = True  # row r is numbered -1 - r
+    return flags
 
 
 def _fix_face(highs: highspy.Highs, lp: LinearProgram, flags: Array) -> bool:

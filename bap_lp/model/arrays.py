@@ -9,6 +9,7 @@ One code path serves rationals and floats; in floats `bound` is lowered by more 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -16,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from bap_lp.model.merging import class_sums, merge_index
 from bap_lp.rational import (
@@ -34,6 +36,7 @@ from bap_lp.rational import (
 UNIT = 2.0**-53  # relative error of one float operation
 _TINY = 1e-290  # covers underflow in a float filter
 _LONG = 200  # bits
+_FEW = 64  # entries of a joint table up to which filters cost more than they save
 _BLOCK = 1 << 16
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
 
@@ -70,6 +73,18 @@ class Arrays:
         """The same numbers as the nearest floats."""
         return self if not self.exact else Arrays(floats(self.p), floats(self.B), floats(self.E), self.groups)
 
+    @cached_property
+    def integers(self) -> Integers | None:
+        """Numerators over common denominators if all sums of p times a loss are integers that floats represent."""
+        if not self.exact:
+            return None
+        parts = [_numerators(a) for a in (self.p, self.B, self.E)]
+        if any(part is None for part in parts):
+            return None
+        (p, mass), (B, bob), (E, eve) = parts  # type: ignore[misc]
+        top = max(float(B.max()), float(E.max()))
+        return Integers(p, B, E, mass, bob, eve) if mass * max(top, 1.0) < 2.0**53 else None
+
     def lifted(self) -> Arrays:
         """Floats as the rationals they are."""
         return self if self.exact else Arrays(lifted(self.p), lifted(self.B), lifted(self.E), self.groups)
@@ -103,7 +118,7 @@ class Arrays:
 
     def eve_minima(self, rho: Array) -> Array:
         """min_{j in g} sum_x E(x,j) rho[x,s], signals x Eves."""
-        return self.least_replies(signal_losses(rho, self.E))
+        return self.least_replies(signal_losses(rho, self.E) if self.integers is None else self.signal_tables(rho)[1])
 
     def least_replies(self, losses: Array) -> Array:
         """The minimum over each Eve's decisions of a table signals x Eves' decisions: signals x Eves."""
@@ -112,6 +127,25 @@ class Arrays:
     def eve_risk(self, rho: Array) -> Any:
         """R_E, summed over the Eves."""
         return self.eve_minima(rho).sum()
+
+    def signal_tables(self, rho: Array) -> tuple[Array, Array]:
+        """sum_x rho[x,s] B(x,i) and sum_x rho[x,s] E(x,j) for every signal."""
+        whole = self.integers
+        if whole is None:
+            return signal_losses(rho, self.B), signal_losses(rho, self.E)
+        # most states send one signal with all their mass: integers in floats; the others are added one by one
+        x, s = np.nonzero(rho != 0)
+        full = rho[x, s] == self.p[x]
+        sent = np.zeros(rho.shape)
+        sent[x[full], s[full]] = whole.p[x[full]]
+        rest = list(zip(x[~full].tolist(), s[~full].tolist(), strict=True))
+        out = []
+        for numerators, unit, loss in ((whole.B, whole.bob, self.B), (whole.E, whole.eve, self.E)):
+            table = _fractions(sent.T @ numerators, whole.mass * unit)
+            for state, signal in rest:
+                table[signal] = table[signal] + rho[state, signal] * loss[state]
+            out.append(table)
+        return out[0], out[1]
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
         """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""
@@ -184,6 +218,36 @@ class Arrays:
         return u
 
 
+@dataclass(frozen=True, eq=False)
+class Integers:
+    """p = p / mass, B = B / bob, E = E / eve with integers in float64, every sum of p times a loss below 2^53."""
+
+    p: Array
+    B: Array
+    E: Array
+    mass: int
+    bob: int
+    eve: int
+
+
+def _numerators(values: Array) -> tuple[Array, int] | None:
+    """Numerators over the common denominator, as floats; None if they may be too large."""
+    flat = values.ravel().tolist()
+    unit = 1
+    for part in (flat[:64], flat[64:]):  # most arrays that fail do so at once
+        unit = math.lcm(unit, *{int(v.q) for v in part})
+        if unit >= 2**40:
+            return None
+    rounded = floats(values)
+    if float(rounded.max()) * unit >= 2.0**52:
+        return None
+    return np.rint(rounded * unit), unit
+
+
+def _fractions(integers: Array, unit: int) -> Array:
+    return objects(fmpq(int(v), unit) for v in integers.ravel().tolist()).reshape(integers.shape)
+
+
 def blocks(count: int) -> Iterator[slice]:
     """Slices that cover range(count): passes over many states need no second copy of them."""
     return (slice(k, k + _BLOCK) for k in range(0, count, _BLOCK))
@@ -198,6 +262,8 @@ def signal_losses(rho: Array, loss: Array) -> Array:
     """sum_x rho[x,s] loss[x,d]: signals x decisions. Exact channels are mostly zeros: skip them."""
     if not is_exact(rho):
         return rho.T @ floats(loss)
+    if rho.size <= _FEW:
+        return rho.T.dot(loss)
     out = EXACT.zeros((rho.shape[1], loss.shape[1]))
     for s, column in enumerate(rho.T):
         live = [x for x, v in enumerate(column) if v]
@@ -212,7 +278,7 @@ def signal_losses(rho: Array, loss: Array) -> Array:
 
 def signal_minima(rho: Array, loss: Array) -> Array:
     """min_d sum_x rho[x,s] loss[x,d] per signal: floats pick the decisions that may be minimal, the rest is exact."""
-    if not is_exact(rho):
+    if not is_exact(rho) or rho.size <= _FEW:
         return signal_losses(rho, loss).min(axis=1)
     approximate = floats(rho).T @ floats(loss)
     # non-negative terms: each sum is off by at most (terms + 4) ulp of itself; doubling covers the bound's own rounding

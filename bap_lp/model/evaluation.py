@@ -74,8 +74,12 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
-    bob = tree_sum(signal_minima(rho, arrays.B))
-    eve = tree_sum(np.stack([signal_minima(rho, arrays.E[:, g]).sum() for g in arrays.groups]))
+    if is_exact(rho) and arrays.integers is not None:
+        told, heard = arrays.signal_tables(rho)
+        bob, eve = told.min(axis=1).sum(), sum(heard[:, g].min(axis=1).sum() for g in arrays.groups)
+    else:
+        bob = tree_sum(signal_minima(rho, arrays.B))
+        eve = sum(signal_minima(rho, arrays.E[:, g]).sum() for g in arrays.groups)
     if is_exact(rho):
         return Risks(public(bob), public(eve))
     # a sum of N non-negative products is off by at most about (N + 2) ulp of itself

@@ -11,6 +11,7 @@ import numpy as np
 
 from bap_lp.rational import Array, floats, is_exact, zeros
 
+_FEW = 32  # states up to which a dictionary is faster than hashing by arrays
 _BLOCK = 16384  # rows hashed or compared at a time
 _PROBE = 4096
 
@@ -34,6 +35,13 @@ def _row_words(*tables: Array) -> Array:
 
 def merge_index(p: Array, rows: Array) -> tuple[Array, int]:
     """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes."""
+    if len(p) <= _FEW:
+        heads_of: dict[tuple[Any, ...], int] = {}
+        found = [
+            heads_of.setdefault(tuple(row), len(heads_of)) if mass > 0 else -1
+            for mass, row in zip(p.tolist(), rows.tolist(), strict=True)
+        ]
+        return np.array(found), len(heads_of)
     live = np.flatnonzero(p > 0)
     index = np.full(len(p), -1)
     words = _row_words(floats(rows)[live])

@@ -1,8 +1,8 @@
 """The compact program for every lam at once, by the parametric simplex method in exact arithmetic.
 
 Split the cost, c0 = B on rho and c1 = -1 on t, and add the weights w that choose among optima (see programs.compact) as
-an infinitely small part: c0 + lam c1 + eps w. At a basis the duals y0, y1, y2 of the three parts make every reduced
-cost d0 + lam d1 + eps d2, so the basis stays optimal up to the least root -d0/d1 - eps d2/d1 over d1 < 0, compared
+an infinitely small part: c0 + lam c1 + eps w. At a basis the duals of the three parts make every reduced cost
+d0 + lam d1 + eps d2, so the basis stays optimal up to the least root -d0/d1 - eps d2/d1 over d1 < 0, compared
 first without and then with eps. The column of that root enters there by an ordinary primal pivot: lam does not move
 during a pivot and never goes back. A pivot with a positive step moves the vertex and raises R_E strictly, so vertices
 and pieces of V correspond one to one; a step of zero changes the basis alone. Where roots tie altogether, Bland's
@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.linear.exact import filtered, reduced_cost
+from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.programs.compact import compact_program, compact_ties
 from bap_lp.rational import EXACT, Array, floats
 
@@ -65,13 +65,13 @@ class _Walk:
         private, generic = compact_ties(arrays)
         bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
         self.lp, self.costs = replace(compact_program(arrays, 0), cost=bob), (bob, private, generic)
-        self.rounded = [replace(self.lp.rounded, cost=floats(c)) for c in self.costs]
-        self.basic = optimum(self.lp, ties=(private, generic)).basic
+        self.rounded = [replace(self.lp.rounded, cost=floats(c)) for c in (bob, private)]
+        unique_best = int((arrays.B.min(axis=1, keepdims=True) == arrays.B).sum()) == N
+        self.basic = _start(arrays) if unique_best else optimum(self.lp, ties=(private, generic)).basic
         self.factor = Factor(self.lp, self.basic)
         self.values = self.factor.solve(self.lp.rhs)
-        none = EXACT.zeros(self.lp.shape[0])
-        self.y = [self.factor.solve_transposed(np.append(c, none)[self.basic]) for c in self.costs]
-        least, t, _ = (self.lp.rhs.dot(y) for y in self.y)
+        self.y = [self._duals(part) for part in (0, 1)]
+        least, t = (self.lp.rhs.dot(y) for y in self.y)
         self.vertex = PathVertex(EXACT.zero, EXACT.zeros((b, e)), self._rho(), least, -t)
 
     def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
@@ -104,7 +104,13 @@ class _Walk:
             return best, ties[0]
         if best == self.lam and self.stalled > _PATIENCE:
             return best, min(ties)
-        return best, min(ties, key=lambda tie: (-self._reduced(2, tie[0]) / tie[2], tie[0]))
+        prices = self._duals(2)  # needed here only, so not carried along
+        weighed = [(-reduced_cost(self.lp, prices, tie[0], self.costs[2]) / tie[2], tie) for tie in ties]
+        return best, min(weighed)[1]
+
+    def _duals(self, part: int) -> Array:
+        cost = np.append(self.costs[part], EXACT.zeros(self.lp.shape[0]))
+        return self.factor.solve_transposed(cost[self.basic])
 
     def _near(self, nonbasic: Array) -> Array:
         """Columns that floats cannot rule out as the next to enter."""
@@ -125,13 +131,12 @@ class _Walk:
         """Bring the variable into the basis; whether that moved the vertex."""
         change = self.factor.solve(self.lp.column(variable))
         sign = 1 if d1 < 0 else -1  # a free column may have to decrease
-        position, step = self._leaving(change, sign)
+        position, step = leaving(self.lp, self.basic, self.values, change, sign)
         unit = EXACT.zeros(len(self.basic))
         unit[position] = EXACT.one
         row = self.factor.solve_transposed(unit)  # row of the inverse: the duals move along it until d(variable) = 0
         before = self.y
-        d2 = self._reduced(2, variable)
-        self.y = [y + row * (d / change[position]) for y, d in zip(before, (d0, d1, d2), strict=True)]
+        self.y = [y + row * (d / change[position]) for y, d in zip(before, (d0, d1), strict=True)]
         self.values = self.values - change * (sign * step)
         self.values[position] = sign * step
         self.basic = self.basic.copy()
@@ -147,28 +152,22 @@ class _Walk:
         self.vertex = PathVertex(self.lam, u, self._rho(), self.vertex.bob + moved * d0, self.vertex.eve - moved * d1)
         return True
 
-    def _leaving(self, change: Array, sign: int) -> tuple[int, Any]:
-        """The first basic variable to reach zero as the values move by -step * sign * change, and that step."""
-        n = self.lp.shape[1]
-        best: tuple[Any, int, int] | None = None
-        for k in np.flatnonzero(change != 0).tolist():
-            variable = int(self.basic[k])
-            if variable < n and self.lp.free[variable]:
-                continue
-            rate = change[k] * sign
-            fixed = variable >= n and self.lp.equality[variable - n]
-            if rate < 0 and not fixed:
-                continue
-            step = EXACT.zero if fixed else self.values[k] / rate
-            if best is None or (step, variable) < best[:2]:
-                best = (step, variable, k)
-        if best is None:
-            raise ArithmeticError("the program is unbounded")
-        return best[2], best[0]
-
     def _rho(self) -> Array:
         N, b, _ = self.arrays.shape
         rho = EXACT.zeros(N * b)
         live = self.basic < N * b
         rho[self.basic[live]] = self.values[live]
         return rho.reshape(N, b)
+
+
+def _start(arrays: Arrays) -> Array:
+    """The basis at lam = 0 where Bob has one best decision at every state: his columns, t, and Eve's other slacks."""
+    (N, b, e), G = arrays.shape, len(arrays.groups)
+    sent = np.array([row.argmin() for row in arrays.B])
+    rho = EXACT.zeros((N, b))
+    rho[np.arange(N), sent] = arrays.p
+    slack, heard = np.ones((b, e), dtype=bool), signal_losses(rho, arrays.E)
+    for g in arrays.groups:
+        slack[np.arange(b), g.start + np.array([row.argmin() for row in heard[:, g]])] = False
+    t, slacks = N * b + np.arange(b * G), N * b + b * G + N + np.flatnonzero(slack.ravel())
+    return np.concatenate([np.arange(N) * b + sent, t, slacks])

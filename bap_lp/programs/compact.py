@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
-from bap_lp.rational import EXACT, Array, Field, objects, tree_sum
+from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
+from bap_lp.rational import EXACT, FLOAT, Array, Field, floats, tree_sum
 
 _NOISE = 1e-6  # of the largest cost; below 1e-7 the solver no longer sees it, and data of few values are coarser
 _DIRECT = 1000  # below this many columns rho, simplex on the whole program beats the structured method
@@ -79,16 +81,15 @@ def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
     )
 
 
+@lru_cache(maxsize=16)
 def weights(count: int, field: Field) -> Array:
     """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
     key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
         key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
-    return (
-        field.list((key >> np.uint64(32)).astype(np.int64) + 1)
-        if not field.exact
-        else objects(fmpq(k + 1) for k in (key >> np.uint64(32)).tolist())
-    )
+    out = field.list(map(fmpq if field.exact else float, ((key >> np.uint64(32)) + np.uint64(1)).tolist()))
+    out.flags.writeable = False
+    return out
 
 
 def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Array]:
@@ -116,38 +117,37 @@ def solve_compact(arrays: Arrays, lam: Any, progress: SolveProgress | None = Non
 
 
 def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None) -> JointOptimum:
-    """The bound holds whatever the solver did; an interrupt leaves the best pair so far."""
+    """The bound holds whatever the solver did; an interrupt leaves the best pair so far.
+
+    Floats are rationals too: where the data outrun the solver's tolerances, they are solved exactly and rounded.
+    """
     N, b, e = arrays.shape
-    good = 0.1 * arrays.field.tolerance * arrays.size(lam)
+    basic: Array | None
 
     def concluded(rho: Array, u: Array, how: str) -> JointOptimum:
         u = arrays.on_simplex(u, lam)
         rho = arrays.obedient(normalised(rho, arrays, u))
         return JointOptimum(rho, u, arrays.bound(u), how)
 
-    def read(z: Array, y: Array, how: str = "") -> JointOptimum:
-        return concluded(z[: N * b].reshape(N, b).copy(), -y[N:].reshape(b, e), how)
-
-    def accept(z: Array, y: Array) -> bool:
-        found = read(z, y)
-        return bool(arrays.value(found.rho, lam) - found.bound <= good)
-
     if N * b <= _DIRECT:
-        vertex = optimum(compact_program(arrays, lam), ties=compact_ties(arrays), accept=accept)
-        return read(vertex.z, vertex.y, f"compact program, {vertex.how}")
-    rho, u, basic, how = _structured_basis(arrays, lam, progress, stoppable=True)
+        vertex = optimum(compact_program(arrays, lam), ties=compact_ties(arrays))
+        rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
+        basic, how = vertex.basic, f"compact program, {vertex.how}"
+    else:
+        rho, u, basic, how = _structured_basis(arrays, lam, progress, stoppable=True)
     found = concluded(rho, u, how)
-    if basic is None or arrays.value(found.rho, lam) - found.bound <= good:
+    if basic is None or arrays.value(found.rho, lam) - found.bound <= 0.1 * FLOAT.tolerance * arrays.size(lam):
         return found
-    # floats are rationals too: where the data outrun the solver's tolerances, finish exactly and round the result
-    exact = optimise(compact_program(arrays.lifted(), EXACT.number(lam)), basic)
-    rounded = arrays.field.array(exact.z), arrays.field.array(exact.y)
-    return read(*rounded, f"{how}, finished in exact arithmetic")
+    exact = _exactly(arrays.lifted(), EXACT.number(lam), None)
+    return concluded(floats(exact.rho), floats(exact.u), f"{how}, finished in exact arithmetic")
 
 
 def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointOptimum:
     N, b, e = arrays.shape
     ties = compact_ties(arrays)
+    if dictionary_size(arrays) <= MOST:
+        rho, u = tiny_optimum(arrays, lam, ties)
+        return JointOptimum(rho, u, arrays.bound(u), "compact program, exact simplex")
     direct = N * b <= _DIRECT
     if direct:
         basic, how = _simplex_basis(arrays, lam, ()), "compact program, HiGHS simplex"

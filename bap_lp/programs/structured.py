@@ -106,8 +106,7 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     keys = tree_sum((arrays.p * scale) * arrays.B[np.arange(len(arrays.p)), layout.key]) / scale
     moved = arrays.B[layout.state, layout.signal] - arrays.B[layout.state, layout.other]
     value = keys + tree_sum(splits * moved) - lam * table.sum()
-    most_private = bool(table.sum() == arrays.eve_risk(arrays.p[:, None]))
-    chosen = _ties_settled(core, basis, u, tied, ties, most_private)
+    chosen = _ties_settled(core, basis, u, tied, ties, table.sum())
     return StructuredVertex(rho, u, value, chosen, layout.key, tied)
 
 
@@ -131,7 +130,11 @@ def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
 
 
 def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> Array:
-    """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); zero elsewhere."""
+    """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); of no meaning elsewhere."""
+    if arrays.integers is not None:
+        joint = EXACT.zeros((len(layout.key), len(slack)))
+        joint[np.arange(len(layout.key)), layout.key] = arrays.p
+        return arrays.signal_tables(joint)[1]
     scale = common_denominator(arrays.p)
     mass = arrays.p * scale
     sums = EXACT.zeros(slack.shape)
@@ -241,14 +244,22 @@ def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
 
 
 def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array:
-    """The reduced costs of (x, i), times a common denominator of u."""
+    """The reduced costs of (x, i), times a positive number."""
     scale = common_denominator(u)
     long = u * scale
+    whole = arrays.integers
+    if whole is not None and losses is arrays.B:
+        top = max(abs(v) for v in long.ravel().tolist())
+        size = (top * whole.bob * 2 + scale * whole.eve) * (1 + int(max(whole.E.max(), whole.B.max())))
+        if size * arrays.shape[2] < 2**53:  # all in integers that floats represent
+            reply = floats(long) * whole.bob
+            moved = (whole.B[x, i] - whole.B[x, key[x]]) * float(scale * whole.eve)
+            return moved - ((reply[i] - reply[key[x]]) * whole.E[x]).sum(axis=1)
     return (losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 
 def _ties_settled(
-    core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], most_private: bool
+    core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], eve_risk: fmpq
 ) -> bool:
     """Whether no column or slack that may enter without loss lowers a further cost.
 
@@ -263,7 +274,7 @@ def _ties_settled(
         if not len(x) and not len(row_i):
             return True
         losses, lam = cost[: N * b].reshape(N, b), -cost[N * b]
-        if lam and most_private:
+        if lam and eve_risk == arrays.eve_risk(arrays.p[:, None]):
             continue
         prices = core.dual(losses, lam)
         assert prices is not None  # the matrix was solved before

@@ -81,7 +81,7 @@ def _there(
             future.result()
             advance()
     except BaseException:
-        # the latest first: an executor that takes the next task meanwhile takes it from the front
+        # the latest first: meanwhile the executor takes its next task from the front
         for future in reversed(index):
             future.cancel()
         raise

@@ -265,7 +265,7 @@ def _water_level(d: Array, cap: float) -> float:
     """The l with sum over d_k > l of log(d_k / l) = 2 cap: with m terms, log l is their mean log minus 2 cap / m."""
     logs = np.sort(np.log(d))[::-1]
     levels = (np.cumsum(logs) - 2 * cap) / np.arange(1, len(d) + 1)
-    return float(np.exp(levels.max()))  # a further term raises the candidate exactly as long as it exceeds it
+    return float(np.exp(levels.max()))  # a further term raises the level exactly if it exceeds the level
 
 
 def _noise_level(white: _Whitened, lam: float) -> float:
@@ -289,7 +289,7 @@ def _release(white: _Whitened, T: Array, cap: float | None) -> tuple[Array, Arra
         tau = np.where(tau > 1 - _ZERO, 1.0, tau)
         return statistic, np.diag((1 - tau) / tau)
     noise = np.maximum(1 - tau, float(np.finfo(float).eps)) / tau
-    for _ in range(50):  # 1 - tau is a difference: where it is small, so many digits of the leakage are lost
+    for _ in range(50):  # where 1 - tau is small, the difference has lost digits that the leakage needs
         excess = float(np.log1p(1 / noise).sum()) / 2 - cap
         if excess <= 0:
             break

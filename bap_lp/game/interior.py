@@ -179,7 +179,7 @@ def interior_point(
         blocks.append(_Block(p[cut], *losses, y, q, z, dq, dz, np.empty((b, width)), np.empty(width), products))
     rows = fixed + sum(run(lambda block: _start(block, u, mu), blocks))
     mass = float(p.sum())
-    # states of equal prior would number mass^2 / sum p^2; between one and that many times the weight of a state
+    # mass^2 / sum p^2 is the number n of states if all have the same prior; w e lies between mass / n and mass
     w = mass / (e * (mass * mass / float(p @ p)) ** 0.75)
     weight = mass * b + w * b * e
     t = arrays.least_replies(rows) - mu * w

@@ -33,8 +33,8 @@ from bap_lp.rational import Array
 
 SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
-SAMPLE = 20_000
-_PARALLEL = 50_000  # states from which two threads pay
+SAMPLE = 20_000  # states on which the first replies are learned
+_PARALLEL = 50_000  # states from which two threads are faster than one
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class _GameSearch:
         return found
 
     def tick(self, _: int, u: Array) -> None:
-        """Count an iteration. A listener is worth a pass as long as passes take less than a fifth of the time."""
+        """Count an iteration. With a listener a pass is made as long as passes take less than a fifth of the time."""
         self.iterations += 1
         self.latest = u
         if self.tell is not None:
@@ -144,7 +144,7 @@ def _learn(search: _GameSearch, scale: float, tol: float) -> tuple[Array, float,
         found = search.look(u, found.key, 1e-9 * scale)
         if size == n or len(np.setdiff1d(found.late, near, assume_unique=True)) <= u.size:
             break
-        # the second band is as large, around better replies
+        # the second band has the same size, around better replies
         size = min(2 * size, n) if round_ else size
     return u, point.gap, found
 

@@ -34,7 +34,7 @@ from bap_lp.rational import Array
 
 @dataclass
 class GameBasis:
-    """key and extras of the states, basic t (b, G) and basic slacks (b, e); `near` states, columns `open` to them."""
+    """key and extras of the states, basic t (b, G) and basic slacks (b, e); `near` states and their `open` columns."""
 
     key: Array
     near: Array
@@ -165,7 +165,7 @@ def to_vertex(
     watch: Callable[[int, Array], None] | None = None,
     limit: int = 60,
 ) -> GameVertex:
-    """Column generation from a basis; `solved` says that it is worth pricing before any pivot.
+    """Column generation from a basis; `solved`: the basis may be optimal already, so it is priced before any pivot.
 
     `base` (b, e) holds Eve's rows of states that were decided elsewhere.
     """
@@ -204,7 +204,7 @@ def to_vertex(
             whole[known] = basis.basic[place[known]].sum(axis=1) == 1
             rho = _settle(near, rest, basis, place[whole], R[whole].argmin(axis=1), rho)
             return GameVertex(basis, u, rho, True)
-        # the worst first: a program that at most doubles learns more from fewer columns
+        # the worst first: the program at most doubles in one round
         room = max(len(mine), 10 * b * e + 100)
         if len(late) > room:
             lead = R[np.arange(len(late)), basis.key[late]] - np.where(opened, R, np.inf).min(axis=1)

@@ -62,7 +62,7 @@ class OptimalTableau:
         self._columns: dict[int, Array] = {}
 
     def _with_null_states(self, basic: Array, y: Array) -> tuple[Array, Array]:
-        """A state of probability zero may have its marginal's slack in the basis, at zero: a dual pivot drives it out.
+        """A state of probability zero may have its marginal's slack in the basis, at zero: a dual pivot removes it.
 
         y moves along the slack's row of the inverse until the first reduced cost is zero; the marginal is an equality,
         so its own dual may have either sign.
@@ -137,7 +137,7 @@ class OptimalTableau:
         d = _padded(np.multiply.outer(self.reduced, det), width)
         inverse = [self.row(k) for k in at]
         d[:, 1 : r + 1] += np.stack([products for _, products in inverse], axis=1).dot(w.T)
-        for i in range(b):  # the entry also stands in the nonbasic columns (x,i)
+        for i in range(b):  # the entry is also in the nonbasic columns (x,i)
             place = self.place.get(x * b + i)
             if place is not None:
                 k = N + i * e + j
@@ -146,7 +146,7 @@ class OptimalTableau:
         return self._both(d, np.concatenate([z, _padded(det[None, :], width)]), strict=1)
 
     def _both(self, reduced: Array | None, values: Array | None, strict: int = 0) -> Reach:
-        """Reach downwards and upwards; the last `strict` rows of values are conditions of their own."""
+        """Reach downwards and upwards; the last `strict` rows of values must be non-negative whatever is basic."""
         parts = []
         if reduced is not None:
             parts += [reduced[~self.still], reduced[self.still], -reduced[self.still]]

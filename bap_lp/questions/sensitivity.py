@@ -26,7 +26,7 @@ from bap_lp.rational import EXACT, FLOAT, Array, Field, is_exact, public
 
 @dataclass(frozen=True)
 class Interval:
-    """Values of one entry for which the basis stays optimal; high None: no end. An inexact end is certain but inner."""
+    """Values of one entry for which the basis stays optimal; high None: no end. An inexact end is inside."""
 
     low: Number
     high: Number | None

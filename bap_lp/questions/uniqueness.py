@@ -61,8 +61,7 @@ class Uniqueness:
 
 
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
-    """Whether the optimal mechanism is the only one; if not, an optimal one with the fewest signals and one that
-    discloses least.
+    """Whether one mechanism only is optimal; if not, an optimal one with few signals and one that discloses least.
 
     Args:
         problem: an exact problem; a float problem has no exact ties.
@@ -146,12 +145,13 @@ class _OptimalFace:
 
     def is_point(self) -> bool:
         """Whether the face has one point only."""
-        if self.lam == 0 or (self.open.sum(axis=1) == 1).all():
-            return bool((self.open.sum(axis=1) == 1).all())
+        decided = bool((self.open.sum(axis=1) == 1).all())
+        if decided or self.lam == 0:
+            return decided
         losses = signal_losses(self.rho, self.arrays.E)
         at_zero = (losses == self.arrays.least_replies(losses)[:, self.arrays.group_of]) & ~self.tight
-        # minus the sum of columns and slacks that are zero at the vertex; a slack of Eve's rows is -A z, and any
-        # positive weight will do for it
+        # minus the sum of columns and slacks that are zero at the vertex; a slack of Eve's rows is -A z, and it may be
+        # given any positive weight
         cost = EXACT.zeros(self.lp.shape[1])
         cost[: self.rho.size][(self.open & (self.rho == 0)).ravel()] -= 1
         entries = np.append(np.zeros(len(self.rho), dtype=bool), at_zero.ravel())[self.lp.index]

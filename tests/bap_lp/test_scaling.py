@@ -44,7 +44,7 @@ def repairs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def tables(seed: int) -> tuple[list[Fraction], np.ndarray, np.ndarray]:
     """Prior, Bob's and Eve's losses without coincidences."""
     rng = np.random.default_rng(seed)
-    N, b, e = (int(rng.integers(*ends)) for ends in ((5, 9), (2, 5), (2, 5)))
+    N, b, e = (int(rng.integers(*ends)) for ends in ((12, 17), (3, 5), (3, 5)))
     weights = rng.integers(1, 1000, N).tolist()
     bob, eve = (np.array([F(int(v), 10**4) for v in rng.integers(1, 10**6, N * k)]).reshape(N, k) for k in (b, e))
     return [F(w, sum(weights)) for w in weights], bob, eve

@@ -41,23 +41,23 @@ def repairs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def tables(seed: int) -> tuple[list[Fraction], np.ndarray, np.ndarray]:
+def tables(seed: int, states: int) -> tuple[list[Fraction], np.ndarray, np.ndarray]:
     """Prior, Bob's and Eve's losses without coincidences."""
     rng = np.random.default_rng(seed)
-    N, b, e = (int(rng.integers(*ends)) for ends in ((12, 17), (3, 5), (3, 5)))
+    N, b, e = (int(rng.integers(*ends)) for ends in ((states, states + 4), (3, 5), (3, 5)))
     weights = rng.integers(1, 1000, N).tolist()
     bob, eve = (np.array([F(int(v), 10**4) for v in rng.integers(1, 10**6, N * k)]).reshape(N, k) for k in (b, e))
     return [F(w, sum(weights)) for w in weights], bob, eve
 
 
 def uniform(seed: int, bob: Fraction, eve: Fraction) -> Problem:
-    prior, B, E = tables(seed)
+    prior, B, E = tables(seed, 13)  # more than an exact dictionary takes: the float solver is asked
     return Problem(prior, bob * B, eve * E)
 
 
 def mixed(seed: int, bob: bool, eve: bool) -> Problem:
     """Every entry of the table times 1e9, 1 or 1e-9."""
-    prior, B, E = tables(seed)
+    prior, B, E = tables(seed, 8)
     rng = np.random.default_rng(seed + 100)
     units = np.array([LARGE, F(1), TINY])
     B = B * units[rng.integers(0, 3, B.shape)] if bob else B
@@ -67,7 +67,7 @@ def mixed(seed: int, bob: bool, eve: bool) -> Problem:
 
 def geometric(seed: int) -> Problem:
     """States of probability 2^-1, 2^-2, ..., down to 2^-40 or so."""
-    _, B, E = tables(seed)
+    _, B, E = tables(seed, 8)
     N = len(B)
     weights = [F(1, 2 ** (1 + 40 * x // N)) for x in range(N)]
     return Problem([w / sum(weights) for w in weights], B, E)
@@ -154,7 +154,8 @@ QUESTIONS: dict[str, Callable[[Problem], None]] = {
     "sensitivity": ranges,
     "path": path,
 }
-ALLOWED = {"robust": 200}  # exact repairs over all seeds of a mixed case; 40 for the other questions
+ALLOWED = {"robust": 150}  # exact repairs per problem of a mixed case, on average; 50 for the other questions
+SLOW = {"robust"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -165,12 +166,12 @@ def test_the_units_of_the_losses_cost_no_exact_repair(case: str, question: str, 
     assert sum(repairs) == 0
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", [pytest.param(q, marks=[pytest.mark.slow] * (q in SLOW)) for q in QUESTIONS])
 @pytest.mark.parametrize("case", MIXED)
 def test_units_mixed_within_a_table_cost_few_exact_repairs(case: str, question: str, repairs: list[int]) -> None:
     for seed in SEEDS:
         QUESTIONS[question](MIXED[case](seed))
-    assert sum(repairs) <= ALLOWED.get(question, 40)
+    assert sum(repairs) <= ALLOWED.get(question, 50) * len(SEEDS)
 
 
 @pytest.mark.parametrize(("bob", "eve"), [(LARGE, TINY), (TINY, LARGE), (LARGE, LARGE), (TINY, TINY)])

@@ -155,7 +155,11 @@ QUESTIONS: dict[str, Callable[[Problem], None]] = {
     "path": path,
 }
 ALLOWED = {"robust": 150}  # exact repairs per problem of a mixed case, on average; 50 for the other questions
-SLOW = {"robust"}
+SLOW = {"robust", "prior 2^-k"}
+
+
+def marked(names: list[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in names]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -166,7 +170,7 @@ def test_the_units_of_the_losses_cost_no_exact_repair(case: str, question: str, 
     assert sum(repairs) == 0
 
 
-@pytest.mark.parametrize("question", [pytest.param(q, marks=[pytest.mark.slow] * (q in SLOW)) for q in QUESTIONS])
+@pytest.mark.parametrize("question", marked([*QUESTIONS]))
 @pytest.mark.parametrize("case", MIXED)
 def test_units_mixed_within_a_table_cost_few_exact_repairs(case: str, question: str, repairs: list[int]) -> None:
     for seed in SEEDS:
@@ -188,7 +192,7 @@ def test_the_optimum_with_least_disclosure_does_not_depend_on_the_units(bob: Fra
     assert float(risks(problem, found.least_disclosure).alice(float(lam)) / bob) == pytest.approx(plain.value, abs=1e-6)
 
 
-@pytest.mark.parametrize("case", [*UNIFORM, *MIXED])
+@pytest.mark.parametrize("case", marked([*UNIFORM, *MIXED]))
 def test_floats_of_any_size_have_certified_gaps(case: str) -> None:
     for seed in SEEDS:
         problem = {**UNIFORM, **MIXED}[case](seed).as_float()

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from bap_lp.conditions.base import Prices
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.problems import SCHEMA, load_certificate, problem_from_dict, save_certificate
 from bap_lp.files.proofs import conditions_document, conditions_from
@@ -21,7 +22,6 @@ from bap_lp.linear.program import from_entries
 from bap_lp.model.evaluation import evaluate, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
-from bap_lp.programs import integer
 from bap_lp.programs.solving import solve
 from bap_lp.proof import enumeration
 from bap_lp.proof.certificate import verify
@@ -92,6 +92,10 @@ def cases(draw: st.DrawFn) -> tuple[Problem, Fraction, Conditions]:
     if draw(st.integers(0, 3)) == 0:
         wanted["margin"] = draw(numbers(0, 1, 20))
     return problem, draw(lams), Conditions(**wanted)
+
+
+def shifted(prices: Prices, by: int) -> Prices:
+    return Prices(prices.places, prices.weights + by)
 
 
 def library(problem: Problem) -> list[Mechanism]:
@@ -192,13 +196,15 @@ def test_tampering_is_noticed(problem: Problem, lam: Fraction, data: st.DataObje
     assert not verify(problem, replace(certificate, u=certificate.u + 1))
     stricter = replace(proof.conditions, min_eve_risk=high.eve + 1)
     assert not verify(problem, replace(certificate, proof=replace(proof, conditions=stricter)))
-    assert not verify(problem, replace(certificate, proof=replace(proof, floor_price=proof.floor_price + 1)))
+    dearer = {**proof.prices, "min_eve_risk": shifted(proof.prices["min_eve_risk"], 1)}
+    assert not verify(problem, replace(certificate, proof=replace(proof, prices=dearer)))
     assert not verify(problem, replace(certificate, proof=replace(proof, channel=0 * proof.channel)))
     without = Conditions(min_eve_risk=wanted["min_eve_risk"])
     if solve(problem, lam, conditions=without).value < solution.value:  # then privacy has a price, and needs its proof
-        dropped = replace(proof, pairs=proof.pairs[:0], weights=proof.weights[:0])
-        assert not verify(problem, replace(certificate, proof=dropped))
-        assert not verify(problem, replace(certificate, proof=replace(proof, weights=-proof.weights)))
+        own = proof.prices["privacy"]
+        for wrong in (Prices(own.places[:0], own.weights[:0]), Prices(own.places, -own.weights)):
+            changed = replace(proof, prices={**proof.prices, "privacy": wrong})
+            assert not verify(problem, replace(certificate, proof=changed))
     if solution.value > solve(problem, lam).value:  # the proof of the unconditioned optimum is no proof of this one
         assert not verify(problem, replace(certificate, proof=None))
 
@@ -304,7 +310,6 @@ def test_branch_and_bound_finds_what_trying_everything_finds(
     tried = solve(problem, lam, conditions=conditions)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(enumeration, "MOST", 1)
-        patch.setattr(integer, "_SUBSETS", 0)
         searched = solve(problem, lam, conditions=conditions)
     assert searched.value == tried.value
     assert searched.gap <= 1e-7
@@ -325,7 +330,7 @@ def test_few_signals_are_proved_by_branches(problem: Problem, lam: Fraction, mos
         fewer = replace(proof, branches=proof.branches[1:])
         assert not verify(problem, replace(solution.certificate, proof=fewer))
         assert not verify(problem, replace(solution.certificate, proof=replace(proof, branches=())))
-        wrong = tuple(replace(b, u=b.u + 1) for b in proof.branches)
+        wrong = tuple(replace(b, multipliers=replace(b.multipliers, u=b.multipliers.u + 1)) for b in proof.branches)
         assert not verify(problem, replace(solution.certificate, proof=replace(proof, branches=wrong)))
 
 
@@ -383,7 +388,8 @@ def test_certificates_survive_the_disk(
         assert again.proof is not None
         assert again.proof.conditions == conditions
         assert (again.proof.channel == certificate.proof.channel).all()
-        assert again.proof.weights.tolist() == certificate.proof.weights.tolist()
+        for name, own in certificate.proof.prices.items():
+            assert again.proof.prices[name].weights.tolist() == own.weights[own.weights != 0].tolist() or name != "privacy"
 
 
 COIN_FILE = {

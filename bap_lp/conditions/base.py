@@ -105,6 +105,11 @@ class SentSignals:
     def eve_risk(self) -> Any:
         return np.stack([self.eve[:, g].min(axis=1).sum() for g in self.arrays.groups]).sum()
 
+    def score(self, lam: Any, bob_weight: int = 1) -> tuple[Any, Any]:
+        """bob_weight R_B - lam R_E, and what chooses among equal ones: -R_E, or R_B where R_B has no weight."""
+        bob, eve = self.told_risk, self.eve_risk
+        return bob_weight * bob - lam * eve, -eve if bob_weight else bob
+
 
 class Lagrangian:
     """The bound as it is summed up: cost[x,s] of sending s at x, price risk[s,g] of Eve's risk, and a constant.

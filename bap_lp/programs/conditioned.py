@@ -39,21 +39,29 @@ def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions
         problem, lam = problem.as_float(), float(lam)
     layout = ChannelLayout.of(problem, conditions)
     within_range(layout)
-    relaxed = relaxation(layout, lam)
+    found, bound, branches, relaxed = best_channel(layout, lam, conditions)
     free = public(solve_compact(problem.arrays.merged()[0], lam).bound)
-    if not layout.deterministic and layout.most is None:
-        return replace(conclude(layout, lam, conditions, relaxed), unconstrained=free)
-    found, bound, branches = combinatorial(layout, lam, conditions, relaxed)
-    best = conclude(layout, lam, conditions, found, bound, branches)
-    return replace(best, unconstrained=free, randomised=conclude(layout, lam, conditions, relaxed).value)
+    best = replace(conclude(layout, lam, conditions, found, bound, branches), unconstrained=free)
+    if relaxed is found:
+        return best
+    return replace(best, randomised=conclude(layout, lam, conditions, relaxed).value)
 
 
-def relaxation(layout: ChannelLayout, lam: Any, bob_weight: int = 1) -> ChannelOptimum:
-    """The optimum over randomised mechanisms with any number of signals; refuses conditions that cannot hold."""
+def best_channel(
+    layout: ChannelLayout, lam: Any, conditions: Conditions, bob_weight: int = 1
+) -> tuple[ChannelOptimum, Any, Sequence[Branch], ChannelOptimum]:
+    """The least bob_weight R_B - lam R_E under the conditions, a bound, its branches, and the optimum with randomness.
+
+    Refuses conditions that cannot hold.
+    """
     try:
-        return ChannelProgram(layout, lam, bob_weight).solve()
+        relaxed = ChannelProgram(layout, lam, bob_weight).solve()
     except Infeasible:
         raise refusal(layout) from None
+    if not layout.deterministic and layout.most is None:
+        return relaxed, relaxed.bound, (), relaxed
+    found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight)
+    return found, bound, branches, relaxed
 
 
 def conclude(
@@ -64,7 +72,7 @@ def conclude(
     bound: Any = None,
     branches: Sequence[Branch] = (),
 ) -> Solution:
-    """The solution of the channel found, proved by its multipliers or, if given, by another bound."""
+    """The solution of the channel found, proved by its multipliers or, if given, by a higher bound."""
     problem, at = layout.problem, public(lam)
     rows = layout.rows(layout.obedient(found.q))
     mechanism = mechanism_of(layout, rows)

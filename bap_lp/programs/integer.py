@@ -45,17 +45,17 @@ _OPTIONS = {
 
 
 def combinatorial(
-    layout: ChannelLayout, lam: Any, conditions: Conditions, relaxed: ChannelOptimum
+    layout: ChannelLayout, lam: Any, conditions: Conditions, relaxed: ChannelOptimum, bob_weight: int = 1
 ) -> tuple[ChannelOptimum, Any, list[Branch]]:
     """The best mechanism (with the multipliers of the relaxation), a bound on all, and the branches that prove it."""
     arrays, signals = layout.arrays, layout.signals
     if layout.deterministic and enumerable(arrays, layout.demands):
-        found = best_deterministic(arrays, signals, layout.demands, lam, arrays.field.tolerance)
+        found = best_deterministic(arrays, signals, layout.demands, lam, arrays.field.tolerance, bob_weight)
         if found is None:
             raise _hopeless(conditions)
         how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
         return replace(relaxed, q=degenerate(found[1].tolist(), len(signals), arrays.exact), how=how), found[0], []
-    search = _Search(layout, lam, relaxed)
+    search = _Search(layout, lam, relaxed, bob_weight)
     if layout.deterministic:
         low = search.suggest()
         if low is not None and not arrays.exact:
@@ -86,8 +86,8 @@ class _Part:
 
 
 class _Search:
-    def __init__(self, layout: ChannelLayout, lam: Any, relaxed: ChannelOptimum) -> None:
-        self.layout, self.lam, self.count = layout, lam, 1
+    def __init__(self, layout: ChannelLayout, lam: Any, relaxed: ChannelOptimum, bob_weight: int) -> None:
+        self.layout, self.lam, self.bob_weight, self.count = layout, lam, bob_weight, 1
         self.best: Any = None  # (score, channel)
         field = layout.arrays.field
         self.near = 0 if field.exact else 0.1 * field.tolerance * layout.arrays.size(lam)
@@ -143,8 +143,7 @@ class _Search:
         self.count += 1
 
     def _score(self, q: Array) -> tuple[Any, Any, Any]:
-        sent = self.layout.sent(q)
-        return sent.told_risk - self.lam * sent.eve_risk, -sent.eve_risk, (self.layout.weights * q).sum()
+        return *self.layout.sent(q).score(self.lam, self.bob_weight), (self.layout.weights * q).sum()
 
     def try_channel(self, q: Array) -> None:
         """Keep the channel (under determinism: the likeliest map) if it meets the conditions and is the best so far."""
@@ -164,13 +163,16 @@ class _Search:
         """The node with its optimum; None, after a note of the proof, if it is empty."""
         layout = self.layout.only(keep)
         try:
-            return _Part(keep, required, allowed, ChannelProgram(layout, self.lam, allowed=allowed).solve())
+            return _Part(keep, required, allowed, self._program(layout, allowed).solve())
         except Infeasible:
             zero = layout.arrays.field.zero
             proof = ChannelProgram(layout, zero, 0, allowed, elastic=True).solve()
             self.void.append(_Part(keep, required, allowed, proof))
             self.count += 1
             return None
+
+    def _program(self, layout: ChannelLayout, allowed: Array | None = None) -> ChannelProgram:
+        return ChannelProgram(layout, self.lam, self.bob_weight, allowed)
 
     def _by_signal(self, part: _Part) -> Iterator[_Part]:
         most, mass = self.layout.most, self.layout.arrays.p.dot(part.found.q)
@@ -204,7 +206,7 @@ class _Search:
     def suggest(self) -> float | None:
         """Try the mechanism that HiGHS finds with binary variables; for floats, if it is good, a bound from HiGHS."""
         layout, most = self.layout, self.layout.most
-        program = ChannelProgram(layout, self.lam)
+        program = self._program(layout)
         binary = program.q.ravel()
         if most is not None:
             N, S = program.q.shape

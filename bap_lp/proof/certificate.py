@@ -85,13 +85,13 @@ def _verify_conditions(problem: Problem, certificate: Certificate) -> Verdict:
     if certificate.exact:
         if not (problem.exact and certificate.proof.conditions.exact):
             return Verdict(False, "the certificate is exact and the problem or a condition is not")
-        return Verdict(*verify_conditions(problem, certificate, 0.0, fmpq(0)))
+        return Verdict(*verify_conditions(problem, certificate, fmpq(0)))
     weights = [prices.weights for prices in certificate.proof.prices.values()]
     tables = (certificate.rho, certificate.u, certificate.proof.channel, *weights)
     if not all(np.isfinite(floats(a)).all() for a in tables):
         return Verdict(False, "rho, u, channel and multipliers must be finite")
     slack = TOLERANCE * size_of(problem, certificate.lam)
-    return Verdict(*verify_conditions(problem.as_float(), certificate, TOLERANCE, slack))
+    return Verdict(*verify_conditions(problem.as_float(), certificate, slack))
 
 
 def _verify(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:

@@ -85,68 +85,84 @@ def proved(
     return wrong, None if wrong else lagrangian.bound(allowed)
 
 
-def verify_conditions(problem: Problem, certificate: Any, unit: float, slack: Any) -> tuple[bool, str]:
-    """Whether a certificate with conditions proves its value, and why (not); unit and slack are 0 for exact ones."""
+@dataclass(frozen=True, eq=False)
+class ConditionedProblem:
+    """A problem with what is demanded; `unit` is the relative tolerance, 0 for exact numbers."""
+
+    arrays: Arrays
+    conditions: Conditions
+    demands: tuple[Condition, ...]
+    signals: Signals
+    unit: Any
+
+    @classmethod
+    def of(cls, problem: Problem, conditions: Conditions) -> ConditionedProblem:
+        demands, arrays = conditions.demands(problem), problem.arrays
+        signals = signals_of(problem, any(demand.tuples for demand in demands))
+        return cls(arrays, conditions, demands, signals, arrays.field.tolerance)
+
+    def least(
+        self, dual: Multipliers, branches: Sequence[Branch], lam: Any, value: Any, slack: Any, bob_weight: int = 1
+    ) -> tuple[str, Any, str]:
+        """What is wrong, if anything; a bound on bob_weight R_B - lam R_E (at most `value` if by cases); and how."""
+        wrong, bound = proved(self.arrays, self.demands, self.signals, lam, dual, self.unit, None, bob_weight)
+        if wrong or value - bound <= slack or not self.conditions.combinatorial:
+            return wrong, bound, "the prices prove that no mechanism with these conditions goes below"
+        if branches:
+            wrong, bound = self._by_cases(branches, lam, value, bob_weight)
+            return wrong, bound, "the prices prove, case by case, that no mechanism with these conditions goes below"
+        if not (self.conditions.deterministic and enumerable(self.arrays, self.demands)):
+            return f"it is attained under the conditions; arithmetic proves only that none goes below {bound}", None, ""
+        found = best_deterministic(self.arrays, self.signals, self.demands, lam, self.unit, bob_weight)
+        bound = value if found is None else found[0]
+        return "", bound, "all deterministic mechanisms were tried and none goes below"
+
+    def _by_cases(self, branches: Sequence[Branch], lam: Any, value: Any, bob_weight: int) -> tuple[str, Any]:
+        states, conditions = len(self.arrays.p), self.conditions
+        wrong = uncovered(branches, states, len(self.signals), conditions.max_signals, conditions.deterministic)
+        for branch in branches if not wrong else ():
+            part, dual = self.signals.only(branch.keep), branch.multipliers.in_field(self.arrays.field)
+            price, weight = (0 * lam, 0) if branch.void else (lam, bob_weight)
+            wrong, bound = proved(
+                self.arrays, self.demands, part, price, dual, self.unit, branch.allowed(states), weight
+            )
+            if not wrong and branch.void and not bound > 0:
+                wrong = "the multipliers do not prove that the conditions cannot be met"
+            if wrong:
+                return f"branch {branch.keep}: {wrong}", None
+            value = value if branch.void else min(value, bound)
+        return wrong, value
+
+
+def verify_conditions(problem: Problem, certificate: Any, slack: Any) -> tuple[bool, str]:
+    """Whether a certificate with conditions proves its value, and why (not); slack is 0 for exact ones."""
     proof, arrays, field = certificate.proof, problem.arrays, problem.arrays.field
     try:
-        demands = proof.conditions.demands(problem)
+        asked = ConditionedProblem.of(problem, proof.conditions)
     except ValueError as error:
         return False, f"its conditions do not fit the problem: {error}"
-    signals = signals_of(problem, any(demand.tuples for demand in demands))
-    shape, zero = (len(arrays.p), len(signals)), field.number(unit)
+    shape = len(arrays.p), len(asked.signals)
     rho, q = field.array(certificate.rho), field.array(proof.channel)
     if rho.shape != shape or q.shape != shape:
         return False, f"rho and channel must have shape {shape}"
     lam, claimed = field.number(certificate.lam), field.number(certificate.value)
     if lam < 0:
         return False, f"lambda = {certificate.lam} is negative"
-    if (abs(rho - arrays.p[:, None] * q) > zero * arrays.p[:, None]).any():
+    if (abs(rho - arrays.p[:, None] * q) > asked.unit * arrays.p[:, None]).any():
         return False, "rho is not p(x) q(s|x)"
-    sent = SentSignals(arrays, signals, q)
-    wrong = broken(demands, sent, zero)
+    sent = SentSignals(arrays, asked.signals, q)
+    wrong = broken(asked.demands, sent, asked.unit)
     if wrong:
         return False, wrong
-    wrong, bound = proved(arrays, demands, signals, lam, Multipliers(certificate.u, proof.prices).in_field(field), zero)
-    if wrong:
-        return False, wrong
-    value = sent.told_risk - lam * sent.eve_risk
+    value = sent.score(lam)[0]
     if abs(value - claimed) > slack:
         return False, f"rho has value {value}, the certificate claims {claimed}"
-    how = "the prices prove that no mechanism with these conditions goes below"
-    if value - bound > slack and proof.branches:
-        wrong, bound = _by_cases(arrays, demands, signals, lam, proof, value, zero)
-        if wrong:
-            return False, wrong
-    elif value - bound > slack and proof.conditions.combinatorial:
-        if not (proof.conditions.deterministic and enumerable(arrays, demands)):
-            return False, (
-                f"R_A = {value} is attained under the conditions; arithmetic proves only that none goes below {bound}"
-            )
-        found = best_deterministic(arrays, signals, demands, lam, zero)
-        bound = found[0] if found is not None else value
-        how = "all deterministic mechanisms were tried and none goes below"
+    dual = Multipliers(certificate.u, proof.prices).in_field(field)
+    wrong, bound, how = asked.least(dual, proof.branches, lam, value, slack)
+    if wrong:
+        return False, f"R_A = {value}: {wrong}"
     if value - bound > slack:
         return False, f"rho has value {value} but the multipliers only prove {bound}"
-    if problem.exact:
+    if field.exact:
         return True, f"R_A = {value} is optimal under the conditions: rho attains it and {how}"
     return True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal under the conditions"
-
-
-def _by_cases(
-    arrays: Arrays, demands: Sequence[Condition], signals: Signals, lam: Any, proof: Proof, value: Any, zero: Any
-) -> tuple[str, Any]:
-    """What is wrong with the branches, if anything, and the bound that they prove together (at most `value`)."""
-    conditions, states = proof.conditions, len(arrays.p)
-    wrong = uncovered(proof.branches, states, len(signals), conditions.max_signals, conditions.deterministic)
-    if wrong:
-        return wrong, None
-    for branch in proof.branches:
-        part, dual = signals.only(branch.keep), branch.multipliers.in_field(arrays.field)
-        price, weight = (0 * lam, 0) if branch.void else (lam, 1)
-        wrong, bound = proved(arrays, demands, part, price, dual, zero, branch.allowed(states), weight)
-        if not wrong and branch.void and not bound > 0:
-            wrong = "the multipliers do not prove that the conditions cannot be met"
-        if wrong:
-            return f"branch {branch.keep}: {wrong}", None
-        value = value if branch.void else min(value, bound)
-    return "", value

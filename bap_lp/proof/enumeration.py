@@ -3,8 +3,8 @@
 R_B = sum_x p(x) B(x,a(x)) and R_E = sum_ig min_j sum_{x: a(x)=i} p(x) E(x,j) are computed for all maps at once, in
 floats, state by state. A float result is off by at most k u (sum of the sizes of its terms), so the maps that may be
 best are known for certain, and only those are computed exactly. If all terms are integers over one denominator, and
-their sums stay below 2^52, floats make no error at all. Of several best maps the one with the largest R_E is chosen,
-then the first in lexicographic order.
+their sums stay below 2^52, floats make no error at all. Of several best maps the one with the largest R_E is chosen (of
+several most private ones the one with the least R_B), then the first in lexicographic order.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ def _free(arrays: Arrays, demands: Sequence[Condition]) -> Array:
 
 
 def best_deterministic(
-    arrays: Arrays, signals: Signals, demands: Sequence[Condition], lam: Any, unit: Any
+    arrays: Arrays, signals: Signals, demands: Sequence[Condition], lam: Any, unit: Any, bob_weight: int = 1
 ) -> tuple[Any, Array] | None:
-    """(value, map) of the best deterministic mechanism under the conditions; None if none meets them."""
+    """(value, map) of the deterministic mechanism with the least bob_weight R_B - lam R_E under the conditions.
+
+    bob_weight is 0 or 1. None if no map meets the conditions.
+    """
     N, b, _ = arrays.shape
-    tables, error, scale, prices = _tables(arrays, lam)
+    tables, error, scale, prices = _tables(arrays, lam, bob_weight)
     maps, bob = np.zeros((1, N), dtype=np.int16), np.zeros(1)
     cells = np.zeros((1, b, arrays.shape[2]))
     free = _free(arrays, demands)
@@ -61,25 +64,26 @@ def best_deterministic(
     slack = error * (prices[0] * found.bob_error + prices[1] * found.eve_error) * scale
     maybe = np.flatnonzero(np.logical_and.reduce([demand.sieve(found) for demand in demands]))
     best: tuple[Any, ...] | None = None
-    for k in maybe[np.lexsort((maybe, -eve[maybe], value[maybe]))].tolist():
+    second = -eve if bob_weight else bob
+    for k in maybe[np.lexsort((maybe, second[maybe], value[maybe]))].tolist():
         if best is not None and (slack == 0 or value[k] > value[best[2]] + 2 * slack):
             break  # what follows is worse for certain
         sent = SentSignals(arrays, signals, degenerate(maps[k].tolist(), b, arrays.exact))
         if any(demand.check(sent, unit) for demand in demands):
             continue
-        score = (sent.told_risk - lam * sent.eve_risk, -sent.eve_risk, k)
+        score = (*sent.score(lam, bob_weight), k)
         if best is None or score < best:
             best = score
     return None if best is None else (best[0], maps[best[2]].astype(np.int64))
 
 
-def _tables(arrays: Arrays, lam: Any) -> tuple[list[Array], int, float, tuple[float, float]]:
+def _tables(arrays: Arrays, lam: Any, bob_weight: int) -> tuple[list[Array], int, float, tuple[float, float]]:
     """p B and p E times `scale` in floats, whether sums of them are rounded (0 or 1), scale, and the weights of R_A."""
     tables = [arrays.p[:, None] * table for table in (arrays.B, arrays.E)]
     if not arrays.exact:
-        return tables, 1, 1.0, (1.0, float(lam))
+        return tables, 1, 1.0, (float(bob_weight), float(lam))
     scale = common_denominator(np.hstack(tables))
     tops = [table.max(axis=1).sum() * scale for table in tables]
     if max(tops[0] * lam.q, tops[1] * lam.p, *tops) * len(arrays.groups) < fmpq(2**52):
-        return [floats(table * scale) for table in tables], 0, float(scale), (float(lam.q), float(lam.p))
-    return [floats(table) for table in tables], 1, 1.0, (1.0, float(lam))
+        return [floats(table * scale) for table in tables], 0, float(scale), (float(bob_weight * lam.q), float(lam.p))
+    return [floats(table) for table in tables], 1, 1.0, (float(bob_weight), float(lam))

@@ -1,15 +1,18 @@
-"""What every condition is: rows of the channel program, a check by definition, and a term of the Lagrangian bound.
+"""What every condition is: a family of linear rows, a check by definition, and its place in a certificate.
 
 The program's variables are q[x,s] = q(s|x), Eve's risks t[s,g] <= sum_x p(x) E(x,j) q[x,s] for j in g, and auxiliary
-columns a >= 0 of the conditions. A linear condition is rows  C q + D t + F a <= r  with multipliers w >= 0. Let u >= 0
-be the multipliers of the rows of t. For every feasible channel
+columns 0 <= a <= 1 of the conditions. A linear condition is rows  C q + D t + F a <= r  with multipliers w >= 0. Let
+u >= 0 be the multipliers of the rows of t. For every feasible channel
     beta R_B - lam R_E >= beta sum p B q - lam sum t + w.(C q + D t + F a - r) + u.(t - p E q)
-                       >= sum_x min_s (beta p(x) B(x,i_s) - sum_j u[s,j] p(x) E(x,j) + (C'w)[x,s]) - w.r
-if sum_{j in g} u[s,j] = lam - (D'w)[s,g] and F'w >= 0, as sum_s q[x,s] = 1. beta is one in a proof of a value; a bound
-above zero with beta = lam = 0 proves that no channel meets the conditions.
+                       >= sum_x min_s (beta p(x) B(x,i_s) - sum_j u[s,j] p(x) E(x,j) + (C'w)[x,s])
+                          + sum min(0, F'w) - w.r        if  sum_{j in g} u[s,j] = lam - (D'w)[s,g],
+as sum_s q[x,s] = 1. beta is one in a proof of a value; a bound above zero with beta = lam = 0 proves that no channel
+meets the conditions.
 
-A new condition derives from `Condition`. In a certificate its multipliers are `Prices`: weights >= 0 of rows that are
-named by positions, with the auxiliary columns eliminated; any choice of them gives a valid bound.
+A new condition derives from `Condition` and says how it is made from what the user wrote (`of`), what it demands of a
+channel (`check`), which rows it has (`places`, each row named by `width` positions) and what they are (`linear`). The
+rest follows: the rows in the program, the multipliers in the certificate (`Prices`) and its JSON, the term of the
+bound. A condition whose program has other rows than its proof replaces `rows` and `prices`.
 """
 
 from __future__ import annotations
@@ -125,10 +128,10 @@ class Lagrangian:
         self.risk = arrays.field.zeros((len(signals), len(arrays.groups))) + lam
         self.constant = self.scale = arrays.field.zero
 
-    def charge(self, table: Array) -> None:
-        """Add to the costs."""
-        self.cost = self.cost + table
-        self.size = self.size + abs(table)
+    def charge(self, x: Any, s: Any, amount: Array) -> None:
+        """Add to the costs of sending s at x; positions may come twice."""
+        np.add.at(self.cost, (x, s), amount)
+        np.add.at(self.size, (x, s), abs(amount))
 
     def pay(self, amount: Any) -> None:
         """Add to the constant."""
@@ -141,13 +144,13 @@ class Lagrangian:
             return "u must not be negative"
         if self.signals.eve is not None:
             for k in range(len(self.arrays.groups)):
-                self.charge(-self.risk[:, k] * p * E[:, self.signals.eve[:, k]])
+                self.charge(..., slice(None), -self.risk[:, k] * p * E[:, self.signals.eve[:, k]])
             return ""
         for k, g in enumerate(self.arrays.groups):
             for s, total in enumerate(self.u[:, g].sum(axis=1)):
                 if abs(total - self.risk[s, k]) > unit * abs(self.risk[s, k]):
                     return f"u[{s}] sums to {total}, lambda and the prices of Eve's risk to {self.risk[s, k]}"
-        self.charge(-p * E.dot(self.u.T))
+        self.charge(..., slice(None), -p * E.dot(self.u.T))
         return ""
 
     def bound(self, allowed: Array | None = None) -> Any:
@@ -160,6 +163,20 @@ class Lagrangian:
             return least + self.constant
         size = float(self.size.max(axis=1).sum() + self.scale)
         return float(least + self.constant) - (sum(self.arrays.shape) + 40) * float(np.finfo(float).eps) * size
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """Rows with right-hand sides, entry by entry; the arrays of an entry broadcast together.
+
+    q: (row, x, s, value) of q[x,s]; t: (row, s, g, value) of t[s,g]; a: (row, column, value) of `columns` auxiliaries.
+    """
+
+    rhs: Array
+    q: tuple[Any, ...] = ()
+    t: tuple[Any, ...] = ()
+    a: tuple[Any, ...] = ()
+    columns: int = 0
 
 
 class RowSink(Protocol):
@@ -198,6 +215,7 @@ class Condition:
     name: ClassVar[str]  # in the table, of its prices, and in a certificate
     numbers: ClassVar[dict[str, int]] = {}  # fields of Conditions that are numbers, and the least value of each
     width: ClassVar[int] = 0  # how many positions name a row
+    state: ClassVar[int | None] = None  # which of them is a state, if states may be merged
     priced: ClassVar[bool] = True  # whether it has rows and prices; if not, the feasible channels are not convex
     tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
     merges: bool = True  # whether states with equal losses may be merged
@@ -220,17 +238,72 @@ class Condition:
         """Which demand a channel breaks, by definition, or ""; `unit` is the relative tolerance, 0 for exact ones."""
         raise NotImplementedError
 
-    def rows(self, program: RowSink) -> Any:
-        """Add the rows; what is returned tells `prices` where they are."""
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        """The names of all rows, `width` positions each."""
         raise NotImplementedError
+
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        """The rows of these names."""
+        raise NotImplementedError
+
+    def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
+        """Why one of the places names no row; "" if all do."""
+        known = set(map(tuple, self.places(arrays, signals).tolist()))
+        return (
+            "" if known.issuperset(map(tuple, places.tolist())) else f"a price of {self.name} is about none of its rows"
+        )
+
+    def rows(self, program: RowSink) -> Any:
+        """Add the rows to the program; what is returned tells `prices` where they are."""
+        places = self.places(program.arrays, program.signals)
+        rows = self.linear(places, program.arrays, program.signals)
+        entries = []
+        if rows.q:
+            k, x, s, value = rows.q
+            entries.append((k, program.q[x, s], value))
+        if rows.t:
+            k, s, g, value = rows.t
+            entries.append((k, program.t[s, g], value))
+        if rows.a:
+            k, column, value = rows.a
+            entries.append((k, program.columns(rows.columns)[column], value))
+        return places, program.rows(len(places), entries, rows.rhs)
 
     def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
-        """The multipliers on the problem's own states, from the duals (>= 0) of all rows of the program."""
-        raise NotImplementedError
+        """The multipliers on the problem's own states, from the duals (>= 0) of all rows of the program.
+
+        Members of a merged state share its multipliers by probability, as they share its costs.
+        """
+        places, weights = place[0], duals[place[1]]
+        used = weights > 0
+        places, weights = places[used], weights[used]
+        if self.state is None:
+            return Prices(places, weights)
+        live = np.flatnonzero(program.index >= 0)
+        row, member = np.nonzero(places[:, self.state][:, None] == program.index[live][None, :])
+        spread = places[row]
+        spread[:, self.state] = live[member]
+        return Prices(spread, weights[row] * program.share[live[member]])
 
     def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
-        """Add w.(C q + D t) - w.r to the Lagrangian; what is wrong with the prices, if anything."""
-        raise NotImplementedError
+        """Add w.(C q + D t) + sum min(0, F'w) - w.r to the Lagrangian; what is wrong with the prices, if anything."""
+        wrong = self.unknown(prices.places, lagrangian.arrays, lagrangian.signals)
+        if wrong or not len(prices.places):
+            return wrong
+        w, rows = prices.weights, self.linear(prices.places, lagrangian.arrays, lagrangian.signals)
+        if rows.q:
+            k, x, s, value = rows.q
+            lagrangian.charge(x, s, w[k] * value)
+        if rows.t:
+            k, s, g, value = rows.t
+            np.subtract.at(lagrangian.risk, (s, g), w[k] * value)
+        if rows.a:
+            k, column, value = rows.a
+            totals = lagrangian.arrays.field.zeros(rows.columns)
+            np.add.at(totals, column, w[k] * value)
+            lagrangian.pay(np.minimum(totals, 0 * totals).sum())
+        lagrangian.pay(-w.dot(rows.rhs))
+        return ""
 
     def sieve(self, table: MapTable) -> Array:
         """Which deterministic mechanisms may satisfy the condition: false only where it fails for certain."""
@@ -270,8 +343,8 @@ class RiskLimit(Condition):
         limit = getattr(given, cls.name)
         return None if limit is None else cls(field.number(number(limit, cls.name)))
 
-    def prices(self, program: RowSink, place: slice, duals: Array) -> Prices:
-        return Prices(np.zeros((1, 0), dtype=np.int64), duals[place])
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        return np.zeros((1, 0), dtype=np.int64)
 
     @classmethod
     def document(cls, prices: Prices) -> dict[str, Any]:

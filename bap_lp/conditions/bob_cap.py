@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from bap_lp.conditions.base import Lagrangian, MapTable, Prices, RiskLimit, RowSink, SentSignals
+import numpy as np
+
+from bap_lp.conditions.base import LinearRows, MapTable, RiskLimit, SentSignals
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array
 
 
 class BobCap(RiskLimit):
     name = "max_bob_risk"
-    numbers = {"max_bob_risk": 0}
+    numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         if sent.told_risk > self.limit + unit * sent.arrays.B.max():
             return f"R_B = {sent.told_risk} is above max_bob_risk = {self.limit}"
         return ""
 
-    def rows(self, program: RowSink) -> slice:
-        arrays = program.arrays
-        costs = arrays.p[:, None] * arrays.B[:, program.signals.bob]
-        return program.rows(1, [(0, program.q, costs)], self.limit)
-
-    def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
-        lagrangian.charge(prices.total * lagrangian.own)
-        lagrangian.pay(-prices.total * self.limit)
-        return ""
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        x, s = np.indices((len(arrays.p), len(signals)))
+        costs = arrays.p[:, None] * arrays.B[:, signals.bob]
+        return LinearRows(arrays.field.full(len(places), self.limit), q=(np.zeros_like(x), x, s, costs))
 
     def sieve(self, table: MapTable) -> Array:
         return table.bob - table.bob_error <= float(self.limit) * (1 + table.unit)

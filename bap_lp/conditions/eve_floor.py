@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from bap_lp.conditions.base import Lagrangian, MapTable, Prices, RiskLimit, RowSink, SentSignals
+import numpy as np
+
+from bap_lp.conditions.base import LinearRows, MapTable, RiskLimit, SentSignals
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array
 
 
 class EveFloor(RiskLimit):
     name = "min_eve_risk"
-    numbers = {"min_eve_risk": 0}
+    numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         if sent.eve_risk < self.limit - unit * sent.arrays.E.max():
             return f"R_E = {sent.eve_risk} is below min_eve_risk = {self.limit}"
         return ""
 
-    def rows(self, program: RowSink) -> slice:
-        return program.rows(1, [(0, program.t, -program.arrays.field.one)], -self.limit)
-
-    def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
-        lagrangian.risk = lagrangian.risk + prices.total
-        lagrangian.pay(prices.total * self.limit)
-        return ""
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        field, (s, g) = arrays.field, np.indices((len(signals), len(arrays.groups)))
+        row = np.zeros_like(s)
+        return LinearRows(field.full(len(places), -self.limit), t=(row, s, g, field.full(s.shape, -1)))
 
     def sieve(self, table: MapTable) -> Array:
         return table.eve + table.eve_error >= float(self.limit) * (1 - table.unit)

@@ -1,20 +1,21 @@
 """margin m: at every signal sent Bob's decision is better than any other by m P(signal), and so is each Eve's.
 
-A signal s prescribes Bob's decision i_s and Eve g's decision j_sg (columns of the weighted losses), and for i != i_s
-    sum_x p(x) (B(x,i_s) - B(x,i) + m) q[x,s] <= 0,
-and the same for every Eve. The prices v[s,i] of Bob's rows are the condition's own; those of Eve's rows take the place
-of her replies u[s,j] in the certificate, as t[s,g] = sum_x p(x) E(x,j_sg) q[x,s] needs none.
+A signal s prescribes a decision to Bob and to every Eve. Number the decisions of all agents d, Bob's first, let L be
+their (weighted) losses and own(s,d) the decision prescribed at s to the agent of d. For all d != own(s,d)
+    sum_x p(x) (L(x,own(s,d)) - L(x,d) + m) q[x,s] <= 0.
+The prices of Bob's rows are the condition's own; those of Eve's rows take the place of her replies u[s,j] in the
+certificate, which are not needed, as t[s,g] = sum_x p(x) E(x,j_sg) q[x,s] is linear.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, Lagrangian, Prices, Reader, RowSink, SentSignals
+from bap_lp.conditions.base import Condition, Lagrangian, LinearRows, Prices, Reader, RowSink, SentSignals
 from bap_lp.conditions.signals import Signals
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.rational import Array, Field, InputError, field_of, number, text
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 class Margin(Condition):
     name = "margin"
-    numbers = {"margin": 0}
+    numbers: ClassVar[dict[str, int]] = {"margin": 0}
     width = 2
     tuples = True
 
@@ -35,55 +36,52 @@ class Margin(Condition):
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Margin | None:
         if given.margin is None:
             return None
-        return cls(field.number(number(given.margin, "margin")), ["Bob", *(eve.name for eve in problem.eves)])
+        agents = ((eve.name, g.stop - g.start) for eve, g in zip(problem.eves, problem.eve_groups, strict=True))
+        names = ["Bob"] * problem.shape[1] + [name for name, count in agents for _ in range(count)]
+        return cls(field.number(number(given.margin, "margin")), names)
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        mass = sent.rho.sum(axis=0)
-        agents = _agents(sent.arrays, sent.signals)
-        for k, (losses, own, others) in enumerate(agents):
-            played = sent.eve if k else sent.bob
-            for s, d in zip(*_rivals(own, others), strict=True):
-                if played[s, own[s]] + self.margin * mass[s] > played[s, d] + unit * losses.max():
-                    return f"at signal {s} {self.names[k]} prefers its decision by less than the margin"
+        played = signal_losses(sent.rho, np.hstack([sent.arrays.B, sent.arrays.E]))
+        near = unit * max(sent.arrays.B.max(), sent.arrays.E.max())
+        own, mass = _own(sent.arrays, sent.signals), sent.rho.sum(axis=0)
+        for s, d in self.places(sent.arrays, sent.signals).tolist():
+            if played[s, own[s, d]] + self.margin * mass[s] > played[s, d] + near:
+                return f"at signal {s} {self.names[d]} prefers its decision by less than the margin"
         return ""
 
-    def rows(self, program: RowSink) -> list[slice]:
-        p, place = program.arrays.p[:, None], []
-        for losses, own, others in _agents(program.arrays, program.signals):
-            s, d = _rivals(own, others)
-            gains = p * (losses[:, own[s]] - losses[:, d] + self.margin)
-            place.append(program.rows(len(s), [(np.arange(len(s)), program.q[:, s], gains)] if len(s) else []))
-        return place
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        own = _own(arrays, signals)
+        return np.argwhere(own != np.arange(own.shape[1]))
 
-    def prices(self, program: RowSink, place: list[slice], duals: Array) -> Prices:
-        S, b = len(program.signals), program.arrays.shape[1]
-        v = program.arrays.field.zeros((S, b))
-        v[_rivals(program.signals.bob, np.arange(b))] = duals[place[0]]
-        return _dense(v)
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        losses, (s, d) = np.hstack([arrays.B, arrays.E]), places.T
+        gains = arrays.p[:, None] * (losses[:, _own(arrays, signals)[s, d]] - losses[:, d] + self.margin)
+        x, k = np.indices(gains.shape)
+        return LinearRows(arrays.field.zeros(len(places)), q=(k, x, s[k], gains))
 
-    def replies(self, program: RowSink, place: list[slice], duals: Array) -> Array:
+    def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
+        """Bob's, as a whole table."""
+        return _dense(self._table(program, place, duals)[:, : program.arrays.shape[1]])
+
+    def replies(self, program: RowSink, place: Any, duals: Array) -> Array:
         """The prices of Eve's obedience, as a table like her replies."""
-        u = program.arrays.field.zeros((len(program.signals), program.arrays.shape[2]))
-        for (_, own, others), where in zip(_agents(program.arrays, program.signals)[1:], place[1:], strict=True):
-            u[_rivals(own, others)] = duals[where]
-        return u
+        return self._table(program, place, duals)[:, program.arrays.shape[1] :]
+
+    def _table(self, program: RowSink, place: Any, duals: Array) -> Array:
+        table = program.arrays.field.zeros((len(program.signals), len(self.names)))
+        table[tuple(place[0].T)] = duals[place[1]]
+        return table
 
     def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
-        arrays, S, b = lagrangian.arrays, len(lagrangian.signals), lagrangian.arrays.shape[1]
-        s, i = prices.places.T
-        if len(s) < S * b or len(s) and (s.min() < 0 or s.max() >= S or i.min() < 0 or i.max() >= b):
-            return "a margin needs non-negative prices of Bob's obedience, one per signal and decision"
-        v = arrays.field.zeros((S, b))
-        np.add.at(v, (s, i), prices.weights)
-        for k, (losses, own, others) in enumerate(_agents(arrays, lagrangian.signals)):
-            w = lagrangian.u if k else v
-            if (w[np.arange(S), own] != 0).any():
-                return "obedience has a price for the decision itself"
-            priced = w[:, others]
-            p = arrays.p[:, None]
-            lagrangian.charge(p * (losses[:, own] + self.margin) * priced.sum(axis=1))
-            lagrangian.charge(-p * losses[:, others].dot(priced.T))
-        return ""
+        S, b = len(lagrangian.signals), lagrangian.arrays.shape[1]
+        own = _own(lagrangian.arrays, lagrangian.signals)
+        if set(map(tuple, prices.places.tolist())) != set(np.ndindex(S, b)):
+            return "a margin needs prices of Bob's obedience, one per signal and decision"
+        both = prices.plus(_dense(lagrangian.u, b), 1, 1)
+        places, weights = both.places[both.weights != 0], both.weights[both.weights != 0]
+        if (own[tuple(places.T)] == places[:, 1]).any():
+            return "obedience has a price for the decision itself"
+        return super().bound_term(Prices(places, weights), lagrangian)
 
     @classmethod
     def document(cls, prices: Prices) -> dict[str, Any]:
@@ -103,22 +101,21 @@ class Margin(Condition):
         for s, row in enumerate(rows):
             if not isinstance(row, list) or not row or len(row) != len(rows[0]):
                 raise InputError(f"obedience[{s}]", row, "must be a list as long as the other rows")
-        values = [field.number(read(v, f"obedience[{s}][{i}]")) for s, row in enumerate(rows) for i, v in enumerate(row)]
+        values = [
+            field.number(read(w, f"obedience[{s}][{i}]")) for s, row in enumerate(rows) for i, w in enumerate(row)
+        ]
         return _dense(field.list(values).reshape(len(rows), -1)) if rows else Prices.of([], [], 2, field)
 
 
-def _agents(arrays: Arrays, signals: Signals) -> list[tuple[Array, Array, Array]]:
-    """(losses, own decision per signal, all decisions) of Bob and of every Eve, decisions as columns of the losses."""
+def _own(arrays: Arrays, signals: Signals) -> Array:
+    """own(s,d): what the agent of decision d is told at s."""
     assert signals.eve is not None
-    eves = [(arrays.E, signals.eve[:, k], np.arange(g.start, g.stop)) for k, g in enumerate(arrays.groups)]
-    return [(arrays.B, signals.bob, np.arange(arrays.shape[1])), *eves]
+    b = arrays.shape[1]
+    told = np.hstack([signals.bob[:, None], b + signals.eve])
+    return told[:, np.append(np.zeros(b, dtype=int), 1 + arrays.group_of)]
 
 
-def _rivals(own: Array, others: Array) -> tuple[Array, Array]:
-    """(s, d) for every decision d of the agent other than its own at s."""
-    s, k = np.nonzero(own[:, None] != others[None, :])
-    return s, others[k]
-
-
-def _dense(table: Array) -> Prices:
-    return Prices(np.indices(table.shape).reshape(2, -1).T, table.ravel())
+def _dense(table: Array, first: int = 0) -> Prices:
+    """A whole table of prices; its first column is decision `first`."""
+    s, d = np.indices(table.shape).reshape(2, -1)
+    return Prices(np.column_stack([s, first + d]), table.ravel())

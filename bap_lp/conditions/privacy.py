@@ -1,7 +1,7 @@
 """Differential privacy: q(s|x) <= K^d(x,x') q(s|x') for every signal s, with K = exp(eps) = exp_epsilon.
 
 d = 1 between all pairs of states, or between the pairs in `neighbours` (both ways round), or d is a `metric`, with None
-or inf where nothing is asked. All pairs with d = 1 say that low[s] <= q[x,s] <= K low[s] for some low: 2N rows for every
+or inf where nothing is asked. All pairs with d = 1 say that low[s] <= q[x,s] <= K low[s] for some low: 2N rows per
 signal instead of N(N - 1). With alpha the multipliers of the first and beta those of the second, sum_x alpha = K sum_x
 beta, and any transport w from beta to alpha / K has the same effect on the bound. A pair of a metric is implied where
 d(x,y) + d(y,x') <= d(x,x') with both parts positive, hence smaller: by induction such pairs need no rows.
@@ -16,13 +16,15 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, Lagrangian, MapTable, Prices, RowSink, SentSignals
-from bap_lp.rational import Array, Field, InputError, number, objects, public
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, Prices, RowSink, SentSignals
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import Array, Field, InputError, number, public
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -34,7 +36,7 @@ _BITS = 100_000  # of an exact K^d
 
 class Privacy(Condition):
     name = "privacy"
-    numbers = {"exp_epsilon": 1, "epsilon": 0}
+    numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0}
     width = 3
 
     def __init__(self, base: Any, distances: dict[tuple[int, int], Any] | None, field: Field) -> None:
@@ -73,14 +75,20 @@ class Privacy(Condition):
             base = Fraction(1) if given.epsilon == 0 else math.exp(given.epsilon)
         distances = None
         if given.neighbours is not None:
-            pairs = [[_position(problem, x, f"neighbours[{k}]") for x in pair] for k, pair in enumerate(given.neighbours)]
+            pairs = [
+                [_position(problem, x, f"neighbours[{k}]") for x in pair] for k, pair in enumerate(given.neighbours)
+            ]
             distances = {(x, y): fmpq(1) for pair in pairs for x, y in (pair, pair[::-1]) if x != y}
         elif given.metric is not None:
             size = len(problem.p)
             if len(given.metric) != size or any(len(row) != size for row in given.metric):
-                raise InputError("metric", None, f"has {len(given.metric)} rows, must be {size} x {size}, one per state")
+                raise InputError(
+                    "metric", None, f"has {len(given.metric)} rows, must be {size} x {size}, one per state"
+                )
             entries = ((x, y, d) for x, row in enumerate(given.metric) for y, d in enumerate(row))
-            distances = {(x, y): fmpq(*Fraction(d).as_integer_ratio()) for x, y, d in entries if x != y and d is not None}
+            distances = {
+                (x, y): fmpq(*Fraction(d).as_integer_ratio()) for x, y, d in entries if x != y and d is not None
+            }
         out = cls(field.number(number(base, "exp_epsilon")), distances, field)
         for x, y in out.needed:
             if out.ratio(x, y) is None:
@@ -149,26 +157,39 @@ class Privacy(Condition):
         room = float(self.distances[x, y]) * self.log * (1 - 1e-9)
         return np.array([a > 0 and (b == 0 or _log_of(a / b) > room) for a, b in zip(more, less, strict=True)])
 
-    def rows(self, program: RowSink) -> tuple[slice, slice] | slice:
-        N, S = program.q.shape
-        row, one = np.arange(N * S).reshape(N, S), program.arrays.field.one
-        if self.distances is None:
-            low = program.columns(S)
-            lower = program.rows(N * S, [(row, program.q, -one), (row, low, one)])
-            return lower, program.rows(N * S, [(row, program.q, one), (row, low, -self.base)])
-        x, y = np.array(self.needed, dtype=np.int64).reshape(-1, 2).T
-        ratios = self.field.list(self.ratio(*pair) for pair in self.needed)[:, None]
-        row = np.arange(len(x) * S).reshape(-1, S)
-        return program.rows(row.size, [(row, program.q[x], one), (row, program.q[y], -ratios)] if len(x) else [])
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        pairs = np.array(self.needed, dtype=np.int64).reshape(-1, 2)
+        s = np.tile(np.arange(len(signals)), len(pairs))
+        return np.column_stack([s, np.repeat(pairs, len(signals), axis=0)])
+
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        (s, x, y), row = places.T, np.arange(len(places))
+        ratios = self.field.list(self.ratio(*pair) for pair in places[:, 1:].tolist())
+        values = np.concatenate([self.field.full(len(places), 1), -ratios])
+        entries = (np.tile(row, 2), np.concatenate([x, y]), np.tile(s, 2), values)
+        return LinearRows(self.field.zeros(len(places)), q=entries)
+
+    def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
+        """Any pair that is asked for may have a price, also one that others imply."""
+        for s, *pair in places.tolist():
+            if not 0 <= s < len(signals) or not all(0 <= x < len(arrays.p) for x in pair):
+                return "a multiplier of differential privacy is about no signal or state"
+            if self.distances is not None and (tuple(pair) not in self.distances or self.ratio(*pair) is None):
+                return "a multiplier of differential privacy is about states that are no neighbours"
+        return ""
+
+    def rows(self, program: RowSink) -> Any:
+        if self.distances is not None:
+            return super().rows(program)
+        (N, S), one = program.q.shape, self.field.one
+        row, low = np.arange(N * S).reshape(N, S), program.columns(S)
+        lower = program.rows(N * S, [(row, program.q, -one), (row, low, one)])
+        return lower, program.rows(N * S, [(row, program.q, one), (row, low, -self.base)])
 
     def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
-        S = len(program.signals)
         if self.distances is not None:
-            table = duals[place].reshape(-1, S)
-            used = np.argwhere(table > 0).tolist()
-            return Prices.of(
-                [(s, *self.needed[k]) for k, s in used], [table[k, s] for k, s in used], self.width, self.field
-            )
+            return super().prices(program, place, duals)
+        S = len(program.signals)
         places: list[tuple[int, int, int]] = []
         weights: list[Any] = []
         alpha, beta = (duals[part].reshape(-1, S) for part in place)
@@ -188,22 +209,6 @@ class Privacy(Condition):
                     if ends[-1][1] <= 0:
                         ends.pop()
         return Prices.of(places, weights, self.width, self.field)
-
-    def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
-        if not len(prices.places):
-            return ""
-        (s, x, y), (N, S) = prices.places.T, lagrangian.cost.shape
-        if min(s.min(), x.min(), y.min()) < 0 or s.max() >= S or max(x.max(), y.max()) >= N:
-            return "a multiplier of differential privacy is about no signal or state"
-        pairs = list(zip(x.tolist(), y.tolist(), strict=True))
-        if self.distances is not None and not all(p in self.distances and self.ratio(*p) is not None for p in pairs):
-            return "a multiplier of differential privacy is about states that are no neighbours"
-        more, less = self.field.zeros((N, S)), self.field.zeros((N, S))
-        np.add.at(more, (x, s), prices.weights)
-        np.add.at(less, (y, s), self.field.list(self.ratio(*pair) for pair in pairs) * prices.weights)
-        lagrangian.charge(more)
-        lagrangian.charge(-less)
-        return ""
 
     def sieve(self, table: MapTable) -> Array:
         """A deterministic channel is private if and only if neighbours are sent to the same signal."""

@@ -5,8 +5,8 @@ optimum at lam = 0 and that of the most private mechanism; solve where two neigh
 there if it passes below. With exact numbers a crossing whose optimum lies on both lines is a breakpoint of V; the
 optimum chosen there is the most private one, so it is the mechanism of the piece that starts there.
 
-In floats lines within rounding of each other are one line, and the envelope lies above V. At each of its kinks lam_k the
-multipliers give a bound below V(lam_k), and a bound on R_E limits the last slope. V is concave and the envelope linear
+In floats lines within rounding of each other are one line, and the envelope lies above V. At each of its kinks the
+multipliers give a bound below V, and a bound on R_E limits the last slope. V is concave and the envelope linear
 in between, so their difference is at most the interpolation of these gaps. With every gap at most g * size and
 size(lam) = max(B, lam E) <= B + lam E <= 2 size(lam), linear in the middle, the envelope is within the tolerance 2 g of
 V at every lam, relative to size(lam).
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from bap_lp.conditions.base import Multipliers
@@ -53,12 +54,14 @@ def envelope(
     zero = arrays.field.zero
     first = search.solve(zero)
     lines = search.lowest(search.explore(first, last, progress))
-    starts = [zero, *(search.crossing(a, b) for a, b in zip(lines, lines[1:], strict=False))]
+    starts = [zero, *(search.crossing(a, b) for a, b in pairwise(lines))]
     there = [search.known.get(lam) or search.solve(lam) for lam in starts]
     out = [(lam, found.dual, line) for lam, found, line in zip(starts, there, lines, strict=True)]
     if arrays.exact:
         return out, 0.0
-    gaps = [(line.at(lam) - found.bound) / arrays.size(lam) for lam, found, line in zip(starts, there, lines, strict=True)]
+    gaps = [
+        (line.at(lam) - found.bound) / arrays.size(lam) for lam, found, line in zip(starts, there, lines, strict=True)
+    ]
     gaps.append((-last.bound - lines[-1].eve) / search.eve_size)
     return out, 2 * max(gaps) + 8 * (len(arrays.p) + 40) * UNIT
 

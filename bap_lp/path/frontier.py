@@ -23,7 +23,8 @@ from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.path.pieces import Path, Piece, all_mechanisms, lambda_path
+from bap_lp.path.piece import Piece
+from bap_lp.path.pieces import Path, all_mechanisms, lambda_path
 from bap_lp.programs.solution import published
 from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import TOLERANCE, Certificate, size_of

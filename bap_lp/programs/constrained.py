@@ -23,6 +23,9 @@ import numpy as np
 
 from bap_lp.conditions.base import Condition, Multipliers, SentSignals
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.deterministic import Deterministic
+from bap_lp.conditions.margin import Margin
+from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
@@ -36,9 +39,13 @@ from bap_lp.rational import EXACT, Array, InputError, objects
 _MOST = 2_000_000  # entries q[x,s] of a program
 
 
+class _Refused(Exception):
+    """A float optimum is not good enough."""
+
+
 @dataclass(frozen=True, eq=False)
 class ChannelLayout:
-    """A problem under conditions: the program's states and signals, and the state of each of the problem's (-1: none)."""
+    """A problem under conditions: the program's states and signals, and the state of each of the problem's, or -1."""
 
     problem: Problem
     demands: tuple[Condition, ...]
@@ -69,12 +76,12 @@ class ChannelLayout:
 
     @property
     def deterministic(self) -> bool:
-        return any(demand.name == "deterministic" for demand in self.demands)
+        return any(isinstance(demand, Deterministic) for demand in self.demands)
 
     @property
     def most(self) -> int | None:
         """The limit on the signals, if there is one that binds."""
-        found = [getattr(demand, "most", None) for demand in self.demands if demand.name == "max_signals"]
+        found = [demand.most for demand in self.demands if isinstance(demand, MaxSignals)]
         return found[0] if found and found[0] < len(self.signals) else None
 
     @cached_property
@@ -106,7 +113,7 @@ class ChannelLayout:
         return SentSignals(self.arrays, self.signals, q)
 
     def obedient(self, q: Array) -> Array:
-        """Signals that Bob would disobey by more than rounding, pooled with the one that he prefers: that lowers R_A."""
+        """Signals that Bob would disobey by more than rounding, pooled with the one he prefers: that lowers R_A."""
         if self.arrays.exact or self.signals.eve is not None:
             return q  # at an exact optimum there are none
         losses = self.sent(q).bob
@@ -144,7 +151,11 @@ class ChannelProgram:
         self.t = self._builder.columns((S, G), -field.number(lam), free=True)
         self._builder.rows(N, [(np.arange(N)[:, None], self.q, field.one)], field.one, equality=True)
         hers = self.signals.eve
-        s, j = np.indices((S, e)).reshape(2, -1) if hers is None else np.array([np.indices(hers.shape)[0], hers]).reshape(2, -1)
+        s, j = (
+            np.indices((S, e)).reshape(2, -1)
+            if hers is None
+            else np.array([np.indices(hers.shape)[0], hers]).reshape(2, -1)
+        )
         row = np.arange(len(s))
         entries = [(row, self.t[s, self.arrays.group_of[j]], field.one), (row, self.q[:, s], -p * self.arrays.E[:, j])]
         self._eve = self._builder.rows(len(s), entries)
@@ -179,9 +190,18 @@ class ChannelProgram:
             return self._channel(wide[self.q]), self._dual(y)
 
         def accept(z: Array, y: Array) -> bool:
-            return self._good(*read(z, y))
+            if not self._good(*read(z, y)):
+                raise _Refused
+            return True
 
-        found = optimum(lp, ties=ties, accept=accept)
+        for costs in (ties, []):  # a float choice among optima may leave the optimum by more than rounding
+            try:
+                found = optimum(lp, ties=costs, accept=accept)
+                break
+            except _Refused:
+                continue
+        else:
+            found = optimum(lp, ties=ties, accept=lambda z, y: False)
         q, dual = read(found.z, found.y)
         return ChannelOptimum(q, dual, self._bound(dual), found.how)
 
@@ -204,7 +224,7 @@ class ChannelProgram:
     def _dual(self, y: Array) -> Multipliers:
         duals, S = -y if self.arrays.exact else np.maximum(-y, 0.0), len(self.signals)
         prices = {d.name: d.prices(self, self._place[d.name], duals) for d in self.demands}
-        replies = [d.replies(self, self._place[d.name], duals) for d in self.demands if hasattr(d, "replies")]
+        replies = [d.replies(self, self._place[d.name], duals) for d in self.demands if isinstance(d, Margin)]
         if replies:
             return Multipliers(replies[0], prices)
         dual = Multipliers(duals[self._eve].reshape(S, -1), prices)

@@ -58,10 +58,10 @@ def uncovered(branches: Sequence[Branch], states: int, signals: int, most: int |
             if not any(keep.issuperset(wanted) for keep in known):
                 return f"no branch is about the signals {wanted}"
         return ""
-    parts = np.zeros((len(branches), states, signals), dtype=bool)
+    parts: Array = np.zeros((len(branches), states, signals), dtype=bool)
     for part, branch in zip(parts, branches, strict=True):
         part[:, list(branch.keep)] = branch.allowed(states)
-    open_ = [(np.ones((states, signals), dtype=bool), parts)]
+    open_: list[tuple[Array, Array]] = [(np.ones((states, signals), dtype=bool), parts)]
     for _ in range(_MOST):
         if not open_:
             return ""
@@ -71,10 +71,10 @@ def uncovered(branches: Sequence[Branch], states: int, signals: int, most: int |
             region = region & single if single.sum() == most else region & False
         if not region.any(axis=1).all():
             continue
-        near = near[(near & region).any(axis=2).all(axis=1)]
+        near = near[np.any(near & region, axis=2).all(axis=1)]
         if not len(near):
             return f"no branch is about the maps in {[np.flatnonzero(row).tolist() for row in region]}"
-        outside = (region & ~near).any(axis=2)  # (branch, state): the branch does not have all of the region there
+        outside = np.any(region & ~near, axis=2)  # (branch, state): the branch does not have all of the region there
         if not outside.any(axis=1).all():
             continue
         x = int(outside.sum(axis=0).argmax())

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from bap_lp.conditions.base import Prices
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.problems import SCHEMA, load_certificate, problem_from_dict, save_certificate
 from bap_lp.files.proofs import conditions_document, conditions_from
+from bap_lp.linear.exact import optimise
 from bap_lp.linear.program import from_entries
 from bap_lp.model.evaluation import evaluate, risks
 from bap_lp.model.mechanism import Mechanism
@@ -25,7 +27,7 @@ from bap_lp.model.problem import Agent, Problem
 from bap_lp.programs.solving import solve
 from bap_lp.proof import enumeration
 from bap_lp.proof.certificate import verify
-from bap_lp.rational import InputError
+from bap_lp.rational import InputError, objects
 from bap_lp.releases import (
     RELEASES,
     bob_decision,
@@ -95,7 +97,8 @@ def cases(draw: st.DrawFn) -> tuple[Problem, Fraction, Conditions]:
 
 
 def shifted(prices: Prices, by: int) -> Prices:
-    return Prices(prices.places, prices.weights + by)
+    """The price of a limit on a risk, higher by a number."""
+    return Prices(np.zeros((1, 0), dtype=np.int64), objects([fmpq(by) + prices.total]))
 
 
 def library(problem: Problem) -> list[Mechanism]:
@@ -389,7 +392,9 @@ def test_certificates_survive_the_disk(
         assert again.proof.conditions == conditions
         assert (again.proof.channel == certificate.proof.channel).all()
         for name, own in certificate.proof.prices.items():
-            assert again.proof.prices[name].weights.tolist() == own.weights[own.weights != 0].tolist() or name != "privacy"
+            assert (
+                again.proof.prices[name].weights.tolist() == own.weights[own.weights != 0].tolist() or name != "privacy"
+            )
 
 
 COIN_FILE = {
@@ -443,9 +448,6 @@ def test_bad_conditions_of_a_file(table: Any, message: str, schema: bool) -> Non
 
 def test_remap_program_of_the_geometric_mechanism() -> None:
     """min over remaps T(i|s) of the geometric channel, a program of its own, has the value of the private optimum."""
-    from bap_lp.linear.exact import optimise
-    from bap_lp.rational import objects
-
     N, ratio = 4, F(2)
     loss = [[abs(x - i) for i in range(3)] for x in range(N)]
     problem = Problem([F(1, 2), F(1, 4), F(1, 8), F(1, 8)], loss, [[0]] * N)

@@ -180,11 +180,11 @@ class Arrays:
     # what Eve's replies prove
 
     def on_simplex(self, u: Array, total: Any) -> Array:
-        """Float replies moved to entries >= 0 that sum to `total` for every signal and Eve."""
-        u = np.maximum(u, 0.0)
-        for g in self.groups:
-            sums = u[:, g].sum(axis=1, keepdims=True)
-            u[:, g] = np.where(sums > 0, u[:, g] * (total / np.where(sums > 0, sums, 1.0)), total / (g.stop - g.start))
+        """Float replies moved to entries >= 0 that sum to `total` (a number, or one per signal and Eve)."""
+        u, totals = np.maximum(u, 0.0), np.broadcast_to(total, (len(u), len(self.groups)))
+        for k, g in enumerate(self.groups):
+            sums, goal = u[:, g].sum(axis=1, keepdims=True), totals[:, k : k + 1]
+            u[:, g] = np.where(sums > 0, u[:, g] * (goal / np.where(sums > 0, sums, 1.0)), goal / (g.stop - g.start))
         return u
 
     def bound(self, u: Array) -> Any:

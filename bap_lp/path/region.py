@@ -13,7 +13,7 @@ from math import prod
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
-from bap_lp.path.pieces import Path, PathProgress, lambda_path
+from bap_lp.path.pieces import Path, PathProgress, all_mechanisms, lambda_path
 from bap_lp.rational import public
 
 _MOST_DECISIONS = 64  # several Eves who change places with Bob act on the product of their decision spaces
@@ -31,7 +31,7 @@ def attainable_region(
     If the other side has too many decisions or more than `most` corners, the way back is the straight line from null to
     full: every point inside is still attainable.
     """
-    path = path or lambda_path(problem)
+    path = all_mechanisms(path) or lambda_path(problem)
     full, null = (Risks(*map(public, pair)) for pair in extremes(problem))
     whole = prod(len(eve.decisions or ()) for eve in problem.eves) <= _MOST_DECISIONS
     back: list[Risks] = []

@@ -11,21 +11,23 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from bap_lp.conditions.base import Prices
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.problems import SCHEMA, load_certificate, problem_from_dict, save_certificate
 from bap_lp.files.proofs import conditions_document, conditions_from
+from bap_lp.linear.exact import optimise
 from bap_lp.linear.program import from_entries
 from bap_lp.model.evaluation import evaluate, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
-from bap_lp.programs import integer
 from bap_lp.programs.solving import solve
 from bap_lp.proof import enumeration
 from bap_lp.proof.certificate import verify
-from bap_lp.rational import InputError
+from bap_lp.rational import InputError, objects
 from bap_lp.releases import (
     RELEASES,
     bob_decision,
@@ -92,6 +94,11 @@ def cases(draw: st.DrawFn) -> tuple[Problem, Fraction, Conditions]:
     if draw(st.integers(0, 3)) == 0:
         wanted["margin"] = draw(numbers(0, 1, 20))
     return problem, draw(lams), Conditions(**wanted)
+
+
+def shifted(prices: Prices, by: int) -> Prices:
+    """The price of a limit on a risk, higher by a number."""
+    return Prices(np.zeros((1, 0), dtype=np.int64), objects([fmpq(by) + prices.total]))
 
 
 def library(problem: Problem) -> list[Mechanism]:
@@ -192,13 +199,15 @@ def test_tampering_is_noticed(problem: Problem, lam: Fraction, data: st.DataObje
     assert not verify(problem, replace(certificate, u=certificate.u + 1))
     stricter = replace(proof.conditions, min_eve_risk=high.eve + 1)
     assert not verify(problem, replace(certificate, proof=replace(proof, conditions=stricter)))
-    assert not verify(problem, replace(certificate, proof=replace(proof, floor_price=proof.floor_price + 1)))
+    dearer = {**proof.prices, "min_eve_risk": shifted(proof.prices["min_eve_risk"], 1)}
+    assert not verify(problem, replace(certificate, proof=replace(proof, prices=dearer)))
     assert not verify(problem, replace(certificate, proof=replace(proof, channel=0 * proof.channel)))
     without = Conditions(min_eve_risk=wanted["min_eve_risk"])
     if solve(problem, lam, conditions=without).value < solution.value:  # then privacy has a price, and needs its proof
-        dropped = replace(proof, pairs=proof.pairs[:0], weights=proof.weights[:0])
-        assert not verify(problem, replace(certificate, proof=dropped))
-        assert not verify(problem, replace(certificate, proof=replace(proof, weights=-proof.weights)))
+        own = proof.prices["privacy"]
+        for wrong in (Prices(own.places[:0], own.weights[:0]), Prices(own.places, -own.weights)):
+            changed = replace(proof, prices={**proof.prices, "privacy": wrong})
+            assert not verify(problem, replace(certificate, proof=changed))
     if solution.value > solve(problem, lam).value:  # the proof of the unconditioned optimum is no proof of this one
         assert not verify(problem, replace(certificate, proof=None))
 
@@ -304,7 +313,6 @@ def test_branch_and_bound_finds_what_trying_everything_finds(
     tried = solve(problem, lam, conditions=conditions)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(enumeration, "MOST", 1)
-        patch.setattr(integer, "_SUBSETS", 0)
         searched = solve(problem, lam, conditions=conditions)
     assert searched.value == tried.value
     assert searched.gap <= 1e-7
@@ -325,7 +333,7 @@ def test_few_signals_are_proved_by_branches(problem: Problem, lam: Fraction, mos
         fewer = replace(proof, branches=proof.branches[1:])
         assert not verify(problem, replace(solution.certificate, proof=fewer))
         assert not verify(problem, replace(solution.certificate, proof=replace(proof, branches=())))
-        wrong = tuple(replace(b, u=b.u + 1) for b in proof.branches)
+        wrong = tuple(replace(b, multipliers=replace(b.multipliers, u=b.multipliers.u + 1)) for b in proof.branches)
         assert not verify(problem, replace(solution.certificate, proof=replace(proof, branches=wrong)))
 
 
@@ -383,7 +391,10 @@ def test_certificates_survive_the_disk(
         assert again.proof is not None
         assert again.proof.conditions == conditions
         assert (again.proof.channel == certificate.proof.channel).all()
-        assert again.proof.weights.tolist() == certificate.proof.weights.tolist()
+        for name, own in certificate.proof.prices.items():
+            assert (
+                again.proof.prices[name].weights.tolist() == own.weights[own.weights != 0].tolist() or name != "privacy"
+            )
 
 
 COIN_FILE = {
@@ -437,9 +448,6 @@ def test_bad_conditions_of_a_file(table: Any, message: str, schema: bool) -> Non
 
 def test_remap_program_of_the_geometric_mechanism() -> None:
     """min over remaps T(i|s) of the geometric channel, a program of its own, has the value of the private optimum."""
-    from bap_lp.linear.exact import optimise
-    from bap_lp.rational import objects
-
     N, ratio = 4, F(2)
     loss = [[abs(x - i) for i in range(3)] for x in range(N)]
     problem = Problem([F(1, 2), F(1, 4), F(1, 8), F(1, 8)], loss, [[0]] * N)

@@ -15,8 +15,9 @@ def catalogue() -> dict[str, Path]:
 
 
 def titles() -> dict[str, str]:
-    """Name -> title of every example."""
-    return {name: tomllib.loads(path.read_text(encoding="utf-8"))["title"] for name, path in catalogue().items()}
+    """Name -> title of every example: a title stands before the first table, and no more is read."""
+    heads = {name: path.read_text(encoding="utf-8").partition("\n[")[0] for name, path in catalogue().items()}
+    return {name: tomllib.loads(head)["title"] for name, head in heads.items()}
 
 
 def example(name: str) -> Path:

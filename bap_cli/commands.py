@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,11 +13,12 @@ from bap_cli.catalogue import catalogue, example, titles
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
 
-app = typer.Typer(
-    name="bap",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+# typer imports pydantic for every parameter that is not a plain flag, and its own --help is none: the commands that
+# should answer at once have a flag of ours instead
+_QUICK: dict[str, Any] = {"context_settings": {"help_option_names": []}}
+_USUAL: dict[str, Any] = {"context_settings": {"help_option_names": ["--help"]}}
+
+app = typer.Typer(name="bap", add_completion=False, rich_markup_mode=None, **_QUICK)
 
 Problem = Annotated[str, typer.Argument(metavar="FILE", help="Problem file (TOML, JSON) or a name of `bap examples`.")]
 MechanismFile = Annotated[str, typer.Argument(metavar="MECHANISM", help="Mechanism file (JSON or TOML).")]
@@ -31,19 +31,28 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"bap {version('bap-lp')}")
         raise typer.Exit
 
 
+def _help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        print(context.get_help())
+        raise typer.Exit
+
+
+Help = Annotated[bool, typer.Option("--help", help="Show this message and exit.", callback=_help, is_eager=True)]
 Version = Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)]
 
 
 @app.callback()
-def _options(version: Version = False) -> None:
+def _options(version: Version = False, shown: Help = False) -> None:
     """Decide what to release about data: exact optimal mechanisms, each with its proof."""
 
 
-@app.command()
+@app.command(**_USUAL)
 def solve(
     file: Problem,
     lam: Lambda = None,
@@ -67,12 +76,13 @@ def solve(
         str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
     ] = None,
 ) -> None:
-    """Find the optimal mechanism and prove it.
+    """Find an optimal mechanism and prove it.
 
     It minimises R_A = R_B - lambda R_E over all mechanisms, or over those that meet the conditions of the file and of
     the options below, which win.
     """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.progress import Progress
     from bap_lp import evaluate, solve
 
     outputs.check_folder(out)
@@ -86,18 +96,19 @@ def solve(
         "max_signals": max_signals,
         "margin": margin,
     }
-    with inputs.lambda_named(loaded, lam), inputs.conditions_named(loaded, asked), inputs.working() as progress:
+    with inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
         solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
         evaluation = evaluate(loaded.problem, solution.mechanism)
+        comparison = None if as_json else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution) if out is not None else ""
     if as_json:
         outputs.print_json(results.solution_document(solution, evaluation))
     else:
-        show.show_solution(solution, evaluation, file, inputs.choice(loaded, lam), written)
+        show.show_solution(solution, evaluation, comparison, file, inputs.choice(loaded, lam), written)
 
 
-@app.command()
+@app.command(**_USUAL)
 def verify(
     file: Problem,
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE", help="certificate.json of `bap solve --out`.")],
@@ -108,6 +119,7 @@ def verify(
     The exit code is 1 if it does not prove the optimum of the problem, at the lambda it names itself or at --lambda.
     """
     from bap_cli import inputs, show
+    from bap_cli.progress import Progress
     from bap_lp import Verdict, verify
     from bap_lp.files.documents import source_name
     from bap_lp.files.problems import load_certificate
@@ -115,7 +127,7 @@ def verify(
     loaded = inputs.load(file)
     proof = load_certificate(certificate)
     wanted = proof.lam if lam is None else inputs.number(loaded, lam)
-    with inputs.working("checking"):
+    with Progress("checking"):
         verdict = verify(loaded.problem, proof)
     if verdict and wanted != proof.lam:
         verdict = Verdict(False, f"it is about lambda = {proof.lam}, not {wanted}")
@@ -126,20 +138,21 @@ def verify(
     show.show_verdict(loaded, proof, verdict.reason)
 
 
-@app.command()
+@app.command(**_USUAL)
 def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_json: Json = False) -> None:
     """Explain a given mechanism.
 
     Its risks and its epsilon, and what each agent believes and decides at every signal.
     """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.progress import Progress
     from bap_lp import evaluate
     from bap_lp.files.problems import load_mechanism
 
     loaded = inputs.load(file)
     channel = load_mechanism(mechanism, loaded.problem.states)
     price = inputs.number(loaded, lam)
-    with inputs.working("evaluating"):
+    with Progress("evaluating"):
         evaluation = evaluate(loaded.problem, channel)
     if as_json:
         outputs.print_json(results.evaluation_document(loaded.problem, channel, evaluation, price))
@@ -147,23 +160,27 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
         show.show_evaluation(loaded.problem, channel, evaluation, price, inputs.choice(loaded, lam))
 
 
-@app.command()
+@app.command(**_USUAL)
 def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
-    """Put the optimum next to the usual releases."""
+    """Put the optimum next to the usual releases.
+
+    Under the file's conditions it is the optimum among the mechanisms that meet them, and every release is checked.
+    """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.progress import Progress
     from bap_lp.releases import compare
 
     loaded = inputs.load(file)
     price = inputs.number(loaded, lam)
-    with inputs.working("comparing"):
-        comparison = compare(loaded.problem, price)
+    with inputs.named(loaded, lam), Progress("comparing"):
+        comparison = compare(loaded.problem, price, conditions=loaded.conditions)
     if as_json:
         outputs.print_json(results.comparison_document(comparison))
     else:
         show.show_comparison(loaded.problem, comparison, inputs.choice(loaded, lam))
 
 
-@app.command()
+@app.command(**_USUAL)
 def report(
     file: Problem,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="Where to write the page.")] = Path(
@@ -176,13 +193,13 @@ def report(
     It opens at lambda, and its slider shows the exact optimum for every other one.
     """
     from bap_cli import inputs, pictures
-    from bap_cli.words import clean
+    from bap_lp.model.display import clean
 
     pictures.write_report(inputs.load(file), lam, file, out)
     print(f"Wrote {clean(str(out), 500)}: open it in a browser.")
 
 
-@app.command()
+@app.command(**_USUAL)
 def plot(
     file: Problem,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PICTURE", help="A .png, .svg or .pdf file.")] = Path(
@@ -190,19 +207,19 @@ def plot(
     ),
     kind: Annotated[
         Literal["map", "path", "channel", "signals"],
-        typer.Option(help="Risk-utility map, least R_A for every lambda, optimal mechanism, or its signals."),
+        typer.Option(help="Risk-utility map, least R_A for every lambda, an optimal mechanism, or its signals."),
     ] = "map",
     lam: Lambda = None,
 ) -> None:
     """Draw a picture of the problem and its optimum."""
     from bap_cli import inputs, pictures
-    from bap_cli.words import clean
+    from bap_lp.model.display import clean
 
     pictures.write_plot(inputs.load(file), lam, kind, out)
     print(f"Wrote {clean(str(out), 500)}.")
 
 
-@app.command()
+@app.command(**_USUAL)
 def release(
     mechanism: MechanismFile,
     state: Annotated[str, typer.Argument(metavar="STATE", help="Label of the observed data.")],
@@ -217,8 +234,8 @@ def release(
     """
     from random import Random
 
-    from bap_cli.words import clean
     from bap_lp.files.problems import load_mechanism
+    from bap_lp.model.display import clean
 
     channel = load_mechanism(mechanism)
     generator = None if seed is None else Random(seed)
@@ -227,21 +244,21 @@ def release(
         sys.stdout.write(names[channel.release(state, generator)] + "\n")
 
 
-@app.command()
-def examples(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this example's file.")] = None,
-) -> None:
-    """List the problems that come with bap, or print one."""
-    if name is not None:
-        sys.stdout.write(example(name).read_text(encoding="utf-8"))
+@app.command(options_metavar="[OPTIONS] [NAME]", context_settings={"help_option_names": [], "allow_extra_args": True})
+def examples(context: typer.Context, shown: Help = False) -> None:
+    """List the problems that come with bap, or print the file of the one called NAME."""
+    if len(context.args) > 1:
+        context.fail(f"Got unexpected extra argument ({context.args[1]})")
+    if context.args:
+        sys.stdout.write(example(context.args[0]).read_text(encoding="utf-8"))
         return
     width = max(map(len, catalogue()), default=0)
     for key, title in titles().items():
         print(f"{key:{width}}  {title}")
 
 
-@app.command()
-def schema() -> None:
+@app.command(**_QUICK)
+def schema(shown: Help = False) -> None:
     """Print the JSON Schema of problem files."""
     spec = find_spec("bap_lp")  # finds the folder without importing the library
     assert spec is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +27,7 @@ from bap_cli.gaussian_options import (
 )
 from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
+from bap_cli.progress import Progress
 from bap_lp.files.documents import write_files
 from gaussian import GaussianModel, OneBit, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
@@ -36,29 +36,8 @@ from gaussian.tables import FAMILIES
 
 app = typer.Typer(help="The continuous Gaussian model.", no_args_is_help=True, rich_markup_mode=None)
 
-_PATIENCE = 2.0  # seconds before the progress line is shown
-
 _FAMILY_HELP = "noisy-full, noisy-mean, noisy-median or one-bit; may be repeated"
 FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY_HELP)]
-
-
-class _ProgressLine:
-    """A line on stderr, if that is a terminal, once the work has taken two seconds; it is removed at the end."""
-
-    def __init__(self) -> None:
-        self._start = time.monotonic()
-        self._shown = False
-
-    def __call__(self, what: str) -> None:
-        if sys.stderr.isatty() and time.monotonic() - self._start > _PATIENCE:
-            self._shown = True
-            sys.stderr.write(f"\r\x1b[K{what} ...")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 @app.command("table")
@@ -75,11 +54,8 @@ def table_command(
     """Every release at its best parameter, against one Eve; beside the paper's values where it prints them."""
     model = GaussianModel(n, prior_sd, bob_threshold)
     adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold)
-    progress = _ProgressLine()
-    try:
+    with Progress("every release") as progress:
         result = table(model, adversary, progress=progress)
-    finally:
-        progress.close()
     if as_json:
         print_json(result.document())
     else:
@@ -148,10 +124,10 @@ def curve_command(
         if name not in known:
             raise ValueError(f"family = {name!r} must be one of {', '.join(known)}")
     lam = calibrate(model, adversary)
-    text, progress = io.StringIO(), _ProgressLine()
+    text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["mechanism", "parameter", "bob", "eve", "alice", "error", "lambda"])
-    try:
+    with Progress("curves") as progress:
         for name in wanted:
             kind = known[name]
             grid = np.linspace(0.0, 1.0 if kind is OneBit else sigma_max, points)
@@ -161,8 +137,6 @@ def curve_command(
                 error = found.bob_error[0] + lam * found.eve_error[0]
                 numbers = (value, found.bob[0], found.eve[0], found.alice(lam)[0], error, lam)
                 writer.writerow([NAMES[kind], *(repr(float(number)) for number in numbers)])
-    finally:
-        progress.close()
     if out is None:
         sys.stdout.write(text.getvalue())
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,6 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.problems import ProblemFile, load_problem
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.risks import Number
-from bap_lp.programs.compact import SolveProgress as Progress
 from bap_lp.rational import InputError, public
 
 
@@ -29,7 +27,7 @@ def wanted(loaded: ProblemFile, lam: str | None) -> Any:
 
 def number(loaded: ProblemFile, lam: str | None) -> Number:
     """The wanted lambda as a number."""
-    with lambda_named(loaded, lam):
+    with named(loaded, lam):
         return public(lam_of(loaded.problem, wanted(loaded, lam)))
 
 
@@ -51,42 +49,23 @@ def conditions(loaded: ProblemFile, asked: Mapping[str, Any]) -> Conditions | No
 
 
 @contextmanager
-def conditions_named(loaded: ProblemFile, asked: Mapping[str, Any]) -> Iterator[None]:
-    """The library's `min_eve_risk` is the option --min-eve-risk, or the file's conditions.min_eve_risk."""
+def named(loaded: ProblemFile, lam: str | None = None, asked: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Errors call things what the user calls them.
+
+    The library's `lam` is the option --lambda or the file's alice.lambda, its `min_eve_risk` is --min-eve-risk or the
+    file's conditions.min_eve_risk.
+    """
     try:
         yield
     except InputError as error:
         name = re.split(r"[\[.]", error.field)[0]
-        if name not in Conditions.__dataclass_fields__:
+        if name == "lam":
+            field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
+        elif name == "conditions":
+            field = f"{loaded.source}: {error.field}"
+        elif name in Conditions.__dataclass_fields__:
+            own = asked is None or asked.get(name) is None
+            field = f"{loaded.source}: conditions.{error.field}" if own else "--" + name.replace("_", "-")
+        else:
             raise
-        own = asked.get(name) is None
-        field = f"{loaded.source}: conditions.{error.field}" if own else "--" + name.replace("_", "-")
         raise InputError(field, error.value, error.rule) from None
-
-
-@contextmanager
-def lambda_named(loaded: ProblemFile, lam: str | None) -> Iterator[None]:
-    """The library's `lam` is the option --lambda, or the file's alice.lambda."""
-    try:
-        yield
-    except InputError as error:
-        if error.field != "lam":
-            raise
-        field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
-        raise InputError(field, error.value, error.rule) from None
-
-
-@contextmanager
-def working(what: str = "solving") -> Iterator[Progress | None]:
-    """A sign of life on stderr during a computation, if somebody is watching; yields what tells how far it is."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what) as status:
-
-        def tell(iteration: int, bound: float, value: float) -> None:
-            status.update(f"{what}: {bound:.9g} <= R_A <= {value:.9g}, gap {value - bound:.1e}, step {iteration}")
-
-        yield tell

@@ -25,4 +25,5 @@ def mount(app: typer.Typer, name: str, module: str, summary: str) -> None:
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             return self._group().get_command(ctx, cmd_name)
 
-    app.add_typer(typer.Typer(cls=Group, rich_markup_mode=None), name=name, help=summary)
+    settings = {"help_option_names": ["--help"]}
+    app.add_typer(typer.Typer(cls=Group, rich_markup_mode=None, context_settings=settings), name=name, help=summary)

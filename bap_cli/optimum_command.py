@@ -46,17 +46,17 @@ def optimum_command(
     as_json: JsonOption = False,
 ) -> None:
     """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
-    from bap_cli.inputs import working
     from bap_cli.outputs import print_json
+    from bap_cli.progress import Progress
     from discretise import bracket
 
     if simulate is not None and not 1 <= simulate <= 10**8:
         raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
     model = GaussianModel(n, prior_sd, bob_threshold)
     found = bracket(model, chosen_eve(eve, eve_threshold, mean_threshold, max_threshold), lam)
-    with working("comparing with the parametric releases"):
+    with Progress("comparing with the parametric releases"):
         _ = found.best_parametric  # computed on first use, which can take seconds
-    with working("simulating"):
+    with Progress("simulating"):
         played = found.simulate(simulate) if simulate is not None else None
     if as_json:
         document = found.document()

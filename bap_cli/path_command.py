@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from bap_lp.conditions.conditions import Conditions
     from bap_lp.files.problems import ProblemFile
     from bap_lp.model.problem import Problem
     from bap_lp.path.frontier import Corner
@@ -18,7 +20,7 @@ _ROWS = 40  # pieces shown before the rest is only counted
 
 def register(app: typer.Typer) -> None:
     """Add the command to `bap`."""
-    app.command()(path)
+    app.command(context_settings={"help_option_names": ["--help"]})(path)
 
 
 def path(
@@ -26,30 +28,32 @@ def path(
     use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
-    """Find the optimal mechanism for every lambda.
+    """Find an optimal mechanism for every lambda.
 
     From lambda = 0, where only utility counts, to infinity, where only privacy does: the pieces on which one mechanism
-    is optimal are the vertices of the risk-utility frontier.
+    is optimal are the vertices of the risk-utility frontier, under the file's conditions if it sets any.
     """
     from bap_cli import inputs, outputs
+    from bap_cli.progress import Progress
     from bap_lp.path.pieces import lambda_path
 
     loaded = inputs.load(file)
-    with inputs.working("every lambda"):
-        found = lambda_path(loaded.problem, exact=False if use_floats else None)
+    with inputs.named(loaded), Progress("every lambda") as progress:
+        found = lambda_path(loaded.problem, False if use_floats else None, progress, loaded.conditions)
     if as_json:
-        outputs.print_json(path_document(found.problem, found))
+        outputs.print_json(path_document(found.problem, found, loaded.conditions))
     else:
         show_path(loaded, found)
 
 
-def path_document(problem: Problem, path: Path) -> dict[str, Any]:
+def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
     """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
-    from bap_lp.path.frontier import corner
+    from bap_lp.files.proofs import conditions_document
     from bap_lp.rational import text
 
-    at = corner(problem, path=path)
-    return {
+    at = corner_of(path, conditions)
+    stated = {} if conditions is None else {"conditions": conditions_document(conditions)}
+    return stated | {
         "exact": path.exact,
         "pieces": [_piece(piece) for piece in path.pieces],
         "calibrated": None if at.lam is None else text(at.lam),
@@ -63,6 +67,23 @@ def path_document(problem: Problem, path: Path) -> dict[str, Any]:
         "method": path.method,
         "zero_probability_states": list(problem.null_states),
     }
+
+
+def corner_of(path: Path, conditions: Conditions | None) -> Corner:
+    """The corner of the problem, and how close the mechanisms of the path come to it."""
+    from bap_lp.path.frontier import corner
+    from bap_lp.proof.certificate import TOLERANCE, size_of
+
+    if conditions is None:
+        return corner(path.problem, path=path)
+    free = corner(path.problem)
+    lam = 1 if free.lam is None else free.lam
+    best = path.piece(lam)
+    excess = best.risks.alice(lam) - free.risks.alice(lam)
+    # at lam = 0 the corner's R_A is that of the full release: there R_E decides as well
+    missed = max(excess, best.risks.bob - free.risks.bob, free.risks.eve - best.risks.eve)
+    attained = bool(missed <= (0 if path.exact else TOLERANCE * size_of(path.problem, lam)))
+    return replace(free, excess=excess, attained=attained, mechanism=best.mechanism)
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
@@ -81,14 +102,15 @@ def _piece(piece: Piece) -> dict[str, Any]:
 def show_path(loaded: ProblemFile, path: Path) -> None:
     """What `bap path` prints."""
     from bap_cli.inputs import choice
-    from bap_cli.show import console, heading, plain_table, short
-    from bap_cli.words import counted, equals
+    from bap_cli.show import conditions_in_words, console, heading, plain_table, short
     from bap_lp.model.calibration import lam_of
-    from bap_lp.path.frontier import corner
+    from bap_lp.model.display import counted, equals
     from bap_lp.rational import InputError, public
 
     out = console()
     heading(out, path.problem, path.exact)
+    if loaded.conditions is not None:
+        out.print(f"Conditions: {conditions_in_words(loaded.conditions)}", soft_wrap=True)
     out.print()
     table = plain_table("piece", "lambda from", "to", "R_B", "R_E", "least R_A", right=range(5))
     for k, piece in enumerate(path.pieces[:_ROWS], start=1):
@@ -107,10 +129,11 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
         out.print(f"{equals('lambda', lam)}, {choice(loaded, None)}", soft_wrap=True)
         where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
         out.print(f"  {where}, with {equals('R_A', path.value(lam))}.", soft_wrap=True)
-    _corner(out, corner(path.problem, path=path))
+    _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None)
     out.print()
     if path.exact:
-        out.print("Every breakpoint is exact, and every piece is proved optimal.")
+        among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"
+        out.print(f"Every breakpoint is exact, and every piece is proved optimal{among}.", soft_wrap=True)
         if any("≈" in short(v) for piece in path.pieces for v in (*piece.line, piece.start)):
             out.print("≈ stands for an exact fraction too long for the table; --json gives it.")
     else:
@@ -126,9 +149,10 @@ def _line(bob: str, eve: str) -> str:
     return f"-{eve} lambda" if bob == "0" else f"{bob} - {eve} lambda"
 
 
-def _corner(out: Any, corner: Corner) -> None:
-    from bap_cli.words import equals
+def _corner(out: Any, corner: Corner, conditioned: bool) -> None:
+    from bap_lp.model.display import equals
 
     where = f"{equals('R_B', corner.risks.bob)} of the full release, {equals('R_E', corner.risks.eve)} of the null one"
-    what = "a mechanism attains both" if corner.attained else "no mechanism attains both"
+    among = " that meets the conditions" if conditioned else ""
+    what = f"{'a' if corner.attained else 'no'} mechanism{among} attains both"
     out.print(f"The corner, {where}: {what}.", soft_wrap=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
+from bap_cli.progress import Progress
 from bap_lp.files.documents import write_files
 from bap_lp.files.problems import ProblemFile
 from bap_lp.path.pieces import lambda_path
@@ -33,27 +31,15 @@ def check_file(out: Path, suffixes: tuple[str, ...] = ()) -> None:
         raise ValueError(f"--out = {str(out)!r} must be in a directory that exists")
 
 
-@contextmanager
-def watched(first: str) -> Iterator[Callable[[str], None]]:
-    """Yields a function that tells whoever watches stderr what is going on; nobody is told if it is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(first) as status:
-        yield status.update
-
-
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
     from bap_cli.report import report_page
     from bap_cli.report_data import report_document
 
     check_file(out)
     inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
-    with watched("every optimal mechanism") as tell:
+    with inputs.named(loaded, lam), Progress("every lambda") as progress:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
-        document = report_document(loaded.problem, wanted, words, shlex.quote(file), loaded.conditions, tell)
+        document = report_document(loaded.problem, wanted, words, shlex.quote(file), loaded.conditions, progress)
     write_files({out: report_page(document)})
 
 
@@ -66,14 +52,15 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
     from bap_lp import plots
 
     problem, conditions = loaded.problem, loaded.conditions
-    with watched("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
-        if kind == "path":
-            ax = plots.value_of_lambda(lambda_path(problem), price)
+    style = matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False})
+    with inputs.named(loaded, lam), Progress("drawing") as progress, style:
+        if kind == "map":
+            ax = plots.risk_utility_map(problem, price, conditions=conditions)
+        elif kind == "path":
+            ax = plots.value_of_lambda(lambda_path(problem, progress=progress, conditions=conditions), price)
         else:
-            best = solve(problem, price, conditions=conditions)
-            if kind == "map":
-                ax = plots.risk_utility_map(problem, price, optimum=best.risks if conditions is not None else None)
-            elif kind == "channel":
+            best = solve(problem, price, progress=progress, conditions=conditions)
+            if kind == "channel":
                 ax = plots.channel_heatmap(best.mechanism, best.problem.prior)
             else:
                 ax = plots.signal_cards(best.problem, best.mechanism)
@@ -91,7 +78,7 @@ def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) ->
     from gaussian import plots
     from gaussian.optimum.plots import rule_picture
 
-    with watched("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
+    with Progress("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
         found = bracket(model, eve)
         optimum = Risks(found.bob, found.eve)
         if kind == "rule":

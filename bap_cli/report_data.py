@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
-from bap_cli.words import both, clean, fraction
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.evaluation import evaluate
+from bap_lp.model.display import both, clean, fraction
+from bap_lp.model.evaluation import AgentDecisions, evaluate
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
@@ -37,7 +37,7 @@ _DETAILS = 2_000_000  # characters of JSON for mechanisms
 _PIECES = 1000
 _JOINER = "\N{ZERO WIDTH JOINER}"
 
-Progress = Callable[[str], None]
+News = Callable[..., None]  # words, (pieces, lam) or (iteration, bound, value)
 
 
 class _TooMany(Exception):
@@ -60,43 +60,46 @@ def report_document(
     choice: str,
     file: str,
     conditions: Conditions | None = None,
-    progress: Progress = lambda _: None,
+    progress: News = lambda *_: None,
 ) -> Any:
     """The document of a report that opens at lam; `choice` says in words how lam was chosen.
 
-    Under conditions, or if there are too many pieces, the page is `partial`: it shows the optimum at this lam only.
+    If there are too many pieces, or the path cannot be computed under the conditions, the page is `partial`: it shows
+    the optimum at this lam only.
     """
     wanted = public(lam_of(problem, lam))
-    path = _path(problem, progress)
-    best = solve(problem, wanted, conditions=conditions) if path is None or conditions is not None else None
-    shown: Sequence[Any] = path.pieces if path is not None else ()
-    if best is not None:
-        problem, shown = best.problem, [_Optimum(best.lam, best.lam, best.risks, best.mechanism)]
-    exact = problem.exact and (best is None or best.exact)
-    wanted = wanted if exact else float(wanted)
-    here = 0 if best is not None or path is None else path.pieces.index(path.piece(wanted))
+    best = solve(problem, wanted, progress=progress, conditions=conditions)
+    problem, wanted, exact = best.problem, best.lam, best.exact
+    free = _path(problem, None, progress)
+    path = free if best.certificate.proof is None else _path(problem, conditions, progress)
+    shown: Sequence[Any] = [_Optimum(best.lam, best.lam, best.risks, best.mechanism)]
+    if path is not None:
+        shown = path.pieces
+    here = 0 if path is None else path.pieces.index(path.piece(wanted))
     progress("usual releases")
-    comparison = compare(problem, wanted)
-    region, whole = _region(path, progress)
+    comparison = compare(problem, wanted, best)
+    region, whole = _region(free, progress)
     calibrated = _calibrated(problem)
-    stops, marks = ([wanted], []) if path is None or best is not None else slider(path, wanted, calibrated)
+    stops, marks = ([wanted], []) if path is None else slider(path, wanted, calibrated)
     progress("explanations")
     details = _details(problem, shown, here)
+    full, null = (pair(*map(public, both)) for both in extremes(problem))
+    edge = path if path is not None else free
     return {
         "title": label(problem.title),
         "exact": exact,
         "file": file,
-        "tolerance": float(best.gap) if best is not None else path.tolerance if path is not None else 0.0,
-        "method": best.method if best is not None else path.method if path is not None else "",
-        "partial": best is not None,
-        "conditions": best and _conditions(best),
+        "tolerance": float(best.gap) if path is None else path.tolerance,
+        "method": best.method if path is None else path.method,
+        "partial": path is None,
+        "conditions": _conditions(best),
         "problem": _problem(problem),
         "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": calibrated and text(calibrated)},
-        "full": pair(*map(public, extremes(problem)[0])),
-        "null": pair(*map(public, extremes(problem)[1])),
+        "full": full,
+        "null": null,
         "region": [[float(r.bob), float(r.eve)] for r in region],
         "whole": whole,
-        "frontier": [[float(p.risks.bob), float(p.risks.eve)] for p in (path.pieces if path is not None else ())],
+        "frontier": [[float(p.risks.bob), float(p.risks.eve)] for p in (edge.pieces if edge is not None else ())],
         "stops": [text(s) for s in stops],
         "marks": marks,
         "pieces": [
@@ -106,7 +109,7 @@ def report_document(
         ],
         "releases": release_lines(problem, comparison),
         "omitted": [[name, label(reason)] for name, reason in comparison.omitted],
-        "proof": proof_tables(problem, path) if path is not None and best is None else None,
+        "proof": proof_tables(problem, path) if path is not None and best.certificate.proof is None else None,
     }  # fmt: skip
 
 
@@ -115,21 +118,21 @@ def label(words: str) -> str:
     return _JOINER.join(clean(part, LABEL) for part in words[: LABEL + 1].split(_JOINER))
 
 
-def _path(problem: Problem, progress: Progress) -> Path | None:
-    """The whole path, unless it has too many pieces."""
+def _path(problem: Problem, conditions: Conditions | None, progress: News) -> Path | None:
+    """The whole path, unless it has too many pieces or cannot be computed under the conditions."""
 
     def count(pieces: int, lam: float) -> None:
         if pieces > _PIECES:
             raise _TooMany
-        progress(f"{pieces} optimal mechanisms, lambda up to {lam:.3g}")
+        progress(pieces, lam)
 
     try:
-        return lambda_path(problem, progress=count)
-    except _TooMany:
+        return lambda_path(problem, progress=count, conditions=conditions)
+    except (_TooMany, InputError):
         return None
 
 
-def _region(path: Path | None, progress: Progress) -> tuple[Sequence[Risks], bool]:
+def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
     if path is None:
         return (), False
 
@@ -140,7 +143,7 @@ def _region(path: Path | None, progress: Progress) -> tuple[Sequence[Risks], boo
 
 
 def _conditions(best: Solution) -> dict[str, Any] | None:
-    """The conditions in words, their price, and the optimum without them."""
+    """The conditions in words, and what they cost at the lam of the solution."""
     from bap_cli.show import conditions_in_words
 
     if best.certificate.proof is None:
@@ -219,8 +222,7 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
                 "share": float(s.probability),
                 "data": _shares(s.posterior),
                 "theta": s.theta_posterior and _shares(s.theta_posterior),
-                "bob": _decided(problem.bobs, s.bob),
-                "eve": _decided(problem.eves, s.eve),
+                **{role: [_decided(d) for d in s.decisions if d.role == role] for role in ("bob", "eve")},
             }
             for s in evaluation.signals[:_SIGNALS]
         ],
@@ -240,10 +242,6 @@ def _brief(value: Number) -> str:
     return f"{exact} ({digits})" if len(exact) <= _BRIEF else f"≈ {digits}"
 
 
-def _decided(agents: Sequence[Agent], best: list[str]) -> list[Any]:
-    """Per agent: its name and all decisions that are best for it."""
-    out = []
-    for agent in agents:
-        names = best if len(agents) == 1 else [d for d in agent.decisions or () if f"{agent.name}: {d}" in best]
-        out.append([label(agent.name), _labels(names[:_NAMED]), max(len(names) - _NAMED, 0)])
-    return out
+def _decided(one: AgentDecisions) -> list[Any]:
+    """An agent's name and all decisions that are best for it."""
+    return [label(one.agent), _labels(one.decisions[:_NAMED]), max(len(one.decisions) - _NAMED, 0)]

@@ -11,13 +11,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bap_cli.words import fraction
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.display import equals, fraction
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
+from bap_lp.model.risks import Number, Risks
 from bap_lp.path.pieces import Path
 from bap_lp.rational import Array, text
-from bap_lp.releases import RATIOS, Comparison, truncated_geometric
+from bap_lp.releases import RATIOS, Comparison, Parameter, meets, truncated_geometric
 from bap_lp.releases.families import lower_envelope, randomised_response_family
 
 _STOPS = 240  # positions of the slider
@@ -66,27 +67,39 @@ def release_lines(problem: Problem, comparison: Comparison) -> list[dict[str, An
     for row in comparison.rows:
         if row.name == "optimum":
             continue
-        pieces = [{"start": "0", "parameter": row.parameter, **pair(row.risks.bob, row.risks.eve)}]
+        risks = pair(row.risks.bob, row.risks.eve)
+        pieces = [{"start": "0", "parameter": row.parameter, "meets": row.meets_conditions, **risks}]
         tuned = row.parameter is not None and len(problem.states) <= _TUNED.get(row.name, 0)
         if tuned:
-            pieces = (_randomised if row.name == "randomised response" else _geometric)(problem)
+            lines = _randomised if row.name == "randomised response" else _geometric
+            pieces = lines(problem, comparison.conditions)
         out.append({"name": row.name, "fixed": row.parameter is not None and not tuned, "pieces": pieces})
     return out
 
 
-def _randomised(problem: Problem) -> list[dict[str, Any]]:
-    return [
-        {"start": text(p.start), "parameter": f"w = {fraction(p.w)}", **pair(p.risks.bob, p.risks.eve)}
-        for p in randomised_response_family(problem).thresholds()
-    ]
+def _randomised(problem: Problem, conditions: Conditions | None) -> list[dict[str, Any]]:
+    family = randomised_response_family(problem)
+    out = []
+    for p in family.thresholds():
+        kept = None if conditions is None else not meets(problem, family.mechanism(p.w), conditions)
+        out.append(_line(p.start, Parameter("w", p.w), p.risks, kept))
+    return out
 
 
-def _geometric(problem: Problem) -> list[dict[str, Any]]:
-    found = [risks(problem, truncated_geometric(problem, ratio)) for ratio in RATIOS]
-    return [
-        {"start": text(start), "parameter": f"ratio = {RATIOS[k]}", **pair(found[k].bob, found[k].eve)}
-        for start, k in lower_envelope([r.bob for r in found], [-r.eve for r in found])
-    ]
+def _geometric(problem: Problem, conditions: Conditions | None) -> list[dict[str, Any]]:
+    built = [truncated_geometric(problem, ratio) for ratio in RATIOS]
+    found = [risks(problem, mechanism) for mechanism in built]
+    out = []
+    for start, k in lower_envelope([r.bob for r in found], [-r.eve for r in found]):
+        kept = None if conditions is None else not meets(problem, built[k], conditions)
+        out.append(_line(start, Parameter("ratio", RATIOS[k]), found[k], kept))
+    return out
+
+
+def _line(start: Number, parameter: Parameter, own: Risks, kept: bool | None) -> dict[str, Any]:
+    """A release that is tuned to lambda, from lambda = start on; `kept` says whether it meets the conditions."""
+    words = equals(parameter.name, parameter.value, fraction)
+    return {"start": text(start), "parameter": words, "meets": kept, **pair(own.bob, own.eve)}
 
 
 def proof_tables(problem: Problem, path: Path) -> dict[str, Any] | None:

@@ -58,7 +58,8 @@ def evaluation_document(problem: Problem, mechanism: Mechanism, evaluation: Eval
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """What `bap compare --json` prints: releases by increasing R_A."""
-    return {
+    asked = comparison.conditions
+    return ({} if asked is None else {"conditions": conditions_document(asked)}) | {
         "exact": comparison.optimum.exact,
         "lambda": text(comparison.lam),
         "optimum": text(comparison.optimum.value),
@@ -69,6 +70,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
                 "risks": _risks(row.risks, comparison.lam),
                 "excess": text(row.excess),
                 "epsilon": _finite(row.epsilon),
+                **({} if asked is None else {"meets_conditions": row.meets_conditions, "breaks": row.breaks}),
             }
             for row in comparison.rows
         ],

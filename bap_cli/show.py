@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
-from bap_cli.words import LISTED, READABLE, both, clean, counted, decimal, equals, fraction, listed
+from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import public
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from bap_lp.files.problems import ProblemFile
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.model.mechanism import Mechanism
-    from bap_lp.model.problem import Agent, Problem
+    from bap_lp.model.problem import Problem
     from bap_lp.programs.solution import Solution
     from bap_lp.proof.certificate import Certificate
     from bap_lp.releases import Comparison
@@ -40,7 +39,19 @@ def console() -> Console:
     return _Paper(markup=False, emoji=False, highlight=False)
 
 
-def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice: str, written: str) -> None:
+def small_comparison(solution: Solution, progress: Callable[[str], None]) -> Comparison | None:
+    """The comparison that `bap solve` adds where there are few states."""
+    if len(solution.problem.states) > _COMPARED:
+        return None
+    from bap_lp.releases import compare
+
+    progress("comparing")
+    return compare(solution.problem, solution.lam, solution)
+
+
+def show_solution(
+    solution: Solution, evaluation: Evaluation, comparison: Comparison | None, file: str, choice: str, written: str
+) -> None:
     """What `bap solve` prints."""
     out = console()
     heading(out, solution.problem, solution.exact)
@@ -48,15 +59,10 @@ def show_solution(solution: Solution, evaluation: Evaluation, file: str, choice:
     out.print()
     _risks(out, solution.risks, solution.lam)
     out.print()
-    _channel(out, solution.mechanism)
-    _signals(out, solution.problem, evaluation, solution.exact)
-    if len(solution.problem.states) <= _COMPARED:
-        from bap_cli import inputs
-        from bap_lp.releases import compare
-
+    _channel(out, solution.mechanism, "An optimal mechanism")
+    _signals(out, evaluation, solution.exact)
+    if comparison is not None:
         out.print()
-        with inputs.working("comparing"):
-            comparison = compare(solution.problem, solution.lam, solution)
         _releases(out, comparison)
     out.print()
     among = _among(out, solution)
@@ -125,8 +131,8 @@ def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluati
         else f"Differential privacy: epsilon = log({fraction(ratio)}) = {mechanism.epsilon:.6g}"
     )
     out.print()
-    _channel(out, mechanism)
-    _signals(out, problem, evaluation, exact)
+    _channel(out, mechanism, "The mechanism")
+    _signals(out, evaluation, exact)
 
 
 def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> None:
@@ -136,6 +142,11 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
     out.print(f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
     _releases(out, comparison)
+    if comparison.conditions is not None:
+        _paragraph(out, f"Conditions: {conditions_in_words(comparison.conditions)}.")
+        for row in comparison.rows:
+            if row.breaks:
+                _paragraph(out, f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}.")
     for name, reason in comparison.omitted:
         out.print(f"Left out: {name}: {clean(reason, 200)}")
 
@@ -184,11 +195,11 @@ def _risks(out: Console, risks: Risks, lam: Number) -> None:
     out.print(table)
 
 
-def _channel(out: Console, mechanism: Mechanism) -> None:
+def _channel(out: Console, mechanism: Mechanism, what: str) -> None:
     signals, states = mechanism.signals, mechanism.states
     rows = [[fraction(v) for v in row] for row in public(mechanism.q[:_ROWS]).tolist()]
     cells = [max(len(clean(name, 20)), *(len(row[s]) for row in rows)) for s, name in enumerate(signals)]
-    out.print("The mechanism: probability of each signal, given the data")
+    out.print(f"{what}: probability of each signal, given the data")
     out.print()
     if sum(cells) + 3 * len(cells) + 20 <= out.width:
         table = plain_table("data", *(clean(s) for s in signals))
@@ -203,14 +214,14 @@ def _channel(out: Console, mechanism: Mechanism) -> None:
         out.print(f"... and {counted(len(states) - _ROWS, 'more state')} (--json or --out gives all)")
 
 
-def _signals(out: Console, problem: Problem, evaluation: Evaluation, exact: bool) -> None:
+def _signals(out: Console, evaluation: Evaluation, exact: bool) -> None:
     for signal in evaluation.signals[:_ROWS]:
         out.print()
         out.print(f"Signal “{clean(signal.signal)}”, sent with probability {both(signal.probability)}")
         lines = [f"The data: {_distribution(signal.posterior)}."]
         if signal.theta_posterior is not None:
             lines.append(f"The parameter: {_distribution(signal.theta_posterior)}.")
-        lines += _decisions(problem.bobs, signal.bob, exact) + _decisions(problem.eves, signal.eve, exact)
+        lines += [decided(d.agent, d.decisions, exact) for d in signal.decisions]
         for line in lines:
             _paragraph(out, line)
     if len(evaluation.signals) > _ROWS:
@@ -232,37 +243,18 @@ def _distribution(posterior: dict[str, Number]) -> str:
     return ", ".join(parts) + (f", or one of {rest} others" if rest else "")
 
 
-def _decisions(agents: Sequence[Agent], best: list[str], exact: bool) -> list[str]:
-    """One sentence per agent: the decision, or what it cannot choose between."""
-    lines = []
-    for agent in agents:
-        everything = agent.decisions or ()
-        names = best if len(agents) == 1 else [d for d in everything if f"{agent.name}: {d}" in best]
-        if len(names) == 1:
-            lines.append(f"{clean(agent.name)} decides {clean(names[0])}.")
-        else:
-            how = "exactly indifferent" if exact else "indifferent, up to rounding,"
-            lines.append(f"{clean(agent.name)} is {how} between {listed(names, ' and ')}.")
-    return lines
-
-
 def _releases(out: Console, comparison: Comparison) -> None:
-    table = plain_table("release", "R_B", "R_E", "R_A", "above opt.", "epsilon", right=range(1, 6))
+    asked = ("meets the conditions",) if comparison.conditions is not None else ()
+    table = plain_table("release", "R_B", "R_E", "R_A", "above opt.", "epsilon", *asked, right=range(1, 6))
     for row in comparison.rows:
         name = clean(row.name)
-        if row.parameter:
-            parameter = _parameter(row.parameter)
+        if row.parameter is not None:
+            parameter = equals(row.parameter.name, row.parameter.value, fraction)
             name += f" ({parameter})" if out.width >= _WIDE else f"\n  {parameter}"
         epsilon = "inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}"
         numbers: Iterable[Any] = (row.risks.bob, row.risks.eve, row.alice, row.excess)
-        table.add_row(name, *(short(v) for v in numbers), epsilon)
+        table.add_row(name, *(short(v) for v in numbers), epsilon, *(("no" if row.breaks else "yes",) if asked else ()))
     out.print(table)
-
-
-def _parameter(text: str) -> str:
-    """`w = 3/13`, or `w ≈ 0.296` for a fraction nobody can read."""
-    name, _, value = text.partition(" = ")
-    return equals(name, Fraction(value)) if len(value) > READABLE else text
 
 
 def short(value: Number) -> str:

@@ -1,38 +1,47 @@
-"""Decide what to release about data: exact optimal mechanisms for Bayesian Adversarial Privacy, each with its proof."""
+"""Decide what to release about data: exact optimal mechanisms for Bayesian Adversarial Privacy, each with its proof.
 
-from bap_lp import releases
-from bap_lp.conditions.conditions import Conditions
-from bap_lp.convex.cvxpy_bridge import to_cvxpy
-from bap_lp.convex.quadratic import quadratic
-from bap_lp.files.problems import (
-    load_certificate,
-    load_mechanism,
-    load_problem,
-    save_certificate,
-    save_mechanism,
-    save_problem,
-)
-from bap_lp.game.blocks import array_blocks, parquet_blocks
-from bap_lp.game.chunks import solve_chunks
-from bap_lp.model.agents import minimum_of
-from bap_lp.model.calibration import calibrate
-from bap_lp.model.evaluation import Evaluation, evaluate
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, MergedProblem, Problem
-from bap_lp.model.risks import Risks
-from bap_lp.path.frontier import corner, frontier, sdc
-from bap_lp.path.pieces import chooses, excess, lambda_path
-from bap_lp.programs.robust import rank_worst_case, robust
-from bap_lp.programs.solution import Solution
-from bap_lp.programs.solving import solve
-from bap_lp.proof.certificate import Certificate, Verdict, verify
-from bap_lp.proof.worst_case import verify_robust
-from bap_lp.questions.sensitivity import sensitivity
-from bap_lp.questions.uniqueness import uniqueness
-from bap_lp.rational import InputError
-from bap_lp.releases import compare
-from bap_lp.releases.families import Family, randomised_response_family
-from bap_lp.sweeps import sweep
+A name is imported from its room when it is first used, so that `import bap_lp` costs nothing by itself.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bap_lp import plots, releases
+    from bap_lp.conditions.conditions import Conditions
+    from bap_lp.convex.cvxpy_bridge import to_cvxpy
+    from bap_lp.convex.quadratic import quadratic
+    from bap_lp.files.problems import (
+        load_certificate,
+        load_mechanism,
+        load_problem,
+        save_certificate,
+        save_mechanism,
+        save_problem,
+    )
+    from bap_lp.game.blocks import array_blocks, parquet_blocks
+    from bap_lp.game.chunks import solve_chunks
+    from bap_lp.model.agents import minimum_of
+    from bap_lp.model.calibration import calibrate
+    from bap_lp.model.evaluation import Evaluation, evaluate
+    from bap_lp.model.mechanism import Mechanism
+    from bap_lp.model.problem import Agent, MergedProblem, Problem
+    from bap_lp.model.risks import Risks
+    from bap_lp.path.frontier import corner, frontier, sdc
+    from bap_lp.path.pieces import chooses, excess, lambda_path
+    from bap_lp.programs.robust import rank_worst_case, robust
+    from bap_lp.programs.solution import Solution
+    from bap_lp.programs.solving import solve
+    from bap_lp.proof.certificate import Certificate, Verdict, verify
+    from bap_lp.proof.worst_case import verify_robust
+    from bap_lp.questions.sensitivity import sensitivity
+    from bap_lp.questions.uniqueness import uniqueness
+    from bap_lp.rational import InputError
+    from bap_lp.releases import compare
+    from bap_lp.releases.families import Family, randomised_response_family
+    from bap_lp.sweeps import sweep
 
 __all__ = [
     "Agent",
@@ -61,6 +70,7 @@ __all__ = [
     "load_problem",
     "minimum_of",
     "parquet_blocks",
+    "plots",
     "quadratic",
     "randomised_response_family",
     "rank_worst_case",
@@ -79,3 +89,50 @@ __all__ = [
     "verify",
     "verify_robust",
 ]
+
+_ROOMS = {
+    "conditions.conditions": "Conditions",
+    "convex.cvxpy_bridge": "to_cvxpy",
+    "convex.quadratic": "quadratic",
+    "files.problems": "load_certificate load_mechanism load_problem save_certificate save_mechanism save_problem",
+    "game.blocks": "array_blocks parquet_blocks",
+    "game.chunks": "solve_chunks",
+    "model.agents": "minimum_of",
+    "model.calibration": "calibrate",
+    "model.evaluation": "Evaluation evaluate",
+    "model.mechanism": "Mechanism",
+    "model.problem": "Agent MergedProblem Problem",
+    "model.risks": "Risks",
+    "path.frontier": "corner frontier sdc",
+    "path.pieces": "chooses excess lambda_path",
+    "programs.robust": "rank_worst_case robust",
+    "programs.solution": "Solution",
+    "programs.solving": "solve",
+    "proof.certificate": "Certificate Verdict verify",
+    "proof.worst_case": "verify_robust",
+    "questions.sensitivity": "sensitivity",
+    "questions.uniqueness": "uniqueness",
+    "rational": "InputError",
+    "releases": "compare",
+    "releases.families": "Family randomised_response_family",
+    "sweeps": "sweep",
+}
+_HOMES = {name: f"bap_lp.{module}" for module, names in _ROOMS.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("plots", "releases"):
+        return import_module(f"bap_lp.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("bap-lp")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bap_lp' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

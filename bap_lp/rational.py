@@ -20,7 +20,8 @@ from flint import fmpq, fmpz
 
 Array = np.ndarray
 
-_MAX_DIGITS = 300  # "1e999999999" is a short string and an endless integer; above 1e308 no float stands near
+# "1e999999999" is a short string and an endless integer; numbers above 1e308 cannot be represented as floats
+_MAX_DIGITS = 300
 _LARGEST = 10**_MAX_DIGITS
 _EXPONENT = re.compile(r"[eE]([-+]?\d+)$")
 
@@ -251,6 +252,23 @@ def public(values: Any) -> Any:
         out.flags.writeable = False
         return out
     return float(values) if isinstance(values, float) else Fraction(int(values.p), int(values.q))
+
+
+class ReadOnly:
+    """A value whose arrays cannot be written to, also after pickling, which forgets that."""
+
+    def __post_init__(self) -> None:
+        self._freeze()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        for value in vars(self).values():
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, np.ndarray):
+                    part.flags.writeable = False
 
 
 def text(value: Any) -> str | float:

@@ -69,8 +69,8 @@ function drawProblem() {
     }
   }
   lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...agents(problem.bobs), " to lose little and ",
-    ...agents(problem.eves), " to lose much: of all mechanisms, the one with the least R_A = R_B − λ R_E."]);
-  if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` They cost ${data.conditions.price} in R_A.`]);
+    ...agents(problem.eves), " to lose much: of all mechanisms, one with the least R_A = R_B − λ R_E."]);
+  if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A.`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
   const tables = [...problem.bobs.map((a) => [a, "expected loss of "]), ...problem.eves.map((a) => [a, "loss of "])].map(([agent, what]) =>
@@ -178,7 +178,7 @@ function card({ signal, probability, data: posterior, theta, bob, eve }) {
 function releasesNow() {
   return data.releases.map(({ name, fixed, pieces }) => {
     const piece = pieces.filter((p) => Q.cmp(Q.read(p.start), lam) <= 0).at(-1);
-    return { name, fixed, parameter: piece.parameter, ...readRisks(piece) };
+    return { name, fixed, parameter: piece.parameter, meets: piece.meets, ...readRisks(piece) };
   });
 }
 
@@ -186,16 +186,16 @@ function drawReleases(index, releases) {
   const best = readRisks(data.pieces[index]), value = alice(best);
   const rows = releases.map((r) => ({ ...r, alice: alice(r) })).sort((a, b) => Q.cmp(a.alice, b.alice));
   const line = (name, parameter, r, here) => ({ here, cells: [make("td", {}, name, parameter ? make("span", { class: "hint" }, ` (${parameter})`) : ""),
-    telling(r.bob, 12), telling(r.eve, 12), telling(r.alice, 12), telling(Q.sub(r.alice, value)), Q.decimal(Q.sub(r.alice, value))] });
-  $("releases").replaceChildren(table(["release", "R_B", "R_E", "R_A", "above the optimum", "decimal"],
-    [line("optimum", null, { ...best, alice: value }, true), ...rows.map((r) => line(r.name, r.parameter && r.parameter + (r.fixed ? `, best for λ = ${Q.short(Q.read(data.lambda.wanted), 9)}` : ""), r, false))]));
+    telling(r.bob, 12), telling(r.eve, 12), telling(r.alice, 12), telling(Q.sub(r.alice, value)), Q.decimal(Q.sub(r.alice, value)), ...(data.conditions ? [r.meets ? "yes" : "no"] : [])] });
+  $("releases").replaceChildren(table(["release", "R_B", "R_E", "R_A", "above the optimum", "decimal", ...(data.conditions ? ["meets the conditions"] : [])],
+    [line("optimum", null, { ...best, alice: value, meets: true }, true), ...rows.map((r) => line(r.name, r.parameter && r.parameter + (r.fixed ? `, best for λ = ${Q.short(Q.read(data.lambda.wanted), 9)}` : ""), r, false))]));
   const worst = rows.at(-1), first = rows[0];
   $("releases-words").textContent = data.conditions ? "A release with a lower R_A than the optimum breaks the conditions." : !first ? "" : Q.cmp(first.alice, value) === 0 ? `At this price ${first.name === "full" || first.name === "null" ? `the ${first.name} release` : `“${first.name}”`} is as good as the optimum.` :
     `The best of the usual releases at this price, “${first.name}”, stays ${Q.both(Q.sub(first.alice, value))} above the optimum; the worst, “${worst.name}”, ${Q.both(Q.sub(worst.alice, value))}.`;
 }
 
 function drawPieces(index) {
-  $("pieces-words").textContent = data.conditions ? "Under conditions this page shows the optimum at the chosen λ only." :
+  $("pieces-words").textContent = data.conditions && data.partial ? "Under these conditions this page shows the optimum at the chosen λ only." :
     data.partial ? "There are too many to list; this page shows the one at the chosen λ." :
     `${data.pieces.length === 1 ? "One mechanism is optimal at every price." : `As λ grows, ${data.pieces.length} mechanisms take turns. They are the corners of the frontier.`}`;
   const rows = data.pieces.map((piece, k) => ({ here: k === index, cells: [
@@ -273,9 +273,9 @@ function legend() {
   const stroke = (attributes) => swatch((box) => svg("line", { x1: 1, x2: 25, y1: 6, y2: 6, ...attributes }, box));
   const items = [
     [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: "#dcecf7", stroke: COLOURS.sky }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
-    [stroke({ stroke: COLOURS.blue, "stroke-width": 3.2 }), "frontier: nothing is better"],
+    [stroke({ stroke: COLOURS.blue, "stroke-width": 3.2 }), !data.conditions ? "frontier: nothing is better" : data.partial ? "frontier without the conditions" : "frontier under the conditions"],
     [stroke({ stroke: COLOURS.grey, "stroke-width": 1.8 }), "calibration line through full and null"],
-    [stroke({ stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "7 3" }), "mechanisms on it have the least R_A"],
+    [stroke({ stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "7 3" }), data.conditions ? "mechanisms on it have the optimum’s R_A" : "mechanisms on it have the least R_A"],
     [swatch((box) => svg("polygon", { points: star(13, 6.5, 6.5), fill: COLOURS.green, stroke: COLOURS.ink }, box)), "optimum"],
     [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.rust, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
     [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: "#fff", stroke: COLOURS.ink }, box)), "corner: full’s utility with null’s privacy"],

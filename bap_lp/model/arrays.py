@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.model.display import Displayed, kind
 from bap_lp.model.merging import class_sums, merge_index
 from bap_lp.rational import (
     EXACT,
     FLOAT,
     Array,
     Field,
+    ReadOnly,
     common_denominator,
     floats,
     is_exact,
@@ -41,14 +43,17 @@ _BLOCK = 1 << 16
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
 
 
-@dataclass(frozen=True, eq=False)
-class Arrays:
+@dataclass(frozen=True, eq=False, repr=False)
+class Arrays(ReadOnly, Displayed):
     """p (N), B (N x b) and E (N x e, one slice of `groups` per Eve, weighted): fmpq or float64, never mixed."""
 
     p: Array
     B: Array
     E: Array
     groups: tuple[slice, ...]
+
+    def _headline(self) -> str:
+        return f": {kind(self.exact)}, (N, b, e) = {self.shape}"
 
     @property
     def exact(self) -> bool:

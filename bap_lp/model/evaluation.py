@@ -6,12 +6,25 @@ R = sum_s min_d sum_x p(x) q(s|x) L(x,d), so no posterior is needed for the risk
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from bap_lp.model.arrays import Arrays, signal_losses, signal_minima
+from bap_lp.model.display import (
+    LISTED,
+    Displayed,
+    Grid,
+    Tabular,
+    both,
+    clean,
+    counted,
+    decided,
+    equals,
+    fraction,
+    risks_line,
+)
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
@@ -27,26 +40,61 @@ from bap_lp.rational import (
     tree_sum,
 )
 
-_LONG = 200  # bits
 _TIE = 1e-9  # two decisions of a float problem tie when their risks at a signal differ by less than this, relatively
 
 
 @dataclass(frozen=True)
-class Signal:
+class AgentDecisions:
+    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve"."""
+
+    agent: str
+    role: str
+    decisions: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Signal(Displayed):
     """One signal: its probability, the posteriors it leaves, and all optimal decisions of each agent."""
 
     signal: str
     probability: Number
     posterior: dict[str, Number]
     theta_posterior: dict[str, Number] | None
-    bob: list[str]
-    eve: list[str]
-    bob_indifferent: bool
-    eve_indifferent: bool
+    decisions: tuple[AgentDecisions, ...]
+
+    @property
+    def bob(self) -> list[str]:
+        """Bob's optimal decisions; with several Bobs each is preceded by its agent's name."""
+        return self._named("bob")
+
+    @property
+    def eve(self) -> list[str]:
+        """Eve's optimal decisions; with several Eves each is preceded by its agent's name."""
+        return self._named("eve")
+
+    @property
+    def bob_indifferent(self) -> bool:
+        """Whether a Bob has more than one optimal decision."""
+        return any(len(d.decisions) > 1 for d in self.decisions if d.role == "bob")
+
+    @property
+    def eve_indifferent(self) -> bool:
+        """Whether an Eve has more than one optimal decision."""
+        return any(len(d.decisions) > 1 for d in self.decisions if d.role == "eve")
+
+    def _named(self, role: str) -> list[str]:
+        group = [d for d in self.decisions if d.role == role]
+        return [d if len(group) == 1 else f"{one.agent}: {d}" for one in group for d in one.decisions]
+
+    def _headline(self) -> str:
+        acts = [
+            f"{clean(d.agent, 20)}: {' or '.join(clean(name, 20) for name in d.decisions[:3])}" for d in self.decisions
+        ]
+        return f"{clean(self.signal, 40)!r}: {equals('probability', self.probability, fraction)}; {'; '.join(acts[:4])}"
 
 
-@dataclass(frozen=True)
-class Evaluation(Risks):
+@dataclass(frozen=True, repr=False)
+class Evaluation(Tabular, Risks):
     """Risks of a mechanism with their explanation. `agents` gives every Bob's and Eve's own unweighted risk."""
 
     signals: tuple[Signal, ...] = ()
@@ -55,6 +103,25 @@ class Evaluation(Risks):
     @property
     def risks(self) -> Risks:
         return Risks(self.bob, self.eve, self.bob_error, self.eve_error)
+
+    def summary(self) -> str:
+        """The risks, and what happens at the signals, in plain sentences."""
+        exact = not isinstance(self.bob, float)
+        lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
+        for s in self.signals[:LISTED]:
+            acts = " ".join(decided(d.agent, d.decisions, exact) for d in s.decisions)
+            lines.append(f"Signal “{clean(s.signal)}” is sent with probability {both(s.probability)}. {acts}")
+        if len(self.signals) > LISTED:
+            lines.append(f"There are {counted(len(self.signals) - LISTED, 'more signal')}.")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        agents = [d.agent for d in self.signals[0].decisions] if self.signals else []
+        rows = [(s.signal, s.probability, *(", ".join(d.decisions) for d in s.decisions)) for s in self.signals[:most]]
+        return Grid(("signal", "probability", *agents), rows, len(self.signals))
 
 
 def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
@@ -80,6 +147,10 @@ def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     else:
         bob = tree_sum(signal_minima(rho, arrays.B))
         eve = sum(signal_minima(rho, arrays.E[:, g]).sum() for g in arrays.groups)
+    return _with_errors(bob, eve, rho)
+
+
+def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:
     if is_exact(rho):
         return Risks(public(bob), public(eve))
     # a sum of N non-negative products is off by at most about (N + 2) ulp of itself
@@ -97,20 +168,18 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
-    base = risks(problem, mechanism)
-    bob_tables = [signal_losses(rho, a.loss) for a in problem.bobs]
-    eve_tables = [signal_losses(rho, a.loss) for a in problem.eves]
-    return Evaluation(
-        base.bob,
-        base.eve,
-        base.bob_error,
-        base.eve_error,
-        _signals(problem, mechanism, rho, bob_tables, eve_tables),
-        {
-            a.name: public(t.min(axis=1).sum())
-            for a, t in zip((*problem.bobs, *problem.eves), (*bob_tables, *eve_tables), strict=True)
-        },
+    tables = [[signal_losses(rho, a.loss) for a in group] for group in (problem.bobs, problem.eves)]
+    own = [[tree_sum(t.min(axis=1)) for t in group] for group in tables]
+    # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
+    bob, eve = (
+        sum(a.weight * risk if is_exact(rho) else float(a.weight) * risk for a, risk in zip(group, found, strict=True))
+        for group, found in zip((problem.bobs, problem.eves), own, strict=True)
     )
+    base = _with_errors(bob, eve, rho)
+    names = [a.name for a in (*problem.bobs, *problem.eves)]
+    agents = dict(zip(names, map(public, (*own[0], *own[1])), strict=True))
+    signals = _signals(problem, mechanism, rho, *tables)
+    return Evaluation(base.bob, base.eve, base.bob_error, base.eve_error, signals, agents)
 
 
 def _signals(
@@ -126,35 +195,29 @@ def _signals(
         if problem.theta is not None:
             table = problem.theta.posterior if is_exact(rho) else floats(problem.theta.posterior)
             theta = dict(zip(problem.theta.labels, map(public, posterior.dot(table).tolist()), strict=True))
-        bobs = [_best(t[s], a) for t, a in zip(bob_tables, problem.bobs, strict=True)]
-        eves = [_best(t[s], a) for t, a in zip(eve_tables, problem.eves, strict=True)]
+        decisions = [
+            AgentDecisions(a.name, role, _best(t[s], a))
+            for role, agents, tables in (("bob", problem.bobs, bob_tables), ("eve", problem.eves, eve_tables))
+            for a, t in zip(agents, tables, strict=True)
+        ]
         out.append(
             Signal(
                 name,
                 public(mass if is_exact(rho) else float(mass)),
                 dict(zip(problem.states, map(public, posterior.tolist()), strict=True)),
                 theta,
-                _named(bobs, problem.bobs),
-                _named(eves, problem.eves),
-                any(len(d) > 1 for d in bobs),
-                any(len(d) > 1 for d in eves),
+                tuple(decisions),
             )
         )
     return tuple(out)
 
 
-def _best(losses: Array, agent: Agent) -> list[str]:
+def _best(losses: Array, agent: Agent) -> tuple[str, ...]:
     """All decisions that minimise the loss at a signal (within rounding for floats)."""
     low = losses.min()
     slack = 0 if is_exact(losses) else _TIE * losses.max()
     assert agent.decisions is not None
-    return [d for d, v in zip(agent.decisions, losses, strict=True) if v <= low + slack]
-
-
-def _named(decisions: list[list[str]], agents: tuple[Agent, ...]) -> list[str]:
-    if len(agents) == 1:
-        return decisions[0]
-    return [f"{a.name}: {d}" for a, best in zip(agents, decisions, strict=True) for d in best]
+    return tuple(d for d, v in zip(agent.decisions, losses, strict=True) if v <= low + slack)
 
 
 def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: Any, eve_acts_on: Any) -> Evaluation:
@@ -191,7 +254,8 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
         aligned.bob_error,
         aligned.eve_error,
         tuple(
-            Signal(**{**vars(s), "eve": [names[signals[s.signal]]], "eve_indifferent": False}) for s in aligned.signals
+            replace(s, decisions=(*s.decisions[:-1], AgentDecisions(eve.name, "eve", (names[signals[s.signal]],))))
+            for s in aligned.signals
         ),
         aligned.agents,
     )

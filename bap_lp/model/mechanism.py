@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpz
 
+from bap_lp.model.display import Grid, Tabular, clean, counted, fraction, kind
 from bap_lp.model.labels import labels, probability
-from bap_lp.rational import Array, InputError, array, floats, is_exact, number, public, zeros
+from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact, number, public, zeros
 
 
 class Generator(Protocol):
@@ -23,7 +24,7 @@ class Generator(Protocol):
     def randrange(self, stop: int, /) -> int: ...
 
 
-class Mechanism:
+class Mechanism(ReadOnly, Tabular):
     """A release mechanism: row x of `channel` is the distribution of the signal when the data are x.
 
     `q` is the working array (fmpq or float64); `channel` the same numbers as Fractions or floats.
@@ -36,12 +37,12 @@ class Mechanism:
         total = q.sum(axis=1)
         for x in np.flatnonzero(total != 1).tolist():
             q[x] = probability(q[x], f"channel[{x}]")
-        q.flags.writeable = False
         self.q = q
         self.exact = is_exact(q)
         self.states = labels(states, "states", q.shape[0])
         self.signals = tuple(labels(signals, "signals", q.shape[1]))
         self.name = name
+        self._freeze()
 
     @classmethod
     def of(cls, q: Array, signals: Sequence[str], states: Sequence[str], name: str = "") -> Mechanism:
@@ -49,12 +50,18 @@ class Mechanism:
         self = cls.__new__(cls)
         self.q, self.exact, self.name = q, is_exact(q), name
         self.states, self.signals = states, tuple(signals)
-        q.flags.writeable = False
+        self._freeze()
         return self
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.q.flags.writeable = False  # pickling forgets it
+    def __eq__(self, other: object) -> bool:
+        """Whether two mechanisms have the same numbers, states and signals; their names do not count."""
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        same = self.exact == other.exact and self.signals == other.signals and self.states == other.states
+        return same and np.array_equal(self.q, other.q)
+
+    def __hash__(self) -> int:
+        return hash((self.exact, self.signals, *self.q.ravel().tolist()))
 
     @cached_property
     def channel(self) -> Array:
@@ -79,7 +86,7 @@ class Mechanism:
     def epsilon(self) -> float:
         """The differential privacy of the channel, all pairs of states being neighbours: log of `max_ratio`."""
         ratio = self.max_ratio
-        if isinstance(ratio, Fraction) and ratio > 10**300:  # no float stands near
+        if isinstance(ratio, Fraction) and ratio > 10**300:  # larger numbers cannot be represented as floats
             return math.log(ratio.numerator) - math.log(ratio.denominator)
         return math.log(ratio) if ratio != math.inf else math.inf
 
@@ -121,9 +128,28 @@ class Mechanism:
             rows[index < 0] = p.dot(self.q)
         return Mechanism.of(rows, self.signals, states, self.name)
 
-    def __repr__(self) -> str:
-        kind = "exact" if self.exact else "float"
-        return f"<Mechanism {self.name!r}: {kind}, {len(self.states)} states, {len(self.signals)} signals>"
+    def summary(self) -> str:
+        """How many signals there are, how much chance is involved and how private it is, in plain sentences."""
+        fixed = int((self.q == 1).any(axis=1).sum())
+        states = counted(len(self.states), "state")
+        chance = (
+            "no chance is involved" if fixed == len(self.states) else f"{fixed} of {states} always send the same one"
+        )
+        if self.max_ratio == math.inf:
+            private = "It is not differentially private: some signal excludes some state."
+        else:
+            private = (
+                f"It is differentially private with epsilon = log({fraction(self.max_ratio)}) = {self.epsilon:.6g}."
+            )
+        return f"The mechanism sends one of {counted(len(self.signals), 'signal')}; {chance}.\n{private}"
+
+    def _headline(self) -> str:
+        name = repr(clean(self.name, 40))
+        return f"{name}: {kind(self.exact)}, {len(self.states)} states, {len(self.signals)} signals"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        rows = zip(self.states[:most], public(self.q[:most]).tolist(), strict=True)
+        return Grid(("data", *self.signals), [(state, *row) for state, row in rows], len(self.states))
 
 
 def without_unused(q: Array, signals: Sequence[str], p: Array) -> tuple[Array, list[str]]:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.arrays import Arrays, groups_of
+from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
 from bap_lp.model.labels import labels, probability, weight_of
 from bap_lp.model.merging import class_sums, merge_index
-from bap_lp.rational import Array, InputError, array, floats, is_exact, number, objects, public, same_kind
+from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact, number, objects, public, same_kind
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,15 @@ class Agent:
     weight: Any = 1
 
 
-@dataclass(frozen=True)
-class Theta:
+@dataclass(frozen=True, eq=False)
+class Theta(ReadOnly):
     """The parameter behind the data: its labels and pi(theta|x), a row per state."""
 
     labels: tuple[str, ...]
     posterior: Array
 
 
-class Problem:
+class Problem(ReadOnly, Tabular):
     """Alice's problem, without lam. Immutable; exact unless any number was given as a float.
 
     `p`, `B`, `E` are the working arrays (fmpq or float64; E weighted, Eves side by side in `eve_groups`);
@@ -85,12 +86,28 @@ class Problem:
         self._freeze()
 
     def _freeze(self) -> None:
-        for a in (self.p, self.B, self.E):
-            a.flags.writeable = False
+        super()._freeze()
+        for agent in (*self.bobs, *self.eves):
+            agent.loss.flags.writeable = False
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._freeze()  # pickling forgets it
+    def _identity(self) -> tuple[Any, ...]:
+        """What makes two problems equal, besides the arrays: labels, agents and parameter, but not the title."""
+        agents = [(a.name, tuple(a.decisions or ()), a.weight) for a in (*self.bobs, *self.eves)]
+        return type(self), self.exact, self.shape, len(self.bobs), *agents, self.theta and self.theta.labels
+
+    def _tables(self) -> list[Array]:
+        parameter = [] if self.theta is None else [self.theta.posterior]
+        return [self.p, *(a.loss for a in (*self.bobs, *self.eves)), *parameter]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two problems have the same numbers and labels; their titles do not count."""
+        if not isinstance(other, Problem):
+            return NotImplemented
+        same = self._identity() == other._identity() and self.states == other.states
+        return same and all(map(np.array_equal, self._tables(), other._tables()))
+
+    def __hash__(self) -> int:
+        return hash((self._identity(), *self.p.tolist()))
 
     @classmethod
     def from_model(
@@ -195,9 +212,29 @@ class Problem:
     ) -> Problem:
         return Problem(p, bobs=bobs, eves=eves, states=states, title=self.title, theta=theta)
 
-    def __repr__(self) -> str:
-        kind = "exact" if self.exact else "float"
-        return f"<Problem {self.title!r}: {kind}, (N, b, e) = {self.shape}>"
+    def summary(self) -> str:
+        """The data and who decides what, in plain sentences."""
+        likeliest = int(self.p.argmax())
+        lines = [f"{clean(self.title)}."] if self.title else []
+        share = both(public(self.p[likeliest]))
+        lines.append(
+            f"The data are in one of {counted(len(self.p), 'state')}; "
+            f"the most probable is {clean(self.states[likeliest])}, with probability {share}."
+        )
+        for agent in (*self.bobs, *self.eves):
+            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.")
+        lines.append("All numbers are exact." if self.exact else "The numbers are floats.")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        return f"{clean(self.title, 40)!r}: {kind(self.exact)}, (N, b, e) = {self.shape}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        columns = [f"{a.name}: {d}" for a in (*self.bobs, *self.eves) for d in a.decisions or ()]
+        losses = [public(a.loss[:most]).tolist() for a in (*self.bobs, *self.eves)]
+        rows = zip(self.states[:most], public(self.p[:most]).tolist(), *losses, strict=True)
+        table = [(state, share, *(v for part in parts for v in part)) for state, share, *parts in rows]
+        return Grid(("data", "probability", *columns), table, len(self.p))
 
 
 class MergedProblem(Problem):
@@ -226,6 +263,10 @@ class MergedProblem(Problem):
         self.origin = origin
         self.index = index
         self.members = tuple(tuple(m) for m in members)
+        self._freeze()
+
+    def _tables(self) -> list[Array]:
+        return [*super()._tables(), self.index, *self.origin._tables()]
 
     def expand(self, mechanism: Any) -> Any:
         """The mechanism on the original states; rows of probability zero get the null row (they always get one)."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bap_lp.model.calibration import extremes, lam_of
+from bap_lp.model.display import Displayed, equals, fraction, risks_line
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -42,8 +43,8 @@ def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
     return (path or lambda_path(problem)).pieces
 
 
-@dataclass(frozen=True, eq=False)
-class Corner:
+@dataclass(frozen=True, eq=False, repr=False)
+class Corner(Displayed):
     """The utility of the full release with the privacy of the null one: no R_A lies below `value` = R_A at the corner.
 
     `excess` is what the best mechanism at lam has above it; the corner is attained if that is zero for some lam > 0,
@@ -57,6 +58,9 @@ class Corner:
     excess: Number
     attained: bool
     mechanism: Mechanism
+
+    def _headline(self) -> str:
+        return f": {risks_line(self.risks.bob, self.risks.eve)}, {'' if self.attained else 'not '}attained"
 
 
 def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
@@ -82,8 +86,8 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     return Corner(risks, price, risks.alice(price), excess, attained, best.mechanism)
 
 
-@dataclass(frozen=True, eq=False)
-class DisclosureControl:
+@dataclass(frozen=True, eq=False, repr=False)
+class DisclosureControl(Displayed):
     """The optimum under a floor on R_E or a cap on R_B.
 
     `price` is what relaxing the condition would bring: R_B saved per unit of the floor, R_E gained per unit of the cap.
@@ -97,6 +101,10 @@ class DisclosureControl:
     price_interval: tuple[Number, Number]
     mechanism: Mechanism
     certificate: Certificate
+
+    def _headline(self) -> str:
+        price = "price = inf" if self.price == math.inf else equals("price", self.price, fraction)
+        return f": {risks_line(self.risks.bob, self.risks.eve)}, {price}"
 
     @property
     def lam(self) -> Number:

@@ -24,6 +24,7 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.path.shown import ShownPiece
 from bap_lp.programs.conditioned import mechanism_of
 from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.programs.solution import on_states, published
@@ -34,8 +35,8 @@ from bap_lp.proof.conditional import ConditionedProblem, Proof
 from bap_lp.rational import Array, InputError, is_exact, number, public
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
+@dataclass(frozen=True, eq=False, repr=False)
+class Piece(ShownPiece):
     """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks."""
 
     problem: Problem
@@ -87,7 +88,7 @@ class Piece:
         return Certificate(lam, self.risks.alice(lam), table, dual.u)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConditionedPiece(Piece):
     """A piece under conditions, with the channel on the program's states; on the last piece, what proves its slope."""
 

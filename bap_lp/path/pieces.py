@@ -25,6 +25,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.path.envelope import SupportLine, envelope
 from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
+from bap_lp.path.shown import ShownPath
 from bap_lp.programs.attainable import within_range
 from bap_lp.programs.conditioned import best_channel, exactly
 from bap_lp.programs.constrained import ChannelLayout
@@ -36,8 +37,8 @@ from bap_lp.rational import EXACT, InputError, is_exact, number, public
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
 
-@dataclass(frozen=True, eq=False)
-class Path:
+@dataclass(frozen=True, eq=False, repr=False)
+class Path(ShownPath):
     """V on [0, inf), exact with tolerance 0. In floats, V(lam) lies at most tolerance * max(B, lam E) below value(lam).
 
     B and E stand for Bob's and Eve's largest losses.

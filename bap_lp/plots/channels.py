@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from bap_lp.model.evaluation import Signal, evaluate
+from bap_lp.model.evaluation import AgentDecisions, Signal, evaluate
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.plots import labels as lt
 from bap_lp.rational import array, floats, public
@@ -106,15 +105,14 @@ def _card(ax: Any, x: float, y: float, signal: Signal, problem: Problem) -> None
         write(0.80, top, lt.short(value, 7), fontsize=8)
     if len(ranked) > _BARS:
         write(0.08, 0.72 - 0.085 * _BARS, f"or one of {len(ranked) - _BARS} others", fontsize=8, color="#4a4a4a")
-    lines = [*_decisions(problem.bobs, signal.bob, exact), *_decisions(problem.eves, signal.eve, exact)]
+    lines = [_decided(d, exact) for d in signal.decisions]
     write(0.08, 0.30, "\n".join(lt.drawable(line, 42, 2) for line in lines[:3]), linespacing=1.25)
 
 
-def _decisions(agents: Sequence[Agent], best: Sequence[str], exact: bool) -> list[str]:
-    out = []
-    for agent in agents:
-        names = best if len(agents) == 1 else [d for d in agent.decisions or () if f"{agent.name}: {d}" in best]
-        how = "exactly indifferent" if exact else "indifferent up to rounding"
-        many = " and ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-        out.append(f"{agent.name} decides {names[0]}." if len(names) == 1 else f"{agent.name} is {how}: {many}.")
-    return out
+def _decided(one: AgentDecisions, exact: bool) -> str:
+    names = one.decisions
+    if len(names) == 1:
+        return f"{one.agent} decides {names[0]}."
+    how = "exactly indifferent" if exact else "indifferent up to rounding"
+    many = " and ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+    return f"{one.agent} is {how}: {many}."

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
+from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -42,16 +43,29 @@ def risk_utility_map(
     comparison: Comparison | None = None,
     families: Sequence[Family] | None = None,
     optimum: Risks | None = None,
+    conditions: Conditions | None = None,
     ax: Any = None,
 ) -> Any:
     """All mechanisms at once: what is attainable, the frontier, the optimum at lam, and the usual releases.
 
-    families: curves to draw, by default randomised response. comparison: releases to mark, by default `compare`'s.
-    optimum: the risks to mark as optimal, if not those of the best mechanism of all: the best under conditions, say.
+    Args:
+        problem: the problem.
+        lam: a non-negative number, or "calibrated".
+        path: the path of the problem without conditions, if it is known already.
+        comparison: the releases to mark, by default those of `compare`.
+        families: the curves to draw, by default randomised response.
+        optimum: the risks to mark as optimal, by default those of the best mechanism that meets the conditions.
+        conditions: what the mechanism must satisfy. The frontier is then the one under the conditions, or, if that
+            cannot be computed for every lam, the one without them, and the legend says which.
+        ax: the Axes to draw on, by default a new one.
+
+    Returns:
+        The Axes.
     """
     path = path or lambda_path(problem)
     price = public(lam_of(path.problem, lam))
-    comparison = comparison or compare(path.problem, price)
+    comparison = comparison or compare(path.problem, price, conditions=conditions)
+    drawn, name = _frontier(path, conditions)
     if families is None:
         small = 1 < len(problem.states) <= _FAMILY_STATES
         families = [randomised_response_family(path.problem)] if small else []
@@ -59,8 +73,8 @@ def risk_utility_map(
     full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
     (x0, y0), (x1, y1) = _frame(ax, full, null)
     region, whole = attainable_region(path.problem, path)
-    lines = _region(ax, region, whole, path, full, null)
-    best = path.piece(price).risks if optimum is None else optimum
+    lines = _region(ax, region, whole, drawn, name)
+    best = comparison.optimum.risks if optimum is None else optimum
     lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1))
     for family, style, colour in zip(families, ("-", "--", ":", "-.") * 9, (lt.PURPLE, lt.ORANGE) * 18, strict=False):
         knots = sorted({*family.bob.breakpoints, *family.eve.breakpoints})
@@ -90,13 +104,23 @@ def _frame(ax: Any, full: Risks, null: Risks) -> tuple[tuple[float, float], tupl
     return (x0 - pads[0], y0 - pads[1]), (x1 + pads[0], y1 + pads[1])
 
 
-def _region(ax: Any, region: Sequence[Risks], whole: bool, path: Path, full: Risks, null: Risks) -> list[np.ndarray]:
+def _frontier(path: Path, conditions: Conditions | None) -> tuple[Path, str]:
+    """The path whose vertices are drawn, and what the legend calls them."""
+    if conditions is None or conditions.empty:
+        return path, "frontier: nothing is better"
+    try:
+        return lambda_path(path.problem, conditions=conditions), "frontier under the conditions"
+    except InputError:
+        return path, "frontier without the conditions"
+
+
+def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name: str) -> list[np.ndarray]:
     name = "attainable: some mechanism does this" + ("" if whole else " (and perhaps more above)")
     corners = np.array([_place(risks) for risks in region])
     if len(corners) > 2:
         ax.add_patch(Polygon(corners, closed=True, fc="#dcecf7", ec=lt.SKY, lw=0.8, label=name, zorder=1))
-    vertices = np.array([_place(piece.risks) for piece in path.pieces])
-    ax.plot(*vertices.T, "-o", color=lt.BLUE, lw=2.6, ms=4.5, label="frontier: nothing is better", zorder=4)
+    vertices = np.array([_place(piece.risks) for piece in edge.pieces])
+    ax.plot(*vertices.T, "-o", color=lt.BLUE, lw=2.6, ms=4.5, label=edge_name, zorder=4)
     return [vertices, np.vstack([corners, corners[:1]])]
 
 
@@ -165,6 +189,7 @@ def _legend(ax: Any, title: str) -> None:
 
 def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
     """V(lam), the least R_A, with its breakpoints; full and null release for comparison; lam marked if given."""
+    among = "" if getattr(path, "conditions", None) is None else " under the conditions"
     ax = lt.axes(ax, 7.2, 4.2)
     full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
     marks = [*map(float, path.breakpoints)]
@@ -177,7 +202,7 @@ def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
         ax.plot(ends, float(risks.bob) - ends * float(risks.eve), style, color=colour, lw=1.4, label=f"{name} release")
     kinks = [(float(b), float(path.value(b))) for b in path.breakpoints]
     curve = np.array([(0.0, float(path.pieces[0].risks.bob)), *kinks, (end, float(path.pieces[-1].risks.alice(end)))])
-    ax.plot(*curve.T, color=lt.BLUE, lw=2.6, label="optimum $V(\\lambda)$", zorder=4)
+    ax.plot(*curve.T, color=lt.BLUE, lw=2.6, label=f"optimum $V(\\lambda)${among}", zorder=4)
     if kinks:
         ax.plot(*np.array(kinks).T, "o", color=lt.BLUE, ms=5.5, zorder=5)
     points, texts = kinks, [f"λ = {lt.short(b)}" for b in path.breakpoints]

@@ -19,6 +19,7 @@ import numpy as np
 from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import signal_losses
+from bap_lp.model.display import Displayed, clean, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
@@ -30,8 +31,8 @@ from bap_lp.rational import EXACT, FLOAT, Array, InputError, is_exact, public
 _MOST_ENTRIES = 200_000
 
 
-@dataclass(frozen=True)
-class RobustSolution:
+@dataclass(frozen=True, repr=False)
+class RobustSolution(Displayed):
     """The mechanism with the smallest worst case; `risks[k]` under scenario k, `weights` a least favourable mixture."""
 
     problems: tuple[Problem, ...]
@@ -49,9 +50,13 @@ class RobustSolution:
     def exact(self) -> bool:
         return self.certificate.exact
 
+    def _headline(self) -> str:
+        worst, signals = equals("worst R_A", self.value, fraction), counted(len(self.mechanism.signals), "signal")
+        return f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {worst}, {signals}"
 
-@dataclass(frozen=True)
-class WorstCase:
+
+@dataclass(frozen=True, repr=False)
+class WorstCase(Displayed):
     """A mechanism under all scenarios: R_A in each, the largest of them and where it occurs."""
 
     mechanism: Mechanism
@@ -59,6 +64,9 @@ class WorstCase:
     scenario: int
     values: tuple[Number, ...]
     risks: tuple[Risks, ...]
+
+    def _headline(self) -> str:
+        return f"{clean(self.mechanism.name, 40)!r}: {equals('R_A', self.worst, fraction)} in scenario {self.scenario}"
 
 
 def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None) -> RobustSolution:

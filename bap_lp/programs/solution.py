@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bap_lp.model.arrays import Arrays
+from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.labels import labels
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
@@ -16,8 +17,8 @@ from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import Array
 
 
-@dataclass(frozen=True)
-class Solution:
+@dataclass(frozen=True, repr=False)
+class Solution(Tabular):
     """An optimal mechanism at lam. `gap` is value - bound: 0 if exact, certified and tiny if not."""
 
     problem: Problem
@@ -45,6 +46,32 @@ class Solution:
     def price_of_determinism(self) -> Number | None:
         """What determinism (or the limit on signals) costs: value minus the optimum under the other conditions."""
         return None if self.randomised is None else self.value - self.randomised
+
+    def summary(self) -> str:
+        """The optimum and its proof in plain sentences."""
+        among = "" if self.certificate.proof is None else " that meets the conditions"
+        lines = [
+            f"At {equals('lambda', self.lam)} the least risk of Alice is {equals('R_A', self.value)}.",
+            f"A mechanism with {counted(len(self.mechanism.signals), 'signal')} attains it: "
+            f"{equals('R_B', self.risks.bob)}, {equals('R_E', self.risks.eve)}.",
+        ]
+        if self.exact and self.gap == 0:
+            lines.append(f"This is proved exactly: no mechanism{among} has a smaller R_A.")
+        else:
+            bound = f"no mechanism{among} has an R_A below {float(self.bound):.12g}"
+            lines.append(f"This is proved up to {float(self.gap):.2g}: {bound}.")
+        if self.price_of_conditions is not None:
+            lines.append(f"The conditions cost {both(self.price_of_conditions)} in R_A.")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
+        at = f"{value} at {equals('lambda', self.lam, fraction)}"
+        signals = counted(len(self.mechanism.signals), "signal")
+        return f": {kind(self.exact)}, {at}, {risks_line(self.risks.bob, self.risks.eve)}, {signals}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        return self.mechanism._grid(most)
 
 
 def published(problem: Problem, arrays: Arrays, index: Array, joint: Array, names: Sequence[str]) -> Mechanism:

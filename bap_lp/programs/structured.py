@@ -214,7 +214,8 @@ def _slacks_hold(arrays: Arrays, basis: CompactBasis, layout: _Layout, rho: Arra
     """t[i,g] <= sum_x E(x,j) rho[x,i] in the rows whose slack is basic."""
     small = arrays.rounded
     joint = small.p[:, None] * (np.arange(rho.shape[1]) == layout.key[:, None])
-    joint[np.unique(layout.state)] = floats(rho[np.unique(layout.state)])
+    used = np.flatnonzero(np.bincount(layout.state))
+    joint[used] = floats(rho[used])
     found = joint.T @ small.E
     error = 2 * (len(joint) + 4) * UNIT * found + 1e-290
     for k, g in enumerate(arrays.groups):
@@ -231,7 +232,7 @@ def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
     """The (x, i) other than keys with B(x,i) - u_i.E(x) equal to that of the key; None if one lies below it."""
     x, i = arrays.near_minimum(u)
     nearest = key[x] == i
-    if len(np.unique(x[nearest])) < len(key):
+    if len(set(x[nearest].tolist())) < len(key):
         return None  # some key lies surely above another decision
     x, i = x[~nearest], i[~nearest]
     if not len(x):

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, verify_conditions
-from bap_lp.rational import TOLERANCE, Array, floats, is_exact, public
+from bap_lp.rational import TOLERANCE, Array, ReadOnly, floats, is_exact, public
 
 __all__ = ["TOLERANCE", "Certificate", "Verdict", "size_of", "verify"]
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(ReadOnly, Displayed):
     """rho (states x Bob's decisions) and u (Bob's decisions x Eve's decisions), with the value they prove at lam.
 
     rho and u are working arrays (fmpq or float64): Fractions through `public_rho`, `public_u`. Under conditions `proof`
@@ -43,6 +44,10 @@ class Certificate:
     def exact(self) -> bool:
         return is_exact(self.rho) and is_exact(self.u) and not isinstance(self.lam, float)
 
+    def _headline(self) -> str:
+        at = f"{equals('R_A', self.value, fraction)} at {equals('lambda', self.lam, fraction)}"
+        return f": {kind(self.exact)}, {at}" + ("" if self.proof is None else ", under conditions")
+
     @property
     def public_rho(self) -> Array:
         return public(self.rho)
@@ -52,8 +57,8 @@ class Certificate:
         return public(self.u)
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Displayed):
     """Whether a certificate proves what it says, and why (not); true or false in a condition."""
 
     ok: bool
@@ -61,6 +66,9 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def _headline(self) -> str:
+        return f"{self.ok}: {clean(self.reason, 120)}"
 
 
 def verify(problem: Problem, certificate: Certificate) -> Verdict:

@@ -21,16 +21,17 @@ import numpy as np
 
 from bap_lp.model.arrays import Arrays, signal_minima
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, FLOAT, Array, Field, InputError, is_exact
+from bap_lp.rational import EXACT, FLOAT, Array, Field, InputError, ReadOnly, is_exact
 
 _MOST_SIGNALS = 4096
 
 
-@dataclass(frozen=True)
-class RobustCertificate:
+@dataclass(frozen=True, repr=False)
+class RobustCertificate(ReadOnly, Displayed):
     """channel (states x profiles), scenario weights and u_k (profiles x Eve's decisions): working arrays."""
 
     lams: tuple[Number, ...]
@@ -42,6 +43,11 @@ class RobustCertificate:
     @property
     def exact(self) -> bool:
         return all(map(is_exact, (self.channel, self.weights, *self.replies, *self.lams)))
+
+    def _headline(self) -> str:
+        return (
+            f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {equals('worst R_A', self.value, fraction)}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.questions.ranging import OptimalTableau, Reach
-from bap_lp.rational import EXACT, FLOAT, Array, Field, is_exact, public
+from bap_lp.rational import EXACT, FLOAT, Array, Field, ReadOnly, is_exact, public
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class Interval:
         return bool(self.low <= value and (self.high is None or value <= self.high))
 
 
-@dataclass(frozen=True)
-class Sensitivity:
+@dataclass(frozen=True, repr=False)
+class Sensitivity(ReadOnly, Displayed):
     """Derivatives of the value and the intervals of the optimal basis, by entry.
 
     bob[x,i], eve[x,j]: with respect to problem.bob_loss and problem.eve_loss (weights included). prior[x]: y_x;
@@ -54,6 +55,10 @@ class Sensitivity:
     bob_interval: tuple[tuple[Interval, ...], ...]
     eve_interval: tuple[tuple[Interval, ...], ...]
     prior_interval: tuple[Interval, ...]
+
+    def _headline(self) -> str:
+        slope = equals("dR_A/dlambda", self.lam_derivative, fraction)
+        return f": {equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
 
 
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:

@@ -31,6 +31,7 @@ from bap_lp.linear.optimum import Infeasible, Optimum, optimum
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Displayed, counted, equals, fraction
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
@@ -42,8 +43,8 @@ _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`
 _ON_FACE = 1e-6  # relative to the largest loss: how far a float mechanism may be from optimal
 
 
-@dataclass(frozen=True)
-class Uniqueness:
+@dataclass(frozen=True, repr=False)
+class Uniqueness(Displayed):
     """Whether one channel over Bob's decisions is optimal, and two optimal mechanisms.
 
     If `unique`, both are the mechanism that `solve` shows. If not, that one is an optimal mechanism among several;
@@ -58,6 +59,11 @@ class Uniqueness:
     mutual_information: float
     fewest_information: float
     fewest_proved: bool
+
+    def _headline(self) -> str:
+        what = "unique" if self.unique else "not unique"
+        fewest = counted(len(self.fewest_signals.signals), "signal")
+        return f": {what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
 
 
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:

@@ -8,6 +8,7 @@ from bap_lp.releases.comparison import (
     best_randomised_response,
     best_truncated_geometric,
     compare,
+    meets,
 )
 from bap_lp.releases.families import (
     Family,
@@ -17,6 +18,7 @@ from bap_lp.releases.families import (
 )
 from bap_lp.releases.library import (
     RELEASES,
+    Parameter,
     bob_decision,
     full,
     null,
@@ -35,6 +37,7 @@ __all__ = [
     "RELEASES",
     "Comparison",
     "Family",
+    "Parameter",
     "Row",
     "best_randomised_response",
     "best_truncated_geometric",
@@ -42,6 +45,7 @@ __all__ = [
     "compare",
     "full",
     "hidden_mixture",
+    "meets",
     "null",
     "partition",
     "posterior_sample",

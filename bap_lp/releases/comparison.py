@@ -1,4 +1,8 @@
-"""How far the usual releases fall short: each with its best parameter at lam, next to the optimum."""
+"""How far the usual releases fall short: each with its best parameter at lam, next to the optimum.
+
+Under conditions the optimum is the best mechanism that meets them, and every release is checked by the definitions on
+its own signals: a release that breaks a condition may have a smaller R_A than the optimum.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from bap_lp.conditions.base import SentSignals
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.evaluation import risks
+from bap_lp.model.display import Displayed, Grid, Tabular, both, clean, equals, fraction
+from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
+from bap_lp.proof.feasibility import broken
 from bap_lp.rational import InputError, public
 from bap_lp.releases.families import randomised_response_family
-from bap_lp.releases.library import RELEASES, _text, truncated_geometric
+from bap_lp.releases.library import RELEASES, Parameter, truncated_geometric
 
 RATIOS = tuple(Fraction(k, 20) for k in range(1, 20))  # of the truncated geometric releases that `compare` tries
 # `compare` builds a states x states channel up to this many states. The geometric one spans ratio^(1 - N), and
@@ -24,58 +36,130 @@ RATIOS = tuple(Fraction(k, 20) for k in range(1, 20))  # of the truncated geomet
 _MOST_STATES = {"full": 2000, "synthetic data": 500, "randomised response": 500, "truncated geometric": 200}
 
 
-def best_randomised_response(problem: Problem, lam: Any) -> tuple[str, Mechanism]:
+def best_randomised_response(problem: Problem, lam: Any) -> tuple[Parameter, Mechanism]:
     """The exact minimiser of R_A over w in [0, (N - 1)/N], from the full release to the null one."""
     best = randomised_response_family(problem).minimise(lam)
-    return f"w = {_text(best.w)}", best.mechanism
+    return Parameter("w", best.w), best.mechanism
 
 
-def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[str, Mechanism]:
-    """The best of RATIOS. The channel is no affine function of the ratio, so this is a choice from a stated set.
+def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[Parameter, Mechanism]:
+    """The best of RATIOS. The channel is not an affine function of the ratio, so this is a choice from a stated set.
 
     Floats discard the ratios that are clearly worse; those within rounding of the best are compared in the problem's
     own numbers, and a tie goes to the larger R_E.
     """
     price, rough = public(lam_of(problem, lam)), problem.as_float()
     weight = float(price)
-    scores = {a: risks(rough, truncated_geometric(rough, a)).alice(weight) for a in RATIOS}
+    rho = rough.p[:, None] * np.hstack([truncated_geometric(rough, a).q for a in RATIOS])  # all signals side by side
+    bob = signal_losses(rho, rough.B).min(axis=1)
+    eve = sum(signal_losses(rho, rough.E[:, g]).min(axis=1) for g in rough.eve_groups)
+    scores = dict(zip(RATIOS, (bob - weight * eve).reshape(len(RATIOS), -1).sum(axis=1).tolist(), strict=True))
     slack = 1e-9 * (rough.B.max() + weight * rough.E.max())
     near = [a for a in RATIOS if scores[a] <= min(scores.values()) + slack]
-    found = {a: risks(problem, truncated_geometric(problem, a)) for a in near}
-    ratio = min(near, key=lambda a: (found[a].alice(price), -found[a].eve))
-    return f"ratio = {_text(ratio)}", truncated_geometric(problem, ratio)
+    built = {a: truncated_geometric(problem, a) for a in near}
+    found = {a: risks(problem, built[a]) for a in near} if len(near) > 1 else {}
+    ratio = min(near, key=lambda a: (found[a].alice(price), -found[a].eve)) if found else near[0]
+    return Parameter("ratio", ratio), built[ratio]
 
 
-Best = Callable[[Problem, Any], tuple[str, Mechanism]]
+Best = Callable[[Problem, Any], tuple[Parameter, Mechanism]]
 BEST: dict[str, Best] = {
     "randomised response": best_randomised_response,
     "truncated geometric": best_truncated_geometric,
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """One release: its risks, R_A at the table's lam, its epsilon, and how far it stays above the optimum."""
+def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str:
+    """Which condition a mechanism breaks, in words, or "" if it meets them all.
+
+    The definitions are applied to the mechanism's own signals, with each agent's best decision at every signal. Exact
+    numbers are compared exactly, floats within the tolerance of certificates.
+
+    Args:
+        problem: the problem.
+        mechanism: any channel on its states.
+        conditions: the conditions to check.
+
+    Returns:
+        The first condition that is broken, or the empty string.
+
+    >>> from bap_lp import Conditions, Problem, releases
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> releases.meets(coin, releases.null(coin), Conditions(exp_epsilon=2))
+    ''
+    >>> releases.meets(coin, releases.full(coin), Conditions(min_eve_risk="1/2"))
+    'R_E = 0 is below min_eve_risk = 1/2'
+    """
+    exact = problem.exact and mechanism.exact and conditions.exact
+    if not exact:
+        problem, mechanism = problem.as_float(), mechanism.as_float()
+    rho, _ = joint(problem, mechanism)
+    bob, eve = signal_losses(rho, problem.B).argmin(axis=1), signal_losses(rho, problem.E)
+    replies = np.stack([eve[:, g].argmin(axis=1) + g.start for g in problem.eve_groups], axis=1)
+    signals = Signals(bob.astype(int), replies.astype(int), mechanism.signals)
+    sent = SentSignals(problem.arrays, signals, mechanism.q)
+    return broken(conditions.demands(problem), sent, problem.arrays.field.tolerance)
+
+
+@dataclass(frozen=True, repr=False)
+class Row(Displayed):
+    """One release: its risks, R_A at the table's lam, its epsilon, and how far it is above the optimum.
+
+    `breaks` says which condition the release breaks: "" if none, None if there are no conditions.
+    """
 
     name: str
-    parameter: str | None
+    parameter: Parameter | None
     risks: Risks
     alice: Number
     epsilon: float
     excess: Number
+    breaks: str | None = None
+
+    @property
+    def meets_conditions(self) -> bool | None:
+        """Whether the release meets the conditions; None if there are none."""
+        return None if self.breaks is None else not self.breaks
+
+    def _headline(self) -> str:
+        above = f"{fraction(self.excess)} above the optimum"
+        return f"{clean(self.name, 40)!r}: {equals('R_A', self.alice, fraction)}, {above}"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Tabular):
     """Releases by increasing R_A. `omitted` says which ones do not apply to the problem, and why."""
 
     lam: Number
     optimum: Solution
     rows: tuple[Row, ...]
     omitted: tuple[tuple[str, str], ...]
+    conditions: Conditions | None = None
 
     def __getitem__(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
+
+    def summary(self) -> str:
+        """The optimum and how far the best and the worst release are above it, in plain sentences."""
+        optimum = f"At {equals('lambda', self.lam)} the optimum has {equals('R_A', self.optimum.value)}."
+        others = [row for row in self.rows if row.name != "optimum" and row.breaks in (None, "")]
+        if not others:
+            return f"{optimum}\nNo other release meets the conditions." if self.conditions else optimum
+        among = "" if self.conditions is None else " that meets the conditions"
+        best, worst = (f"{clean(r.name)}, is {both(r.excess)} above it" for r in (others[0], others[-1]))
+        return f"{optimum}\nThe best other release{among}, {best}; the worst, {worst}."
+
+    def _headline(self) -> str:
+        optimum = equals("optimum R_A", self.optimum.value, fraction)
+        return f": {equals('lambda', self.lam, fraction)}, {len(self.rows)} releases, {optimum}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        columns = ["release", "parameter", "R_B", "R_E", "R_A", "above the optimum", "epsilon"]
+        rows = [[r.name, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.excess, r.epsilon] for r in self.rows[:most]]
+        if self.conditions is not None:
+            columns.append("meets the conditions")
+            rows = [[*row, "no" if r.breaks else "yes"] for row, r in zip(rows, self.rows, strict=False)]
+        return Grid(columns, rows, len(self.rows))
 
 
 def compare(
@@ -84,26 +168,52 @@ def compare(
     solution: Solution | None = None,
     *,
     mechanisms: Sequence[Mechanism] = (),
+    conditions: Conditions | None = None,
 ) -> Comparison:
-    """The optimum at lam next to RELEASES, the best members of BEST, and any further mechanisms of the caller."""
+    """The optimum at lam next to RELEASES, the best members of BEST, and any further mechanisms of the caller.
+
+    Args:
+        problem: the problem.
+        lam: a non-negative number, or "calibrated".
+        solution: the optimum at lam, if it is known already; its conditions are then the table's.
+        mechanisms: further mechanisms to list, under their names.
+        conditions: what the optimum must satisfy, and what every release is checked for.
+
+    Returns:
+        The releases by increasing R_A, with their excess over the optimum.
+
+    Raises:
+        InputError: if `solution` is the optimum at another lam or under other conditions.
+
+    >>> from bap_lp import Problem, compare
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> compare(coin, "1/3")
+    <Comparison: lambda = 1/3, 6 releases, optimum R_A = 3/40>
+    """
     weight = public(lam_of(problem, lam))
-    optimum = solve(problem, weight) if solution is None else solution
+    wanted = None if conditions is None or conditions.empty else conditions
+    optimum = solve(problem, weight, conditions=wanted) if solution is None else solution
+    proved = None if optimum.certificate.proof is None else optimum.certificate.proof.conditions
     if float(optimum.lam) != float(weight):
         raise InputError("solution.lam", optimum.lam, f"must be the table's lam, {weight}")
-    found: list[tuple[str, str | None, Mechanism]] = [("optimum", None, optimum.mechanism)]
+    if wanted is not None and wanted != proved:
+        raise InputError("solution", None, "must be the optimum under the same conditions")
+    found: list[tuple[str, Parameter | None, Mechanism]] = []
     omitted = []
     for name in (*RELEASES, *BEST):
         try:
             if len(problem.states) > _MOST_STATES.get(name, len(problem.states)):
                 raise InputError("states", None, f"are {len(problem.states)}, more than {_MOST_STATES[name]}")
-            best = BEST[name](problem, weight) if name in BEST else (None, RELEASES[name](problem))
-            found.append((name, *best))
+            found.append((name, *(BEST[name](problem, weight) if name in BEST else (None, RELEASES[name](problem)))))
         except InputError as reason:
             omitted.append((name, str(reason)))
     found += [(m.name or f"mechanism {k}", None, m) for k, m in enumerate(mechanisms)]
-    rows = []
-    for name, parameter, mechanism in found:
-        r = risks(problem, mechanism)
-        alice = r.alice(weight)
-        rows.append(Row(name, parameter, r, alice, mechanism.epsilon, alice - optimum.value))
-    return Comparison(weight, optimum, tuple(sorted(rows, key=lambda row: row.alice)), tuple(omitted))
+
+    def row(name: str, parameter: Parameter | None, mechanism: Mechanism, own: Risks) -> Row:
+        alice = own.alice(weight)
+        breaks = None if proved is None else meets(problem, mechanism, proved)
+        return Row(name, parameter, own, alice, mechanism.epsilon, alice - optimum.value, breaks)
+
+    rows = [row("optimum", None, optimum.mechanism, optimum.risks)]
+    rows += [row(name, parameter, m, risks(problem, m)) for name, parameter, m in found]
+    return Comparison(weight, optimum, tuple(sorted(rows, key=lambda r: r.alice)), tuple(omitted), proved)

@@ -21,6 +21,7 @@ import numpy as np
 
 from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Displayed, Grid, Tabular, clean, equals, fraction, kind
 from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -63,8 +64,8 @@ class PiecewiseLinear:
         return sympy.Piecewise(*pieces)
 
 
-@dataclass(frozen=True)
-class Minimum:
+@dataclass(frozen=True, repr=False)
+class Minimum(Displayed):
     """The least R_A(w) at one lam: all its minimisers as closed intervals, and the one of them with the largest R_E."""
 
     lam: Number
@@ -74,9 +75,13 @@ class Minimum:
     risks: Risks
     mechanism: Mechanism
 
+    def _headline(self) -> str:
+        value = equals("R_A", self.value, fraction)
+        return f": {value} at {equals('w', self.w, fraction)}, {equals('lambda', self.lam, fraction)}"
+
 
 @dataclass(frozen=True)
-class Piece:
+class FamilyPiece:
     """lam from `start` to `end` (inf on the last piece): inside, exactly `minimisers` are best, with equal risks."""
 
     start: Number
@@ -86,7 +91,7 @@ class Piece:
     risks: Risks
 
 
-class Family:
+class Family(Tabular):
     """The channels on the segment from `at_start` (at w = start) to `at_end` (at w = end); their signals agree."""
 
     def __init__(
@@ -155,13 +160,22 @@ class Family:
         best = self.mechanism(w)
         return Minimum(weight, low, w, self._intervals(tied), risks(self.problem, best), best)
 
-    def thresholds(self) -> tuple[Piece, ...]:
+    def _headline(self) -> str:
+        return f"{clean(self.name, 40)!r}: {kind(self.exact)}, w from {fraction(self.start)} to {fraction(self.end)}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        rows = [(w, self.bob(w), self.eve(w)) for w in self._knots[:most]]
+        return Grid(("w", "R_B", "R_E"), rows, len(self._knots))
+
+    def thresholds(self) -> tuple[FamilyPiece, ...]:
         """How the minimiser changes as lam runs through [0, inf): the pieces and the exact lam between them."""
         points = [(self.bob(w), self.eve(w)) for w in self._knots]
         found = lower_envelope([bob for bob, _ in points], [-eve for _, eve in points])
         ends: list[Number] = [*(lam for lam, _ in found[1:]), math.inf]
         return tuple(
-            Piece(start, end, self._knots[k], self._intervals([p == points[k] for p in points]), Risks(*points[k]))
+            FamilyPiece(
+                start, end, self._knots[k], self._intervals([p == points[k] for p in points]), Risks(*points[k])
+            )
             for (start, k), end in zip(found, ends, strict=True)
         )
 

@@ -15,13 +15,15 @@ which leaves every risk and the largest likelihood ratio as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from bap_lp.model.mechanism import Mechanism, degenerate, without_unused
 from bap_lp.model.problem import Problem
-from bap_lp.rational import Array, InputError, floats, is_exact, number
+from bap_lp.model.risks import Number
+from bap_lp.rational import Array, InputError, floats, is_exact, number, public
 
 
 def full(problem: Problem) -> Mechanism:
@@ -89,7 +91,7 @@ def randomised_response(problem: Problem, w: Any) -> Mechanism:
     """The data with probability 1 - w, otherwise one of the other states, each as likely as the next."""
     count = len(problem.states)
     w = _parameter(problem, w, "w", 0, 1)
-    name = f"randomised response (w = {_text(w)})"
+    name = f"randomised response ({Parameter('w', w)})"
     if count == 1:
         return _named(problem, full(problem).q, problem.states, name)
     q = np.full((count, count), w / (count - 1))
@@ -133,7 +135,7 @@ def truncated_geometric(problem: Problem, ratio: Any) -> Mechanism:
     # P(Z >= d) = a^d / (1 + a) for d >= 1: an end collects its own mass and the tail behind it
     q[:, 0] = power / (1 + a)
     q[:, -1] = power[::-1] / (1 + a) if count > 1 else power
-    return _named(problem, q, problem.states, f"truncated geometric (ratio = {_text(a)})")
+    return _named(problem, q, problem.states, f"truncated geometric ({Parameter('ratio', a)})")
 
 
 Release = Callable[[Problem], Mechanism]
@@ -173,8 +175,19 @@ def _parameter(problem: Problem, value: Any, field: str, low: int, high: int | N
     return value if problem.exact else float(value)
 
 
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if not is_exact(value) else str(value)
+class Parameter(str):
+    """The parameter of a release: `name` and `value`, and as text "w = 3/13"."""
+
+    name: str
+    value: Number
+
+    def __new__(cls, name: str, value: Any) -> Parameter:
+        self = super().__new__(cls, f"{name} = {value if is_exact(value) else format(value, '.6g')}")
+        self.name, self.value = name, value if isinstance(value, (float, Fraction)) else public(value)
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.name, self.value
 
 
 def _joined(problem: Problem, block: Sequence[str | int], position: Mapping[str, int]) -> str:

@@ -106,23 +106,41 @@ def test_ascii_terminals_get_ascii(tmp_path: Path) -> None:
     assert process.stdout.isascii()
 
 
+HEAVY = {"scipy", "cvxpy", "sympy", "matplotlib", "pandas"}
+LIBRARY = {"numpy", "flint", "highspy", "rich", *HEAVY}
+
+
+def loaded_by(code: str, cwd: Path, *arguments: str) -> set[str]:
+    """The top-level modules that a new process has loaded in the end."""
+    tail = "; import sys; print(*sys.modules, file=sys.stderr)"
+    process = subprocess.run(
+        [sys.executable, "-c", code + tail, *arguments], cwd=cwd, capture_output=True, text=True, check=True, timeout=60
+    )
+    return {name.split(".")[0] for name in process.stderr.split()}
+
+
 @pytest.mark.parametrize(
     ("arguments", "refused"),
     [
-        (["schema"], {"numpy", "flint", "highspy", "scipy", "cvxpy", "sympy", "matplotlib", "rich"}),
-        (["--help"], {"numpy", "flint", "highspy", "scipy", "cvxpy", "sympy", "matplotlib", "rich"}),
-        (["solve", "coin_toss"], {"cvxpy", "sympy", "matplotlib"}),
+        (["schema"], {"pydantic", "email", "tempfile", *LIBRARY}),
+        (["examples"], {"pydantic", "email", "tempfile", *LIBRARY}),
+        (["--help"], {"pydantic", "email", *LIBRARY}),
+        (["solve", "coin_toss"], HEAVY),
+        (["path", "coin_toss"], HEAVY),
+        (["compare", "coin_toss"], HEAVY),
     ],
-    ids=["schema", "help", "solve"],
+    ids=["schema", "examples", "help", "solve", "path", "compare"],
 )
-def test_start_up_loads_little(tmp_path: Path, arguments: list[str], refused: set[str]) -> None:
-    code = (
-        "import sys; from bap_cli.main import main; code = main(sys.argv[1:]); "
-        "print(code, *(m for m in sys.modules if '.' not in m), file=sys.stderr)"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
-    )
-    exit_code, *modules = process.stderr.split()
-    assert exit_code == "0"
-    assert refused.isdisjoint(modules)
+def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str], refused: set[str]) -> None:
+    code = "import sys; from bap_cli.main import main; assert main(sys.argv[1:]) == 0"
+    assert refused.isdisjoint(loaded_by(code, tmp_path, *arguments))
+
+
+def test_importing_the_library_loads_nothing_before_a_name_is_used(tmp_path: Path) -> None:
+    assert LIBRARY.isdisjoint(loaded_by("import bap_lp; dir(bap_lp)", tmp_path))
+    assert HEAVY.isdisjoint(loaded_by("from bap_lp import Problem, solve, verify, lambda_path, compare", tmp_path))
+
+
+def test_masked_arrays_are_not_loaded_to_solve(tmp_path: Path) -> None:
+    code = "from bap_cli.main import main; main(['solve', 'coin_toss', '--json'])"
+    loaded_by(f"{code}; import sys; assert 'numpy.ma' not in sys.modules", tmp_path)

@@ -1,0 +1,43 @@
+"""A sign of life on stderr during a computation, for people who watch a terminal; nobody else is told anything."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class Progress:
+    """A context manager that is called with news: words, (pieces, lam), or (iteration, bound, value)."""
+
+    def __init__(self, what: str = "solving") -> None:
+        self.what = what
+        self._status: Any = None
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._status = Console(stderr=True, markup=False, highlight=False).status(self.what)
+            self._status.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def __call__(self, *news: Any) -> None:
+        if self._status is not None:
+            self._status.update(self.words(*news))
+
+    def words(self, *news: Any) -> str:
+        """The news as one line."""
+        match news:
+            case (str(words),):
+                return words
+            case (int(iteration), bound, value):
+                gap = f"gap {value - bound:.1e}, step {iteration}"
+                return f"{self.what}: {bound:.9g} <= R_A <= {value:.9g}, {gap}"
+            case (int(pieces), lam):
+                return f"{self.what}: {pieces} found, lambda up to {lam:.3g}"
+        raise TypeError(f"news = {news!r} must be words, (pieces, lam) or (iteration, bound, value)")

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, LinearRows, MapTable, Prices, RowSink, SentSignals
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, RowSink
+from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array, Field, InputError, number, public

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.conditions.base import Multipliers
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.evaluation import risks as risks_of

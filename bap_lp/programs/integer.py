@@ -21,15 +21,15 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.conditions.base import SentSignals
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.linear.highs import SolverError, model, solver
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.mechanism import degenerate
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.proof.branches import Branch
+from bap_lp.proof.conditional import broken
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.proof.feasibility import broken
 from bap_lp.rational import TOLERANCE, Array, InputError
 
 _NODES = 1000  # exact programs of a search; of 20 states and 3 decisions about a minute

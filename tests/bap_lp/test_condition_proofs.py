@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from strategies import conditioned, few_lams, few_states, private
 
 from bap_lp import Conditions, InputError, Mechanism, Problem, load_certificate, save_certificate, solve, verify
-from bap_lp.conditions.base import Condition, LinearRows, Multipliers, Prices, SentSignals
+from bap_lp.conditions.base import Condition, LinearRows
 from bap_lp.conditions.conditions import TABLE
+from bap_lp.conditions.lagrangian import Multipliers, Prices, SentSignals
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
@@ -123,7 +124,7 @@ class Leakage(Condition):
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         S, N = len(signals), len(arrays.p)
-        return np.array([(0, x, s) for x in range(N) for s in range(S)] + [(1, 0, 0)])
+        return np.array([(0, x, s) for x in range(N) for s in range(S)] + [(1, -1, -1)])
 
     def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
         row, one = np.arange(len(places)), EXACT.one
@@ -151,6 +152,16 @@ def test_a_new_notion_needs_its_rows_and_its_check_only(weights: list[int], most
     known = sum(ranked[:whole]) + (most - whole) * sum(ranked[whole : whole + 1])
     assert public(layout.sent(found.q).told_risk) == public(found.bound) == 1 - min(known, F(1))
     assert not layout.demands[0].check(layout.sent(found.q), EXACT.zero)
+
+
+@quick
+@given(few_states(), few_lams, st.fractions(1, 3, max_denominator=4))
+def test_multipliers_of_merged_states_prove_the_optimum_of_all(problem: Problem, lam: F, most: F) -> None:
+    layout = replace(ChannelLayout.of(problem, Conditions()), demands=(Leakage(EXACT.number(most)),))
+    found = ChannelProgram(layout, EXACT.number(lam)).solve()
+    sent = SentSignals(problem.arrays, layout.signals, layout.rows(found.q))
+    assert sent.score(EXACT.number(lam))[0] == found.bound
+    assert not layout.demands[0].check(sent, EXACT.zero)
 
 
 # deterministic mechanisms and few signals, against brute force

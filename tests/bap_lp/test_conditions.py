@@ -16,8 +16,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import conditioned, few_lams, few_states, parts_of, private, table
 
-from bap_lp.conditions.base import Prices
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import Prices
 from bap_lp.files.problems import SCHEMA, load_certificate, problem_from_dict, save_certificate
 from bap_lp.files.proofs import conditions_document, conditions_from
 from bap_lp.linear.exact import optimise

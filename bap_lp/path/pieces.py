@@ -74,7 +74,9 @@ class Path:
     def verify(self) -> Verdict:
         """Prove the whole path again with arithmetic alone: certificates at both ends of every piece are enough.
 
-        On the last piece value and bound are both linear in lam, so two points settle it.
+        On the last piece value and bound are both linear in lam, so two points settle it; under conditions it is also
+        checked that no mechanism has more R_E. Where the conditions are not convex, the certificates themselves are
+        solved for again.
         """
         if not self.pieces or self.pieces[0].start != 0 or self.pieces[-1].end != math.inf:
             return Verdict(False, "the pieces must cover lambda from 0 to infinity")

@@ -173,9 +173,12 @@ class _Search:
         return ChannelProgram(layout, self.lam, self.bob_weight, allowed)
 
     def _by_signal(self, part: _Part) -> Iterator[_Part]:
-        most, mass = self.layout.most, self.layout.arrays.p.dot(part.found.q)
+        most, q = self.layout.most, part.found.q
         assert most is not None
-        s = min((m, s) for s, m in zip(part.keep, mass, strict=True) if m > 0 and s not in part.required)[1]
+        used = [
+            (mass, s) for s, mass, sent in zip(part.keep, self.layout.arrays.p.dot(q), q.T, strict=True) if sent.any()
+        ]
+        s = min((mass, s) for mass, s in used if s not in part.required)[1]
         without = self._solved(tuple(k for k in part.keep if k != s), part.required, None)
         required = part.required | {s}
         among = part if len(required) < most else self._solved(tuple(sorted(required)), required, None)

@@ -16,7 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import conditioned, few_lams, few_states, private
 
-from bap_lp import Conditions, InputError, Mechanism, Problem, load_certificate, save_certificate, solve, verify
+from bap_lp import (
+    Conditions,
+    InputError,
+    Mechanism,
+    Problem,
+    lambda_path,
+    load_certificate,
+    save_certificate,
+    solve,
+    verify,
+)
 from bap_lp.conditions.base import Condition, LinearRows
 from bap_lp.conditions.conditions import TABLE
 from bap_lp.conditions.lagrangian import Multipliers, Prices, SentSignals
@@ -230,6 +240,20 @@ def test_few_signals_are_the_best_of_all_sets_of_decisions(
     found = solve(problem, lam, conditions=Conditions(max_signals=most, **wanted))
     assert (found.value, found.gap) == (min(values), 0)
     assert verify(problem, found.certificate)
+
+
+def test_a_state_that_never_occurs_may_not_send_a_signal_of_its_own() -> None:
+    problem = Problem(
+        ["1/2", 0, 0, "1/2"], [[0, 1, 2], [2, 1, 0], [1, 0, 1], [0, 2, 1]], [[0, 1], [1, 0], [1, 0], [1, 0]]
+    )
+    for most in (1, 2):
+        conditions = Conditions(exp_epsilon=3, neighbours=[(0, 3)], max_signals=most)
+        for lam in (0, 1, 3):
+            found = solve(problem, lam, conditions=conditions)
+            assert found.gap == 0
+            assert found.mechanism.channel.shape[1] <= most
+            assert verify(problem, found.certificate)
+            assert verify(problem, lambda_path(problem, conditions=conditions).certificate(lam))
 
 
 def test_a_search_that_is_cut_short_leaves_an_honest_gap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.conditions.base import Condition, SentSignals
+from bap_lp.conditions.base import Condition
+from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.rational import Field, InputError
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import LinearRows, MapTable, RiskLimit, SentSignals
+from bap_lp.conditions.base import LinearRows, MapTable, RiskLimit
+from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, Lagrangian, LinearRows, Prices, Reader, RowSink, SentSignals
+from bap_lp.conditions.base import Condition, LinearRows, Reader, RowSink
+from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.rational import Array, Field, InputError, field_of, number, text

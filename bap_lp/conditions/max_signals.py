@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, MapTable, SentSignals
+from bap_lp.conditions.base import Condition, MapTable
+from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.rational import Array, Field, InputError
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, LinearRows, MapTable, Prices, RowSink, SentSignals
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, RowSink
+from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array, Field, InputError, number, public
@@ -152,10 +153,20 @@ class Privacy(Condition):
         return ""
 
     def _far(self, x: int, y: int, more: Array, less: Array) -> Array:
-        """Where more > K^d less for a K^d too large to write down; logarithms decide, and what is close is broken."""
+        """Where more > K^d less for a K^d beyond floats: logarithms decide, and rationals where these are close."""
         assert self.distances is not None
-        room = float(self.distances[x, y]) * self.log * (1 - 1e-9)
-        return np.array([a > 0 and (b == 0 or _log_of(a / b) > room) for a, b in zip(more, less, strict=True)])
+        distance = self.distances[x, y]
+        room = float(distance) * self.log
+
+        def broken(a: Any, b: Any) -> bool:
+            if a == 0 or b == 0:
+                return bool(a > 0)
+            over = _log_of(a / b) - room
+            if not self.field.exact or abs(over) > 1e-9 * room:
+                return over > 1e-9 * room
+            return bool(distance * self.base.height_bits() > _BITS or a > self.base ** int(distance.p) * b)
+
+        return np.array([broken(a, b) for a, b in zip(more, less, strict=True)])
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         pairs = np.array(self.needed, dtype=np.int64).reshape(-1, 2)

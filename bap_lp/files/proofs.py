@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bap_lp.conditions.base import Multipliers, Prices
 from bap_lp.conditions.conditions import TABLE, Conditions
+from bap_lp.conditions.lagrangian import Multipliers, Prices
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.conditional import Proof
 from bap_lp.rational import EXACT, FLOAT, Array, Field, InputError, number, text
@@ -31,6 +31,7 @@ def _merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return out
 
 
+_NOTHING: dict[str, Any] = {"prices": {"min_eve_risk": "0", "max_bob_risk": "0"}, "privacy": []}
 _LIST: dict[str, Any] = {"type": "array"}
 _PRICES = _merged([kind.schema() for kind in TABLE.values() if kind.priced])
 _BRANCH = {"signals": _LIST, "u": _LIST, "states": _LIST, "void": {}, **_PRICES}
@@ -79,7 +80,7 @@ def proof_document(proof: Proof) -> dict[str, Any]:
 
 
 def _prices_document(prices: Mapping[str, Prices]) -> dict[str, Any]:
-    return _merged([TABLE[name].document(own) for name, own in prices.items()])
+    return _merged([_NOTHING, *(TABLE[name].document(own) for name, own in prices.items())])
 
 
 def proof_from(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bap_lp.conditions.base import Multipliers
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.rational import Array
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bap_lp.conditions.base import Multipliers
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem

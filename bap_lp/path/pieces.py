@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.conditions.base import Multipliers
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.evaluation import risks as risks_of
@@ -75,7 +75,9 @@ class Path(ShownPath):
     def verify(self) -> Verdict:
         """Prove the whole path again with arithmetic alone: certificates at both ends of every piece are enough.
 
-        On the last piece value and bound are both linear in lam, so two points settle it.
+        On the last piece value and bound are both linear in lam, so two points settle it; under conditions it is also
+        checked that no mechanism has more R_E. Where the conditions are not convex, the certificates themselves are
+        solved for again.
         """
         if not self.pieces or self.pieces[0].start != 0 or self.pieces[-1].end != math.inf:
             return Verdict(False, "the pieces must cover lambda from 0 to infinity")

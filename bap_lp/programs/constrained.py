@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, Multipliers, SentSignals
+from bap_lp.conditions.base import Condition
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.deterministic import Deterministic
+from bap_lp.conditions.lagrangian import Multipliers, SentSignals
 from bap_lp.conditions.margin import Margin
 from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.signals import Signals, signals_of
@@ -32,8 +33,7 @@ from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
 from bap_lp.programs.compact import weights
-from bap_lp.proof.conditional import proved, terms
-from bap_lp.proof.feasibility import broken
+from bap_lp.proof.conditional import broken, proved, terms
 from bap_lp.rational import EXACT, Array, InputError, objects
 
 _MOST = 2_000_000  # entries q[x,s] of a program

@@ -21,18 +21,19 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.conditions.base import SentSignals
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.linear.highs import SolverError, model, solver
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.mechanism import degenerate
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.proof.branches import Branch
+from bap_lp.proof.conditional import broken
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.proof.feasibility import broken
 from bap_lp.rational import TOLERANCE, Array, InputError
 
 _NODES = 1000  # exact programs of a search; of 20 states and 3 decisions about a minute
+_FEW_NODES = 100  # where HiGHS has a float bound already
 _LEAVES = 200  # branches that a certificate carries
 _OPTIONS = {
     "solver": "choose",
@@ -56,18 +57,15 @@ def combinatorial(
         how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
         return replace(relaxed, q=degenerate(found[1].tolist(), len(signals), arrays.exact), how=how), found[0], []
     search = _Search(layout, lam, relaxed, bob_weight)
-    if layout.deterministic:
-        low = search.suggest()
-        if low is not None and not arrays.exact:
-            return replace(relaxed, q=search.best[1], how="HiGHS branch and bound in floats"), low, []
-    done = search.run()
+    low = search.suggest() if layout.deterministic else None
+    done = search.run(_NODES if low is None else _FEW_NODES)
     if search.best is None:
         if not done:
             raise SolverError(f"no mechanism that satisfies the conditions was found in {_NODES} nodes")
         raise _hopeless(conditions)
     how = f"branch and bound, {search.count} nodes" + ("" if done else ", stopped at their limit")
-    branches = search.branches() if done else []
-    return replace(relaxed, q=search.best[1], how=how), search.bound(done), branches
+    bound, branches = search.bound(done), search.branches() if done else []
+    return replace(relaxed, q=search.best[1], how=how), bound if low is None else max(bound, low), branches
 
 
 def _hopeless(conditions: Conditions) -> InputError:
@@ -97,13 +95,13 @@ class _Search:
         self.open: list[tuple[Any, int, _Part]] = []
         self._add(_Part(tuple(range(shape[1])), frozenset(), allowed, relaxed))
 
-    def run(self) -> bool:
+    def run(self, most: int) -> bool:
         """Split nodes until the best mechanism is proved best; whether it was."""
         while self.open:
             score, _, part = self.open[0]
             if self.best is not None and self._beyond(score):
                 return True
-            if self.count >= _NODES:
+            if self.count >= most:
                 return False
             heappop(self.open)
             for child in self._by_state(part) if self.layout.deterministic else self._by_signal(part):
@@ -175,9 +173,12 @@ class _Search:
         return ChannelProgram(layout, self.lam, self.bob_weight, allowed)
 
     def _by_signal(self, part: _Part) -> Iterator[_Part]:
-        most, mass = self.layout.most, self.layout.arrays.p.dot(part.found.q)
+        most, q = self.layout.most, part.found.q
         assert most is not None
-        s = min((m, s) for s, m in zip(part.keep, mass, strict=True) if m > 0 and s not in part.required)[1]
+        used = [
+            (mass, s) for s, mass, sent in zip(part.keep, self.layout.arrays.p.dot(q), q.T, strict=True) if sent.any()
+        ]
+        s = min((mass, s) for mass, s in used if s not in part.required)[1]
         without = self._solved(tuple(k for k in part.keep if k != s), part.required, None)
         required = part.required | {s}
         among = part if len(required) < most else self._solved(tuple(sorted(required)), required, None)

@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from bap_lp.conditions.base import Multipliers
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.rational import Array
 
 _MOST = 1_000_000  # sets of signals, or parts of the maps, that are looked at

@@ -8,19 +8,19 @@ certificate has branches: multipliers for parts that together contain every mech
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.conditions.base import Condition, Lagrangian, Multipliers, Prices, SentSignals
+from bap_lp.conditions.base import Condition
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import Lagrangian, Multipliers, Prices, SentSignals
 from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.proof.feasibility import broken
 from bap_lp.rational import Array, field_of, public
 
 
@@ -46,6 +46,14 @@ class Proof:
     def _price(self, name: str) -> Number:
         zero = field_of(self.channel).zero
         return public(zero + self.prices[name].total if name in self.prices else zero)
+
+
+def broken(demands: Iterable[Condition], sent: SentSignals, unit: Any) -> str:
+    """Which condition a channel breaks, in words, or "" if none; `unit` is the relative tolerance, 0 for exact ones."""
+    for x, row in enumerate(sent.q):
+        if (row < 0).any() or abs(row.sum() - 1) > unit:
+            return f"channel[{x}] is not a distribution"
+    return next(filter(None, (demand.check(sent, unit) for demand in demands)), "")
 
 
 def terms(

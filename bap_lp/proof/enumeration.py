@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, MapTable, SentSignals
+from bap_lp.conditions.base import Condition, MapTable
+from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.mechanism import degenerate

@@ -35,11 +35,11 @@ def path(
     """
     from bap_cli import inputs, outputs
     from bap_cli.progress import Progress
-    from bap_lp.path.under_conditions import path_under
+    from bap_lp.path.pieces import lambda_path
 
     loaded = inputs.load(file)
     with inputs.named(loaded), Progress("every lambda") as progress:
-        found = path_under(loaded.problem, loaded.conditions, False if use_floats else None, progress)
+        found = lambda_path(loaded.problem, False if use_floats else None, progress, loaded.conditions)
     if as_json:
         outputs.print_json(path_document(found.problem, found, loaded.conditions))
     else:

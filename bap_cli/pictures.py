@@ -11,7 +11,7 @@ from bap_cli import inputs
 from bap_cli.progress import Progress
 from bap_lp.files.documents import write_files
 from bap_lp.files.problems import ProblemFile
-from bap_lp.path.under_conditions import path_under
+from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.solving import solve
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
         if kind == "map":
             ax = plots.risk_utility_map(problem, price, conditions=conditions)
         elif kind == "path":
-            ax = plots.value_of_lambda(path_under(problem, conditions, progress=progress), price)
+            ax = plots.value_of_lambda(lambda_path(problem, progress=progress, conditions=conditions), price)
         else:
             best = solve(problem, price, progress=progress, conditions=conditions)
             if kind == "channel":

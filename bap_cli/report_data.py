@@ -20,9 +20,8 @@ from bap_lp.model.evaluation import AgentDecisions, evaluate
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.path.pieces import Path
+from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
-from bap_lp.path.under_conditions import path_under
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.rational import InputError, public, text
@@ -128,7 +127,7 @@ def _path(problem: Problem, conditions: Conditions | None, progress: News) -> Pa
         progress(pieces, lam)
 
     try:
-        return path_under(problem, conditions, progress=count)
+        return lambda_path(problem, progress=count, conditions=conditions)
     except (_TooMany, InputError):
         return None
 

@@ -1,15 +1,16 @@
 """Many problems, one answer each: y_k = f(x_k) for k = 1, 2, ..., in order, here or on any executor.
 
 An executor is anything with the interface of `concurrent.futures.Executor`: the processes or threads of the standard
-library, or `Client.get_executor()` of a Dask cluster. Between processes tasks and results travel by pickle, so there
-`function` is importable by name, or a `functools.partial` of such a function:
+library, or `Client.get_executor()` of a Dask cluster. Tasks and results are pickled between processes, so there
+`function` must be importable by name, or a `functools.partial` of such a function:
 
     sweep(problems)                                          solve each at its calibrated lam
     sweep(lams, partial(solve, problem))                     one problem, many lam
     sweep(problems, partial(solve, lam="1/3"), executor=pool)
 
-The order of the results is that of the items, whatever the order of completion. The first failure, and Ctrl-C, cancel
-everything that has not started; what runs already is left to finish by its executor, and the caller sees the exception.
+The results have the order of the items, whatever the order of completion. The first failure, or Ctrl-C, cancels
+everything that has not started. Tasks that are already running finish on their executor, and the caller gets the
+exception.
 """
 
 from __future__ import annotations
@@ -32,8 +33,23 @@ def sweep(
 ) -> list[Any]:
     """[function(item) for item in problems], on `executor` if there is one.
 
-    progress: the label of a bar on standard error, drawn on a terminal only; None for no bar. The executor stays the
-    caller's: it is neither started nor shut down here.
+    Args:
+        problems: the items, usually problems or values of lam.
+        function: what to do with each; by default it is solved at its calibrated lam.
+        executor: where to do it; None: here, one after another. It is neither started nor shut down.
+        progress: the label of a bar on standard error, drawn on a terminal only; None for no bar.
+
+    Returns:
+        The results, in the order of the items.
+
+    Raises:
+        Exception: the first exception of `function`, with a note that names the item.
+
+    >>> from functools import partial
+    >>> from bap_lp import Problem, solve, sweep
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> [str(found.value) for found in sweep(["1/10", "1/3", "1/2"], partial(solve, coin))]
+    ['1/4', '3/40', '-1/20']
     """
     items = list(problems)
     with _bar(progress, len(items)) as advance:
@@ -65,7 +81,7 @@ def _there(
             future.result()
             advance()
     except BaseException:
-        # the latest first: an executor that takes the next task meanwhile takes it from the front
+        # the latest first: meanwhile the executor takes its next task from the front
         for future in reversed(index):
             future.cancel()
         raise

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction as F
+from typing import Any
 
 from hypothesis import strategies as st
 
-from bap_lp import Agent, Mechanism, Problem
+from bap_lp import Agent, Conditions, Mechanism, Problem
+from bap_lp.model.evaluation import risks
+from bap_lp.releases import full, null
 
 ordinary = st.builds(F, st.integers(0, 1000), st.integers(1, 1000))
 zero_one = st.integers(0, 1).map(F)
@@ -57,3 +60,53 @@ def channels(draw: st.DrawFn, problem: Problem) -> Mechanism:
 
 
 lams = st.one_of(st.just(F(0)), st.builds(F, st.integers(0, 40), st.integers(1, 12)))
+
+
+def parts_of(low: int, high: int, parts: int = 4) -> st.SearchStrategy[F]:
+    """Numbers from low to high in steps of 1/parts: ties are common among them."""
+    return st.integers(low * parts, high * parts).map(lambda k: F(k, parts))
+
+
+@st.composite
+def few_states(draw: st.DrawFn, most: int = 4, eves: int = 2) -> Problem:
+    """Small problems with ties, possible states of probability zero, equal states, and one or two Eves."""
+    N, b, e = draw(st.integers(1, most)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    weights = draw(st.lists(st.integers(0, 4), min_size=N, max_size=N).filter(any))
+    group = [Agent(draw(table(parts_of(0, 2), N, e)), name=f"Eve {k}") for k in range(draw(st.integers(1, eves)))]
+    return Problem([F(w, sum(weights)) for w in weights], draw(table(parts_of(0, 2), N, b)), eves=group)
+
+
+few_lams = parts_of(0, 3)
+
+
+@st.composite
+def private(draw: st.DrawFn, N: int) -> dict[str, Any]:
+    """DP between all pairs, a path, or with a metric."""
+    given: dict[str, Any] = {"exp_epsilon": draw(parts_of(1, 4))}
+    kind = draw(st.sampled_from(["all", "path", "metric"]))
+    if kind == "path":
+        given["neighbours"] = [(x, x + 1) for x in range(N - 1)]
+    if kind == "metric":
+        given["metric"] = [[abs(x - y) for y in range(N)] for x in range(N)]
+    return given
+
+
+@st.composite
+def conditioned(draw: st.DrawFn) -> tuple[Problem, F, Conditions]:
+    """Any combination of conditions that the full or the null release can meet on its own."""
+    problem = draw(few_states())
+    low, high = risks(problem, full(problem)), risks(problem, null(problem))
+    wanted: dict[str, Any] = {}
+    if draw(st.booleans()):
+        wanted["min_eve_risk"] = low.eve + (high.eve - low.eve) * draw(parts_of(0, 1, 8))
+    if draw(st.booleans()):
+        wanted["max_bob_risk"] = low.bob + (high.bob - low.bob) * draw(parts_of(0, 1, 8))
+    if draw(st.booleans()):
+        wanted |= draw(private(len(problem.p)))
+    if draw(st.integers(0, 3)) == 0:
+        wanted["deterministic"] = True
+    if draw(st.integers(0, 3)) == 0:
+        wanted["max_signals"] = draw(st.integers(1, 3))
+    if draw(st.integers(0, 3)) == 0:
+        wanted["margin"] = draw(parts_of(0, 1, 20))
+    return problem, draw(few_lams), Conditions(**wanted)

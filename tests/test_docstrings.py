@@ -1,4 +1,4 @@
-"""Docstrings of the Gaussian packages: their examples run, and public functions say what they take and return."""
+"""Docstrings: their examples run, and public functions say what they take and return."""
 
 from __future__ import annotations
 
@@ -10,10 +10,26 @@ from types import ModuleType
 
 import pytest
 
+import bap_lp
 import discretise
 import gaussian
 
 PACKAGES = [gaussian, discretise]
+DOCUMENTED = [  # in bap_lp
+    "array_blocks",
+    "calibrate",
+    "minimum_of",
+    "parquet_blocks",
+    "quadratic",
+    "rank_worst_case",
+    "robust",
+    "sensitivity",
+    "solve_chunks",
+    "sweep",
+    "to_cvxpy",
+    "uniqueness",
+    "verify_robust",
+]
 
 
 def modules(package: ModuleType) -> list[str]:
@@ -27,12 +43,15 @@ def public_functions(package: ModuleType) -> list[tuple[str, str]]:
     return [(package.__name__, name) for name in names]
 
 
-@pytest.mark.parametrize("name", [name for package in PACKAGES for name in modules(package)])
+@pytest.mark.parametrize("name", [name for package in (*PACKAGES, bap_lp) for name in modules(package)])
 def test_the_examples_in_the_docstrings_run(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize(("package", "name"), [pair for package in PACKAGES for pair in public_functions(package)])
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [*(pair for package in PACKAGES for pair in public_functions(package)), *(("bap_lp", name) for name in DOCUMENTED)],
+)
 def test_a_public_function_documents_parameters_result_and_an_example(package: str, name: str) -> None:
     function = getattr(importlib.import_module(package), name)
     text = inspect.getdoc(function) or ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -143,6 +144,12 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
         if name.startswith(HEAVY) and path not in drawing
     ]
     assert found == []
+
+
+def test_importing_bap_lp_loads_no_heavy_library() -> None:
+    code = "import bap_lp, sys; print(*sys.modules.keys() & {'scipy', 'cvxpy', 'sympy', 'matplotlib', 'pandas'})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_gaussian_imports_only_the_light_part_of_bap_lp() -> None:

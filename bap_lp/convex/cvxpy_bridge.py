@@ -3,8 +3,8 @@
     min  sum B(x,i) rho[x,i] - lam sum t[i,g]   s.t.  sum_i rho[x,i] = p(x),  t[i,g] <= sum_x E(x,j) rho[x,i],  rho >= 0
 
 The variables are the channel q(i|x), with rho[x,i] = p(x) q(i|x) an expression, t, and the signal probabilities P(i)
-with the constraint P(i) = sum_x rho[x,i]: a variable of its own keeps the cones below sparse, and q is of order one
-however small p.
+with the constraint P(i) = sum_x rho[x,i]. A variable of its own for P keeps the cones below sparse, and q is of order
+one however small p is.
 
 Information, in nats. Since posterior_i(x) / p(x) = q(i|x) / P(i), every term of
     D_i = sum_x p(x) q(i|x) log(q(i|x) / P(i)) = P(i) KL(posterior_i || prior),      I(X; signal) = sum_i D_i
@@ -18,23 +18,23 @@ pooled signal is a function of the finer one, so data processing lowers I. A cap
 either direction: the posterior at a pooled signal is an average of posteriors, and KL is convex in it. So do
 R_E >= floor, R_B <= cap and differential privacy. For the same reason Bob obeys at the optimum: pooling a signal he
 disobeys with the one he prefers stays feasible and lowers R_B. A constraint that pooling can break (a cap on the
-probability of a signal, say) leaves a program over mechanisms with one signal per decision only, and wants
-`Bridge.obedience` added.
+probability of a signal, say) leaves a program over mechanisms with one signal per decision only; add
+`Bridge.obedience` to it.
 
-What is certified. Risks are recomputed from the channel, whatever the solver said. A lower bound is computed by weak
-duality from multipliers n, m0, m_i >= 0 and u (rows in (lam + n) simplex) that the solver merely suggests. Write
+What is certified. Risks are recomputed from the channel, whatever the solver reported. A lower bound is computed by
+weak duality from multipliers n, m0, m_i >= 0 and u (rows in (lam + n) simplex), which the solver only suggests. Write
 c(x,i) = B(x,i) - sum_j u[i,j] E(x,j) - k m_i and m = m0 + m_i. For every mechanism with R_E >= f, I <= cap and KL at
 each signal <= k,
     R_A >= R_B - (lam + n) R_E + n f >= sum c rho + sum_i m D_i - m0 cap + n f
         >= sum_x p(x) y(x) - m0 cap + n f + sum_i P(i) min_post [ sum_x post(x) (c(x,i) - y(x)) + m KL(post || p) ]
 and the minimum is -m log sum_x p(x) exp((y(x) - c(x,i)) / m) (Gibbs; for m = 0: min_x c - y). Lowering y by the largest
 -minimum makes every bracket non-negative, so R_A >= sum p y - m0 cap + n f. Further constraints only raise R_A: the
-bound stays true with them, though it need not be close. Any y will do, and the better of two is taken: the solver's
-multiplier of the rows (accurate while m > 0), and the y with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the
-optimum, where the terms are the q(i|x) (accurate while m is near 0). The solver's own dual value is never reported.
+bound stays true with them, though it need not be close. Any y gives a bound, and the better of two is taken: the
+solver's multiplier of the rows (accurate if m > 0), and the y with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the
+optimum, where the terms are the q(i|x) (accurate if m is near 0). The solver's own dual value is never reported.
 
-The two caps are met to the last digit: mixing the channel with the null release of the same signal probabilities moves
-every posterior towards the prior, so KL and I, both convex and zero at the prior, shrink at least in proportion.
+The two caps are met to the last digit. Mixing the channel with the null release of the same signal probabilities moves
+every posterior towards the prior. KL and I are convex and zero at the prior, so they shrink at least in proportion.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Bridge:
 
     @cached_property
     def obedience(self) -> list[Any]:
-        """Bob told i prefers nothing to i: needed only beside constraints that pooling can break."""
+        """Bob, told i, prefers nothing to i: needed only with constraints that pooling can break."""
         return [
             (self.B[:, [i]] - np.delete(self.B, i, axis=1)).T @ self.rho[:, i] <= 0
             for i in range(self.B.shape[1])
@@ -149,7 +149,7 @@ class Bridge:
         return self.lam
 
     def mechanism(self, name: str = "convex optimum") -> Mechanism:
-        """The channel of the solved variable, cleared of the solver's dust; rare signals are pooled, unused dropped."""
+        """The channel of the solved variable without tiny entries; rare signals are pooled and unused ones dropped."""
         return self._mechanism(self._channel(), name)
 
     def _mechanism(self, channel: Array, name: str) -> Mechanism:
@@ -162,13 +162,13 @@ class Bridge:
         q = np.where(self.channel.value > _DUST, self.channel.value, 0.0)
         marginal = self.p @ q
         rare = marginal < rarity
-        q[:, marginal.argmax()] += q[:, rare].sum(axis=1)  # pooled, which no divergence resents
+        q[:, marginal.argmax()] += q[:, rare].sum(axis=1)  # pooling cannot increase a divergence
         q[:, rare] = 0.0
         q[self.p == 0] = self.p @ q  # a state that never occurs gets the null row
         return q / q.sum(axis=1, keepdims=True)
 
     def _withdrawn(self, q: Array, cap: float | None, each: float | None) -> Array:
-        """The channel, mixed with its null release as far as the caps ask."""
+        """The channel, mixed with its null release as far as the caps require."""
         marginal = self.p @ q
         divergence = _divergences(self.p, q)
         keep = 1.0
@@ -189,8 +189,22 @@ class Bridge:
         min_eve_risk: Any = None,
         **options: Any,
     ) -> BridgeSolution:
-        """Minimise R_A under `constraints`, I(X; signal) <= max_information, KL(posterior || prior) <= max_kl at every
-        signal (nats) and R_E >= min_eve_risk. `options` go to cvxpy.Problem.solve; its default solver is Clarabel."""
+        """Minimise R_A under convex constraints.
+
+        Args:
+            constraints: cvxpy constraints on the variables and expressions of this bridge.
+            lam: a number or "calibrated"; by default the lam of the bridge.
+            max_information: I(X; signal) is at most this, in nats.
+            max_kl: KL(posterior || prior) is at most this at every signal, in nats.
+            min_eve_risk: R_E is at least this.
+            options: for cvxpy.Problem.solve; the default solver is Clarabel.
+
+        Returns:
+            The mechanism with its risks, recomputed, and a lower bound.
+
+        Raises:
+            InputError: no mechanism satisfies the constraints, or lam or a cap is missing or negative.
+        """
         cp, price = self.cp, self._lam(lam)
         cap, each = (_cap(v, f) for v, f in ((max_information, "max_information"), (max_kl, "max_kl")))
         decisions = list(range(self.B.shape[1]))
@@ -213,7 +227,7 @@ class Bridge:
             raise InputError("constraints", None, f"leave no mechanism: the solver reports {problem.status!r}")
         over = max(float(low[0].dual_value), 0.0) if low else 0.0
         bound = self._bound(price + over, total, single, cap, each, bool(flat)) + over * (floor or 0.0)
-        # under max_kl one rare signal, slightly off, would have every other withdrawn: pool it if that is better
+        # under max_kl one rare signal, slightly off, would mix all others with the null release: pool it if better
         rarities = _RARE if each is not None else _RARE[:1]
         channels = [self._withdrawn(self._channel(rarity), cap, each) for rarity in rarities]
         channel = min(channels, key=lambda q: risks_of(self.problem, Mechanism(q)).alice(price))
@@ -229,13 +243,13 @@ class Bridge:
     def _bound(
         self, lam: float, total: list[Any], single: list[Any], cap: float | None, each: float | None, null: bool
     ) -> float:
-        """The lower bound of the module's docstring, from whatever multipliers the solver left."""
+        """The lower bound of the module's docstring, from the multipliers that the solver suggests."""
         from scipy.special import logsumexp
 
         u = np.empty((self.B.shape[1], self.E.shape[1]))
         for row, g in zip(self.hypograph, self.problem.eve_groups, strict=True):
-            reply = np.maximum(row.dual_value, 0.0) + 1e-300
-            u[:, g] = reply * (lam / reply.sum(axis=1, keepdims=True))
+            u[:, g] = row.dual_value
+        u = self.problem.arrays.on_simplex(u, lam)
         p, c = self.p[self.live], (self.B - self.E @ u.T)[self.live]
         size = float(self.B.max() + lam * self.E.sum(axis=1).max())
         rounding = (sum(self.problem.shape) + 40) * float(np.finfo(float).eps)
@@ -277,7 +291,24 @@ def _cap(value: Any, field: str) -> float | None:
 
 
 def to_cvxpy(problem: Problem, lam: Any = None) -> Bridge:
-    """The problem as a cvxpy program, to which any convex constraint can be added; lam can also be given on solving."""
+    """The problem as a cvxpy program, to which any convex constraint can be added.
+
+    Args:
+        problem: the problem; its numbers are rounded to floats.
+        lam: a non-negative number or "calibrated"; None: it is given later, on solving.
+
+    Returns:
+        The program: cvxpy variables and expressions, with a method `solve`.
+
+    Raises:
+        InputError: lam is negative, or it is "calibrated" and Eve does no better with the data than without.
+
+    >>> from bap_lp import Problem, to_cvxpy
+    >>> bridge = to_cvxpy(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]), "1/3")
+    >>> found = bridge.solve(max_information=0.1)
+    >>> round(found.value, 5), found.gap < 1e-6
+    (0.12412, True)
+    """
     return Bridge(problem, lam)
 
 

@@ -178,10 +178,29 @@ class _Whitened:
 def quadratic(
     covariance: Any, bob: Any, eve: Any, lam: Any, *, min_eve_risk: Any = None, max_information: Any = None
 ) -> QuadraticSolution:
-    """The best release over all mechanisms, as a linear statistic plus independent Gaussian noise.
+    """The best release of Gaussian data under squared losses: a linear statistic plus independent Gaussian noise.
 
-    bob, eve: a `Squared`, or just its target. lam: a number or "calibrated". min_eve_risk: R_E at least this.
-    max_information: I(X; signal) at most this, in nats.
+    It is optimal over all mechanisms, not only over linear ones.
+
+    Args:
+        covariance: of X, which has mean zero.
+        bob: what Bob estimates: a `Squared`, or just its target, rows of coefficients of X.
+        eve: what Eve estimates, likewise.
+        lam: a non-negative number, or "calibrated".
+        min_eve_risk: R_E is at least this.
+        max_information: I(X; signal) is at most this, in nats.
+
+    Returns:
+        The statistic, the noise covariance, the risks, and a certificate with its bound.
+
+    Raises:
+        InputError: the covariance is not symmetric positive semidefinite, a target or weight has the wrong shape, lam
+            or max_information is negative, lam is undefined, or min_eve_risk is out of reach.
+
+    >>> from bap_lp import quadratic
+    >>> found = quadratic([[2, 1], [1, 2]], bob=[1, 1], eve=[1, -1], lam=1)
+    >>> found.statistic.round(4).tolist(), round(found.value, 9), found.verify().ok
+    ([[0.4082, 0.4082]], -2.0, True)
     """
     bob, eve = (a if isinstance(a, Squared) else Squared(a) for a in (bob, eve))
     problem = Quadratic(_covariance(covariance), bob, eve)
@@ -246,7 +265,7 @@ def _water_level(d: Array, cap: float) -> float:
     """The l with sum over d_k > l of log(d_k / l) = 2 cap: with m terms, log l is their mean log minus 2 cap / m."""
     logs = np.sort(np.log(d))[::-1]
     levels = (np.cumsum(logs) - 2 * cap) / np.arange(1, len(d) + 1)
-    return float(np.exp(levels.max()))  # a further term raises the candidate exactly as long as it exceeds it
+    return float(np.exp(levels.max()))  # a further term raises the level exactly if it exceeds the level
 
 
 def _noise_level(white: _Whitened, lam: float) -> float:
@@ -270,7 +289,7 @@ def _release(white: _Whitened, T: Array, cap: float | None) -> tuple[Array, Arra
         tau = np.where(tau > 1 - _ZERO, 1.0, tau)
         return statistic, np.diag((1 - tau) / tau)
     noise = np.maximum(1 - tau, float(np.finfo(float).eps)) / tau
-    for _ in range(50):  # 1 - tau is a difference: where it is small, so many digits of the leakage are lost
+    for _ in range(50):  # where 1 - tau is small, the difference has lost digits that the leakage needs
         excess = float(np.log1p(1 / noise).sum()) / 2 - cap
         if excess <= 0:
             break
@@ -294,7 +313,7 @@ def linear_risks(covariance: Any, bob: Squared, eve: Squared, statistic: Array, 
 
 
 def linear_information(covariance: Any, statistic: Array, noise: Array) -> float:
-    """I(X; statistic X + noise) in nats; infinite where a direction is released without noise."""
+    """I(X; statistic X + noise) in nats; infinite if a direction is released without noise."""
     signal = np.asarray(statistic) @ _covariance(covariance) @ np.asarray(statistic).T
     if not len(signal):
         return 0.0

@@ -100,7 +100,7 @@ def _conditions(table: dict[str, Any] | None, problem: Problem) -> Conditions | 
 
     conditions = conditions_from(table)
     try:
-        conditions.limits(problem)
+        conditions.demands(problem)
     except InputError as error:
         raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
     return conditions

@@ -3,37 +3,44 @@
 conditions   as in a problem file                  channel    q(s|x), states x signals
 prices       of min_eve_risk and of max_bob_risk   privacy    [signal, x, x', w] for every multiplier w > 0
 obedience    with a margin, Bob's prices, signals x decisions
-branches     with max_signals, for every set of that many signals: signals, u, prices, privacy, obedience
+branches     under max_signals or determinism, for every part of the mechanisms: signals (that are sent), u, states
+             ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the part
+             is empty), and the keys of the prices
+The keys of the prices are those of the conditions themselves (`Condition.document`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
+from bap_lp.conditions.conditions import TABLE, Conditions
+from bap_lp.conditions.lagrangian import Multipliers, Prices
+from bap_lp.proof.branches import Branch
+from bap_lp.proof.conditional import Proof
+from bap_lp.rational import EXACT, FLOAT, Array, Field, InputError, number, text
 
-from bap_lp.conditions.conditions import Conditions
-from bap_lp.proof.conditional import Branch, Proof
-from bap_lp.rational import Array, InputError, floats, number, objects, public, text
 
-_BRANCH: dict[str, Any] = {
-    "signals": {"type": "array"},
-    "u": {"type": "array"},
-    "prices": {"type": "object", "properties": {"min_eve_risk": {}, "max_bob_risk": {}}},
-    "privacy": {"type": "array"},
-    "obedience": {"type": "array"},
-}
+def _merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Tables put together; tables under one key are put together too."""
+    out: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            both = isinstance(value, dict) and isinstance(out.get(key), dict)
+            out[key] = _merged([out[key], value]) if both else value
+    return out
+
+
+_NOTHING: dict[str, Any] = {"prices": {"min_eve_risk": "0", "max_bob_risk": "0"}, "privacy": []}
+_LIST: dict[str, Any] = {"type": "array"}
+_PRICES = _merged([kind.schema() for kind in TABLE.values() if kind.priced])
+_BRANCH = {"signals": _LIST, "u": _LIST, "states": _LIST, "void": {}, **_PRICES}
 KEYS: dict[str, Any] = {
     "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
-    "channel": {"type": "array"},
-    "prices": {"type": "object", "properties": {"min_eve_risk": {}, "max_bob_risk": {}}},
-    "privacy": {"type": "array"},
-    "obedience": {"type": "array"},
+    "channel": _LIST,
+    **_PRICES,
     "branches": {"type": "array", "items": {"type": "object", "properties": _BRANCH, "required": ["signals", "u"]}},
 }
-_PRICES = ("min_eve_risk", "max_bob_risk")
 
 
 def conditions_document(conditions: Conditions) -> dict[str, Any]:
@@ -60,20 +67,20 @@ def conditions_from(table: dict[str, Any]) -> Conditions:
 def proof_document(proof: Proof) -> dict[str, Any]:
     """What a certificate adds to lambda, value, rho and u when there are conditions."""
     out: dict[str, Any] = {"conditions": conditions_document(proof.conditions), "channel": _texts(proof.channel)}
-    out |= _multipliers(proof)
-    if proof.branches:
-        out["branches"] = [{"signals": list(b.keep), "u": _texts(b.u), **_multipliers(b.proof)} for b in proof.branches]
-    return out
+    out |= _prices_document(proof.prices)
+    branches = []
+    for branch in proof.branches:
+        document: dict[str, Any] = {"signals": list(branch.keep), "u": _texts(branch.multipliers.u)}
+        if branch.fixed:
+            document["states"] = [[x, list(signals)] for x, signals in branch.fixed]
+        if branch.void:
+            document["void"] = True
+        branches.append(document | _prices_document(branch.multipliers.prices))
+    return out | ({"branches": branches} if branches else {})
 
 
-def _multipliers(proof: Proof) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "prices": {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)},
-        "privacy": [[*place, text(w)] for place, w in zip(proof.pairs.tolist(), proof.weights.tolist(), strict=True)],
-    }
-    if proof.obedience is not None:
-        out["obedience"] = _texts(proof.obedience)
-    return out
+def _prices_document(prices: Mapping[str, Prices]) -> dict[str, Any]:
+    return _merged([_NOTHING, *(TABLE[name].document(own) for name, own in prices.items())])
 
 
 def proof_from(
@@ -87,52 +94,48 @@ def proof_from(
         return None
     if "channel" not in document:
         raise InputError("channel", None, "is missing")
-    conditions = conditions_from(document["conditions"])
-    channel = table(document["channel"], "channel")
-    channel = channel if exact else floats(channel)
-    proof = _read_multipliers(document, conditions, channel, table, read, exact)
+    conditions, field = conditions_from(document["conditions"]), EXACT if exact else FLOAT
+    channel = field.array(table(document["channel"], "channel"))
     branches = []
-    for k, branch in enumerate(document.get("branches", [])):
-        if not all(type(s) is int and 0 <= s < channel.shape[1] for s in branch["signals"]):
-            raise InputError(f"branches[{k}].signals", branch["signals"], "must be positions of signals")
-        u = table(branch["u"], f"branches[{k}].u")
-        part = _read_multipliers(branch, conditions, channel[:, branch["signals"]], table, read, exact)
-        branches.append(Branch(tuple(branch["signals"]), u if exact else floats(u), part))
-    return replace(proof, branches=tuple(branches))
+    for k, part in enumerate(document.get("branches", [])):
+        if not _positions(part["signals"], channel.shape[1]):
+            raise InputError(f"branches[{k}].signals", part["signals"], "must be positions of signals")
+        fixed = []
+        for row in part.get("states", []):
+            if not isinstance(row, list) or len(row) != 2 or not _positions([row[0]], len(channel)):
+                raise InputError(f"branches[{k}].states", row, "must be a state and a list of signals")
+            if not _positions(row[1], len(part["signals"])):
+                raise InputError(f"branches[{k}].states", row, "must be a state and a list of signals")
+            fixed.append((row[0], tuple(row[1])))
+        u = field.array(table(part["u"], f"branches[{k}].u"))
+        dual = Multipliers(u, _read_prices(part, read, field))
+        branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void") is True))
+    return Proof(conditions, channel, _read_prices(document, read, field), tuple(branches))
 
 
-def _read_multipliers(
-    document: dict[str, Any],
-    conditions: Conditions,
-    channel: Array,
-    table: Callable[[list[Any], str], Array],
-    read: Callable[[Any], Any],
-    exact: bool,
-) -> Proof:
-    prices = [number(read(document.get("prices", {}).get(name, 0)), f"prices.{name}") for name in _PRICES]
-    places, weights = [], []
-    for k, row in enumerate(document.get("privacy", [])):
-        if not isinstance(row, list) or len(row) != 4 or not all(type(v) is int for v in row[:3]):
-            raise InputError(f"privacy[{k}]", row, "must be [signal, x, x', w]: three positions and a number")
-        places.append(row[:3])
-        weights.append(number(read(row[3]), f"privacy[{k}][3]"))
-    obedience = table(document["obedience"], "obedience") if "obedience" in document else None
-    flat = objects(weights)
-    if not exact:
-        flat = np.array([float(v) for v in weights])
-        obedience = None if obedience is None else floats(obedience)
-        prices = [float(v) for v in prices]
-    pairs = np.array(places, dtype=np.int64).reshape(-1, 3)
-    return Proof(conditions, channel, public(prices[0]), public(prices[1]), pairs, flat, obedience)
+def _positions(values: Any, count: int) -> bool:
+    return isinstance(values, list) and all(type(v) is int and 0 <= v < count for v in values)
+
+
+def _read_prices(document: dict[str, Any], read: Callable[[Any], Any], field: Field) -> dict[str, Prices]:
+    def reader(value: Any, place: str) -> Any:
+        return number(read(value), place)
+
+    return {name: kind.read(document, reader, field) for name, kind in TABLE.items() if kind.priced}
 
 
 def exact_document(document: dict[str, Any]) -> bool:
     """Whether no number of the proof is a float."""
     if not all(exact_document(branch) for branch in document.get("branches", [])):
         return False
-    rows = [row for key in ("channel", "u", "obedience", "privacy") for row in document.get(key, [])]
-    numbers = [v for row in rows if isinstance(row, list) for v in row]
-    return not any(isinstance(v, float) for v in (*numbers, *document.get("prices", {}).values()))
+    rows = [row for key in ("channel", "u", *_PRICES) for row in _rows(document.get(key, []))]
+    return not any(isinstance(v, float) for row in rows for v in row)
+
+
+def _rows(value: Any) -> list[list[Any]]:
+    if isinstance(value, dict):
+        return [list(value.values())]
+    return [row for row in value if isinstance(row, list)]
 
 
 def _texts(rows: Array) -> list[list[str | float]]:

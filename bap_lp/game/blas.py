@@ -1,8 +1,8 @@
 """One BLAS thread while blocks of states are shared out over the cores.
 
-The products here are long and thin; OpenBLAS would cut each of them over all cores and wait at every one.  The wheels
-of numpy and scipy carry their own OpenBLAS, whose thread counts are read and set through its C interface; with any
-other BLAS nothing is changed.
+The products here are long and thin. OpenBLAS would cut each of them over all cores and wait for all cores every time.
+The wheels of numpy and scipy come with their own OpenBLAS, whose thread counts are read and set through its C
+interface. With any other BLAS nothing is changed.
 """
 
 from __future__ import annotations
@@ -11,27 +11,25 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-
-import numpy as np
 
 
 @cache
 def _controls() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
     """(get, set) of every OpenBLAS that came with numpy and scipy."""
-    import scipy
-
     found = []
-    for module in (np, scipy):
-        home = Path(module.__path__[0])
-        for folder in (home.parent / f"{module.__name__}.libs", home / ".dylibs"):
+    for name in ("numpy", "scipy"):
+        spec = find_spec(name)  # where it is installed, without importing it
+        home = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path(name)
+        for folder in (home.parent / f"{name}.libs", home / ".dylibs"):
             for path in sorted(folder.glob("libscipy_openblas*")):
                 library = ctypes.CDLL(str(path))
                 for suffix in ("64_", ""):
-                    names = (f"scipy_openblas_get_num_threads{suffix}", f"scipy_openblas_set_num_threads{suffix}")
-                    if all(hasattr(library, name) for name in names):
-                        found.append((getattr(library, names[0]), getattr(library, names[1])))
+                    calls = [f"scipy_openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
+                    if all(hasattr(library, call) for call in calls):
+                        found.append((getattr(library, calls[0]), getattr(library, calls[1])))
     return tuple(found)
 
 
@@ -45,6 +43,7 @@ class _Nest:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
+    """One thread per BLAS call inside the block; the counts of before are restored when the last caller leaves."""
     with _Nest.lock:
         if _Nest.depth == 0:
             _Nest.before = tuple(get() for get, _ in _controls())

@@ -1,7 +1,7 @@
 """States in blocks (p, B, E), read again whenever they are asked for: from arrays, from .npy files, from Parquet.
 
-Each function returns a callable without arguments whose every call reads the data once more, block by block: what
-`solve_chunks` wants. A block has the priors of its states, and a row of Bob's and of Eve's losses for each.
+Each function returns a callable without arguments. Every call of it reads the data once more, block by block, as
+`solve_chunks` needs it. A block has the priors of its states, and a row of Bob's and of Eve's losses for each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,26 @@ _SIZE = 1 << 17
 
 
 def array_blocks(prior: Any, bob_loss: Any, eve_loss: Any, size: int = _SIZE) -> Blocks:
-    """Blocks of arrays, or of .npy files given by path, which are mapped and not loaded."""
+    """Blocks of arrays, or of .npy files given by path, which are mapped and not loaded.
+
+    Args:
+        prior: p(x), one entry per state.
+        bob_loss: Bob's losses, a row per state.
+        eve_loss: Eve's losses, a row per state.
+        size: states per block.
+
+    Returns:
+        A function that iterates over the blocks, for `solve_chunks`.
+
+    Raises:
+        InputError: the three do not have the same number of states.
+
+    >>> import numpy as np
+    >>> from bap_lp import array_blocks
+    >>> blocks = array_blocks(np.full(5, 0.2), np.zeros((5, 2)), np.ones((5, 3)), size=2)
+    >>> [len(p) for p, B, E in blocks()]
+    [2, 2, 1]
+    """
     parts = [np.load(a, mmap_mode="r") if isinstance(a, (str, os.PathLike)) else a for a in (prior, bob_loss, eve_loss)]
     if len({len(a) for a in parts}) != 1:
         lengths = ", ".join(str(len(a)) for a in parts)
@@ -36,7 +55,31 @@ def array_blocks(prior: Any, bob_loss: Any, eve_loss: Any, size: int = _SIZE) ->
 def parquet_blocks(
     path: str | os.PathLike[str], prior: str, bob_loss: Sequence[str], eve_loss: Sequence[str], size: int = _SIZE
 ) -> Blocks:
-    """Blocks of a Parquet file or folder, given the names of its columns. Needs the extra `parquet`."""
+    """Blocks of a Parquet file or folder, given the names of its columns. Needs the extra `parquet`.
+
+    Args:
+        path: the file, or a folder of files.
+        prior: the column of p(x).
+        bob_loss: the columns of Bob's losses, one per decision.
+        eve_loss: the columns of Eve's losses, one per decision.
+        size: the largest number of states in a block.
+
+    Returns:
+        A function that iterates over the blocks, for `solve_chunks`.
+
+    Raises:
+        InputError: a column is not in the file.
+
+    >>> import os, tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> from bap_lp import parquet_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "states.parquet")
+    ...     columns = {"p": [0.5, 0.5], "hire": [0, 1], "pass": [1, 0], "guess": [1, 1]}
+    ...     pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    ...     [(p.tolist(), B.tolist()) for p, B, E in parquet_blocks(file, "p", ["hire", "pass"], ["guess"])()]
+    [([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]])]
+    """
     import pyarrow.dataset
 
     data = pyarrow.dataset.dataset(path, format="parquet")

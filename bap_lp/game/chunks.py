@@ -1,12 +1,12 @@
 """The game over states that do not fit in memory, or that live on the workers of a cluster.
 
-One iteration reads every block once, at the replies u, and brings back b*e sums and the states whose margin at u is
-below a width.  Those few, with the others decided by Alice's rule at u, make a small game (bap_lp.game) whose vertex is
-a mechanism for all the states, hence an upper bound, and whose replies are the next u, hence the next lower bound.
-Where the width covers the distance to the optimal u no decided state is overtaken, the two bounds meet, and the loop
-ends; otherwise the band of undecided states is widened.  The first u is learned on a sample.
+One iteration reads every block once, at the replies u, and returns b*e sums and the states whose margin at u is below a
+width. Those few, with the others decided by Alice's rule at u, make a small game (`bap_lp.game.solver`). Its vertex is
+a mechanism for all the states, hence an upper bound. Its replies are the next u, hence the next lower bound. If the
+width covers the distance to the optimal u, no decided state changes its decision, the two bounds meet, and the loop
+ends; otherwise the band of undecided states is widened. The first u is learned on a sample.
 
-Identical states share one channel, so the mechanism is u and a short table of rows (B[x,:], E[x,:]) -> q(.|x); it needs
+Identical states share one channel, so the mechanism is u and a short table of rows (B(x,.), E(x,.)) -> q(.|x). It needs
 no state numbers, and it applies to states that were never read.
 """
 
@@ -14,33 +14,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bap_lp.game.blas import one_blas_thread
-from bap_lp.game.pricing import least_replies, project, reduced, spread, sum_by_key, sweep, two_least
-from bap_lp.game.solver import SAMPLE, Progress, solve_game
-from bap_lp.game.unmerge import classes
-from bap_lp.rational import InputError
+from bap_lp.game.pricing import largest_spread, pass_over, reduced, sum_by_key, two_least
+from bap_lp.game.solver import SAMPLE, SolveProgress, solve_game
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.merging import classes
+from bap_lp.rational import Array, InputError
 from bap_lp.rational import number as number_of
 
-Array = np.ndarray
-Block = tuple[Array, Array, Array]
-PROBE = 4096
+_PROBE = 4096  # states of a block that enter the first sample
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Release the i that minimises B[x,i] - u_i . E[x,:], except for the tied rows of the table, released from q."""
+class ChunkRule:
+    """Release the i that minimises B(x,i) - u_i.E(x,.), except for the tied rows of the table, released from q."""
 
     u: Array
     rows: Array
     q: Array
 
     def channel(self, B: Array, E: Array) -> Array:
-        """q(i|x), (n, b), for any states given by their losses."""
+        """q(i|x), states x Bob's decisions, for any states given by their losses."""
         key, _, _ = two_least(reduced(B, E, self.u))
         out = np.zeros((len(B), len(self.u)))
         out[np.arange(len(B)), key] = 1.0
@@ -60,7 +59,7 @@ class ChunkedSolution:
     bound: float
     iterations: int
     states: int
-    rule: Rule
+    rule: ChunkRule
 
     @property
     def gap(self) -> float:
@@ -75,7 +74,7 @@ class _Visit(NamedTuple):
     cost: float
     rows: Array
     spread: float
-    near: Block
+    near: Arrays
     mass: float = 0.0
 
 
@@ -84,19 +83,13 @@ def _joined(B: Array, E: Array) -> Array:
     return np.ascontiguousarray(np.hstack([B, E]), dtype=float) + 0.0
 
 
-def _load(block: Any) -> Block:
+def _load(block: Any, groups: Sequence[slice] = ()) -> Arrays:
     p, B, E = (np.asarray(part, dtype=float) for part in (block() if callable(block) else block))
-    return p, B, E
+    return Arrays(p, B, E, tuple(groups))
 
 
-def _possible(p: Array, B: Array, E: Array) -> Block:
-    """Without the states of probability zero, which cannot matter."""
-    live = p > 0.0
-    return (p, B, E) if live.all() else (p[live], B[live], E[live])
-
-
-def _check(p: Array, B: Array, E: Array, number: int, shape: tuple[int, ...]) -> None:
-    where = f"chunks[{number}]"
+def _check(block: Arrays, number: int, shape: tuple[int, ...]) -> None:
+    where, (p, B, E) = f"chunks[{number}]", (block.p, block.B, block.E)
     if p.ndim != 1 or B.shape != (len(p), shape[0]) or E.shape != (len(p), shape[1]):
         want = f"must be (n,), (n, {shape[0]}) and (n, {shape[1]})"
         raise InputError(where, None, f"has shapes {p.shape}, {B.shape} and {E.shape}: {want}")
@@ -108,37 +101,37 @@ def _check(p: Array, B: Array, E: Array, number: int, shape: tuple[int, ...]) ->
             raise InputError(f"{where}.{name}{place}", float(part[at]), "must be finite and not negative")
 
 
-def _merged(p: Array, B: Array, E: Array) -> Block:
-    if not len(p):
-        return p, B, E
-    alike = classes(B, E, rare=True)
+def _merged(block: Arrays) -> Arrays:
+    if not len(block.p):
+        return block
+    alike = classes(block.B, block.E, rare=True)
     assert alike is not None
     order, start = alike
-    return np.add.reduceat(p[order], start), B[order[start]], E[order[start]]
+    return replace(block.states(order[start]), p=np.add.reduceat(block.p[order], start))
 
 
 def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float, width: float, most: int) -> _Visit:
-    """Read a block at u; width < 0 asks for a sample of at most `most` states, weighted to stand for the block."""
-    p, B, E = _load(block)
+    """Read a block at u; width < 0 asks for a sample of at most `most` states, weighted to represent the block."""
+    data = _load(block, groups)
     if width < 0:
-        _check(p, B, E, number, u.shape)
-    p, B, E = _possible(p, B, E)
-    if not len(p):
-        return _Visit(0, 0.0, 0.0, np.zeros(u.shape), 0.0, (p, B, E))
+        _check(data, number, u.shape)
+    live = data.p > 0.0
+    data = data if live.all() else data.states(live)
+    n = len(data.p)
+    if not n:
+        return _Visit(0, 0.0, 0.0, np.zeros(u.shape), 0.0, data)
     with one_blas_thread():
-        found = sweep(p, B, E, u)
-    widest = max(spread(B), *(lam * spread(E[:, part]) for part in groups))
+        found = pass_over(data, u)
     if width < 0:
-        chosen = np.sort(np.random.default_rng(number).permutation(len(p))[:most])
-        near = p[chosen] * (len(p) / len(chosen)), B[chosen], E[chosen]
+        near = data.states(np.sort(np.random.default_rng(number).permutation(n)[:most]))
+        near = replace(near, p=near.p * (n / len(near.p)))
     else:
-        chosen = np.flatnonzero(found.margin <= width)
-        near = _merged(p[chosen], B[chosen], E[chosen])
-        if len(near[0]) > most:
-            margin = two_least(reduced(near[1], near[2], u))[2]
-            kept = np.sort(np.argpartition(margin, most - 1)[:most])
-            near = near[0][kept], near[1][kept], near[2][kept]
-    return _Visit(len(p), found.bound, found.cost, found.rows, widest, near, float(p.sum()))
+        near = _merged(data.states(np.flatnonzero(found.margin <= width)))
+        if len(near.p) > most:
+            margin = two_least(reduced(near.B, near.E, u))[2]
+            near = near.states(np.sort(np.argpartition(margin, most - 1)[:most]))
+    spread = largest_spread(data, lam)
+    return _Visit(n, found.bound, found.cost, found.rows, spread, near, float(data.p.sum()))
 
 
 def _visits(chunks: Any, client: Any, *arguments: Any) -> list[_Visit]:
@@ -156,15 +149,40 @@ def solve_chunks(
     *,
     tol: float = 1e-9,
     undecided: int = 200_000,
-    progress: Progress | None = None,
+    progress: SolveProgress | None = None,
     client: Any = None,
     limit: int = 40,
 ) -> ChunkedSolution:
-    """Solve over blocks (p, B, E), or callables that load one; `chunks` is re-iterable or a callable that iterates.
+    """Minimise R_A over states that are read block by block, in floats, with a certified gap.
 
-    The gap is at most tol times the largest spread of losses (as in solve_game), or what `limit` readings and bands of
-    at most `undecided` states allow.  With `client`, a distributed.Client, the blocks (arrays, loaders, or futures of
-    either) are sent to the workers once and read there.  An interrupt returns the best certified answer so far.
+    An interrupt returns the best certified answer so far.
+
+    Args:
+        chunks: blocks (p, B, E), or callables that load one: a list, or a function that iterates over them anew.
+        lam: the weight of Eve's risk.
+        groups: the columns of E that belong to each Eve; one Eve by default.
+        tol: the gap to reach, relative to the largest spread of losses at one state.
+        undecided: the largest number of states in the small game of one iteration.
+        progress: called with (iteration, bound, value).
+        client: a distributed.Client: the blocks (arrays, loaders, or futures of either) are sent to its workers once
+            and read there.
+        limit: the largest number of readings.
+
+    Returns:
+        The optimal rule with its value and bound. The gap can exceed tol if `limit` or `undecided` is too small.
+
+    Raises:
+        InputError: lam is negative, a block has the wrong shape or a negative or infinite entry, the prior does not sum
+            to one, or chunks can be read only once.
+
+    >>> import numpy as np
+    >>> from bap_lp import array_blocks, solve_chunks
+    >>> blocks = array_blocks(np.array([0.75, 0.25]), np.array([[1 / 3, 2 / 3], [1, 0]]), np.array([[0, 1], [10, 0]]))
+    >>> found = solve_chunks(blocks, lam=1 / 3)
+    >>> round(found.value, 9), found.states, abs(found.gap) < 1e-12
+    (0.075, 2, True)
+    >>> found.rule.channel(np.array([[1, 0]]), np.array([[10, 0]])).round(9).tolist()
+    [[0.3, 0.7]]
     """
     price = number_of(lam, "lam")
     if price < 0:
@@ -192,20 +210,20 @@ class _Sealed:
     def __init__(self, block: Any) -> None:
         self.block = block
 
-    def __call__(self) -> Block:
-        return _load(self.block)
+    def __call__(self) -> Any:
+        return self.block() if callable(self.block) else self.block
 
 
 class _Best:
     """The best bound with its u, the best value with its rule."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: SolveProgress | None) -> None:
         self.progress = progress
         self.bound, self.value, self.iterations, self.states = -math.inf, math.inf, 0, 0
         self.u: Array = np.empty(0)
-        self.rule: Rule | None = None
+        self.rule: ChunkRule | None = None
 
-    def offer(self, bound: float, u: Array, value: float, rule: Rule, slack: float) -> None:
+    def offer(self, bound: float, u: Array, value: float, rule: ChunkRule, slack: float) -> None:
         """Of two rules whose values differ by less than the slack the shorter is better."""
         if bound > self.bound:
             self.bound, self.u = bound, u
@@ -217,9 +235,10 @@ class _Best:
             self.progress(self.iterations, self.bound, self.value)
 
 
-def _pool(visits: list[_Visit]) -> Block:
-    p, B, E = (np.concatenate(parts) for parts in zip(*(answer.near for answer in visits), strict=True))
-    return p, B, E
+def _pool(visits: list[_Visit]) -> Arrays:
+    parts = [answer.near for answer in visits]
+    p, B, E = (np.concatenate(tables) for tables in zip(*((a.p, a.B, a.E) for a in parts), strict=True))
+    return Arrays(p, B, E, parts[0].groups)
 
 
 def _iterate(
@@ -235,35 +254,30 @@ def _iterate(
     first = next(iter(chunks() if callable(chunks) else chunks), None)
     if first is None:
         raise InputError("chunks", None, "must not be empty")
-    shapes = client.submit(_shape, first).result() if client is not None else _shape(first)
-    parts = tuple(groups) if groups is not None else (slice(0, shapes[1]),)
-    u = project(np.zeros(shapes), parts, lam)
-    visits = _visits(chunks, client, u, parts, lam, -1.0, PROBE)
+    b, e = client.submit(_shape, first).result() if client is not None else _shape(first)
+    nobody = Arrays(np.zeros(0), np.zeros((0, b)), np.zeros((0, e)), tuple(groups or [slice(0, e)]))
+    u = nobody.on_simplex(np.zeros((b, e)), lam)
+    visits = _visits(chunks, client, u, nobody.groups, lam, -1.0, _PROBE)
     best.states = sum(answer.states for answer in visits)
     total = math.fsum(answer.mass for answer in visits)
     if abs(total - 1.0) > 1e-9:
         raise InputError("sum of p over all chunks", f"{total:.12g}", "must be 1")
     scale = max(answer.spread for answer in visits)
-    rows, cost, bound = _totals(visits)
-    none = np.zeros((0, sum(shapes))), np.zeros((0, shapes[0]))
     slack = 1e-3 * tol * scale
-    best.offer(bound, u, cost - lam * float(least_replies(rows, parts).sum()), Rule(u, *none), slack)
+    value, rule, _ = _band(nobody, visits, u, lam)
+    best.offer(_bound(visits), u, value, rule, slack)
     sample = _pool(visits)
-    if len(sample[0]) > 4 * SAMPLE:
-        kept = np.sort(np.random.default_rng(0).permutation(len(sample[0]))[: 4 * SAMPLE])
-        sample = sample[0][kept] * (len(sample[0]) / len(kept)), sample[1][kept], sample[2][kept]
-    p, B, E = sample
-    u = solve_game(p / p.sum(), B, E, parts, lam, stoppable=False).u
+    if len(sample.p) > 4 * SAMPLE:
+        sample = sample.states(np.sort(np.random.default_rng(0).permutation(len(sample.p))[: 4 * SAMPLE]))
+    u = solve_game(sample.p / sample.p.sum(), sample.B, sample.E, sample.groups, lam, stoppable=False).u
     target, gap = min(undecided, max(SAMPLE, best.states // 20)), math.inf
     for _ in range(limit):
-        margin = two_least(reduced(B, E, u))[2]
+        margin = two_least(reduced(sample.B, sample.E, u))[2]
         share = min(1.0, target / best.states)
         width = math.inf if share == 1.0 else max(float(np.quantile(margin, share)), 1e-9 * scale)
-        visits = _visits(chunks, client, u, parts, lam, width, target)
-        rows, cost, bound = _totals(visits)
-        near = _merged(*_pool(visits))
-        value, rule, after = _band(near, rows, cost, u, parts, lam)
-        best.offer(bound, u, value, rule, slack)
+        visits = _visits(chunks, client, u, nobody.groups, lam, width, target)
+        value, rule, after = _band(_merged(_pool(visits)), visits, u, lam)
+        best.offer(_bound(visits), u, value, rule, slack)
         if best.value - best.bound <= tol * scale:
             # at the replies just found only the states that a vertex splits are left to the table
             if gap <= tol * scale or len(rule.q) <= u.size:
@@ -274,27 +288,25 @@ def _iterate(
 
 
 def _shape(block: Any) -> tuple[int, int]:
-    _, B, E = _load(block)
-    return B.shape[1], E.shape[1]
+    data = _load(block)
+    return data.B.shape[1], data.E.shape[1]
 
 
-def _totals(visits: list[_Visit]) -> tuple[Array, float, float]:
-    rows = np.sum([answer.rows for answer in visits], axis=0)
-    return rows, math.fsum(answer.cost for answer in visits), math.fsum(answer.bound for answer in visits)
+def _bound(visits: list[_Visit]) -> float:
+    return math.fsum(answer.bound for answer in visits)
 
 
-def _band(
-    near: Block, rows: Array, cost: float, u: Array, groups: Sequence[slice], lam: float
-) -> tuple[float, Rule, Array]:
+def _band(near: Arrays, visits: list[_Visit], u: Array, lam: float) -> tuple[float, ChunkRule, Array]:
     """Value, rule and next replies of the game on the undecided states, the others at the rule of u."""
-    p, B, E = near
-    key, _, _ = two_least(reduced(B, E, u))
+    p, B, E = near.p, near.B, near.E
+    rows, cost = np.sum([answer.rows for answer in visits], axis=0), math.fsum(answer.cost for answer in visits)
     if not len(p):
-        empty = Rule(u, np.zeros((0, B.shape[1] + E.shape[1])), np.zeros((0, len(u))))
-        return cost - lam * float(least_replies(rows, groups).sum()), empty, u
+        value = cost - lam * float(near.least_replies(rows).sum())
+        return value, ChunkRule(u, _joined(B, E), np.zeros((0, len(u)))), u
+    key, _, _ = two_least(reduced(B, E, u))
     base = rows - sum_by_key(p, E, key, len(u))
-    found = solve_game(p, B, E, groups, lam, base=base, stoppable=False)
+    found = solve_game(p, B, E, near.groups, lam, base=base, stoppable=False)
     q = found.rho / p[:, None]
     other = q[np.arange(len(p)), key] < 1.0
     value = cost - float(p @ B[np.arange(len(p)), key]) + found.value
-    return value, Rule(u, _joined(B[other], E[other]), q[other]), found.u
+    return value, ChunkRule(u, _joined(B[other], E[other]), q[other]), found.u

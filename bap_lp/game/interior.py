@@ -5,27 +5,30 @@ With q[i,x] = rho[i,x]/p[x], losses scaled to order one and lam folded into E, t
     min  sum_x p B q - sum_ig t_ig   s.t.  sum_i q[i,x] = 1,   s_ij = c_ij + sum_x p E[j,x] q[i,x] - t_ig >= 0,   q >= 0
     max  sum_x p y_x - sum_ij u_ij c_ij  s.t.  z[i,x] = B[i,x] - u_i . E[:,x] - y_x >= 0,  sum_{j in g} u_ij = 1, u >= 0
 
-where c collects the states already decided.  The path q z = mu, s u = mu w is followed by Mehrotra's method.  With
+where c collects the states already decided. The path q z = mu, s u = mu w is followed by Mehrotra's method. With
 d = p q / z, eliminating q, z and y_x state by state leaves, in the b*e unknowns du,
 
     H du - A' dt = r,   A du = 0,   H = sum_x W_x (x) E_x E_x' + diag(s/u),   W_x = diag(d) - d d' / sum(d).
 
 W_x is a graph Laplacian: its off-diagonal entries -d_i d_k / sum(d) are products of positive numbers, and the diagonal
-blocks of H are minus the sums of the off-diagonal ones, so that no cancellation spoils H when d spans many decades.
+blocks of H are minus the sums of the off-diagonal ones, so H loses no digits by cancellation when d spans many
+decades.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
-BLOCK = 8192
-KEPT = 1_000_000  # products E_j E_l are kept between iterations up to this many numbers
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import Array
+
+_BLOCK = 8192  # states whose iterates stay in a core's cache
+_KEPT = 1_000_000  # products E_j E_l are kept between iterations up to this many numbers
 
 
 @dataclass
@@ -122,7 +125,7 @@ def _affine(block: _Block, du: Array) -> tuple[float, float, Array, Array, Array
 
 
 def _direction(block: _Block, du: Array, target: float) -> tuple[float, float]:
-    """z dq + q dz = target - q z - cross, sum_i dq = 1 - sum_i q; cross / z waits in block.dq."""
+    """z dq + q dz = target - q z - cross, sum_i dq = 1 - sum_i q; block.dq holds cross / z."""
     g = target / block.z
     g -= block.dq
     g *= block.p
@@ -149,10 +152,7 @@ def _advance(block: _Block, primal: float, dual: float) -> tuple[float, float]:
 
 
 def interior_point(
-    p: Array,
-    B: Array,
-    E: Array,
-    groups: Sequence[slice],
+    arrays: Arrays,
     fixed: Array,
     u: Array,
     mu: float,
@@ -162,29 +162,27 @@ def interior_point(
     watch: Callable[[int, Array], None] | None = None,
     limit: int = 100,
 ) -> CentralPoint:
-    """Follow the path from (u, mu) until the gap is below tol.  B is (b, n), E (e, n), fixed and u are (b, e)."""
-    b, n = B.shape
-    e = E.shape[0]
-    A = np.zeros((len(groups), e))
-    for g, part in enumerate(groups):
-        A[g, part] = 1.0
+    """Follow the path from (u, mu) until the gap is below tol; fixed and u are (b, e)."""
+    p, B, E = arrays.p, arrays.B.T, arrays.E.T
+    n, b, e = arrays.shape
+    A = (np.arange(len(arrays.groups))[:, None] == arrays.group_of).astype(float)
     wide = np.kron(np.eye(b), A)
     pairs = np.triu_indices(e)
-    run: Callable[..., Any] = map if pool is None or n < 4 * BLOCK else pool.map
+    run: Callable[..., Any] = map if pool is None or n < 4 * _BLOCK else pool.map
     blocks = []
-    for k in range(0, n, BLOCK):
-        cut = slice(k, min(k + BLOCK, n))
+    for k in range(0, n, _BLOCK):
+        cut = slice(k, min(k + _BLOCK, n))
         width = cut.stop - cut.start
         y, q, z, dq, dz = (np.empty(0) for _ in range(5))
         losses = np.ascontiguousarray(B[:, cut]), np.ascontiguousarray(E[:, cut])
-        products = losses[1][pairs[0]] * losses[1][pairs[1]] if n * len(pairs[0]) <= KEPT else None
+        products = losses[1][pairs[0]] * losses[1][pairs[1]] if n * len(pairs[0]) <= _KEPT else None
         blocks.append(_Block(p[cut], *losses, y, q, z, dq, dz, np.empty((b, width)), np.empty(width), products))
     rows = fixed + sum(run(lambda block: _start(block, u, mu), blocks))
     mass = float(p.sum())
-    # states of equal prior would number mass^2 / sum p^2; between one and that many times the weight of a state
+    # mass^2 / sum p^2 is the number n of states if all have the same prior; w e lies between mass / n and mass
     w = mass / (e * (mass * mass / float(p @ p)) ** 0.75)
     weight = mass * b + w * b * e
-    t = np.stack([rows[:, part].min(axis=1) for part in groups], axis=1) - mu * w
+    t = arrays.least_replies(rows) - mu * w
     s = np.maximum(rows - t @ A, mu * w / u)
     gap = mu * mass * b + float((s * u).sum())
     first, second = np.triu_indices(b, 1)
@@ -242,10 +240,10 @@ def interior_point(
 
 def _newton(H: Array, wide: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     """Solve H du - A' dt = r, A du = rt by Cholesky; wide is A acting on every row of du."""
-    from scipy.linalg.lapack import dpotrf, dpotrs  # slow to import, and needed for large problems only
+    from scipy.linalg.lapack import dpotrf, dpotrs  # a heavy import, needed by large problems only
 
     for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        # LAPACK itself: on matrices of this size the wrappers around it cost as much as the algebra
+        # LAPACK itself: on matrices of this size the wrappers of scipy cost as much as the algebra
         factor, bad = dpotrf(H + np.diag(lift * np.diag(H)) if lift else H, lower=1)
         if bad:
             continue

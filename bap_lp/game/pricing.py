@@ -1,8 +1,8 @@
-"""Passes over the states: what a reply u of Eve makes of each of them, in blocks, on both cores.
+"""Passes over the states: what Eve's replies u make of each of them, in blocks, on both cores.
 
-Alice's rule at u releases, at state x, the i that minimises R[x,i] = B[x,i] - sum_j u[i,j] E[x,j].  Weak duality makes
-sum_x p[x] min_i R[x,i] a lower bound for every u >= 0 whose rows sum to lam over each group; the distance from the
-minimum to the runner-up is the margin by which the state is decided.
+Alice's rule at u releases, at state x, the i that minimises R[x,i] = B(x,i) - sum_j u[i,j] E(x,j). Weak duality makes
+sum_x p(x) min_i R[x,i] a lower bound for every u >= 0 whose rows sum to lam for each Eve. The distance from the minimum
+to the second least entry is the margin by which the state is decided.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
-BLOCK = 16384
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import Array
+
+_BLOCK = 16384  # states whose tables stay in a core's cache
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Pricing:
     """At one u: the dual function, the rule key[x] and its margin, rows[i,j] = sum of p E over key = i, cost of p B.
 
     `late` lists the states where the rule beats an earlier one by more than a tolerance.
@@ -35,12 +37,13 @@ class Sweep:
     late: Array
 
 
-def cuts(n: int) -> Iterator[slice]:
-    return (slice(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK))
+def _cuts(n: int) -> Iterator[slice]:
+    return (slice(k, min(k + _BLOCK, n)) for k in range(0, n, _BLOCK))
 
 
 def over(pool: Executor | None, function: Callable[[slice], Any], n: int) -> list[Any]:
-    return list(map(function, cuts(n)) if pool is None else pool.map(function, cuts(n)))
+    """The function of every block of n states, in order."""
+    return list(map(function, _cuts(n)) if pool is None else pool.map(function, _cuts(n)))
 
 
 def reduced(B: Array, E: Array, u: Array) -> Array:
@@ -51,7 +54,7 @@ def reduced(B: Array, E: Array, u: Array) -> Array:
 
 
 def two_least(R: Array) -> tuple[Array, Array, Array]:
-    """Row of the least entry of every column, that entry, and the lead on the next one."""
+    """Row of the least entry of every column, that entry, and its distance to the next one."""
     least = R[0].copy()
     key = np.zeros(R.shape[1], dtype=np.int32)
     if len(R) == 1:
@@ -71,15 +74,31 @@ def sum_by_key(weights: Array, E: Array, key: Array, b: int) -> Array:
     return np.stack([np.bincount(key, weights=weights * E[:, j], minlength=b) for j in range(E.shape[1])], axis=1)
 
 
-def spread(losses: Array) -> float:
-    """The largest max - min of a row; column by column, since rows are short."""
-    return float((reduce(np.maximum, losses.T) - reduce(np.minimum, losses.T)).max())
+def centred(rows: Array, groups: Sequence[slice]) -> Array:
+    """Each row with mean zero over each Eve's decisions: a constant only shifts t."""
+    out = rows.copy()
+    for g in groups:
+        out[:, g] -= out[:, g].mean(axis=1, keepdims=True)
+    return out
 
 
-def sweep(
-    p: Array, B: Array, E: Array, u: Array, pool: Executor | None = None, held: Array | None = None, tol: float = 0.0
-) -> Sweep:
-    """One pass at u; `held` is an earlier rule to compare with."""
+def largest_spread(arrays: Arrays, lam: float, pool: Executor | None = None) -> float:
+    """The largest max - min of Bob's losses at one state, or of lam times those of one Eve."""
+
+    def spread(losses: Array) -> float:  # column by column, since rows are short
+        return float((reduce(np.maximum, losses.T) - reduce(np.minimum, losses.T)).max())
+
+    def work(cut: slice) -> float:
+        return max(spread(arrays.B[cut]), *(lam * spread(arrays.E[cut, g]) for g in arrays.groups))
+
+    return max(over(pool, work, len(arrays.p)))
+
+
+def pass_over(
+    arrays: Arrays, u: Array, pool: Executor | None = None, held: Array | None = None, tol: float = 0.0
+) -> Pricing:
+    """One pass over all states at u; `held` is an earlier rule to compare with."""
+    p, B, E = arrays.p, arrays.B, arrays.E
     n, b = B.shape
     keys, margins = np.empty(n, dtype=np.int32), np.empty(n)
 
@@ -94,19 +113,4 @@ def sweep(
         return float(p[cut] @ least), sum_by_key(p[cut], E[cut], key, b), cost, late
 
     bound, rows, cost, late = zip(*over(pool, work, n), strict=True)
-    return Sweep(math.fsum(bound), keys, margins, np.sum(rows, axis=0), math.fsum(cost), np.concatenate(late))
-
-
-def least_replies(rows: Array, groups: Sequence[slice]) -> Array:
-    """sum over i and groups of min_j rows[i, j]: Eve's risk, by signal and group."""
-    return np.stack([rows[:, part].min(axis=1) for part in groups], axis=1)
-
-
-def project(u: Array, groups: Sequence[slice], total: float) -> Array:
-    """The nearest cheap point with rows >= 0 that sum to total over every group, up to rounding of the last bit."""
-    out = np.maximum(u, 0.0)
-    for part in groups:
-        sums = out[:, part].sum(axis=1, keepdims=True)
-        width = part.stop - part.start
-        out[:, part] = np.where(sums > 0, out[:, part] * (total / np.where(sums > 0, sums, 1.0)), total / width)
-    return out
+    return Pricing(math.fsum(bound), keys, margins, np.sum(rows, axis=0), math.fsum(cost), np.concatenate(late))

@@ -1,46 +1,15 @@
-"""States with identical rows (B[x,:], E[x,:]) behave as one: merge them, solve, and share the answer out as a vertex.
+"""Merged states, told apart again: how the solution of a class becomes a vertex on its members.
 
 A merged state of k members with weights rho_1..rho_m on its m basic columns is a transportation problem, members
-against columns.  The north-west corner rule fills k + m - 1 cells that form a staircase, hence a tree: k - 1 basic
-variables more than the merged state had, for the k - 1 marginal rows that come back.  So bases go to bases.
+against columns. The north-west corner rule fills k + m - 1 cells that form a staircase, hence a tree: k - 1 basic
+variables more than the merged state had, for the k - 1 marginal rows that come back. So bases go to bases.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
-PROBE = 4096
-
-
-def _hash(B: Array, E: Array) -> Array:
-    """A fixed random combination of the columns, entry by entry, so that equal rows have equal sums."""
-    weights = np.random.default_rng(1).random(B.shape[1] + E.shape[1]) + 0.5
-    total = np.zeros(len(B))
-    for k, column in enumerate([*B.T, *E.T]):
-        total += column * weights[k]
-    return total
-
-
-def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | None:
-    """The states sorted by class and the places where classes begin; None where duplicates are rare, unless asked for.
-
-    In a sample of 4096 a state with many copies meets one of them, so a sample without repetition ends the search.
-    """
-    n = len(B)
-    probe = np.random.default_rng(2).choice(n, min(n, PROBE), replace=False)
-    if not rare and len(np.unique(_hash(B[probe], E[probe]))) > 0.99 * len(probe):
-        return None
-    mixed = _hash(B, E)
-    order = np.argsort(mixed, kind="stable")
-    mixed = mixed[order]
-    same = mixed[1:] == mixed[:-1]
-    pair = np.flatnonzero(same)
-    for k in range(0, len(pair), 65536):
-        cut = pair[k : k + 65536]
-        left, right = order[cut], order[cut + 1]
-        same[cut] = (B[left] == B[right]).all(axis=1) & (E[left] == E[right]).all(axis=1)
-    return order, np.concatenate([[0], np.flatnonzero(~same) + 1])
+from bap_lp.rational import Array
 
 
 def share(p: Array, weights: Array, columns: Array) -> tuple[Array, Array, Array]:

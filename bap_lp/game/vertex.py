@@ -1,16 +1,16 @@
 """From nearly optimal replies u to an optimal vertex of the compact program, with its basis.
 
 States whose margin at u is wide stay with their key decision and enter the program only through the constant
-c_ij = sum of p E over them.  The rest keep the columns that are nearly tied, and the program
+c_ij = sum of p E over them. The rest keep the columns that are nearly tied, and the program
 
     min  sum B rho - sum t   s.t.  sum_i rho[x,i] = p[x],   c_ij + sum_x E[x,j] rho[x,i] - t_ig >= 0,   rho >= 0
 
-on those few columns goes to a simplex method (lam is folded into E).  Its start is a vertex: keys basic, t basic, the
+on those few columns goes to a simplex method (lam is folded into E). Its start is a vertex: keys basic, t basic, the
 tightest row of every t non-basic; no marginal row ever has a basic slack.
 
-A basis is read through its core.  An extra is a basic column besides the key of its state; T is the set of rows (i,j)
-whose slack is non-basic.  Then |T| = extras + basic t, and with the |T| x |T| matrix K, whose column for the extra
-(x,i) with key k is +E[x,j] in rows (i,j) and -E[x,j] in rows (k,j), and for t_ig is -1 in its rows,
+Every basis has a core. An extra is a basic column besides the key of its state; T is the set of rows (i,j) whose slack
+is non-basic. Then |T| = extras + basic t, and with the |T| x |T| matrix K, whose column for the extra (x,i) with key k
+is +E[x,j] in rows (i,j) and -E[x,j] in rows (k,j), and for t_ig is -1 in its rows,
 
     K (rho_extra, t) = -(rows of the keys alone),      K' u = (B[x,i] - B[x,k], -1).
 
@@ -19,22 +19,22 @@ u depends on the core alone, so all other states may be priced, and given their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
 
-from bap_lp.game.pricing import Sweep, sum_by_key, sweep
+from bap_lp.game.pricing import Pricing, centred, pass_over, sum_by_key
 from bap_lp.linear.highs import solver
-
-Array = np.ndarray
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import Array
 
 
 @dataclass
-class Basis:
-    """key and extras of the states, basic t (b, G) and basic slacks (b, e); `near` states, columns `open` to them."""
+class GameBasis:
+    """key and extras of the states, basic t (b, G) and basic slacks (b, e); `near` states and their `open` columns."""
 
     key: Array
     near: Array
@@ -46,13 +46,13 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class Vertex:
+class GameVertex:
     """u (rows sum to one over groups), weights rho (m, b) of the near states, the others at their key.
 
     settled: no column anywhere has a negative reduced cost.
     """
 
-    basis: Basis
+    basis: GameBasis
     u: Array
     rho: Array
     settled: bool
@@ -66,12 +66,10 @@ _OPTIONS = {
 }
 
 
-def _restricted(
-    p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis
-) -> tuple[Array, Array]:
-    """Solve the program on the open columns of the near states, whose arrays these are: u and their weights."""
-    m, b = basis.open.shape
-    e, G = E.shape[1], len(groups)
+def _restricted(near: Arrays, fixed: Array, basis: GameBasis) -> tuple[Array, Array]:
+    """Solve the program on the open columns of the near states: u and their weights."""
+    p, B, E = near.p, near.B, near.E
+    (m, b, e), G = near.shape, len(near.groups)
     state, decision = np.nonzero(basis.open)
     count = len(state)
     # In q = rho / p every marginal is one; dividing Eve's rows by the mean prior makes their coefficients of order one.
@@ -79,8 +77,7 @@ def _restricted(
     weight = p * unit
     key = basis.key[basis.near]
     rows = fixed + sum_by_key(p, E, key, b)
-    widths = np.array([part.stop - part.start for part in groups])
-    level = np.repeat(np.stack([rows[:, part].min(axis=1) for part in groups], axis=1), widths, axis=1)
+    level = near.least_replies(rows)[:, near.group_of]
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = count + b * G, m + b * e
     lp.col_cost_ = np.concatenate([weight[state] * B[state, decision], -np.ones(b * G)])
@@ -93,7 +90,7 @@ def _restricted(
     index[:, 1:] = m + decision[:, None] * e + np.arange(e)
     entry = np.ones((count, e + 1))
     entry[:, 1:] = weight[state, None] * E[state]
-    ends = count * (e + 1) + np.cumsum(np.tile(widths, b))
+    ends = count * (e + 1) + np.cumsum(np.tile([g.stop - g.start for g in near.groups], b))
     start = np.concatenate([np.arange(count + 1) * (e + 1), ends])
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_ = start.astype(np.int32)
@@ -130,74 +127,70 @@ def _restricted(
     return np.asarray(model.getSolution().row_dual)[m:].reshape(b, e), np.maximum(q, 0.0) * p[:, None]
 
 
-def _core(p: Array, B: Array, E: Array, groups: Sequence[slice], fixed: Array, basis: Basis) -> tuple[Array, Array]:
+def _core(near: Arrays, fixed: Array, basis: GameBasis) -> tuple[Array, Array]:
     """u and the weights (m, b) of the near states, from the core."""
-    b, e = basis.slack.shape
+    B, E = near.B, near.E
     key = basis.key[basis.near]
-    rows = fixed + sum_by_key(p, E, key, b)
+    rows = fixed + sum_by_key(near.p, E, key, len(basis.slack))
     tight_i, tight_j = np.nonzero(~basis.slack)
     extra = basis.basic.copy()
     extra[np.arange(len(key)), key] = False
     x, i = np.nonzero(extra)
     t_i, t_g = np.nonzero(basis.t)
-    member = np.zeros((len(groups), e), dtype=bool)
-    for g, part in enumerate(groups):
-        member[g, part] = True
     K = np.zeros((len(tight_i), len(x) + len(t_i)))
     if K.shape[0] != K.shape[1]:
         raise np.linalg.LinAlgError("the basis has the wrong number of variables")
     loss = E[x].T[tight_j]
     K[:, : len(x)] = loss * ((tight_i[:, None] == i).astype(float) - (tight_i[:, None] == key[x]))
-    K[:, len(x) :] = np.where((tight_i[:, None] == t_i) & member[t_g].T[tight_j], -1.0, 0.0)
+    K[:, len(x) :] = np.where((tight_i[:, None] == t_i) & (near.group_of[tight_j][:, None] == t_g), -1.0, 0.0)
     primal = np.linalg.solve(K, -rows[tight_i, tight_j])
     dual = np.linalg.solve(K.T, np.concatenate([B[x, i] - B[x, key[x]], -np.ones(len(t_i))]))
-    u = np.zeros((b, e))
+    u = np.zeros(basis.slack.shape)
     u[tight_i, tight_j] = dual
     rho = np.zeros(basis.open.shape)
     rho[x, i] = primal[: len(x)]
-    rho[np.arange(len(key)), key] = p - rho.sum(axis=1)
+    rho[np.arange(len(key)), key] = near.p - rho.sum(axis=1)
     return u, rho
 
 
 def to_vertex(
-    p: Array,
-    B: Array,
-    E: Array,
-    groups: Sequence[slice],
+    arrays: Arrays,
     lam: float,
     scale: float,
-    start: Basis,
+    start: GameBasis,
     *,
     base: Array | float = 0.0,
     solved: bool = False,
     pool: Executor | None = None,
     watch: Callable[[int, Array], None] | None = None,
     limit: int = 60,
-) -> Vertex:
-    """Column generation from a basis; `solved` says that it is worth pricing before any pivot.
+) -> GameVertex:
+    """Column generation from a basis; `solved`: the basis may be optimal already, so it is priced before any pivot.
 
     `base` (b, e) holds Eve's rows of states that were decided elsewhere.
     """
+    p, B, E = arrays.p, arrays.B, arrays.E
     b, e = start.slack.shape
     basis = start
-    everything = np.full(len(p), True)
-    everything[basis.near] = False
-    fixed = base + sum_by_key(np.where(everything, p, 0.0), E, basis.key, b)
+    far = np.full(len(p), True)
+    far[basis.near] = False
+    fixed = base + sum_by_key(np.where(far, p, 0.0), E, basis.key, b)
     tol = 1e-11 * scale
     u, rho = np.zeros((b, e)), np.zeros((0, b))
     for round_ in range(limit):
         mine = basis.near
-        P, B_near, E_near = p[mine], B[mine] / scale, _centred(E[mine] * (lam / scale), groups)
-        B_near -= B_near.min(axis=1, keepdims=True)
-        rest = _centred(fixed * (lam / scale), groups)
+        losses = B[mine] / scale
+        losses -= losses.min(axis=1, keepdims=True)
+        near = Arrays(p[mine], losses, centred(E[mine] * (lam / scale), arrays.groups), arrays.groups)
+        rest = centred(fixed * (lam / scale), arrays.groups)
         if len(mine) and not (solved and round_ == 0):
-            u, rho = _restricted(P, B_near, E_near, groups, rest, basis)
+            u, rho = _restricted(near, rest, basis)
         try:
-            u, rho = _core(P, B_near, E_near, groups, rest, basis)
+            u, rho = _core(near, rest, basis)
         except np.linalg.LinAlgError:
             if solved and round_ == 0:
                 continue
-        late = sweep(p, B, E, lam * u, pool, basis.key, tol).late
+        late = pass_over(arrays, lam * u, pool, basis.key, tol).late
         R = B[late] - lam * (E[late] @ u.T)
         place = np.minimum(np.searchsorted(mine, late), max(len(mine) - 1, 0))
         known = mine[place] == late if len(mine) else np.zeros(len(late), dtype=bool)
@@ -205,13 +198,13 @@ def to_vertex(
         opened[known] &= ~basis.open[place[known]]
         if watch is not None:
             watch(round_, u)
-        feasible = not (solved and round_ == 0) or _feasible(rho, u, P)
+        feasible = not (solved and round_ == 0) or _feasible(rho, u, near.p)
         if feasible and not opened.any():
             whole = known.copy()
             whole[known] = basis.basic[place[known]].sum(axis=1) == 1
-            rho = _settle(P, B_near, E_near, groups, rest, basis, place[whole], R[whole].argmin(axis=1), rho)
-            return Vertex(basis, u, rho, True)
-        # the worst first: a program that at most doubles learns more from fewer columns
+            rho = _settle(near, rest, basis, place[whole], R[whole].argmin(axis=1), rho)
+            return GameVertex(basis, u, rho, True)
+        # the worst first: the program at most doubles in one round
         room = max(len(mine), 10 * b * e + 100)
         if len(late) > room:
             lead = R[np.arange(len(late)), basis.key[late]] - np.where(opened, R, np.inf).min(axis=1)
@@ -220,43 +213,32 @@ def to_vertex(
         fresh = late[~known]
         fixed -= sum_by_key(p[fresh], E[fresh], basis.key[fresh], b)
         basis = _extend(basis, late, opened, known, place)
-    return Vertex(basis, u, rho, False)
+    return GameVertex(basis, u, rho, False)
 
 
 def _feasible(rho: Array, u: Array, p: Array) -> bool:
     return bool((rho >= -1e-9 * p[:, None]).all() and (u >= -1e-11).all())
 
 
-def near_basis(
-    B: Array, E: Array, groups: Sequence[slice], lam: float, u: Array, found: Sweep, width: float, base: Array
-) -> Basis:
+def near_basis(arrays: Arrays, lam: float, u: Array, found: Pricing, width: float, base: Array) -> GameBasis:
     """The vertex of the rule at u (rows of u sum to one), with the columns within `width` of the minimum open."""
     b, e = u.shape
     near = np.flatnonzero(found.margin <= width)
-    R = B[near] - lam * (E[near] @ u.T)
+    R = arrays.B[near] - lam * (arrays.E[near] @ u.T)
     opened = R - R.min(axis=1, keepdims=True) <= width
     basic = np.zeros((len(near), b), dtype=bool)
     basic[np.arange(len(near)), found.key[near]] = True
     slack = np.ones((b, e), dtype=bool)
-    for part in groups:
-        slack[np.arange(b), part.start + (found.rows + base)[:, part].argmin(axis=1)] = False
-    return Basis(found.key.copy(), near, opened | basic, basic, np.ones((b, len(groups)), dtype=bool), slack)
+    for g in arrays.groups:
+        slack[np.arange(b), g.start + (found.rows + base)[:, g].argmin(axis=1)] = False
+    t = np.ones((b, len(arrays.groups)), dtype=bool)
+    return GameBasis(found.key.copy(), near, opened | basic, basic, t, slack)
 
 
-def _settle(
-    p: Array,
-    B: Array,
-    E: Array,
-    groups: Sequence[slice],
-    fixed: Array,
-    basis: Basis,
-    states: Array,
-    best: Array,
-    rho: Array,
-) -> Array:
+def _settle(near: Arrays, fixed: Array, basis: GameBasis, states: Array, best: Array, rho: Array) -> Array:
     """Move whole states, whose prior is below the tolerance of the simplex method, to the decision that is best at u.
 
-    u does not depend on them; the move stands if the weights of the split states bear it.
+    u does not depend on them. The move is kept if all weights of the split states stay non-negative.
     """
     if not len(states):
         return rho
@@ -265,24 +247,16 @@ def _settle(
     basis.basic[states, best] = True
     basis.key[basis.near[states]] = best
     try:
-        moved = _core(p, B, E, groups, fixed, basis)[1]
+        moved = _core(near, fixed, basis)[1]
     except np.linalg.LinAlgError:
         moved = np.full(rho.shape, -1.0)
-    if (moved >= -1e-9 * p[:, None]).all():
+    if (moved >= -1e-9 * near.p[:, None]).all():
         return moved
     basis.key, basis.basic = key, basic
     return rho
 
 
-def _centred(rows: Array, groups: Sequence[slice]) -> Array:
-    """A constant added to a group of Eve's losses at one state, or to one signal's rows, only shifts t."""
-    out = rows.copy()
-    for part in groups:
-        out[:, part] -= out[:, part].mean(axis=1, keepdims=True)
-    return out
-
-
-def _extend(basis: Basis, late: Array, opened: Array, known: Array, place: Array) -> Basis:
+def _extend(basis: GameBasis, late: Array, opened: Array, known: Array, place: Array) -> GameBasis:
     """Open the columns `opened` of the states `late`, of which the known ones are already near."""
     basis.open[place[known]] |= opened[known]
     fresh = late[~known]
@@ -293,5 +267,5 @@ def _extend(basis: Basis, late: Array, opened: Array, known: Array, place: Array
     open_[np.arange(len(fresh)), key] = True
     basic = np.zeros_like(open_)
     basic[np.arange(len(fresh)), key] = True
-    return Basis(basis.key, near[order], np.concatenate([basis.open, open_])[order],
-                 np.concatenate([basis.basic, basic])[order], basis.t, basis.slack, basis.pivots)  # fmt: skip
+    opened, basic = (np.concatenate(pair)[order] for pair in ((basis.open, open_), (basis.basic, basic)))
+    return replace(basis, near=near[order], open=opened, basic=basic)

@@ -59,7 +59,8 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = ()) -> FloatVertex:
     for cost in ties if optimal else ():
         if not _fix_face(highs, lp, flags):
             break
-        highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost)
+        size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
+        highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
         highs.setOptionValue("simplex_strategy", 4)  # primal: the vertex at hand is feasible
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:

@@ -60,7 +60,7 @@ def optimum(
     beyond it). Raises Infeasible if there is no feasible point.
     """
     small, columns, rows = scaled(lp.rounded)
-    tied = [_unit(floats(cost) * columns) for cost in ties]
+    tied = [floats(cost) * columns for cost in ties]
     try:
         vertex = solve_lp(small, tied)
         basic, sure = vertex.basic, vertex.optimal
@@ -104,8 +104,3 @@ def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:
 def _power(value: float) -> float:
     """The nearest power of two."""
     return float(np.exp2(np.round(np.log2(value))))
-
-
-def _unit(cost: Array) -> Array:
-    top = np.abs(cost).max(initial=0.0)
-    return cost / top if top > 0 else cost

@@ -1,6 +1,6 @@
-"""Several Eves as one: the paper's multiple-Eve criterion, L_E = min over the Eves of their losses.
+"""Several Eves as one: the paper's criterion for several Eves, L_E = min over the Eves of their losses.
 
-A breach occurs as soon as one of them learns her target. The joint Eve picks a decision for each, so she acts on the
+A breach occurs as soon as one of them learns her target. The joint Eve chooses a decision for each, so she acts on the
 product of their decision spaces, and she loses only what the best of them loses.
 """
 
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
+import numpy as np
+
 from bap_lp.model.labels import labels, weight_of
 from bap_lp.model.problem import Agent
 from bap_lp.rational import Array, InputError, array, same_kind
@@ -18,7 +20,23 @@ _MOST = 100_000  # joint decisions
 
 
 def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
-    """One Eve on the product decision space with the smallest of the (weighted) losses."""
+    """One Eve on the product of the decision spaces, with the smallest of the weighted losses.
+
+    Args:
+        eves: the agents, with losses for the same states.
+        name: the name of the joint agent; "minimum of ..." by default.
+
+    Returns:
+        The joint agent. Her decisions are named "a, b, ..." and ordered with the last Eve's changing fastest.
+
+    Raises:
+        InputError: there is no Eve, their tables have different numbers of rows, or there are too many joint decisions.
+
+    >>> from bap_lp import Agent, minimum_of
+    >>> both = minimum_of([Agent([[0, 1]], ["low", "high"]), Agent([["1/2", 2]], ["no", "yes"])])
+    >>> both.decisions, [str(v) for v in both.loss[0]]
+    (['low, no', 'low, yes', 'high, no', 'high, yes'], ['0', '0', '1/2', '1'])
+    """
     if not eves:
         raise InputError("eves", None, "must not be empty")
     tables: list[Array] = []
@@ -34,8 +52,6 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
         raise InputError("eves", None, f"have {prod(map(len, names))} joint decisions, at most {_MOST} are allowed")
     first, *rest = same_kind(*tables)
     for table in rest:
-        low, other = first[:, :, None], table[:, None, :]
-        smaller = low + (other - low) * (other < low)
-        first = smaller.reshape(len(first), -1)
+        first = np.minimum(first[:, :, None], table[:, None, :]).reshape(len(first), -1)
     called = [eve.name or f"Eve{k + 1}" for k, eve in enumerate(eves)]
     return Agent(first, [", ".join(n) for n in product(*names)], name or f"minimum of {', '.join(called)}")

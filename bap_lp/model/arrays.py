@@ -123,8 +123,11 @@ class Arrays(ReadOnly, Displayed):
 
     def eve_minima(self, rho: Array) -> Array:
         """min_{j in g} sum_x E(x,j) rho[x,s], signals x Eves."""
-        table = signal_losses(rho, self.E) if self.integers is None else self.signal_tables(rho)[1]
-        return np.stack([table[:, g].min(axis=1) for g in self.groups], axis=1)
+        return self.least_replies(signal_losses(rho, self.E) if self.integers is None else self.signal_tables(rho)[1])
+
+    def least_replies(self, losses: Array) -> Array:
+        """The minimum over each Eve's decisions of a table signals x Eves' decisions: signals x Eves."""
+        return np.stack([losses[:, g].min(axis=1) for g in self.groups], axis=1)
 
     def eve_risk(self, rho: Array) -> Any:
         """R_E, summed over the Eves."""
@@ -182,11 +185,11 @@ class Arrays(ReadOnly, Displayed):
     # what Eve's replies prove
 
     def on_simplex(self, u: Array, total: Any) -> Array:
-        """Float replies moved to entries >= 0 that sum to `total` for every signal and Eve."""
-        u = np.maximum(u, 0.0)
-        for g in self.groups:
-            sums = u[:, g].sum(axis=1, keepdims=True)
-            u[:, g] = np.where(sums > 0, u[:, g] * (total / np.where(sums > 0, sums, 1.0)), total / (g.stop - g.start))
+        """Float replies moved to entries >= 0 that sum to `total` (a number, or one per signal and Eve)."""
+        u, totals = np.maximum(u, 0.0), np.broadcast_to(total, (len(u), len(self.groups)))
+        for k, g in enumerate(self.groups):
+            sums, goal = u[:, g].sum(axis=1, keepdims=True), totals[:, k : k + 1]
+            u[:, g] = np.where(sums > 0, u[:, g] * (goal / np.where(sums > 0, sums, 1.0)), goal / (g.stop - g.start))
         return u
 
     def bound(self, u: Array) -> Any:

@@ -1,30 +1,53 @@
 """lam: read from the user, or calibrated so that full and null release tie.
 
 lam = (R_B^null - R_B^full) / (R_E^null - R_E^full), defined when Eve does better with the data than without.
+
+In floats both differences are between sums of N non-negative products. A sum of n such terms is off by at most about
+(n + 2) u of itself, u = 2^-53, however it is added up. Neither difference is negative; one that is smaller than its
+error bound may be zero.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from flint import fmpq
-
+from bap_lp.model.arrays import UNIT
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, number, public
 
 
 def calibrate(problem: Problem) -> Number:
-    """The lam at which full and null releases tie: (R_B^null - R_B^full) / (R_E^null - R_E^full)."""
+    """The lam at which full and null releases tie: (R_B^null - R_B^full) / (R_E^null - R_E^full).
+
+    Args:
+        problem: the problem.
+
+    Returns:
+        lam, exact if the problem is; 0 if Bob gains nothing from the data, within rounding.
+
+    Raises:
+        InputError: Eve gains nothing from the data, or in floats so little that rounding could explain it.
+
+    >>> from bap_lp import Problem, calibrate
+    >>> print(calibrate(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])))
+    1/3
+    """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
-    if eve_null == eve_full or (not problem.exact and abs(eve_null - eve_full) <= 1e-15 * abs(eve_null)):
+    terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
+    bob, eve = (
+        null - full if problem.exact or null - full > terms * UNIT * (null + full) else problem.arrays.field.zero
+        for full, null in ((bob_full, bob_null), (eve_full, eve_null))
+    )
+    if eve == 0:
+        rounding = "" if problem.exact else " within rounding"
         raise InputError(
             "lam",
             "calibrated",
             "is undefined: Eve does no better with the data than without (R_E = "
-            f"{public(eve_null)} for both full and null release)",
+            f"{public(eve_null)} for both full and null release{rounding})",
         )
-    return public((bob_null - bob_full) / (eve_null - eve_full))
+    return public(bob / eve)
 
 
 def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -32,7 +55,7 @@ def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     p, losses = problem.p, [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
     full = [p.dot(loss.min(axis=1)) for loss in losses]
     null = [p.dot(loss).min() for loss in losses]
-    zero = fmpq(0) if problem.exact else 0.0
+    zero = problem.arrays.field.zero
     return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
 
 

@@ -21,7 +21,7 @@ def probability(values: Any, field: str) -> Array:
 
 
 class Numbers(Sequence[str]):
-    """The labels "0", "1", ... of many items, made when asked for: a million strings weigh more than the numbers."""
+    """The labels "0", "1", ... of many items, made when asked for: a million strings take much memory."""
 
     def __init__(self, count: int) -> None:
         self._range = range(count)

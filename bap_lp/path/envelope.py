@@ -1,106 +1,113 @@
-"""The path of a float problem: lines R_B - lam R_E of mechanisms found by float solutions, and how far below V may lie.
+"""V(lam) as a lower envelope of lines R_B - lam R_E: solve where two lines cross.
 
-Every mechanism's line lies above V. Start with the lines of Bob's best decisions and of the null release; solve where
-two neighbours cross, and add the line found there if it passes below the crossing by more than rounding. The lowest of
-the lines is the envelope. At each of its kinks lam_k the replies u_k give a bound below V(lam_k), at lam = 0 the full
-release does, and R_E^null bounds the last slope. V is concave and the envelope linear in between, so their difference
-is at most the interpolation of these gaps. With every gap at most g * size and size(lam) = max(B, lam E) <= B + lam E
-<= 2 size(lam), linear in the middle, the envelope is within the tolerance 2 g of V at every lam, relative to size(lam).
+V is a minimum of lines over the mechanisms allowed, hence concave and piecewise linear. Start with the line of the
+optimum at lam = 0 and that of the most private mechanism; solve where two neighbours cross, and add the line found
+there if it passes below. With exact numbers a crossing whose optimum lies on both lines is a breakpoint of V; the
+optimum chosen there is the most private one, so it is the mechanism of the piece that starts there.
+
+In floats lines within rounding of each other are one line, and the envelope lies above V. At each of its kinks the
+multipliers give a bound below V, and a bound on R_E limits the last slope. V is concave and the envelope linear
+in between, so their difference is at most the interpolation of these gaps. With every gap at most g * size and
+size(lam) = max(B, lam E) <= B + lam E <= 2 size(lam), linear in the middle, the envelope is within the tolerance 2 g of
+V at every lam, relative to size(lam).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
-import numpy as np
-
-from bap_lp.model.calibration import extremes
-from bap_lp.model.evaluation import joint_risks
-from bap_lp.model.problem import Problem
-from bap_lp.path.parametric import PathVertex
-from bap_lp.programs.solving import solve
+from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.rational import Array
 
-_SAME = 1e-11  # lines closer than this, relative to the size of the losses, are one line
+_SAME = 1e-11  # float lines closer than this, relative to the size of the losses, are one line
 
 
 @dataclass(frozen=True, eq=False)
-class _Line:
-    rho: Array
-    bob: float
-    eve: float
+class SupportLine:
+    """A mechanism that is optimal at some lam, with its risks, the multipliers there and the bound they prove.
 
-    def at(self, lam: float) -> float:
+    table: its joint table or channel. For the most private mechanism the bound is on -R_E.
+    """
+
+    table: Array
+    bob: Any
+    eve: Any
+    dual: Multipliers
+    bound: Any
+
+    def at(self, lam: Any) -> Any:
         return self.bob - lam * self.eve
 
 
-def envelope(problem: Problem, progress: Callable[[int, float], None] | None = None) -> tuple[list[PathVertex], float]:
-    """Vertices of the frontier of a float problem by increasing lam, and the tolerance of their envelope."""
-    search = _Search(problem)
-    lines = search.lowest(search.explore(progress))
-    out, gaps = [], [(lines[0].bob - search.full_bob) / search.bob_size]
-    gaps.append((search.null_eve - lines[-1].eve) / search.eve_size)
-    for k, line in enumerate(lines):
-        lam, u = 0.0, np.zeros((problem.B.shape[1], problem.E.shape[1]))
-        if k:
-            lam = search.crossing(lines[k - 1], line)
-            u, bound = search.replies.get(lam) or search.solve(lam)[1]
-            gaps.append((line.at(lam) - bound) / search.size(lam))
-        out.append(PathVertex(lam, u, line.rho, line.bob, line.eve))
-    rounding = 4 * (len(problem.p) + 40) * float(np.finfo(float).eps)
-    return out, 2 * max(gaps) + rounding
+Oracle = Callable[[Any], SupportLine]  # lam -> the optimum there
 
 
-class _Search:
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.bob_size, self.eve_size = (max(float(a.max()), 1e-300) for a in (problem.B, problem.E))
-        (self.full_bob, _), (_, self.null_eve) = extremes(problem)
-        self.replies: dict[float, tuple[Array, float]] = {}  # Eve's replies at lam and the bound they prove
+def envelope(
+    arrays: Arrays, solve: Oracle, last: SupportLine, progress: Callable[[int, float], None] | None
+) -> tuple[list[tuple[Any, Multipliers, SupportLine]], float]:
+    """(start, multipliers at the start, line) of every piece by increasing lam, and the tolerance of the envelope."""
+    search = _LineSearch(arrays, solve)
+    zero = arrays.field.zero
+    first = search.solve(zero)
+    lines = search.lowest(search.explore(first, last, progress))
+    starts = [zero, *(search.crossing(a, b) for a, b in pairwise(lines))]
+    there = [search.known.get(lam) or search.solve(lam) for lam in starts]
+    out = [(lam, found.dual, line) for lam, found, line in zip(starts, there, lines, strict=True)]
+    if arrays.exact:
+        return out, 0.0
+    gaps = [
+        (line.at(lam) - found.bound) / arrays.size(lam) for lam, found, line in zip(starts, there, lines, strict=True)
+    ]
+    gaps.append((-last.bound - lines[-1].eve) / search.eve_size)
+    return out, 2 * max(gaps) + 8 * (len(arrays.p) + 40) * UNIT
 
-    def size(self, lam: float) -> float:
-        return max(self.bob_size, lam * self.eve_size)
 
-    def line(self, rho: Array) -> _Line:
-        risks = joint_risks(self.problem.arrays, rho)
-        return _Line(rho, float(risks.bob), float(risks.eve))
+class _LineSearch:
+    def __init__(self, arrays: Arrays, solve: Oracle) -> None:
+        self.arrays, self.oracle = arrays, solve
+        self.bob_size, self.eve_size = (max(float(a.max()), 1e-300) for a in (arrays.B, arrays.E))
+        self.known: dict[Any, SupportLine] = {}
 
-    def explore(self, progress: Callable[[int, float], None] | None) -> list[_Line]:
-        """Lines of optimal mechanisms, enough of them for V; unordered, some perhaps twice up to rounding."""
-        p, B = self.problem.p, self.problem.B
-        own, blind = np.zeros_like(B), np.zeros_like(B)
-        own[np.arange(len(p)), B.argmin(axis=1)] = p
-        blind[:, (p @ B).argmin()] = p
-        ends = self.line(own), self.line(blind)
-        lines, open_pairs = [*ends], [ends]
+    def solve(self, lam: Any) -> SupportLine:
+        self.known[lam] = self.oracle(lam)
+        return self.known[lam]
+
+    def near(self, size: float) -> Any:
+        """What counts as equal: nothing else, if the numbers are exact."""
+        return 0 if self.arrays.exact else _SAME * size
+
+    def explore(
+        self, first: SupportLine, last: SupportLine, progress: Callable[[int, float], None] | None
+    ) -> list[SupportLine]:
+        """Lines of optimal mechanisms, enough of them for V; unordered, float ones perhaps twice up to rounding."""
+        lines, open_pairs = [first, last], [(first, last)]
         while open_pairs:
             left, right = open_pairs.pop()
             if self.covers(left, right) or self.covers(right, left):
                 continue
             lam = self.crossing(left, right)
-            found, self.replies[lam] = self.solve(lam)
-            if found.at(lam) < left.at(lam) - _SAME * self.size(lam):
+            found = self.solve(lam)
+            if found.at(lam) < left.at(lam) - self.near(self.arrays.size(lam)):
                 lines.append(found)
                 open_pairs += [(found, right), (left, found)]  # leftmost first: lam grows as the search goes on
-                if progress is not None:
-                    progress(len(lines), lam)
+            if progress is not None:
+                progress(len(lines), float(lam))
         return lines
 
-    def solve(self, lam: float) -> tuple[_Line, tuple[Array, float]]:
-        solution = solve(self.problem, lam, exact=False)
-        return self.line(solution.certificate.rho), (solution.certificate.u, float(solution.bound))
-
-    def covers(self, a: _Line, b: _Line) -> bool:
+    def covers(self, a: SupportLine, b: SupportLine) -> bool:
         """Whether a is no worse than b for either agent, up to rounding."""
-        return a.bob <= b.bob + _SAME * self.bob_size and a.eve >= b.eve - _SAME * self.eve_size
+        return bool(a.bob <= b.bob + self.near(self.bob_size) and a.eve >= b.eve - self.near(self.eve_size))
 
-    def crossing(self, left: _Line, right: _Line) -> float:
+    def crossing(self, left: SupportLine, right: SupportLine) -> Any:
         return (right.bob - left.bob) / (right.eve - left.eve)
 
-    def lowest(self, lines: list[_Line]) -> list[_Line]:
+    def lowest(self, lines: list[SupportLine]) -> list[SupportLine]:
         """The lines of the lower envelope by increasing R_E, without those that lower it by rounding only."""
-        out: list[_Line] = []
+        out: list[SupportLine] = []
         for line in sorted(lines, key=lambda one: (one.eve, -one.bob)):
             if out and self.covers(out[-1], line) and not self.covers(line, out[-1]):
                 continue
@@ -108,7 +115,7 @@ class _Search:
                 out.pop()
             while len(out) > 1:
                 lam = self.crossing(out[-2], line)
-                if out[-1].at(lam) < line.at(lam) - _SAME * self.size(lam):
+                if out[-1].at(lam) < line.at(lam) - self.near(self.arrays.size(lam)):
                     break
                 out.pop()
             out.append(line)

@@ -24,7 +24,8 @@ from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.path.pieces import Path, Piece, lambda_path
+from bap_lp.path.piece import Piece
+from bap_lp.path.pieces import Path, all_mechanisms, lambda_path
 from bap_lp.programs.solution import published
 from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import TOLERANCE, Certificate, size_of
@@ -36,7 +37,8 @@ _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the lo
 def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
     """The vertices of the efficient edge, from full utility to full privacy, each with its risks and mechanism.
 
-    A vertex is optimal for lam from `start` to `end`: the slopes of the edges on its two sides.
+    A vertex is optimal for lam from `start` to `end`: the slopes of the edges on its two sides. A path under conditions
+    gives the frontier of the mechanisms that satisfy them.
     """
     return (path or lambda_path(problem)).pieces
 
@@ -63,6 +65,7 @@ class Corner(Displayed):
 
 def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
     """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path."""
+    path = all_mechanisms(path)
     (bob, _), (_, eve) = extremes(problem)
     risks = Risks(public(bob), public(eve))
     try:
@@ -119,6 +122,7 @@ def sdc(
     field, given = ("min_eve_risk", min_eve_risk) if by_eve else ("max_bob_risk", max_bob_risk)
     wanted = number(given, field)
     exact = problem.exact and is_exact(wanted)
+    path = all_mechanisms(path)
     path = path if path is not None and path.exact == exact else lambda_path(problem, exact=exact)
     level = public(wanted) if exact else float(wanted)
     pieces = path.pieces

@@ -3,83 +3,38 @@
 V is a minimum of lines, one per mechanism, hence concave and piecewise linear; on a piece it is the line of a mechanism
 that is optimal there, with slope -R_E. The pieces are the vertices (R_B, R_E) of the efficient edge of all risks that
 mechanisms can attain: R_B and R_E both increase from piece to piece, and the lam between two of them is the slope of
-the edge that joins them.
-
-The proof needs Eve's replies u at the breakpoints only. The dual function (see `certificate`) is concave in u and V is
-linear on a piece, so replies interpolated between both ends of a piece prove V all along it. On the last piece let u
-move from its start along Eve's reply j0 to the null release, the same at all signals: every B(x,i) - u_i.E(x,.) then
-falls by (lam - start) E(x,j0), so the bound falls at rate R_E^null, which is the slope there.
+the edge that joins them. Its proof is that of its pieces (`piece`).
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-from bap_lp.model.arrays import Arrays
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.path.envelope import envelope
+from bap_lp.path.envelope import SupportLine, envelope
 from bap_lp.path.parametric import vertices
-from bap_lp.path.shown import ShownPath, ShownPiece
-from bap_lp.programs.solution import on_states, published
+from bap_lp.path.piece import ConditionedPiece, Piece
+from bap_lp.path.shown import ShownPath
+from bap_lp.programs.attainable import within_range
+from bap_lp.programs.conditioned import best_channel, exactly
+from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.programs.solving import solve
+from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
-from bap_lp.rational import Array, InputError, is_exact, number, public
+from bap_lp.rational import EXACT, InputError, is_exact, number, public
 
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Piece(ShownPiece):
-    """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks."""
-
-    problem: Problem
-    arrays: Arrays
-    index: Array  # class of each state
-    start: Number
-    end: Number
-    risks: Risks
-    rho: Array  # the joint table on merged states
-    replies: tuple[Array, Array]  # Eve's, optimal at start and at end (on the last piece: at start, and their drift)
-
-    @property
-    def line(self) -> tuple[Number, Number]:
-        """Intercept and slope of V: (R_B, -R_E)."""
-        return self.risks.bob, -self.risks.eve
-
-    @cached_property
-    def mechanism(self) -> Mechanism:
-        return published(self.problem, self.arrays, self.index, self.rho, self.problem.bob_decisions)
-
-    @property
-    def certificate(self) -> Certificate:
-        """The proof in the middle of the piece (one past the start of the last)."""
-        return self.certificate_at(self.start + 1 if self.end == math.inf else (self.start + self.end) / 2)
-
-    def certificate_at(self, lam: Any, rho: Array | None = None) -> Certificate:
-        """The proof at any lam of the piece, for its own joint table or another that is optimal there."""
-        at = number(lam, "lam")
-        if not self.start <= public(at) <= self.end:
-            raise InputError("lam", public(at), f"must be between {self.start} and {self.end}")
-        if self.problem.exact and not is_exact(at):
-            raise InputError("lam", at, 'is a float; an exact proof needs an exact number such as "1/3"')
-        at = at if self.problem.exact else float(at)
-        start, first, second = number(self.start, "start"), *self.replies
-        if self.end == math.inf:
-            u = first + second * (at - start)
-        else:
-            share = (at - start) / (number(self.end, "end") - start)
-            u = first * (1 - share) + second * share
-        table = on_states(self.problem, self.arrays, self.index, self.rho if rho is None else rho)
-        return Certificate(public(at), self.risks.alice(public(at)), table, u)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,6 +48,7 @@ class Path(ShownPath):
     pieces: tuple[Piece, ...]
     tolerance: float
     method: str
+    conditions: Conditions | None = None
 
     @property
     def exact(self) -> bool:
@@ -119,7 +75,9 @@ class Path(ShownPath):
     def verify(self) -> Verdict:
         """Prove the whole path again with arithmetic alone: certificates at both ends of every piece are enough.
 
-        On the last piece value and bound are both linear in lam, so two points settle it.
+        On the last piece value and bound are both linear in lam, so two points settle it; under conditions it is also
+        checked that no mechanism has more R_E. Where the conditions are not convex, the certificates themselves are
+        solved for again.
         """
         if not self.pieces or self.pieces[0].start != 0 or self.pieces[-1].end != math.inf:
             return Verdict(False, "the pieces must cover lambda from 0 to infinity")
@@ -130,6 +88,10 @@ class Path(ShownPath):
                 verdict = verify(self.problem, piece.certificate_at(lam))
                 if not verdict:
                     return Verdict(False, f"at lambda = {lam} on piece {k}: {verdict.reason}")
+        last = self.pieces[-1]
+        wrong = last.slope_wrong() if isinstance(last, ConditionedPiece) else ""
+        if wrong:
+            return Verdict(False, f"the slope of the last piece: {wrong}")
         return Verdict(True, f"V is proved on all of [0, inf), in {len(self.pieces)} pieces")
 
     def to_sympy(self, symbol: Any = None) -> Any:
@@ -145,30 +107,93 @@ class Path(ShownPath):
         return sympy.Piecewise(*lines)
 
 
-def lambda_path(problem: Problem, exact: bool | None = None, progress: PathProgress | None = None) -> Path:
-    """All pieces of V. exact: True insists on rationals, False works in floats, None follows the numbers given."""
+def lambda_path(
+    problem: Problem,
+    exact: bool | None = None,
+    progress: PathProgress | None = None,
+    conditions: Conditions | None = None,
+) -> Path:
+    """All pieces of V, over all mechanisms or those that satisfy the conditions.
+
+    exact: True insists on rationals, False works in floats, None follows the numbers given. progress is told the number
+    of pieces found so far and the lam reached.
+    """
+    if conditions is not None and not conditions.empty:
+        return _conditioned_path(problem, exact, progress, conditions)
     if exact and not problem.exact:
         raise InputError("problem", repr(problem), 'is in floats; an exact path needs exact numbers such as "1/3"')
     if exact is False:
         problem = problem.as_float()
     arrays, index = problem.arrays.merged()
+    found: list[tuple[Any, Multipliers, SupportLine]] = []
+    drift, tolerance, method = Multipliers(arrays.null_replies(arrays.shape[1]), {}), 0.0, ""
     if problem.exact:
-        found, tolerance, method = [], 0.0, "parametric simplex in exact arithmetic"
+        method = "parametric simplex in exact arithmetic"
         for vertex in vertices(arrays):
-            found.append(vertex)
+            dual = Multipliers(vertex.u, {})
+            found.append((vertex.start, dual, SupportLine(vertex.rho, vertex.bob, vertex.eve, dual, None)))
             if progress is not None:
                 progress(len(found), float(vertex.start))
     else:
-        found, tolerance = envelope(problem.merged(), progress)
+        merged = problem.merged()
+        arrays, index = merged.arrays, merged.index
+
+        def at(lam: float) -> SupportLine:
+            best = solve(merged, lam, exact=False)
+            risks, dual = joint_risks(arrays, best.certificate.rho), Multipliers(best.certificate.u, {})
+            return SupportLine(best.certificate.rho, risks.bob, risks.eve, dual, best.bound)
+
+        blind = arrays.field.zeros(arrays.B.shape)
+        blind[:, int((arrays.p @ arrays.B).argmin())] = arrays.p
+        null = joint_risks(arrays, blind)
+        found, tolerance = envelope(arrays, at, SupportLine(blind, null.bob, null.eve, drift, -null.eve), progress)
         method = "lower envelope of float solutions"
-    starts = [public(vertex.start) for vertex in found]
-    replies = [vertex.u for vertex in found]
-    ends, onward = [*starts[1:], math.inf], [*replies[1:], arrays.null_replies(arrays.shape[1])]
     pieces = tuple(
-        Piece(problem, arrays, index, start, end, _risks(problem, v.bob, v.eve), v.rho, (v.u, u))
-        for v, start, end, u in zip(found, starts, ends, onward, strict=True)
+        Piece(problem, arrays, index, start, end, _risks(problem, line.bob, line.eve), line.table, duals)
+        for start, end, duals, line in _spans(found, drift)
     )
     return Path(problem, pieces, tolerance, method)
+
+
+def _spans(
+    found: list[tuple[Any, Multipliers, SupportLine]], drift: Multipliers
+) -> Iterator[tuple[Number, Number, tuple[Multipliers, Multipliers], SupportLine]]:
+    """Start, end, multipliers at both (or the drift) and line of every piece."""
+    for k, (start, dual, line) in enumerate(found):
+        end, onward = (public(found[k + 1][0]), found[k + 1][1]) if k + 1 < len(found) else (math.inf, drift)
+        yield public(start), end, (dual, onward), line
+
+
+def _conditioned_path(
+    problem: Problem, exact: bool | None, progress: PathProgress | None, conditions: Conditions
+) -> Path:
+    if not exactly(problem, EXACT.zero, exact, conditions):
+        problem = problem.as_float()
+    layout = ChannelLayout.of(problem, conditions)
+    within_range(layout)
+    ends: list[tuple[Branch, ...]] = []
+
+    def at(lam: Any, bob_weight: int = 1) -> SupportLine:
+        best, bound, branches, _ = best_channel(layout, lam, conditions, bob_weight)
+        q = layout.obedient(best.q)
+        sent = layout.sent(q)
+        ends.append(tuple(branches))
+        if problem.exact and sent.score(lam, bob_weight)[0] != bound:
+            rule = f"leave a gap at lambda = {lam}: the search stopped at its limit, so the path is not known"
+            raise InputError("conditions", None, rule)
+        return SupportLine(q, sent.told_risk, sent.eve_risk, best.dual, bound)
+
+    last = at(layout.arrays.field.one, 0)
+    found, tolerance = envelope(layout.arrays, at, last, progress)
+    p = layout.arrays.p[:, None]
+    pieces = [
+        ConditionedPiece(
+            *(problem, layout.arrays, layout.index, start, end, _risks(problem, line.bob, line.eve)),
+            *(p * line.table, duals, layout, conditions, line.table, ends[0] if end == math.inf else ()),
+        )
+        for start, end, duals, line in _spans(found, last.dual)
+    ]
+    return Path(problem, tuple(pieces), tolerance, "lower envelope of solutions under the conditions", conditions)
 
 
 def _risks(problem: Problem, bob: Any, eve: Any) -> Risks:
@@ -196,6 +221,13 @@ class LamInterval:
         return bool(self.start <= public(number(lam, "lam")) <= self.end)
 
 
+def all_mechanisms(path: Path | None) -> Path | None:
+    """The path, refused if it is one under conditions."""
+    if path is not None and path.conditions is not None:
+        raise InputError("path", None, "has conditions; this question is about all mechanisms and needs a path without")
+    return path
+
+
 def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) -> LamInterval:
     """All lam for which the mechanism is optimal.
 
@@ -204,6 +236,7 @@ def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) ->
     arguments are. In floats, zero means within the tolerance of certificates.
     """
     exact = problem.exact and mechanism.exact
+    path = all_mechanisms(path)
     path = path if path is not None and path.exact == exact else lambda_path(problem, exact=exact)
     own = risks_of(path.problem, mechanism)
 

@@ -1,9 +1,9 @@
 """All (R_B, R_E) that mechanisms attain: a polygon, exact where the path is.
 
 A public coin mixes two mechanisms and their risks, so the set is convex. Nobody does better than with the data or worse
-than without them, so it lies in a box with the full and the null release at opposite corners. Of the two sides between
-them one is the frontier, the minima of R_B - lam R_E. The other has the minima of R_E - mu R_B: the frontier of the
-problem in which Bob and Eve change places. What joins their ends to the corners are mixtures.
+than without them, so the set lies in a box with the full and the null release at opposite corners. One side between
+these corners is the frontier, the minima of R_B - lam R_E. The other side has the minima of R_E - mu R_B: it is the
+frontier of the problem in which Bob and Eve change places. Mixtures join the ends of both to the corners.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from math import prod
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
-from bap_lp.path.pieces import Path, PathProgress, lambda_path
+from bap_lp.path.pieces import Path, PathProgress, all_mechanisms, lambda_path
 from bap_lp.rational import public
 
 _MOST_DECISIONS = 64  # several Eves who change places with Bob act on the product of their decision spaces
 
 
-class _TooMany(Exception):
+class _TooManyCorners(Exception):
     pass
 
 
@@ -28,17 +28,17 @@ def attainable_region(
 ) -> tuple[tuple[Risks, ...], bool]:
     """The polygon's vertices, from full along the frontier to null and back, and whether the way back is the true edge.
 
-    If the other side has too many decisions or more than `most` corners, the way back is the chord: all inside is still
-    attainable.
+    If the other side has too many decisions or more than `most` corners, the way back is the straight line from null to
+    full: every point inside is still attainable.
     """
-    path = path or lambda_path(problem)
+    path = all_mechanisms(path) or lambda_path(problem)
     full, null = (Risks(*map(public, pair)) for pair in extremes(problem))
     whole = prod(len(eve.decisions or ()) for eve in problem.eves) <= _MOST_DECISIONS
     back: list[Risks] = []
 
     def told(count: int, lam: float) -> None:
         if most is not None and count > most:
-            raise _TooMany
+            raise _TooManyCorners
         if progress is not None:
             progress(count, lam)
 
@@ -47,7 +47,7 @@ def attainable_region(
         try:
             other = lambda_path(mirrored, path.exact, told)
             back = [Risks(piece.risks.eve, piece.risks.bob) for piece in reversed(other.pieces)]
-        except _TooMany:
+        except _TooManyCorners:
             whole = False
     out: list[Risks] = []
     for risks in (full, *(Risks(piece.risks.bob, piece.risks.eve) for piece in path.pieces), null, *back):

@@ -11,7 +11,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import ReadOnly
 
 if TYPE_CHECKING:
-    from bap_lp.path.pieces import Piece
+    from bap_lp.path.piece import Piece
 
 
 class ShownPiece(ReadOnly, Displayed):

@@ -19,7 +19,6 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
-from bap_lp.path.under_conditions import path_under
 from bap_lp.plots import labels as lt
 from bap_lp.plots.channels import channel_heatmap, signal_cards
 from bap_lp.rational import InputError, public
@@ -110,7 +109,7 @@ def _frontier(path: Path, conditions: Conditions | None) -> tuple[Path, str]:
     if conditions is None or conditions.empty:
         return path, "frontier: nothing is better"
     try:
-        return path_under(path.problem, conditions), "frontier under the conditions"
+        return lambda_path(path.problem, conditions=conditions), "frontier under the conditions"
     except InputError:
         return path, "frontier without the conditions"
 

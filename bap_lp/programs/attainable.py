@@ -6,55 +6,57 @@ full release. With more conditions the ends of the ranges are optima of the same
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from flint import fmpq
-
-from bap_lp.conditions.conditions import Limits
+from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
-from bap_lp.programs.conditional_optimum import Infeasible, optimum, risk_pair
-from bap_lp.programs.constrained import Data
-from bap_lp.proof.certificate import TOLERANCE
+from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from bap_lp.rational import InputError, public
 
 
-def within_range(problem: Problem, limits: Limits) -> None:
+def within_range(layout: ChannelLayout) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
-    (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(problem))
-    loose = 0 if problem.exact else TOLERANCE
-    if limits.floor is not None and public(limits.floor) > eve_null * (1 + loose):
+    (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(layout.problem))
+    loose, limits = public(layout.arrays.field.tolerance), _limits(layout)
+    floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
+    if floor is not None and floor > eve_null * (1 + loose):
         rule = f"is not attainable: R_E lies between {eve_full} (full release) and {eve_null} (null release)"
-        raise InputError("min_eve_risk", public(limits.floor), rule + ", which is the most private of all")
-    if limits.cap is not None and public(limits.cap) < bob_full * (1 - loose):
+        raise InputError("min_eve_risk", floor, rule + ", which is the most private of all")
+    if cap is not None and cap < bob_full * (1 - loose):
         rule = f"is not attainable: R_B lies between {bob_full} (full release) and {bob_null} (null release)"
-        raise InputError("max_bob_risk", public(limits.cap), rule)
+        raise InputError("max_bob_risk", cap, rule)
 
 
-def refusal(data: Data, problem: Problem) -> InputError:
+def refusal(layout: ChannelLayout) -> InputError:
     """Why the conditions cannot hold together, and which value of one of them could."""
-    limits = data.limits
-    zero = fmpq(0) if data.exact else 0.0
-    if limits.margin is not None and not _feasible(replace(data, limits=replace(limits, floor=None, cap=None))):
-        full, null = (public(margin_of(problem, kind)) for kind in (False, True))
+    limits, zero = _limits(layout), layout.arrays.field.zero
+    if "margin" in limits and not _feasible(layout.without("min_eve_risk", "max_bob_risk")):
+        full, null = (public(margin_of(layout.problem, kind)) for kind in (False, True))
         rule = f"is not attainable: full release leaves a margin of {full}, null release {null}, no mechanism that much"
-        return InputError("margin", public(limits.margin), rule)
-    if limits.cap is not None:
-        without = replace(data, limits=replace(limits, cap=None))
-        if _feasible(without):
-            low = risk_pair(without, optimum(without, zero).q)[0]
-            rule = f"cannot be met: under the other conditions R_B is at least {public(low)}"
-            return InputError("max_bob_risk", public(limits.cap), rule)
-    without = replace(data, limits=replace(limits, floor=None))
-    high = risk_pair(without, optimum(without, zero + 1, 0).q)[1]
-    rule = f"cannot be met: under the other conditions R_E is at most {public(high)}"
-    return InputError("min_eve_risk", public(limits.floor), rule)
+        return InputError("margin", limits["margin"], rule)
+    without = layout.without("max_bob_risk")
+    if "max_bob_risk" in limits and _feasible(without):
+        low = public(without.sent(ChannelProgram(without, zero).solve().q).told_risk)
+        rule = f"cannot be met: under the other conditions R_B is at least {low}"
+        return InputError("max_bob_risk", limits["max_bob_risk"], rule)
+    without = layout.without("min_eve_risk")
+    if "min_eve_risk" in limits and _feasible(without):
+        high = public(without.sent(ChannelProgram(without, zero + 1, 0).solve().q).eve_risk)
+        rule = f"cannot be met: under the other conditions R_E is at most {high}"
+        return InputError("min_eve_risk", limits["min_eve_risk"], rule)
+    return InputError("conditions", None, "cannot be met together: " + ", ".join(d.name for d in layout.demands))
 
 
-def _feasible(data: Data) -> bool:
+def _limits(layout: ChannelLayout) -> dict[str, Any]:
+    """The numbers of floor, cap and margin."""
+    found = {d.name: getattr(d, "limit", getattr(d, "margin", None)) for d in layout.demands}
+    return {name: public(value) for name, value in found.items() if value is not None}
+
+
+def _feasible(layout: ChannelLayout) -> bool:
     try:
-        optimum(data, fmpq(0) if data.exact else 0.0)
+        ChannelProgram(layout, layout.arrays.field.zero).solve()
     except Infeasible:
         return False
     return True

@@ -14,7 +14,7 @@ the same for all lam of a piece, and at a breakpoint it is that of the piece tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.game.solver import few_values, solve_game
+from bap_lp.game.solver import SolveProgress, few_values, solve_game
 from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
@@ -31,8 +31,6 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
 from bap_lp.rational import EXACT, FLOAT, Array, Field, floats, tree_sum
-
-SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
 _NOISE = 1e-6  # of the largest cost; below 1e-7 the solver no longer sees it, and data of few values are coarser
 _DIRECT = 1000  # below this many columns rho, simplex on the whole program beats the structured method

@@ -2,67 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from bap_lp.conditions.conditions import Conditions, Limits, signals_of
-from bap_lp.model.merging import class_sums, merge_index
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.linear.optimum import Infeasible
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.programs.attainable import refusal, within_range
 from bap_lp.programs.compact import solve_compact
-from bap_lp.programs.conclusion import conclude
-from bap_lp.programs.conditional_optimum import Infeasible, optimum
-from bap_lp.programs.constrained import Data
+from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.programs.integer import combinatorial
 from bap_lp.programs.solution import Solution
+from bap_lp.proof.branches import Branch
+from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.conditional import Proof
 from bap_lp.rational import Array, InputError, is_exact, public
 
-_MOST = 2_000_000  # entries q[x,s] of a program
 
-
-def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> Solution:
-    """Minimise R_A over the mechanisms that satisfy the conditions."""
+def exactly(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> bool:
+    """Whether to work in rationals: as told, or as the numbers are; refuses rationals that are not there."""
     able = problem.exact and is_exact(lam) and conditions.exact
-    exact = able if exact is None else exact
     if exact and not able:
         rule = 'must be exact, such as "1/3", for an exact solution'
         if problem.exact and is_exact(lam):
             rule += " (exp_epsilon, not epsilon, with whole distances)"
         raise InputError("conditions" if problem.exact and is_exact(lam) else "problem and lam", None, rule)
-    used, price = (problem, lam) if exact else (problem.as_float(), float(lam))
-    limits = conditions.limits(used)
-    within_range(used, limits)
-    data, index = layout(used, limits)
-    free = public(solve_compact(used.arrays.merged()[0], price).bound)
+    return able if exact is None else exact
+
+
+def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> Solution:
+    """Minimise R_A over the mechanisms that satisfy the conditions."""
+    if not exactly(problem, lam, exact, conditions):
+        problem, lam = problem.as_float(), float(lam)
+    layout = ChannelLayout.of(problem, conditions)
+    within_range(layout)
+    found, bound, branches, relaxed = best_channel(layout, lam, conditions)
+    free = public(solve_compact(problem.arrays.merged()[0], lam).bound)
+    best = replace(conclude(layout, lam, conditions, found, bound, branches), unconstrained=free)
+    if relaxed is found:
+        return best
+    return replace(best, randomised=conclude(layout, lam, conditions, relaxed).value)
+
+
+def best_channel(
+    layout: ChannelLayout, lam: Any, conditions: Conditions, bob_weight: int = 1
+) -> tuple[ChannelOptimum, Any, Sequence[Branch], ChannelOptimum]:
+    """The least bob_weight R_B - lam R_E under the conditions, a bound, its branches, and the optimum with randomness.
+
+    Refuses conditions that cannot hold.
+    """
     try:
-        point = optimum(data, price)
+        relaxed = ChannelProgram(layout, lam, bob_weight).solve()
     except Infeasible:
-        raise refusal(data, used) from None
-    convex = conclude(used, data, index, price, conditions, point, point)
-    if not conditions.combinatorial or (not limits.deterministic and (limits.max_signals or 0) >= len(data.signals)):
-        return replace(convex, unconstrained=free)
-    found = combinatorial(used, data, index, price, conditions, point)
-    return replace(found, unconstrained=free, randomised=convex.value)
+        raise refusal(layout) from None
+    if not layout.deterministic and layout.most is None:
+        return relaxed, relaxed.bound, (), relaxed
+    found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight)
+    return found, bound, branches, relaxed
 
 
-def layout(problem: Problem, limits: Limits) -> tuple[Data, Array]:
-    """The program's states and the class of each state of the problem (-1: none, it gets the null row)."""
-    p, B, E = problem.p, problem.B, problem.E
-    if limits.pairs is not None:
-        index = np.arange(len(p))
-    elif limits.deterministic:
-        index = np.full(len(p), -1)
-        live = [x for x, mass in enumerate(p) if mass > 0]
-        index[live] = np.arange(len(live))
-    else:
-        index, _ = merge_index(p, np.hstack([B, E]))
-    first = np.unique(index[index >= 0], return_index=True)[1]
-    first = np.flatnonzero(index >= 0)[first]
-    signals = signals_of(problem, limits.margin is not None)
-    if len(first) * len(signals) > _MOST:
-        raise InputError("conditions", None, f"need {len(first)} x {len(signals)} probabilities, more than {_MOST}")
-    margins = None if limits.margin is None else (limits.margin, limits.margin)
-    p = class_sums(p, index, len(first))
-    return Data(p, B[first], E[first], problem.eve_groups, signals, limits, margins), index
+def conclude(
+    layout: ChannelLayout,
+    lam: Any,
+    conditions: Conditions,
+    found: ChannelOptimum,
+    bound: Any = None,
+    branches: Sequence[Branch] = (),
+) -> Solution:
+    """The solution of the channel found, proved by its multipliers or, if given, by a higher bound."""
+    problem, at = layout.problem, public(lam)
+    rows = layout.rows(layout.obedient(found.q))
+    mechanism = mechanism_of(layout, rows)
+    risks = risks_of(problem, mechanism)
+    value = risks.alice(at)
+    least = public(found.bound if bound is None else max(found.bound, bound))
+    if problem.exact and not conditions.combinatorial and value != least:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
+    proof = Proof(conditions, rows, found.dual.prices, tuple(branches))
+    certificate = Certificate(at, value, problem.p[:, None] * rows, found.dual.u, proof)
+    how = f"compact program under conditions, {found.how}"
+    return Solution(problem, at, value, mechanism, risks, least, value - least, how, certificate)
+
+
+def mechanism_of(layout: ChannelLayout, rows: Array) -> Mechanism:
+    """The channel on the problem's states without the signals that are never sent."""
+    shown, signals = without_unused(rows, layout.signals.names, layout.arrays.field.full(len(rows), 1))
+    return Mechanism(shown, signals=signals, states=layout.problem.states, name="optimum under conditions")

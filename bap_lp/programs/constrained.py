@@ -1,189 +1,261 @@
 """The compact program under conditions, in the channel's own variables q(s|x): null states have rows too.
 
-    min  sum p(x) B(x,i_s) q[x,s] - lam sum_sg t[s,g]
-    s.t. sum_s q[x,s] = 1,  t[s,g] <= sum_x p(x) E(x,j) q[x,s] for j in group g,
-         sum t >= floor,  sum p B q <= cap,
-         q[x,s] <= r q[x',s]  for the pairs of a DP condition; for all pairs  low[s] <= q[x,s] <= r low[s]
-                              says the same with 2N rows per signal instead of N(N - 1).
-With a margin m the signals are tuples of decisions, Eve's risk is linear, sum p(x) E(x,j_sg) q[x,s], and
-         sum_x p(x) (B(x,i_s) - B(x,i) + m) q[x,s] <= 0 for i != i_s,  and the same for every Eve.
+    min  beta sum p(x) B(x,i_s) q[x,s] - lam sum_sg t[s,g]
+    s.t. sum_s q[x,s] = 1,  t[s,g] <= sum_x p(x) E(x,j) q[x,s] for j in group g (for j = j_sg where s prescribes it),
+         and the rows of the conditions.
+beta = 1, except for the largest R_E that the conditions allow (beta = 0, lam = 1). The elastic program relaxes all rows
+of the conditions by one number v >= 0 and minimises it: if the least v is positive, no channel meets the conditions,
+and the multipliers prove it (a bound above zero with beta = lam = 0).
+
+Of several optima the most private is chosen, then the one with the least weight (see `compact`). Under determinism the
+weight is the place of the map in lexicographic order. In floats an optimum is checked like any certificate; where it
+fails (a likelihood ratio between tiny probabilities, say) the program is finished in exact arithmetic and rounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bap_lp.conditions.conditions import Limits, Pairs, Signals
-from bap_lp.linear.program import LinearProgram, from_entries
-from bap_lp.rational import Array, field_of, floats, is_exact, zeros
+from bap_lp.conditions.base import Condition
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.deterministic import Deterministic
+from bap_lp.conditions.lagrangian import Multipliers, SentSignals
+from bap_lp.conditions.margin import Margin
+from bap_lp.conditions.max_signals import MaxSignals
+from bap_lp.conditions.signals import Signals, signals_of
+from bap_lp.linear.optimum import optimum
+from bap_lp.linear.program import LinearProgram, ProgramBuilder
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.problem import Problem
+from bap_lp.programs.compact import weights
+from bap_lp.proof.conditional import broken, proved, terms
+from bap_lp.rational import EXACT, Array, InputError, objects
+
+_MOST = 2_000_000  # entries q[x,s] of a program
 
 
-@dataclass(frozen=True)
-class Data:
-    """The numbers of a program: states (all, or classes), losses, signals and limits."""
+class _Refused(Exception):
+    """A float optimum is not good enough."""
 
-    p: Array
-    B: Array
-    E: Array
-    groups: tuple[slice, ...]
+
+@dataclass(frozen=True, eq=False)
+class ChannelLayout:
+    """A problem under conditions: the program's states and signals, and the state of each of the problem's, or -1."""
+
+    problem: Problem
+    demands: tuple[Condition, ...]
+    arrays: Arrays
+    index: Array
     signals: Signals
-    limits: Limits
-    margins: tuple[Any, Any] | None = None  # Bob's and the Eves', on the scale of B and of E
+    weights: Array  # of q[x,s], to choose among optima
+
+    @classmethod
+    def of(cls, problem: Problem, conditions: Conditions) -> ChannelLayout:
+        demands, arrays = conditions.demands(problem), problem.arrays
+        if not all(demand.null_row for demand in demands):
+            index = np.arange(len(arrays.p))
+        elif not all(demand.merges for demand in demands):
+            live = np.array([mass > 0 for mass in arrays.p])
+            arrays, index = arrays.states(live), np.where(live, np.cumsum(live) - 1, -1)
+        else:
+            arrays, index = arrays.merged()
+        signals = signals_of(problem, any(demand.tuples for demand in demands))
+        if len(arrays.p) * len(signals) > _MOST:
+            rule = f"need {len(arrays.p)} x {len(signals)} probabilities, more than {_MOST}"
+            raise InputError("conditions", None, rule)
+        N, S, field = len(arrays.p), len(signals), arrays.field
+        table = weights(N * S, field).reshape(N, S)
+        if conditions.deterministic:
+            table = objects(EXACT.number(S) ** (N - 1 - x) * s for x in range(N) for s in range(S)).reshape(N, S)
+        return cls(problem, demands, arrays, index, signals, field.array(table))
 
     @property
-    def exact(self) -> bool:
-        return is_exact(self.p)
+    def deterministic(self) -> bool:
+        return any(isinstance(demand, Deterministic) for demand in self.demands)
 
-    def only(self, keep: Sequence[int]) -> Data:
-        """The program on some of the signals."""
-        return Data(self.p, self.B, self.E, self.groups, self.signals.only(keep), self.limits, self.margins)
+    @property
+    def most(self) -> int | None:
+        """The limit on the signals, if there is one that binds."""
+        found = [demand.most for demand in self.demands if isinstance(demand, MaxSignals)]
+        return found[0] if found and found[0] < len(self.signals) else None
+
+    @cached_property
+    def share(self) -> Array:
+        """p(x) over the probability of its state in the program."""
+        p, total = self.problem.p, self.arrays.p[self.index]
+        return self.arrays.field.list(a / b if b else self.arrays.field.one for a, b in zip(p, total, strict=True))
+
+    def only(self, keep: Sequence[int]) -> ChannelLayout:
+        """On some of the signals."""
+        return replace(self, signals=self.signals.only(keep), weights=self.weights[:, list(keep)])
+
+    def without(self, *names: str) -> ChannelLayout:
+        """Without some of the conditions; their signals and states stay."""
+        return replace(self, demands=tuple(demand for demand in self.demands if demand.name not in names))
+
+    def rows(self, q: Array) -> Array:
+        """A channel of the program on the problem's states; those without one get the null row."""
+        rows = q[self.index]
+        if (self.index < 0).any():
+            null = self.arrays.p.dot(q)
+            if self.deterministic:
+                null = np.where(np.arange(len(null)) == int(np.argmax(null)), 1 + 0 * null, 0 * null)
+            rows[self.index < 0] = null
+        return rows
+
+    def sent(self, q: Array) -> SentSignals:
+        """A channel of the program with what the agents lose."""
+        return SentSignals(self.arrays, self.signals, q)
+
+    def obedient(self, q: Array) -> Array:
+        """Signals that Bob would disobey by more than rounding, pooled with the one he prefers: that lowers R_A."""
+        if self.arrays.exact or self.signals.eve is not None:
+            return q  # at an exact optimum there are none
+        losses = self.sent(q).bob
+        obeyed = losses.diagonal() <= losses.min(axis=1) + 1e-12 * losses.max(initial=0.0)
+        out = np.zeros_like(q)
+        np.add.at(out.T, np.where(obeyed, np.arange(len(losses)), losses.argmin(axis=1)), q.T)
+        return out
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Where the multipliers are: Eve rows (s,j) or obedience rows, floor, cap, DP."""
+@dataclass(frozen=True, eq=False)
+class ChannelOptimum:
+    """An optimal channel on the program's states, its multipliers on the problem's, the bound they prove, and how."""
 
-    eve: slice
-    bob: slice
-    floor: int | None
-    cap: int | None
-    dp: slice
-
-
-class _Builder:
-    def __init__(self, exact: bool) -> None:
-        self.entries: list[tuple[Array, Array, Array]] = []
-        self.rhs: list[Array] = []
-        self.rows = 0
-        self.exact = exact
-
-    def add(self, count: int, entries: Sequence[tuple[Any, Any, Any]], rhs: Any = 0) -> slice:
-        """`count` rows: entries are (row, column, value) arrays that broadcast together, rows counted from 0."""
-        first = self.rows
-        for row, column, value in entries:
-            row, column = np.broadcast_arrays(row, column)
-            self.entries.append(((first + row).ravel(), column.ravel(), np.broadcast_to(value, row.shape).ravel()))
-        self.rhs.append(zeros(count, self.exact) + rhs)
-        self.rows += count
-        return slice(first, self.rows)
+    q: Array
+    dual: Multipliers
+    bound: Any
+    how: str
 
 
-def build(data: Data, lam: Any, bob_weight: int = 1) -> tuple[LinearProgram, Rows]:
-    """min bob_weight * R_B - lam * R_E under the limits. Columns: q[x,s] at x*S + s, then t[s,g], then low[s]."""
-    exact, limits, signals = data.exact, data.limits, data.signals
-    (N, _), e, S, G = data.B.shape, data.E.shape[1], len(data.signals), len(data.groups)
-    unit = field_of(data.p).one
-    x, s = np.arange(N)[:, None], np.arange(S)[None, :]
-    column = x * S + s
-    bob = data.p[:, None] * data.B
-    eve = data.p[:, None] * data.E
-    tight = data.margins is not None
-    t = N * S + np.arange(S)[:, None] * G + np.arange(G)[None, :]
-    low = N * S + (0 if tight else S * G) + np.arange(S)
-    size = int(low[0]) + (S if limits.ratio is not None else 0)
-    cost = zeros(size, exact)
-    cost[: N * S] = (bob[:, signals.bob] * bob_weight).ravel()
-    hers = _prescribed(data, eve)
-    if tight:
-        cost[: N * S] -= lam * hers.ravel()
-    else:
-        cost[t.ravel()] = -lam if exact else -float(lam)
+class ChannelProgram:
+    """The program of a layout; `allowed[x,s]` says which signals a state of the program may send."""
 
-    make = _Builder(exact)
-    make.add(N, [(x, column, unit)], unit)
-    none = slice(0, 0)
-    obey_bob = none
-    if not tight:
-        group = np.concatenate([np.full(g.stop - g.start, k) for k, g in enumerate(data.groups)])
-        j = np.arange(e)[None, :]
-        row = np.arange(S)[:, None] * e + j
-        obey_eve = make.add(
-            S * e,
-            [
-                (row, t[:, group], unit),
-                ((s * e)[:, :, None] + np.arange(e), column[:, :, None], -eve[:, None, :]),
-            ],
+    def __init__(
+        self, layout: ChannelLayout, lam: Any, bob_weight: int = 1, allowed: Array | None = None, elastic: bool = False
+    ) -> None:
+        self.layout, self.lam, self.bob_weight, self.allowed = layout, lam, bob_weight, allowed
+        self.arrays, self.signals, self.index, self.share = layout.arrays, layout.signals, layout.index, layout.share
+        self.elastic = elastic
+        (N, _, e), S, G, field = self.arrays.shape, len(self.signals), len(self.arrays.groups), self.arrays.field
+        self._builder = ProgramBuilder(field)
+        self._slack = self._builder.columns(1, field.one) if elastic else None
+        p = self.arrays.p[:, None]
+        self.costs = p * self.arrays.B[:, self.signals.bob]
+        self.q = self._builder.columns((N, S), self.costs * bob_weight)
+        self.t = self._builder.columns((S, G), -field.number(lam), free=True)
+        self._builder.rows(N, [(np.arange(N)[:, None], self.q, field.one)], field.one, equality=True)
+        hers = self.signals.eve
+        s, j = (
+            np.indices((S, e)).reshape(2, -1)
+            if hers is None
+            else np.array([np.indices(hers.shape)[0], hers]).reshape(2, -1)
         )
-    else:
-        assert data.margins is not None
-        assert signals.eve is not None
-        obey_bob = make.add(S * data.B.shape[1], [_obedience(data, bob, signals.bob, column, data.margins[0])])
-        obey_eve = make.add(
-            S * e,
-            [_obedience(data, eve, signals.eve[:, k], column, data.margins[1], g) for k, g in enumerate(data.groups)],
+        row = np.arange(len(s))
+        entries = [(row, self.t[s, self.arrays.group_of[j]], field.one), (row, self.q[:, s], -p * self.arrays.E[:, j])]
+        self._eve = self._builder.rows(len(s), entries)
+        self.demands = [demand for demand in layout.demands if demand.priced]
+        self._place = {demand.name: demand.rows(self) for demand in self.demands}
+
+    def columns(self, shape: int | tuple[int, ...]) -> Array:
+        """Auxiliary columns of a condition."""
+        return self._builder.columns(shape)
+
+    def rows(self, count: int, entries: Sequence[tuple[Any, Any, Any]], rhs: Any = 0) -> slice:
+        """Rows of a condition."""
+        if self._slack is not None:
+            entries = [*entries, (np.arange(count), self._slack[0], -self.arrays.field.one)]
+        return self._builder.rows(count, entries, rhs)
+
+    def program(self) -> LinearProgram:
+        return self._builder.build()
+
+    def solve(self) -> ChannelOptimum:
+        """The optimum; raises Infeasible if no channel meets the conditions."""
+        lp = self.program()
+        ties = [] if self.elastic else self._ties(lp.shape[1])
+        keep = np.ones(lp.shape[1], dtype=bool)
+        if self.allowed is not None:
+            keep[self.q] = self.allowed
+            lp, ties = lp.on_columns(keep), [cost[keep] for cost in ties]
+
+        def read(z: Array, y: Array) -> tuple[Array, Multipliers]:
+            wide = self.arrays.field.zeros(len(keep))
+            wide[keep] = z
+            return self._channel(wide[self.q]), self._dual(y)
+
+        def accept(z: Array, y: Array) -> bool:
+            if not self._good(*read(z, y)):
+                raise _Refused
+            return True
+
+        for costs in (ties, []):  # a float choice among optima may leave the optimum by more than rounding
+            try:
+                found = optimum(lp, ties=costs, accept=accept)
+                break
+            except _Refused:
+                continue
+        else:
+            found = optimum(lp, ties=ties, accept=lambda z, y: False)
+        q, dual = read(found.z, found.y)
+        return ChannelOptimum(q, dual, self._bound(dual), found.how)
+
+    def _ties(self, count: int) -> list[Array]:
+        first, weight = self.arrays.field.zeros(count), self.arrays.field.zeros(count)
+        weight[self.q] = self.layout.weights
+        if self.bob_weight:
+            first[self.t] = -self.arrays.field.one
+        else:
+            first[self.q] = self.costs
+        return [first, weight]
+
+    def _channel(self, q: Array) -> Array:
+        if self.arrays.exact:
+            return q
+        q = np.where(q > 1e-13, q, 0.0)
+        total = q.sum(axis=1, keepdims=True)
+        return q / np.where(total > 0, total, 1.0)
+
+    def _dual(self, y: Array) -> Multipliers:
+        duals, S = -y if self.arrays.exact else np.maximum(-y, 0.0), len(self.signals)
+        prices = {d.name: d.prices(self, self._place[d.name], duals) for d in self.demands}
+        replies = [d.replies(self, self._place[d.name], duals) for d in self.demands if isinstance(d, Margin)]
+        if replies:
+            return Multipliers(replies[0], prices)
+        dual = Multipliers(duals[self._eve].reshape(S, -1), prices)
+        if self.arrays.exact:
+            return dual
+        _, lagrangian = terms(self.layout.problem.arrays, self.demands, self.signals, self._price, dual)
+        return Multipliers(self.arrays.on_simplex(dual.u, lagrangian.risk), prices)
+
+    @property
+    def _price(self) -> Any:
+        return self.arrays.field.zero if self.elastic else self.arrays.field.number(self.lam)
+
+    def _bound(self, dual: Multipliers) -> Any:
+        arrays, allowed = self.layout.problem.arrays, self.allowed
+        if allowed is not None:
+            allowed = np.where((self.index >= 0)[:, None], allowed[self.index], True)
+        weight = 0 if self.elastic else self.bob_weight
+        wrong, bound = proved(
+            arrays, self.demands, self.signals, self._price, dual, 10 * arrays.field.tolerance, allowed, weight
         )
-    floor = cap = None
-    if limits.floor is not None:
-        floor = make.add(1, [(0 * t, t, -unit)] if not tight else [(0 * column, column, -hers)], -limits.floor).start
-    if limits.cap is not None:
-        cap = make.add(1, [(0 * column, column, bob[:, signals.bob])], limits.cap).start
-    dp = none
-    if limits.ratio is not None:
-        lower = make.add(N * S, [(column, column, -unit), (column, low[None, :] + 0 * x, unit)])
-        upper = make.add(N * S, [(column, column, unit), (column, low[None, :] + 0 * x, -limits.ratio)])
-        dp = slice(lower.start, upper.stop)
-    elif limits.pairs is not None and len(limits.pairs.x):
-        pairs = limits.pairs
-        row = np.arange(len(pairs.x))[:, None] * S + s
-        dp = make.add(
-            row.size,
-            [(row, pairs.x[:, None] * S + s, unit), (row, pairs.other[:, None] * S + s, -pairs.ratio[:, None])],
-        )
-    rows, columns, values = (np.concatenate([part[k] for part in make.entries]) for k in range(3))
-    lp = from_entries(
-        cost,
-        rows,
-        columns,
-        values,
-        np.concatenate(make.rhs),
-        np.arange(make.rows) < N,
-        (np.arange(size) >= N * S) & (np.arange(size) < int(low[0])),
-    )
-    return lp, Rows(obey_eve, obey_bob, floor, cap, dp)
+        if wrong:
+            raise ArithmeticError(f"the multipliers of the optimum do not verify: {wrong}")
+        return bound
 
-
-def _prescribed(data: Data, eve: Array) -> Array:
-    """sum_g p(x) E(x,j_sg), with a margin."""
-    if data.signals.eve is None:
-        return eve[:, :0]
-    own = data.signals.eve.T
-    return sum((eve[:, j] for j in own[1:]), start=eve[:, own[0]])
-
-
-def _obedience(
-    data: Data, loss: Array, own: Array, column: Array, margin: Any, group: slice | None = None
-) -> tuple[Array, Array, Array]:
-    """Rows (s, d): sum_x p (loss(own) - loss(d) + margin) q <= 0 for d in the group, empty for d = own."""
-    width = loss.shape[1]
-    columns = range(width) if group is None else range(group.start, group.stop)
-    d = np.array(columns)
-    value = loss[:, own][:, :, None] - loss[:, d][:, None, :] + (margin * data.p)[:, None, None]
-    value = np.where(own[None, :, None] == d[None, None, :], 0 * value, value)
-    row = (np.arange(len(own))[:, None] * width + d)[None, :, :] + 0 * column[:, :, None]
-    return row, column[:, :, None] + 0 * row, value
-
-
-def scaled(data: Data, lam: Any) -> tuple[Data, float, tuple[float, float]]:
-    """The same program in floats of ordinary size: N p, losses divided by their largest. It has the same bases."""
-    N = len(data.p)
-    bob, eve = (float(a.max()) or 1.0 for a in (data.B, data.E))
-    limits = data.limits
-    pairs = limits.pairs and Pairs(limits.pairs.x, limits.pairs.other, floats(limits.pairs.ratio))
-    rounded = Limits(
-        None if limits.floor is None else float(limits.floor) * N / eve,
-        None if limits.cap is None else float(limits.cap) * N / bob,
-        None if limits.ratio is None else float(limits.ratio),
-        pairs,
-        limits.deterministic,
-        limits.max_signals,
-        None if limits.margin is None else float(limits.margin),
-    )
-    margins = data.margins and (float(data.margins[0]) / bob, float(data.margins[1]) / eve)
-    out = Data(
-        floats(data.p) * N, floats(data.B) / bob, floats(data.E) / eve, data.groups, data.signals, rounded, margins
-    )
-    return out, float(lam) * eve / bob, (bob, eve)
+    def _good(self, q: Array, dual: Multipliers) -> bool:
+        """Whether a float optimum meets its conditions and its gap is small; only then is it worth publishing."""
+        if self.elastic or not self.bob_weight:
+            return True
+        arrays, near = self.layout.problem.arrays, 0.1 * self.arrays.field.tolerance
+        sent = SentSignals(arrays, self.signals, self.layout.rows(q))
+        if broken(self.demands, sent, near):
+            return False
+        value = sent.told_risk - self.lam * sent.eve_risk
+        return bool(value - self._bound(dual) <= near * arrays.size(self.lam))

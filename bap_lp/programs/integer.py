@@ -1,195 +1,237 @@
-"""Deterministic mechanisms and few signals: the program with binary variables.
+"""Deterministic mechanisms and few signals: enumeration where they are few, otherwise branch and bound.
 
-    deterministic   q[x,s] in {0, 1}
-    max_signals k   q[x,s] <= z[s], sum_s z[s] <= k, z in {0, 1}
-Small cases are settled by trying everything: all maps from states to decisions, all sets of k signals with the exact
-optimum on each. Otherwise HiGHS branches and bounds in floats; its mechanism is evaluated exactly, and the gap to its
-bound, less its tolerance, is reported as it is. A float solution that misses a condition in exact arithmetic is cut off
-and the search repeated.
+A node restricts the signals: all states to some of them (max_signals), or single states (deterministic). Its bound is
+the optimum of the program under conditions with these restrictions, exact for exact numbers; the part of a node without
+a feasible channel is proved empty by the elastic program. The node with the least bound is split next:
+    deterministic   the most divided state sends its likeliest signal, or it does not
+    max_signals     the least used signal is not sent, or it is among the k
+until no bound lies below the best mechanism found. What is left then covers all mechanisms and is the proof. Optima are
+compared by (R_A, -R_E, weight), so that one mechanism is chosen among equally good ones: the most private, then the
+least weight, which for deterministic mechanisms is the lexicographic order of the maps. HiGHS suggests a mechanism to
+start with. At the limit on the nodes the gap is reported as it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import combinations
-from math import comb
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import Any
 
 import highspy
 import numpy as np
 
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.linear.highs import SolverError, model, solver
-from bap_lp.linear.program import LinearProgram, from_entries
+from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.mechanism import degenerate
-from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
-from bap_lp.programs.conclusion import conclude
-from bap_lp.programs.conditional_optimum import Infeasible, Point, bound_of, optimum, program_of, risk_pair, view
-from bap_lp.programs.constrained import Data
-from bap_lp.programs.solution import Solution
-from bap_lp.proof.certificate import TOLERANCE
-from bap_lp.proof.conditional import Branch
+from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
+from bap_lp.proof.branches import Branch
+from bap_lp.proof.conditional import broken
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.proof.feasibility import check_conditions
-from bap_lp.rational import Array, InputError, public, zeros
+from bap_lp.rational import TOLERANCE, Array, InputError
 
-_SUBSETS = 64  # sets of signals that are tried before branch and bound takes over
-_CUTS = 100
+_NODES = 1000  # exact programs of a search; of 20 states and 3 decisions about a minute
+_FEW_NODES = 100  # where HiGHS has a float bound already
+_LEAVES = 200  # branches that a certificate carries
 _OPTIONS = {
     "solver": "choose",
     "presolve": "choose",
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 1e-10,
     "mip_feasibility_tolerance": 1e-9,
-    "time_limit": 600.0,
+    "time_limit": 60.0,
 }
 
 
 def combinatorial(
-    problem: Problem, data: Data, index: Array, lam: Any, conditions: Conditions, relaxed: Point
-) -> Solution:
-    """The best deterministic mechanism, or the best with few signals, under all conditions of `data`."""
-    limits = data.limits
-    bound: Number | None
-    branches: tuple[Branch, ...] = ()
-    if limits.deterministic and enumerable(problem, limits):
-        found = best_deterministic(data.p, data.B, data.E, data.groups, lam, limits)
+    layout: ChannelLayout, lam: Any, conditions: Conditions, relaxed: ChannelOptimum, bob_weight: int = 1
+) -> tuple[ChannelOptimum, Any, list[Branch]]:
+    """The best mechanism (with the multipliers of the relaxation), a bound on all, and the branches that prove it."""
+    arrays, signals = layout.arrays, layout.signals
+    if layout.deterministic and enumerable(arrays, layout.demands):
+        found = best_deterministic(arrays, signals, layout.demands, lam, arrays.field.tolerance, bob_weight)
         if found is None:
             raise _hopeless(conditions)
-        q, bound = degenerate(found[1].tolist(), len(data.signals), data.exact), public(found[0])
-        how = f"all {data.B.shape[1]}^{len(data.p)} deterministic mechanisms tried"
-    elif not limits.deterministic and comb(len(data.signals), limits.max_signals or 1) <= _SUBSETS:
-        q, bound, branches = _best_subset(problem, data, index, lam, conditions)
-        how = f"all sets of {limits.max_signals} signals tried"
-    else:
-        q, bound, how = _branch(data, lam, conditions)
-    point = replace(relaxed, q=q, how=how)
-    solution = conclude(problem, data, index, lam, conditions, point, relaxed)
-    if branches:
-        assert solution.certificate.proof is not None
-        proof = replace(solution.certificate.proof, branches=branches)
-        solution = replace(solution, certificate=replace(solution.certificate, proof=proof))
-    # the relaxation's bound is proved; a better one comes from the search
-    best = solution.bound if bound is None else max(solution.bound, min(bound, solution.value))
-    return replace(solution, bound=best, gap=solution.value - best)
-
-
-def _best_subset(
-    problem: Problem, data: Data, index: Array, lam: Any, conditions: Conditions
-) -> tuple[Array, Number, tuple[Branch, ...]]:
-    """The best channel, its value, and the proof by branches if the conditions can be met on every set of signals."""
-    best: tuple[Any, Array, Point] | None = None
-    branches: list[Branch] = []
-    sets = list(combinations(range(len(data.signals)), data.limits.max_signals or 1))
-    for keep in sets:
-        found = _on(data, keep, lam)
-        if found is None:
-            continue
-        point = found[2]
-        _, (u, proof) = bound_of(problem, data.only(keep), lam, point, index)
-        prices = {"floor_price": public(point.floor_price), "cap_price": public(point.cap_price)}
-        branches.append(Branch(keep, u, replace(proof, conditions=conditions, **prices)))
-        if best is None or found[0] < best[0]:
-            best = found
-    if best is None:
+        how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
+        return replace(relaxed, q=degenerate(found[1].tolist(), len(signals), arrays.exact), how=how), found[0], []
+    search = _Search(layout, lam, relaxed, bob_weight)
+    low = search.suggest() if layout.deterministic else None
+    done = search.run(_NODES if low is None else _FEW_NODES)
+    if search.best is None:
+        if not done:
+            raise SolverError(f"no mechanism that satisfies the conditions was found in {_NODES} nodes")
         raise _hopeless(conditions)
-    return best[1], public(best[0]), tuple(branches) if len(branches) == len(sets) else ()
-
-
-def _on(data: Data, keep: tuple[int, ...], lam: Any) -> tuple[Any, Array, Point] | None:
-    """(value, channel, point) of the optimum on some signals; None if they cannot meet the conditions."""
-    part = data.only(keep)
-    try:
-        point = optimum(part, lam)
-    except Infeasible:
-        return None
-    bob, eve = risk_pair(part, point.q)
-    wide = zeros((len(point.q), len(data.signals)), data.exact)
-    wide[:, list(keep)] = point.q
-    return bob - lam * eve, wide, point
-
-
-def _branch(data: Data, lam: Any, conditions: Conditions) -> tuple[Array, Number | None, str]:
-    limits, S, N = data.limits, len(data.signals), len(data.p)
-    lp, _ = program_of(data, lam)
-    scale = (float(data.B.max()) or 1.0) / N  # of the objective
-    # a bound found in floats holds up to their tolerances
-    slack = TOLERANCE * max(float(data.B.max()), float(lam) * float(data.E.max()))
-    binary = np.zeros(lp.shape[1], dtype=bool)
-    binary[: N * S] = limits.deterministic
-    if limits.max_signals is not None and limits.max_signals < S:
-        lp = _counted(lp, N, S, limits.max_signals)
-        binary = np.append(binary, np.ones(S, dtype=bool))
-    for _ in range(_CUTS):
-        z, low, done = _run(lp, binary)
-        if z is None:
-            raise _hopeless(conditions)
-        table = z[: N * S].reshape(N, S)
-        how = "HiGHS branch and bound in floats" + ("" if done else ", stopped at its time limit")
-        if limits.deterministic:
-            q = degenerate(table.argmax(axis=1).tolist(), S, data.exact)
-            chosen = np.flatnonzero(table.ravel() > 0.5)
-            if not check_conditions(view(data), limits, data.signals, q, 0 if data.exact else 1e-9):
-                return q, low * scale - slack, how
-        else:
-            used = np.flatnonzero(z[-S:] > 0.5)
-            found = _on(data, tuple(used.tolist()), lam)
-            if found is not None:
-                return found[1], low * scale - slack, how
-            chosen = lp.shape[1] - S + used
-        lp = _cut(lp, chosen)
-    raise SolverError(f"branch and bound met no mechanism that satisfies the conditions exactly in {_CUTS} attempts")
-
-
-def _counted(lp: LinearProgram, N: int, S: int, most: int) -> LinearProgram:
-    """Columns z[s] and rows q[x,s] <= z[s], sum z <= most."""
-    m, n = lp.shape
-    q = np.arange(N * S)
-    rows = np.concatenate([m + q, m + q, np.full(S, m + N * S)])
-    columns = np.concatenate([q, n + q % S, n + np.arange(S)])
-    values = np.concatenate([np.ones(N * S), -np.ones(N * S), np.ones(S)])
-    return _with_rows(lp, S, rows, columns, values, np.append(np.zeros(N * S), float(most)))
-
-
-def _cut(lp: LinearProgram, chosen: Array) -> LinearProgram:
-    """Not all of these binaries may be one."""
-    row = np.full(len(chosen), lp.shape[0])
-    return _with_rows(lp, 0, row, chosen, np.ones(len(chosen)), np.array([len(chosen) - 1.0]))
-
-
-def _with_rows(lp: LinearProgram, more: int, rows: Array, columns: Array, values: Array, rhs: Array) -> LinearProgram:
-    return from_entries(
-        np.append(lp.cost, np.zeros(more)),
-        np.concatenate([lp.index, rows]),
-        np.concatenate([lp.column_of, columns]),
-        np.concatenate([lp.value, values]),
-        np.append(lp.rhs, rhs),
-        np.append(lp.equality, np.zeros(len(rhs), dtype=bool)),
-        np.append(lp.free, np.zeros(more, dtype=bool)),
-    )
-
-
-def _run(lp: LinearProgram, binary: Array) -> tuple[Array | None, float, bool]:
-    """Best point found, lower bound, and whether the search was completed; no point if there is none."""
-    highs = solver(**_OPTIONS)
-    program = model(lp)
-    program.col_upper_ = np.where(binary, 1.0, highspy.kHighsInf)
-    kinds = highspy.HighsVarType
-    program.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in binary]
-    highs.passModel(program)
-    highs.run()
-    status, info = highs.getModelStatus(), highs.getInfo()
-    if status == highspy.HighsModelStatus.kInfeasible:
-        return None, 0.0, True
-    done = status == highspy.HighsModelStatus.kOptimal
-    z = np.array(highs.getSolution().col_value)
-    if not done and (status != highspy.HighsModelStatus.kTimeLimit or not np.isfinite(info.objective_function_value)):
-        raise SolverError(f"HiGHS found no mechanism for a program of shape {lp.shape} with binaries: {status}")
-    return z, float(info.mip_dual_bound), done
+    how = f"branch and bound, {search.count} nodes" + ("" if done else ", stopped at their limit")
+    bound, branches = search.bound(done), search.branches() if done else []
+    return replace(relaxed, q=search.best[1], how=how), bound if low is None else max(bound, low), branches
 
 
 def _hopeless(conditions: Conditions) -> InputError:
-    if conditions.deterministic:
-        return InputError("deterministic", True, "cannot be met together with the other conditions")
-    return InputError("max_signals", conditions.max_signals, "cannot be met together with the other conditions")
+    name = "deterministic" if conditions.deterministic else "max_signals"
+    return InputError(name, getattr(conditions, name), "cannot be met together with the other conditions")
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A node: the signals that are sent, those among the k, what each state may send, and its optimum (None: void)."""
+
+    keep: tuple[int, ...]
+    required: frozenset[int]
+    allowed: Array | None
+    found: ChannelOptimum
+
+
+class _Search:
+    def __init__(self, layout: ChannelLayout, lam: Any, relaxed: ChannelOptimum, bob_weight: int) -> None:
+        self.layout, self.lam, self.bob_weight, self.count = layout, lam, bob_weight, 1
+        self.best: Any = None  # (score, channel)
+        field = layout.arrays.field
+        self.near = 0 if field.exact else 0.1 * field.tolerance * layout.arrays.size(lam)
+        shape = len(layout.arrays.p), len(layout.signals)
+        allowed = np.ones(shape, dtype=bool) if layout.deterministic else None
+        self.void: list[_Part] = []
+        self.open: list[tuple[Any, int, _Part]] = []
+        self._add(_Part(tuple(range(shape[1])), frozenset(), allowed, relaxed))
+
+    def run(self, most: int) -> bool:
+        """Split nodes until the best mechanism is proved best; whether it was."""
+        while self.open:
+            score, _, part = self.open[0]
+            if self.best is not None and self._beyond(score):
+                return True
+            if self.count >= most:
+                return False
+            heappop(self.open)
+            for child in self._by_state(part) if self.layout.deterministic else self._by_signal(part):
+                self._add(child)
+        return True
+
+    def bound(self, done: bool) -> Any:
+        """Below every mechanism that meets the conditions."""
+        found = [part.found.bound for _, _, part in self.open]
+        return self.best[0][0] if done and self.layout.arrays.exact else min(found, default=self.best[0][0])
+
+    def branches(self) -> list[Branch]:
+        """The parts that are left, as a certificate states them; none if they are too many."""
+        parts = [*((part, False) for _, _, part in self.open), *((part, True) for part in self.void)]
+        if len(parts) > _LEAVES:
+            return []
+        states = np.flatnonzero(self.layout.index >= 0)
+        out = []
+        for part, void in parts:
+            fixed: list[tuple[int, tuple[int, ...]]] = []
+            if part.allowed is not None:
+                limited = states[~part.allowed[self.layout.index[states]].all(axis=1)].tolist()
+                fixed = [(x, tuple(np.flatnonzero(part.allowed[self.layout.index[x]]).tolist())) for x in limited]
+            out.append(Branch(part.keep, part.found.dual, tuple(fixed), void))
+        return out
+
+    def _beyond(self, score: Any) -> bool:
+        best = self.best[0]
+        return bool(score >= best) if self.layout.arrays.exact else bool(score[0] >= best[0] - self.near)
+
+    def _add(self, part: _Part) -> None:
+        wide = self.layout.arrays.field.zeros((len(part.found.q), len(self.layout.signals)))
+        wide[:, list(part.keep)] = part.found.q
+        self.try_channel(wide)
+        score = self._score(wide) if self.layout.arrays.exact else (part.found.bound,)
+        heappush(self.open, (score, self.count, part))
+        self.count += 1
+
+    def _score(self, q: Array) -> tuple[Any, Any, Any]:
+        return *self.layout.sent(q).score(self.lam, self.bob_weight), (self.layout.weights * q).sum()
+
+    def try_channel(self, q: Array) -> None:
+        """Keep the channel (under determinism: the likeliest map) if it meets the conditions and is the best so far."""
+        layout = self.layout
+        if layout.deterministic:
+            q = degenerate([int(row.argmax()) for row in q], q.shape[1], layout.arrays.exact)
+        if layout.most is not None and int((q > 0).any(axis=0).sum()) > layout.most:
+            return
+        score = self._score(q)
+        if self.best is not None and not score < self.best[0]:
+            return
+        sent = SentSignals(layout.problem.arrays, layout.signals, layout.rows(q))
+        if not broken(layout.demands, sent, layout.arrays.field.tolerance):
+            self.best = score, q
+
+    def _solved(self, keep: tuple[int, ...], required: frozenset[int], allowed: Array | None) -> _Part | None:
+        """The node with its optimum; None, after a note of the proof, if it is empty."""
+        layout = self.layout.only(keep)
+        try:
+            return _Part(keep, required, allowed, self._program(layout, allowed).solve())
+        except Infeasible:
+            zero = layout.arrays.field.zero
+            proof = ChannelProgram(layout, zero, 0, allowed, elastic=True).solve()
+            self.void.append(_Part(keep, required, allowed, proof))
+            self.count += 1
+            return None
+
+    def _program(self, layout: ChannelLayout, allowed: Array | None = None) -> ChannelProgram:
+        return ChannelProgram(layout, self.lam, self.bob_weight, allowed)
+
+    def _by_signal(self, part: _Part) -> Iterator[_Part]:
+        most, q = self.layout.most, part.found.q
+        assert most is not None
+        used = [
+            (mass, s) for s, mass, sent in zip(part.keep, self.layout.arrays.p.dot(q), q.T, strict=True) if sent.any()
+        ]
+        s = min((mass, s) for mass, s in used if s not in part.required)[1]
+        without = self._solved(tuple(k for k in part.keep if k != s), part.required, None)
+        required = part.required | {s}
+        among = part if len(required) < most else self._solved(tuple(sorted(required)), required, None)
+        for child in (without, among and replace(among, required=required)):
+            if child is not None:
+                yield child
+
+    def _by_state(self, part: _Part) -> Iterator[_Part]:
+        assert part.allowed is not None
+        q, most = part.found.q, self.layout.most
+        rows = zip(part.allowed, q.max(axis=1), self.layout.arrays.p, strict=True)
+        ranks = [(int(row.sum() > 1), -top, mass) for row, top, mass in rows]
+        x = ranks.index(max(ranks))
+        likely = np.arange(q.shape[1]) == int(q[x].argmax())
+        for row in (likely, part.allowed[x] & ~likely):
+            allowed = part.allowed.copy()
+            allowed[x] = row
+            single = allowed[allowed.sum(axis=1) == 1].any(axis=0)
+            if most is not None and single.sum() >= most:
+                allowed = allowed & single if single.sum() == most else allowed & False
+            if allowed.any(axis=1).all():
+                child = self._solved(part.keep, part.required, allowed)
+                if child is not None:
+                    yield child
+
+    def suggest(self) -> float | None:
+        """Try the mechanism that HiGHS finds with binary variables; for floats, if it is good, a bound from HiGHS."""
+        layout, most = self.layout, self.layout.most
+        program = self._program(layout)
+        binary = program.q.ravel()
+        if most is not None:
+            N, S = program.q.shape
+            used, one = program.columns(S), layout.arrays.field.one
+            row = np.arange(N * S).reshape(N, S)
+            program.rows(N * S, [(row, program.q, one), (row, used, -one)])
+            program.rows(1, [(0, used, one)], one * most)
+            binary = np.append(binary, used)
+        lp = program.program().rounded
+        rows = np.zeros(lp.shape[0])
+        np.maximum.at(rows, lp.index, np.abs(lp.value))
+        rows[rows == 0], size = 1.0, float(np.abs(lp.cost).max()) or 1.0
+        lp = replace(lp, cost=lp.cost / size, value=lp.value / rows[lp.index], rhs=lp.rhs / rows)
+        highs, whole = solver(**_OPTIONS), model(lp)
+        whole.col_upper_ = np.where(np.isin(np.arange(lp.shape[1]), binary), 1.0, highspy.kHighsInf)
+        kinds = np.full(lp.shape[1], highspy.HighsVarType.kContinuous)
+        kinds[binary] = highspy.HighsVarType.kInteger
+        whole.integrality_ = kinds.tolist()
+        highs.passModel(whole)
+        highs.run()
+        z = np.array(highs.getSolution().col_value)
+        if len(z) != lp.shape[1] or not np.isfinite(highs.getInfo().objective_function_value):
+            return None
+        self.try_channel(layout.arrays.field.array(z[program.q]))
+        if self.best is None or layout.arrays.exact:
+            return None
+        return float(highs.getInfo().mip_dual_bound * size - TOLERANCE * layout.arrays.size(self.lam))

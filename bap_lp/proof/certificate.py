@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.arrays import signal_losses
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.proof.conditional import Proof, verify_conditions, working
-from bap_lp.rational import Array, ReadOnly, floats, is_exact, public
+from bap_lp.proof.conditional import Proof, verify_conditions
+from bap_lp.rational import TOLERANCE, Array, ReadOnly, floats, is_exact, public
 
-TOLERANCE = 1e-9  # a float certificate proves optimality up to this, relative to the size of the losses
+__all__ = ["TOLERANCE", "Certificate", "Verdict", "size_of", "verify"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,53 +93,40 @@ def _verify_conditions(problem: Problem, certificate: Certificate) -> Verdict:
     if certificate.exact:
         if not (problem.exact and certificate.proof.conditions.exact):
             return Verdict(False, "the certificate is exact and the problem or a condition is not")
-        return Verdict(*verify_conditions(problem, certificate, 0.0, fmpq(0)))
-    tables = (certificate.rho, certificate.u, certificate.proof.channel, certificate.proof.weights)
+        return Verdict(*verify_conditions(problem, certificate, fmpq(0)))
+    weights = [prices.weights for prices in certificate.proof.prices.values()]
+    tables = (certificate.rho, certificate.u, certificate.proof.channel, *weights)
     if not all(np.isfinite(floats(a)).all() for a in tables):
         return Verdict(False, "rho, u, channel and multipliers must be finite")
     slack = TOLERANCE * size_of(problem, certificate.lam)
-    return Verdict(*verify_conditions(problem.as_float(), certificate, TOLERANCE, slack))
+    return Verdict(*verify_conditions(problem.as_float(), certificate, slack))
 
 
 def _verify(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
-    exact = problem.exact
-    rho, u = (a if exact else floats(a) for a in (certificate.rho, certificate.u))
-    lam, claimed = (working(v, exact) for v in (certificate.lam, certificate.value))
+    arrays, field = problem.arrays, problem.arrays.field
+    rho, u = field.array(certificate.rho), field.array(certificate.u)
+    lam, claimed = field.number(certificate.lam), field.number(certificate.value)
     if lam < 0:
         return Verdict(False, f"lambda = {certificate.lam} is negative")
     if (rho < 0).any() or (u < 0).any():
         return Verdict(False, "rho and u must not be negative")
-    unit = fmpq(0) if exact else TOLERANCE
-    for x, (row, mass) in enumerate(zip(rho, problem.p, strict=True)):
-        if abs(row.sum() - mass) > unit * mass:
+    for x, (row, mass) in enumerate(zip(rho, arrays.p, strict=True)):
+        if abs(row.sum() - mass) > field.tolerance * mass:
             return Verdict(False, f"rho[{x}] sums to {row.sum()}, p({problem.states[x]}) is {mass}")
-    for g in problem.eve_groups:
+    for g in arrays.groups:
         for i, row in enumerate(u[:, g]):
-            if abs(row.sum() - lam) > unit * lam:
+            if abs(row.sum() - lam) > field.tolerance * lam:
                 return Verdict(False, f"u[{i}] sums to {row.sum()}, lambda is {lam}")
-    value = primal_value(problem, rho, lam)
-    bound = dual_bound(problem, u)
+    value, bound = arrays.value(rho, lam), arrays.bound(u)
     if value - bound > slack:
         return Verdict(False, f"rho has value {value} but u only proves {bound}")
     if abs(value - claimed) > slack:
         return Verdict(False, f"rho has value {value}, the certificate claims {claimed}")
-    if exact:
+    if field.exact:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no mechanism goes below")
     return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")
 
 
 def size_of(problem: Problem, lam: Number) -> float:
     """The scale on which a float gap is judged: the largest loss that enters R_A."""
-    return max(float(problem.B.max()), float(lam) * float(problem.E.max()), 1e-300)
-
-
-def primal_value(problem: Problem, rho: Array, lam: Any) -> Any:
-    """sum B rho - lam sum_ig min_j sum_x E(x,j) rho[x,i]."""
-    bob = (problem.B * rho).sum()
-    eve = signal_losses(rho, problem.E)
-    return bob - lam * sum((eve[:, g].min(axis=1).sum() for g in problem.eve_groups), start=0 * lam)
-
-
-def dual_bound(problem: Problem, u: Array) -> Any:
-    """sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)): below R_A of every mechanism."""
-    return problem.p.dot((problem.B - problem.E.dot(u.T)).min(axis=1))
+    return problem.arrays.size(lam)

@@ -18,19 +18,16 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
-from bap_lp.model.arrays import signal_losses
+from bap_lp.model.arrays import Arrays, signal_minima
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.proof.certificate import TOLERANCE, Verdict, size_of
-from bap_lp.rational import Array, InputError, ReadOnly, is_exact, number
+from bap_lp.proof.certificate import Verdict
+from bap_lp.rational import EXACT, FLOAT, Array, Field, InputError, ReadOnly, is_exact
 
 _MOST_SIGNALS = 4096
-
-Data = list[tuple[Array, Array, Array, tuple[slice, ...]]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +42,7 @@ class RobustCertificate(ReadOnly, Displayed):
 
     @property
     def exact(self) -> bool:
-        return is_exact(self.channel)
+        return all(map(is_exact, (self.channel, self.weights, *self.replies, *self.lams)))
 
     def _headline(self) -> str:
         return (
@@ -53,41 +50,72 @@ class RobustCertificate(ReadOnly, Displayed):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """The numbers of one scenario, its lam, and its Bob's decision at every profile."""
+
+    arrays: Arrays
+    lam: Any
+    told: Array
+
+    def alice(self, channel: Array) -> Any:
+        """R_A of a channel, with Bob and Eve deciding for themselves."""
+        rho = self.arrays.p[:, None] * channel
+        return signal_minima(rho, self.arrays.B).sum() - self.lam * self.arrays.eve_risk(rho)
+
+
 def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate) -> Verdict:
-    """Check a worst-case certificate with arithmetic alone."""
-    scenarios, _ = scenarios_of(problems, list(certificate.lams))
-    exact = certificate.exact
-    if exact and not all(s.exact for s in scenarios):
+    """Check a worst-case certificate with arithmetic alone: exactly if it is exact, to a tolerance in floats.
+
+    Args:
+        problems: the scenarios, in the order of the certificate.
+        certificate: what `robust` returned as `certificate`, or one read from elsewhere.
+
+    Returns:
+        The verdict: true if the certificate proves its value, with the reason in words.
+
+    Raises:
+        InputError: the problems are not scenarios on the same states, or not as many as the certificate has.
+
+    >>> from bap_lp import Problem, robust, verify_robust
+    >>> bob = [["1/3", "2/3"], [1, 0]]
+    >>> coins = [Problem(["3/4", "1/4"], bob, [[0, 1], [k, 0]]) for k in (4, 10)]
+    >>> print(verify_robust(coins, robust(coins, "1/3").certificate).reason)
+    the worst case 3/16 is optimal: the mixture of scenarios proves that none goes below
+    """
+    given, _ = scenarios_of(problems, list(certificate.lams))
+    field = EXACT if certificate.exact else FLOAT
+    if field.exact and not all(s.exact for s in given):
         return Verdict(False, "the certificate is exact and the problems are not")
-    scenarios = scenarios if exact else tuple(s.as_float() for s in scenarios)
-    profiles, _ = profiles_of(scenarios)
-    q, w = certificate.channel, certificate.weights
-    unit = fmpq(0) if exact else TOLERANCE
-    lams = [number(v, "lams") if exact else float(v) for v in certificate.lams]
-    if q.shape != (len(scenarios[0].p), len(profiles)) or len(w) != len(scenarios):
-        return Verdict(False, "channel and weights do not have the shape of the scenarios")
-    if (q < 0).any() or any(abs(row.sum() - 1) > unit for row in q):
+    scenarios, profiles, _ = working_scenarios(given, certificate.lams, field)
+    q, w = field.array(certificate.channel), field.array(certificate.weights)
+    replies = [field.array(u) for u in certificate.replies]
+    if q.shape != (len(given[0].p), len(profiles)) or len(w) != len(given) or len(replies) != len(given):
+        return Verdict(False, "channel, weights and replies do not have the shape of the scenarios")
+    if not field.exact and not all(np.isfinite(a).all() for a in (q, w, *replies)):
+        return Verdict(False, "channel, weights and replies must be finite")
+    if (q < 0).any() or any(abs(row.sum() - 1) > field.tolerance for row in q):
         return Verdict(False, "a row of the channel is not a distribution")
-    if (w < 0).any() or abs(w.sum() - 1) > unit:
+    if (w < 0).any() or abs(w.sum() - 1) > field.tolerance:
         return Verdict(False, "the weights are not a mixture of scenarios")
-    for k, (s, u) in enumerate(zip(scenarios, certificate.replies, strict=True)):
-        if u.shape != (len(profiles), s.shape[2]) or (u < 0).any():
+    for k, (s, u) in enumerate(zip(scenarios, replies, strict=True)):
+        if u.shape != (len(profiles), s.arrays.shape[2]) or (u < 0).any():
             return Verdict(False, f"the replies of scenario {k} have the wrong shape or sign")
-        for g in s.eve_groups:
-            if any(abs(row.sum() - w[k] * lams[k]) > unit * (1 + lams[k]) for row in u[:, g]):
+        for g in s.arrays.groups:
+            if any(abs(row.sum() - w[k] * s.lam) > field.tolerance * (1 + s.lam) for row in u[:, g]):
                 return Verdict(False, f"the replies of scenario {k} do not sum to weight times lambda")
-    values = [alice_of(s.p, s.B, s.E, s.eve_groups, q, lam) for s, lam in zip(scenarios, lams, strict=True)]
-    bound = lower_bound(scenarios, profiles, w, certificate.replies, True)
-    claimed = number(certificate.value, "value") if exact else float(certificate.value)
-    slack = unit * max(fmpq(1) if exact else size_of(s, float(lam)) for s, lam in zip(scenarios, lams, strict=True))
-    if abs(max(values) - claimed) > slack:
-        return Verdict(False, f"the channel's worst case is {max(values)}, the certificate claims {claimed}")
-    if claimed - bound > slack:
+    worst, claimed = max(s.alice(q) for s in scenarios), field.number(certificate.value)
+    bound = mixture_bound(scenarios, w, replies)
+    slack = field.tolerance * field.number(max(s.arrays.size(s.lam) for s in scenarios))
+    if not abs(worst - claimed) <= slack:
+        return Verdict(False, f"the channel's worst case is {worst}, the certificate claims {claimed}")
+    if not claimed - bound <= slack:
         return Verdict(False, f"the worst case is {claimed} but the weights only prove {bound}")
     return Verdict(True, f"the worst case {claimed} is optimal: the mixture of scenarios proves that none goes below")
 
 
 def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem, ...], tuple[Any, ...]]:
+    """The problems, checked to have the same states, and the working lam of each."""
     scenarios = tuple(problems)
     if not scenarios:
         raise InputError("problems", None, "must not be empty")
@@ -100,50 +128,42 @@ def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem,
     return scenarios, tuple(lam_of(s, v) for s, v in zip(scenarios, given, strict=True))
 
 
-def profiles_of(scenarios: Sequence[Problem]) -> tuple[Array, tuple[str, ...]]:
-    """Decision of scenario k's Bob at every profile (profiles x scenarios), and the profiles' names."""
+def working_scenarios(
+    problems: Sequence[Problem], lams: Sequence[Any], field: Field
+) -> tuple[list[Scenario], Array, tuple[str, ...]]:
+    """The scenarios in this field, the decisions of their Bobs (profiles x scenarios), and the profiles' names."""
+    if not field.exact:
+        problems = [s.as_float() for s in problems]
+    heads: list[Problem] = []
     places: list[int] = []
-    heads: list[int] = []
-    for k, s in enumerate(scenarios):
-        same = [m for m, h in enumerate(heads) if _same_bob(scenarios[h], s)]
-        places.append(same[0] if same else len(heads))
-        heads += [] if same else [k]
-    sizes = [scenarios[h].shape[1] for h in heads]
+    for s in problems:
+        place = next((m for m, head in enumerate(heads) if _same_bob(head, s)), len(heads))
+        heads += [s] if place == len(heads) else []
+        places.append(place)
+    sizes = [s.shape[1] for s in heads]
     if prod(sizes) > _MOST_SIGNALS:
         raise InputError("problems", None, f"have {prod(sizes)} profiles of decisions, more than {_MOST_SIGNALS}")
-    table = np.array(list(product(*map(range, sizes))))
-    names = tuple(" | ".join(n) for n in product(*(scenarios[h].bob_decisions for h in heads)))
-    return table[:, places], names
+    profiles = np.array(list(product(*map(range, sizes))))[:, places]
+    names = tuple(" | ".join(n) for n in product(*(s.bob_decisions for s in heads)))
+    scenarios = [
+        Scenario(s.arrays, field.number(lam), profiles[:, k])
+        for k, (s, lam) in enumerate(zip(problems, lams, strict=True))
+    ]
+    return scenarios, profiles, names
 
 
 def _same_bob(a: Problem, b: Problem) -> bool:
     return a.B.shape == b.B.shape and bool((a.p == b.p).all() and (a.B == b.B).all())
 
 
-def alice_of(p: Array, B: Array, E: Array, groups: Sequence[slice], q: Array, lam: Any) -> Any:
-    rho = p[:, None] * q
-    eve = signal_losses(rho, E)
-    bob = signal_losses(rho, B).min(axis=1).sum()
-    return bob - lam * sum((eve[:, g].min(axis=1).sum() for g in groups), start=0 * bob)
-
-
-def bound_of(data: Data, profiles: Array, weights: Array, replies: Sequence[Array]) -> Any:
-    total = 0 * (data[0][0][:, None] * data[0][1][:, profiles[:, 0]])
-    for k, (p, B, E, _) in enumerate(data):
-        total = total + p[:, None] * (weights[k] * B[:, profiles[:, k]] - E.dot(replies[k].T))
-    return total.min(axis=1).sum()
-
-
-def lower_bound(
-    scenarios: Sequence[Problem], profiles: Array, weights: Array, replies: Sequence[Array], exact: bool
-) -> Any:
-    """The bound; in floats minus what rounding may have added."""
-    data = [(s.p, s.B, s.E, s.eve_groups) for s in scenarios]
-    bound = bound_of(data, profiles, weights, replies)
-    if exact:
-        return bound
-    size = sum(
-        float(p @ (B.max(axis=1) * w + E @ u.max(axis=0)))
-        for (p, B, E, _), w, u in zip(data, weights, replies, strict=True)
-    )
-    return float(bound) - (len(data[0][0]) + 60) * np.finfo(float).eps * size
+def mixture_bound(scenarios: Sequence[Scenario], weights: Array, replies: Sequence[Array]) -> Any:
+    """sum_x min_s sum_k p_k(x) (w_k B_k(x,s_k) - u_k[s].E_k(x)), in floats lowered by more than its rounding error."""
+    total: Any = 0
+    size = 0.0
+    for s, w, u in zip(scenarios, weights, replies, strict=True):
+        p, B, E = s.arrays.p, s.arrays.B, s.arrays.E
+        total = total + p[:, None] * (w * B[:, s.told] - E.dot(u.T))
+        if not s.arrays.exact:
+            size += float(p @ (w * B.max(axis=1) + E @ u.max(axis=0)))
+    bound = total.min(axis=1).sum()
+    return bound if is_exact(total) else float(bound) - (len(total) + 60) * float(np.finfo(float).eps) * size

@@ -1,1 +1,4 @@
-"""Questions about an optimum: is it unique, and how far may an entry move before it changes."""
+"""Questions about an optimum: is it unique, and how far may an entry move before it changes.
+
+An exact problem and lam come in; derivatives, intervals and optimal mechanisms go out.
+"""

@@ -20,32 +20,31 @@ from bap_lp.linear.exact import reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.arrays import Arrays
-from bap_lp.programs.compact import compact_program
+from bap_lp.programs.compact import compact_program, compact_ties
 from bap_lp.questions.roots import reach
-from bap_lp.rational import Array, objects, zeros
+from bap_lp.rational import EXACT, Array, objects
 
 Reach = tuple[tuple[Any, bool], tuple[Any, bool]]  # downwards, upwards: how far, and whether that is exact
 
 
-class Basis:
+class OptimalTableau:
     """The optimal basis of the compact program on all states, those of probability zero included, and its tableau."""
 
-    def __init__(self, p: Array, B: Array, E: Array, groups: tuple[slice, ...], lam: fmpq) -> None:
-        self.p, self.B, self.given_E = p, B, E
-        (N, b), self.silent = B.shape, lam == 0
-        eve_risk_groups = groups
+    def __init__(self, arrays: Arrays, lam: fmpq) -> None:
+        self.arrays, self.silent = arrays, lam == 0
+        N, b, e = arrays.shape
+        played = arrays
         if self.silent:  # Eve does not count, so her losses may be anything
-            E, groups, lam = zeros((N, 1), True), (slice(0, 1),), fmpq(1)
-        self.N, self.b, self.e = N, b, E.shape[1]
-        self.lp = compact_program(Arrays(p, B, E, groups), lam)
-        vertex = optimum(self.lp)
+            played, lam, e = Arrays(arrays.p, arrays.B, EXACT.zeros((N, 1)), (slice(0, 1),)), fmpq(1), 1
+        self.N, self.b, self.e = N, b, e
+        self.lp = compact_program(played, lam)
+        vertex = optimum(self.lp, ties=compact_ties(played))
         self.basic, self.y = self._with_null_states(vertex.basic, vertex.y)
         self.rho = vertex.z[: N * b].reshape(N, b)
         self.value = self.lp.cost.dot(vertex.z)
-        u = -self.y[N:].reshape(b, self.e)
-        self.eve_derivative = 0 * self.given_E if self.silent else -self.rho.dot(u)
-        losses = self.rho.T.dot(self.given_E)
-        self.eve_risk = sum((losses[:, g].min(axis=1).sum() for g in eve_risk_groups), start=fmpq(0))
+        u = -self.y[N:].reshape(b, e)
+        self.eve_derivative = 0 * arrays.E if self.silent else -self.rho.dot(u)
+        self.eve_risk = arrays.eve_risk(self.rho)
         m, n = self.lp.shape
         self.factor = Factor(self.lp, self.basic)
         self.position = {int(v): k for k, v in enumerate(self.basic)}
@@ -63,7 +62,7 @@ class Basis:
         self._columns: dict[int, Array] = {}
 
     def _with_null_states(self, basic: Array, y: Array) -> tuple[Array, Array]:
-        """A state of probability zero may have its marginal's slack in the basis, at zero: a dual pivot drives it out.
+        """A state of probability zero may have its marginal's slack in the basis, at zero: a dual pivot removes it.
 
         y moves along the slack's row of the inverse until the first reduced cost is zero; the marginal is an equality,
         so its own dual may have either sign.
@@ -81,14 +80,14 @@ class Basis:
                             best = abs(step), k, rate < 0
                 assert best is not None
                 basic[at] = best[1]
-                y = Factor(self.lp, basic).solve_transposed(np.append(self.lp.cost, zeros(m, True))[basic])
+                y = Factor(self.lp, basic).solve_transposed(np.append(self.lp.cost, EXACT.zeros(m))[basic])
         return basic, y
 
     def row(self, position: int) -> tuple[Array, Array]:
         """(row of the basis inverse, its products with the nonbasic columns)."""
         if position not in self._rows:
             weight = self.factor.solve_transposed(_unit(len(self.basic), position))
-            products = zeros(sum(self.lp.shape), True)
+            products = EXACT.zeros(sum(self.lp.shape))
             live = weight[self.lp.index] != 0
             np.add.at(products, self.lp.column_of[live], self.lp.value[live] * weight[self.lp.index[live]])
             products[self.lp.shape[1] :] = weight
@@ -102,8 +101,9 @@ class Basis:
         return self._columns[row]
 
     def bob_reach(self, x: int, i: int) -> Reach:
+        """How far B(x,i) may move."""
         variable = x * self.b + i
-        slopes = zeros(len(self.nonbasic), True)
+        slopes = EXACT.zeros(len(self.nonbasic))
         if variable in self.position:
             slopes = -self.row(self.position[variable])[1]
         else:
@@ -111,13 +111,16 @@ class Basis:
         return self._both(np.stack([self.reduced, slopes], axis=1), None)
 
     def prior_reach(self, x: int) -> Reach:
+        """How far h may move along p_h = (1 - h) p + h e_x."""
         (down, first), (up, second) = self._both(None, np.stack([self.values, self.column(x) - self.values], axis=1))
-        lowest = self.p[x] / (1 - self.p[x]) if self.p[x] != 1 else fmpq(0)  # p(x) = 0; at p(x) = 1 nothing moves
+        mass = self.arrays.p[x]
+        lowest = mass / (1 - mass) if mass != 1 else fmpq(0)  # p(x) = 0; at p(x) = 1 nothing moves
         down, first = (lowest, True) if down is None or down > lowest else (down, first)
         up, second = (fmpq(1), True) if up is None or up > 1 else (up, second)
         return (down, first), (up, second)
 
     def eve_reach(self, x: int, j: int) -> Reach:
+        """How far E(x,j) may move."""
         if self.silent:
             return (None, True), (None, True)
         N, b, e = self.N, self.b, self.e
@@ -134,7 +137,7 @@ class Basis:
         d = _padded(np.multiply.outer(self.reduced, det), width)
         inverse = [self.row(k) for k in at]
         d[:, 1 : r + 1] += np.stack([products for _, products in inverse], axis=1).dot(w.T)
-        for i in range(b):  # the entry also stands in the nonbasic columns (x,i)
+        for i in range(b):  # the entry is also in the nonbasic columns (x,i)
             place = self.place.get(x * b + i)
             if place is not None:
                 k = N + i * e + j
@@ -143,7 +146,7 @@ class Basis:
         return self._both(d, np.concatenate([z, _padded(det[None, :], width)]), strict=1)
 
     def _both(self, reduced: Array | None, values: Array | None, strict: int = 0) -> Reach:
-        """Reach downwards and upwards; the last `strict` rows of values are conditions of their own."""
+        """Reach downwards and upwards; the last `strict` rows of values must be non-negative whatever is basic."""
         parts = []
         if reduced is not None:
             parts += [reduced[~self.still], reduced[self.still], -reduced[self.still]]
@@ -195,12 +198,12 @@ def _interpolated(points: list[int], values: Array) -> Array:
 
 
 def _padded(table: Array, width: int) -> Array:
-    out = zeros((len(table), width), True)
+    out = EXACT.zeros((len(table), width))
     out[:, : table.shape[1]] = table
     return out
 
 
 def _unit(size: int, at: int) -> Array:
-    out = zeros(size, True)
+    out = EXACT.zeros(size)
     out[at] = fmpq(1)
     return out

@@ -13,22 +13,21 @@ a case: Eve's reply to it is not unique, and the basis holds one of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-from flint import fmpq
 
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.questions.ranging import Basis
-from bap_lp.rational import Array, ReadOnly, floats, is_exact, lifted, public
+from bap_lp.questions.ranging import OptimalTableau, Reach
+from bap_lp.rational import EXACT, FLOAT, Array, Field, ReadOnly, is_exact, public
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Values of one entry for which the basis stays optimal; high None: no end. An inexact end is certain but inner."""
+    """Values of one entry for which the basis stays optimal; high None: no end. An inexact end is inside."""
 
     low: Number
     high: Number | None
@@ -63,50 +62,62 @@ class Sensitivity(ReadOnly, Displayed):
 
 
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
-    """Exact for an exact problem and lam; floats are taken as the rationals they are, and the results rounded."""
+    """Derivatives of the optimal R_A by every entry of prior and losses, and how far each entry may move alone.
+
+    Args:
+        problem: the problem; floats are taken as the rationals they are.
+        lam: a non-negative number, or "calibrated".
+
+    Returns:
+        The derivatives and intervals: exact if problem and lam are exact, otherwise rounded to floats.
+
+    Raises:
+        InputError: lam is negative, or it is "calibrated" and Eve does no better with the data than without.
+
+    >>> from bap_lp import Problem, sensitivity
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> found = sensitivity(coin, "1/3")
+    >>> print(found.value, found.lam_derivative, found.bob[1, 0])
+    3/40 -3/4 3/40
+    >>> print(found.eve_interval[1][0].low)
+    3
+    """
     price = lam_of(problem, lam)
-    exact = problem.exact and is_exact(price)
-    if exact:
-        basis = Basis(problem.p, problem.B, problem.E, problem.eve_groups, price)
+    field = EXACT if problem.exact and is_exact(price) else FLOAT
+    if field.exact:
+        tableau = OptimalTableau(problem.arrays, price)
     else:
-        rough = problem.as_float()
-        p, B, E = (lifted(a) for a in (rough.p, rough.B, rough.E))
-        basis = Basis(p, B, E, rough.eve_groups, fmpq(*float(price).as_integer_ratio()))
-    N, b, e = problem.shape
-    out = public if exact else _rounded
-    intervals = [
-        tuple(tuple(_interval(table[x, k], *move(x, k), exact) for k in range(width)) for x in range(N))
-        for table, width, move in ((basis.B, b, basis.bob_reach), (basis.given_E, e, basis.eve_reach))
-    ]
+        tableau = OptimalTableau(problem.as_float().arrays.lifted(), EXACT.number(float(price)))
+    arrays, y = tableau.arrays, tableau.y[: len(tableau.arrays.p)]
+
+    def out(values: Array) -> Array:
+        return public(field.array(values))
+
+    def table(losses: Array, reach: Callable[[int, int], Reach]) -> tuple[tuple[Interval, ...], ...]:
+        return tuple(
+            tuple(_interval(v, *reach(x, k), field) for k, v in enumerate(row)) for x, row in enumerate(losses)
+        )
+
     prior = []
-    for x in range(N):
-        (down, down_exact), (up, up_exact) = basis.prior_reach(x)
-        low, high = (_number(basis.p[x] + h * (1 - basis.p[x]), exact) for h in (-down, up))
+    for x, mass in enumerate(arrays.p):
+        (down, down_exact), (up, up_exact) = tableau.prior_reach(x)
+        low, high = (public(field.number(mass + h * (1 - mass))) for h in (-down, up))
         prior.append(Interval(low, high, down_exact, up_exact))
-    y = basis.y[:N]
     return Sensitivity(
-        _number(basis.value, exact),
-        _number(-basis.eve_risk, exact),
-        out(basis.rho),
-        out(basis.eve_derivative),
-        out(y),
-        out(y - basis.value),
-        intervals[0],
-        intervals[1],
-        tuple(prior),
+        value=public(field.number(tableau.value)),
+        lam_derivative=public(field.number(-tableau.eve_risk)),
+        bob=out(tableau.rho),
+        eve=out(tableau.eve_derivative),
+        prior=out(y),
+        towards=out(y - tableau.value),
+        bob_interval=table(arrays.B, tableau.bob_reach),
+        eve_interval=table(arrays.E, tableau.eve_reach),
+        prior_interval=tuple(prior),
     )
 
 
-def _interval(value: Any, down: tuple[Any, bool], up: tuple[Any, bool], exact: bool) -> Interval:
+def _interval(value: Any, down: tuple[Any, bool], up: tuple[Any, bool], field: Field) -> Interval:
     """An entry's interval from the reach of its change; losses are never negative."""
-    low, low_exact = (fmpq(0), True) if down[0] is None or down[0] > value else (value - down[0], down[1])
-    high = None if up[0] is None else _number(value + up[0], exact)
-    return Interval(_number(low, exact), high, low_exact, up[1])
-
-
-def _number(value: Any, exact: bool) -> Number:
-    return public(value) if exact else float(value)
-
-
-def _rounded(values: Array) -> Array:
-    return public(floats(values))
+    low, low_exact = (EXACT.zero, True) if down[0] is None or down[0] > value else (value - down[0], down[1])
+    high = None if up[0] is None else public(field.number(value + up[0]))
+    return Interval(public(field.number(low)), high, low_exact, up[1])

@@ -1,50 +1,56 @@
 """Is the optimal mechanism unique, and if not, which of the optimal ones sends least?
 
-The optimal channels over Bob's decisions are a face of the compact program. With optimal duals (y, u) it is
-    { rho feasible : rho[x,i] = 0 where B(x,i) - u_i.E(x,.) > y_x,  t[i,g] = sum_x E(x,j) rho[x,i] where u[i,j] > 0 }.
-A vertex is the only point of it if and only if no nonbasic variable of reduced cost zero (column or slack) can be
-positive on the face: the maximum of their sum, one more exact program, is zero. For lam > 0 t follows from rho; for
-lam = 0 Eve's rows are left out. Merged states are told apart again: a class of several states whose common row is not
-degenerate lets its members trade, so the channel is not unique; a degenerate row fixes them all. States of probability
-zero are left aside, any row is optimal there.
+The optimal channels over Bob's decisions are a face of the compact program. With optimal replies u it is
+    { rho feasible : rho[x,i] = 0 where B(x,i) - u_i.E(x,.) is not the minimum over i,
+                     t[i,g] = sum_x E(x,j) rho[x,i] where u[i,j] > 0 }.
+Columns and slacks that are positive at a vertex are independent. So a vertex is the only point of the face if and only
+if no other column or slack can be positive there: the maximum of their sum, one more exact program, is zero. This needs
+lam > 0, where t follows from rho; for lam = 0 the optimum is unique if and only if Bob's best decision is unique at
+every state. Merged states are told apart again: a class of several states whose common row is mixed lets its members
+trade, so the channel is not unique. States of probability zero do not count, since any row is optimal there.
 
 fewest_signals: pooling the signals on which Bob does the same keeps an optimum and sends no more of them, so a least
 number is found among sets K of his decisions. K must meet {i : rho[x,i] may be positive} for every x; the sets that do
 are tried by size with an exact program each.
-least_disclosure: the smallest I(X; signal) = sum rho log(rho / (p m)), m[i] = sum_x rho[x,i], on the face: convex, by
-cvxpy, in floats.
+least_disclosure: the smallest I(X; signal) = sum_xi p(x) q(i|x) log(q(i|x) / P(i)) on the face: convex, by cvxpy, in
+floats.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from bap_lp.convex.cvxpy_bridge import information as mutual_information
-from bap_lp.linear import program
-from bap_lp.linear.exact import optimise, reduced_cost
-from bap_lp.linear.optimum import optimum
+from bap_lp.linear.optimum import Infeasible, Optimum, optimum
 from bap_lp.linear.program import LinearProgram
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction
-from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.programs.compact import compact_program
-from bap_lp.rational import Array, InputError, floats, is_exact, public, zeros
+from bap_lp.programs.compact import compact_program, compact_ties, solve_compact
+from bap_lp.programs.solution import published
+from bap_lp.rational import EXACT, Array, InputError, is_exact, public
 
 _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`
+_ON_FACE = 1e-6  # relative to the largest loss: how far a float mechanism may be from optimal
 
 
 @dataclass(frozen=True, repr=False)
 class Uniqueness(Displayed):
-    """Whether one channel over Bob's decisions is optimal; if not, the one with fewest signals and the one that says
-    least. Mutual information in nats. `fewest_proved`: whether all smaller sets of signals were excluded."""
+    """Whether one channel over Bob's decisions is optimal, and two optimal mechanisms.
+
+    If `unique`, both are the mechanism that `solve` shows. If not, that one is an optimal mechanism among several;
+    `fewest_signals` has the fewest signals of all (`fewest_proved`: whether all smaller sets were excluded), and
+    `least_disclosure` the least mutual information, up to the accuracy of a float solver. Information is in nats.
+    """
 
     unique: bool
     value: Number
@@ -60,148 +66,158 @@ class Uniqueness(Displayed):
         return f": {what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
 
 
-@dataclass(frozen=True)
-class _Face:
-    """The optimal face on merged states: columns that may be positive, tight rows, the vertex and the value."""
-
-    p: Array
-    E: Array
-    index: Array
-    lp: LinearProgram
-    open: Array
-    tight: Array
-    rho: Array
-    basic: Array
-    value: Any
-
-
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
-    """Exact answer for an exact problem and lam; a float problem has no exact ties and is refused."""
+    """Whether one mechanism only is optimal; if not, an optimal one with few signals and one that discloses least.
+
+    Args:
+        problem: an exact problem; a float problem has no exact ties.
+        lam: a non-negative exact number, or "calibrated".
+
+    Returns:
+        The answer with the mechanisms; see `Uniqueness`.
+
+    Raises:
+        InputError: problem or lam is not exact, or lam is negative or undefined.
+
+    >>> from bap_lp import Problem, uniqueness
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> uniqueness(coin, "1/3").unique
+    True
+    >>> found = uniqueness(coin, "1/10")  # a breakpoint of the path: two vertices are optimal
+    >>> found.unique, found.fewest_signals.name
+    (False, 'an optimal mechanism with the fewest signals')
+    """
     price = lam_of(problem, lam)
     if not (problem.exact and is_exact(price)):
         raise InputError("problem", repr(problem), "and lam must be exact to ask for uniqueness (see rationalised())")
-    face = _face(problem, price)
-    unique = _alone(face) and all(
-        (face.rho[k] > 0).sum() == 1 for k in range(len(face.p)) if (face.index == k).sum() > 1
-    )
-    if unique:
-        only = _published(problem, face, face.rho, "optimum")
-        information = mutual_information(problem, only)
-        return Uniqueness(True, public(face.value), only, only, information, information, True)
-    rho, proved = _fewest(face)
-    fewest = _published(problem, face, rho, "optimum with fewest signals")
-    least = _published(problem, face, _least(face), "optimum with least disclosure")
-    said, said_by_fewest = (mutual_information(problem, m) for m in (least, fewest))
-    return Uniqueness(False, public(face.value), fewest, least, said, said_by_fewest, proved)
+    arrays, index = problem.arrays.merged()
+    best = solve_compact(arrays, price)
+    face = _OptimalFace(arrays, price, best.rho, best.u)
+
+    def shown(rho: Array, name: str) -> Mechanism:
+        numbers = arrays if is_exact(rho) else arrays.rounded
+        found = published(problem, numbers, index, rho, problem.bob_decisions)
+        return Mechanism.of(found.q, found.signals, found.states, name)
+
+    mixed, members = (best.rho > 0).sum(axis=1) > 1, np.bincount(index[index >= 0])
+    if face.is_point() and not (mixed & (members > 1)).any():
+        only = shown(best.rho, "optimum")
+        said = mutual_information(problem, only)
+        return Uniqueness(True, public(best.bound), only, only, said, said, True)
+    rho, proved = face.fewest_signals()
+    fewest = shown(rho, "an optimal mechanism" + (" with the fewest signals" if proved else ""))
+    least = [shown(rho, "an optimal mechanism with the least disclosure") for rho in face.least_disclosure()]
+    if not least:  # the float solver failed: the better of the exact ones
+        exact = [shown(table, "an optimal mechanism") for table in (rho, best.rho)]
+        least = [min(exact, key=lambda found: mutual_information(problem, found))]
+    said, said_by_fewest = (mutual_information(problem, m) for m in (least[0], fewest))
+    return Uniqueness(False, public(best.bound), fewest, least[0], said, said_by_fewest, proved)
 
 
-def _face(problem: Problem, lam: fmpq) -> _Face:
-    data, index = problem.arrays.merged()
-    p, B, E, groups = data.p, data.B, data.E, data.groups
-    N, b = B.shape
-    if lam == 0:  # t would be free to lie below Eve's risk: an Eve who never loses anything has none
-        E, groups = zeros((N, 1), True), (slice(0, 1),)
-        lam = fmpq(1)
-    lp = compact_program(Arrays(p, B, E, groups), lam)
-    vertex = optimum(lp)
-    costs = [reduced_cost(lp, vertex.y, k) for k in range(N * b)]
-    may = np.array([c == 0 for c in costs]).reshape(N, b)
-    tight = np.array([v != 0 for v in vertex.y[N:]]).reshape(b, -1)
-    value = lp.cost.dot(vertex.z)
-    return _Face(p, E, index, lp, may, tight, vertex.z[: N * b].reshape(N, b), vertex.basic, value)
+@dataclass(frozen=True, eq=False)
+class _OptimalFace:
+    """The optimal face on merged states, and the vertex rho of it that `solve` shows."""
 
+    arrays: Arrays
+    lam: Any
+    rho: Array
+    u: Array
 
-def _restricted(face: _Face, may: Array, cost: Array) -> tuple[LinearProgram, Array]:
-    """min cost.z over the points of the face whose rho is zero outside `may`; and the kept columns."""
-    lp, (N, b) = face.lp, face.rho.shape
-    keep = np.append(may.ravel(), np.ones(lp.shape[1] - N * b, dtype=bool))
-    columns = np.flatnonzero(keep)
-    renumber = np.cumsum(keep) - 1
-    at = keep[lp.column_of]
-    equality = np.append(np.ones(N, dtype=bool), face.tight.ravel())
-    small = program.from_entries(
-        cost[columns], lp.index[at], renumber[lp.column_of[at]], lp.value[at], lp.rhs, equality, lp.free[columns]
-    )
-    return small, columns
+    @cached_property
+    def open(self) -> Array:
+        """The columns (x, i) that may be positive."""
+        x, i = self.arrays.near_minimum(self.u)
+        margins = self.arrays.B[x, i] - (self.u[i] * self.arrays.E[x]).sum(axis=1)
+        least = np.minimum.reduceat(margins, np.searchsorted(x, np.arange(len(self.rho))))
+        out = np.zeros(self.rho.shape, dtype=bool)
+        out[x, i] = margins == least[x]
+        return out
 
+    @cached_property
+    def tight(self) -> Array:
+        """The rows (i, j) of Eve that are equalities."""
+        return self.u > 0
 
-def _alone(face: _Face) -> bool:
-    lp = face.lp
-    m, n = lp.shape
-    (N, b) = face.rho.shape
-    nonbasic = np.ones(n + m, dtype=bool)
-    nonbasic[face.basic] = False
-    free_columns = nonbasic[: N * b] & face.open.ravel()
-    free_slacks = nonbasic[n:] & ~np.append(np.ones(N, dtype=bool), face.tight.ravel())
-    if not (free_columns.any() or free_slacks.any()):
-        return True
-    # minus the sum: a slack is rhs - A z, and the rhs of Eve's rows is zero
-    cost = zeros(n, True)
-    cost[: N * b][free_columns] -= 1
-    at = free_slacks[lp.index]
-    np.add.at(cost, lp.column_of[at], lp.value[at])
-    small, columns = _restricted(face, face.open, cost)
-    position = {int(c): k for k, c in enumerate(columns)}
-    basic = np.array([position[v] if v < n else v - n + len(columns) for v in face.basic.tolist()])
-    vertex = optimise(small, basic)
-    return bool(small.cost.dot(vertex.z) == 0)
+    @cached_property
+    def lp(self) -> LinearProgram:
+        return compact_program(self.arrays, self.lam)
 
+    def minimum(self, may: Array, cost: Array) -> Optimum:
+        """min cost.z over the points of the face whose rho is zero outside `may`; z has the columns kept."""
+        keep = np.append(may.ravel(), np.ones(self.lp.shape[1] - may.size, dtype=bool))
+        equality = np.append(np.ones(len(may), dtype=bool), self.tight.ravel())
+        program = self.lp.on_columns(keep, cost, equality)
+        return optimum(program, ties=[tie[keep] for tie in compact_ties(self.arrays)])
 
-def _fewest(face: _Face) -> tuple[Array, bool]:
-    """A point of the face with the fewest signals, and whether fewer were excluded."""
-    N, b = face.rho.shape
-    used = int((face.rho > 0).any(axis=0).sum())
-    tried = 0
-    for size in range(1, used):
-        for keep in combinations(range(b), size):
-            if not face.open[:, list(keep)].any(axis=1).all():
-                continue
-            tried += 1
-            if tried > _MOST_SETS:
-                return face.rho, False
-            may = np.zeros((N, b), dtype=bool)
-            may[:, list(keep)] = face.open[:, list(keep)]
-            small, columns = _restricted(face, may, zeros(face.lp.shape[1], True))
-            start = np.arange(len(columns), len(columns) + len(small.rhs))
+    def is_point(self) -> bool:
+        """Whether the face has one point only."""
+        decided = bool((self.open.sum(axis=1) == 1).all())
+        if decided or self.lam == 0:
+            return decided
+        losses = signal_losses(self.rho, self.arrays.E)
+        at_zero = (losses == self.arrays.least_replies(losses)[:, self.arrays.group_of]) & ~self.tight
+        # minus the sum of columns and slacks that are zero at the vertex; a slack of Eve's rows is -A z, and it may be
+        # given any positive weight
+        cost = EXACT.zeros(self.lp.shape[1])
+        cost[: self.rho.size][(self.open & (self.rho == 0)).ravel()] -= 1
+        entries = np.append(np.zeros(len(self.rho), dtype=bool), at_zero.ravel())[self.lp.index]
+        weight = 1 / (self.arrays.E.max() or EXACT.one)
+        np.add.at(cost, self.lp.column_of[entries], weight * self.lp.value[entries])
+        kept = np.append(self.open.ravel(), np.ones(len(cost) - self.open.size, dtype=bool))
+        return bool(cost[kept].dot(self.minimum(self.open, cost).z) == 0)
+
+    def fewest_signals(self) -> tuple[Array, bool]:
+        """A point of the face with the fewest signals, and whether fewer were excluded."""
+        used = int((self.rho > 0).any(axis=0).sum())
+        for tried, may in enumerate(self._supports(used)):
+            if tried == _MOST_SETS:
+                return self.rho, False
             try:
-                vertex = optimise(small, start)
-            except ArithmeticError:
+                found = self.minimum(may, EXACT.zeros(self.lp.shape[1]))
+            except Infeasible:
                 continue
-            z = zeros(face.lp.shape[1], True)
-            z[columns] = vertex.z
-            return z[: N * b].reshape(N, b), True
-    return face.rho, True
+            rho = EXACT.zeros(self.rho.shape)
+            rho[may] = found.z[: np.count_nonzero(may)]
+            return rho, True
+        return self.rho, True
 
+    def _supports(self, used: int) -> Iterator[Array]:
+        """The open columns of fewer than `used` signals, if they leave every state one; few signals first."""
+        b = self.rho.shape[1]
+        for size in range(1, used):
+            for signals in combinations(range(b), size):
+                may = self.open & np.isin(np.arange(b), signals)
+                if may.any(axis=1).all():
+                    yield may
 
-def _least(face: _Face) -> Array:
-    """The point of the face with the smallest mutual information, in floats."""
-    import cvxpy as cp
+    def least_disclosure(self) -> list[Array]:
+        """The point of the face with the smallest mutual information, in floats; nothing if it is not found."""
+        import cvxpy as cp
 
-    p, E, (N, b) = floats(face.p), floats(face.E), face.rho.shape
-    rho, t = cp.Variable((N, b), nonneg=True), face.lp.shape[1] - N * b
-    lower = cp.Variable(t)
-    # Eve's rows of the program: t[i,g] <= sum_x E(x,j) rho[x,i], an equality where tight
-    at = face.lp.column_of >= N * b
-    group_of_row = np.empty(b * E.shape[1], dtype=np.int64)
-    group_of_row[face.lp.index[at] - N] = face.lp.column_of[at] - N * b
-    eve = cp.vec(E.T @ rho, order="F")  # entry i*e + j
-    tight = face.tight.ravel()
-    constraints = [cp.sum(rho, axis=1) == p, eve >= lower[group_of_row]]
-    if tight.any():
-        constraints.append(eve[np.flatnonzero(tight)] == lower[group_of_row[tight]])
-    if not face.open.all():
-        constraints.append(rho[np.nonzero(~face.open)] == 0)
-    mass = cp.sum(rho, axis=0, keepdims=True)
-    information = cp.sum(cp.rel_entr(rho, p[:, None] @ mass))
-    cp.Problem(cp.Minimize(information), constraints).solve(solver=cp.CLARABEL)
-    if rho.value is None:
-        raise ArithmeticError("cvxpy found no mechanism of least mutual information")
-    found = np.where(face.open & (rho.value > 1e-9 * p[:, None]), rho.value, 0.0)
-    return found * (p / found.sum(axis=1))[:, None]
-
-
-def _published(problem: Problem, face: _Face, rho: Array, name: str) -> Mechanism:
-    exact = is_exact(rho)
-    p = face.p if exact else floats(face.p)
-    q, signals = without_unused(rho / p[:, None], problem.bob_decisions, p)
-    return Mechanism(q, signals=signals, name=name).expanded(face.index, p, problem.states)
+        p, E = self.arrays.rounded.p, self.arrays.rounded.E
+        q = cp.Variable(self.rho.shape, nonneg=True)
+        P = cp.Variable((1, self.rho.shape[1]))
+        constraints = [cp.sum(q, axis=1) == 1, p[None, :] @ q == P]
+        constraints += [] if self.open.all() else [q[np.nonzero(~self.open)] == 0]
+        for i, g in product(range(self.rho.shape[1]), self.arrays.groups):
+            tight = np.flatnonzero(self.tight[i, g]) + g.start
+            for j in range(g.start, g.stop) if len(tight) else ():
+                # the first tight row is t; the others, scaled to size one, are compared with it
+                row = p * (E[:, j] - E[:, tight[0]])
+                if row.any():
+                    difference = (row / np.abs(row).max()) @ q[:, i]
+                    constraints.append(difference == 0 if j in tight else difference >= 0)
+        information = cp.sum(p @ cp.rel_entr(q, np.ones((len(p), 1)) @ P))
+        try:
+            cp.Problem(cp.Minimize(information), constraints).solve(solver=cp.CLARABEL)
+        except cp.SolverError:
+            return []
+        if q.value is None:
+            return []
+        found = np.where(self.open & (q.value > 1e-9), q.value, 0.0)
+        if not found.any(axis=1).all():
+            return []
+        rho = found * (p / found.sum(axis=1))[:, None]
+        numbers, price = self.arrays.rounded, float(self.lam)
+        off = numbers.value(rho, price) - float(self.arrays.value(self.rho, self.lam))
+        return [rho] if off <= _ON_FACE * numbers.size(price) else []

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.conditions.conditions import Conditions, Signals
+from bap_lp.conditions.base import SentSignals
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, both, clean, equals, fraction
@@ -23,8 +25,8 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
-from bap_lp.proof.feasibility import check_conditions
-from bap_lp.rational import TOLERANCE, InputError, public
+from bap_lp.proof.feasibility import broken
+from bap_lp.rational import InputError, public
 from bap_lp.releases.families import randomised_response_family
 from bap_lp.releases.library import RELEASES, Parameter, truncated_geometric
 
@@ -95,7 +97,8 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     bob, eve = signal_losses(rho, problem.B).argmin(axis=1), signal_losses(rho, problem.E)
     replies = np.stack([eve[:, g].argmin(axis=1) + g.start for g in problem.eve_groups], axis=1)
     signals = Signals(bob.astype(int), replies.astype(int), mechanism.signals)
-    return check_conditions(problem, conditions.limits(problem), signals, mechanism.q, 0 if exact else TOLERANCE)
+    sent = SentSignals(problem.arrays, signals, mechanism.q)
+    return broken(conditions.demands(problem), sent, problem.arrays.field.tolerance)
 
 
 @dataclass(frozen=True, repr=False)

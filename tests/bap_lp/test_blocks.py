@@ -46,7 +46,7 @@ def test_every_source_gives_the_same_optimum(tmp_path: Path) -> None:
         assert found.states == N - 5
 
 
-def test_unknown_column(tmp_path: Path) -> None:
+def test_a_column_that_is_not_in_the_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"column = 'b9' is not in .*states\.parquet: it has p, b0"):
         parquet_blocks(parquet(tmp_path), "p", ["b9"], ["e0"])
 
@@ -70,12 +70,12 @@ def bad(at: int, value: float) -> np.ndarray:
         (array_blocks(P, bad(1500, -1.0), E, 1000), 1, "chunks[1].B[500][1] = -1.0 must be finite and not negative"),
     ],
 )
-def test_bad_chunks(chunks: object, lam: object, message: str) -> None:
+def test_bad_chunks_are_named(chunks: object, lam: object, message: str) -> None:
     with pytest.raises(InputError) as error:
         solve_chunks(chunks, lam)  # type: ignore[arg-type]
     assert message in str(error.value)
 
 
-def test_arrays_of_different_lengths() -> None:
+def test_arrays_of_different_lengths_are_refused() -> None:
     with pytest.raises(InputError, match="must be the same"):
         array_blocks(P, B[:-1], E)

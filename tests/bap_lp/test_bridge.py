@@ -57,7 +57,7 @@ def search(cap: float, steps: int = 600) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("cap", [0.3, 0.1, 0.02])
-def test_mutual_information_cap_against_a_search_over_all_channels(cap: float) -> None:
+def test_a_cap_on_information_agrees_with_a_search_over_all_channels(cap: float) -> None:
     found = to_cvxpy(coin_toss(), LAM).solve(max_information=cap)
     check(found)
     assert information(coin_toss(), found.mechanism) <= cap + 1e-14
@@ -67,7 +67,7 @@ def test_mutual_information_cap_against_a_search_over_all_channels(cap: float) -
     assert best <= found.value + reach
 
 
-def test_slack_cap_is_the_exact_optimum() -> None:
+def test_a_slack_cap_gives_the_exact_optimum() -> None:
     exact = solve(coin_toss(), LAM)
     assert exact.value == Fraction(3, 40)
     nats = information(coin_toss(), exact.mechanism)
@@ -82,7 +82,7 @@ def test_slack_cap_is_the_exact_optimum() -> None:
 
 
 @pytest.mark.parametrize("caps", [{"max_information": 0}, {"max_kl": 0}, {"max_kl": "0", "max_information": 1}])
-def test_cap_zero_is_the_null_release(caps: dict[str, Any]) -> None:
+def test_a_cap_of_zero_gives_the_null_release(caps: dict[str, Any]) -> None:
     found = to_cvxpy(coin_toss(), "calibrated").solve(**caps)
     check(found)
     assert information(coin_toss(), found.mechanism) < 1e-15
@@ -100,7 +100,7 @@ def test_no_channel_with_more_signals_does_better() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_caps_on_random_problems(seed: int) -> None:
+def test_caps_are_met_and_cost_more_the_tighter_they_are(seed: int) -> None:
     problem = random_problem(seed)
     bridge = to_cvxpy(problem, "calibrated")
     plain = bridge.solve()
@@ -137,13 +137,13 @@ def test_expressions_agree_with_the_mechanism() -> None:
     assert sum(parts) == pytest.approx(bridge.mutual_information.value, abs=1e-9)
 
 
-def test_information_of_full_and_null() -> None:
+def test_a_full_release_tells_the_entropy_and_a_null_release_nothing() -> None:
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
     assert information(coin_toss(), full(coin_toss())) == pytest.approx(entropy, abs=1e-15)
     assert information(coin_toss(), null(coin_toss())) == 0
 
 
-def test_floor_on_eve_with_its_bound() -> None:
+def test_a_floor_on_the_risk_of_eve_has_a_bound() -> None:
     bridge = to_cvxpy(coin_toss(), 0)
     floor = bridge.solve(min_eve_risk="3/8")
     check(floor)
@@ -156,7 +156,7 @@ def test_floor_on_eve_with_its_bound() -> None:
         bridge.solve(min_eve_risk="4/5")
 
 
-def test_several_eves_and_a_state_that_never_occurs() -> None:
+def test_several_eves_and_a_state_that_never_occurs_are_allowed() -> None:
     rng = np.random.default_rng(3)
     p = np.append(rng.dirichlet(np.ones(5)), 0.0)
     eves = [Agent(rng.random((6, 2)), name="one"), Agent(rng.random((6, 3)), name="two", weight=0.5)]
@@ -166,7 +166,7 @@ def test_several_eves_and_a_state_that_never_occurs() -> None:
     check(bridge.solve(max_information=0.1, max_kl=0.15))
 
 
-def test_divergence_from_the_prior_and_obedience() -> None:
+def test_a_cap_on_the_divergence_from_the_prior_is_met() -> None:
     bridge = to_cvxpy(coin_toss(), LAM)
     caps = [bridge.kl_from_prior(i) <= 0.1 * bridge.signal_probability[i] for i in range(2)]
     found = bridge.solve([*caps, *bridge.obedience])
@@ -177,12 +177,12 @@ def test_divergence_from_the_prior_and_obedience() -> None:
     assert 0.075 < found.value < 0.25
 
 
-def test_two_hundred_states() -> None:
+def test_two_hundred_states_are_solved_to_a_small_gap() -> None:
     found = to_cvxpy(random_problem(0, 200, 5, 5), "calibrated").solve(max_information=0.1)
     check(found)
 
 
-def test_a_parameter_for_lam() -> None:
+def test_lam_may_be_a_parameter() -> None:
     price = cp.Parameter(nonneg=True)
     bridge = to_cvxpy(coin_toss())
     program = cp.Problem(cp.Minimize(bridge.alice(price)), bridge.constraints)
@@ -191,7 +191,7 @@ def test_a_parameter_for_lam() -> None:
         assert program.solve(solver=cp.CLARABEL) == pytest.approx(solve(coin_toss(), lam).value, abs=ACCURACY)
 
 
-def test_refusals() -> None:
+def test_wrong_arguments_are_refused() -> None:
     bridge = to_cvxpy(coin_toss())
     with pytest.raises(InputError, match="lam must be given"):
         bridge.solve()

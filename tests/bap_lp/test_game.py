@@ -13,7 +13,8 @@ from scipy.optimize import linprog
 from bap_lp.game.chunks import solve_chunks
 from bap_lp.game.interior import centre
 from bap_lp.game.solver import GameSolution, solve_game
-from bap_lp.game.unmerge import classes, share, unmerge
+from bap_lp.game.unmerge import share, unmerge
+from bap_lp.model.merging import classes
 
 Array = np.ndarray
 Game = tuple[Array, Array, Array, tuple[slice, ...], float]
@@ -149,7 +150,7 @@ def families() -> Iterator[tuple[str, Game]]:
 
 
 @pytest.mark.parametrize(("name", "game"), list(families()), ids=lambda v: v if isinstance(v, str) else "")
-def test_families(name: str, game: Game) -> None:
+def test_games_of_every_kind_end_at_an_optimal_vertex(name: str, game: Game) -> None:
     found = solve_game(*game)
     check(game, found)
     if name != "tiny priors":
@@ -158,7 +159,7 @@ def test_families(name: str, game: Game) -> None:
 
 
 @pytest.mark.parametrize("size", [(700, 5, 5), (400, 8, 8), (300, 2, 12), (300, 12, 2)])
-def test_dense(size: tuple[int, int, int]) -> None:
+def test_dense_games_end_at_an_optimal_vertex(size: tuple[int, int, int]) -> None:
     game = dense(*size)
     found = solve_game(*game)
     check(game, found)
@@ -166,7 +167,7 @@ def test_dense(size: tuple[int, int, int]) -> None:
     assert found.value == pytest.approx(reference(game), abs=1e-7)
 
 
-def test_at_breakpoints() -> None:
+def test_a_game_at_a_breakpoint_ends_at_an_optimal_vertex() -> None:
     """V is piecewise linear with slope -R_E; where the lines of two solutions meet on V the optimum is a segment."""
     p, B, E, groups, _ = dense(40, 3, 3)
 
@@ -192,7 +193,7 @@ def test_at_breakpoints() -> None:
     assert met >= 2
 
 
-def test_large_by_sampling() -> None:
+def test_a_large_game_is_learned_on_a_sample() -> None:
     game = dense(60_000, 3, 3)
     found = solve_game(*game)
     check(game, found)
@@ -200,7 +201,7 @@ def test_large_by_sampling() -> None:
 
 
 @pytest.mark.parametrize("levels", [2, 3])
-def test_large_with_ties(levels: int) -> None:
+def test_a_large_game_with_many_ties_ends_at_an_optimal_vertex(levels: int) -> None:
     rng = np.random.default_rng(1)
     B, E = (rng.integers(0, levels, (5000, k)).astype(float) for k in (6, 7))
     game = np.full(5000, 1 / 5000), B, E, (slice(0, 7),), 1.0
@@ -215,7 +216,7 @@ def test_inputs_are_left_alone() -> None:
         np.testing.assert_array_equal(part, copy)
 
 
-def test_groups_must_tile() -> None:
+def test_groups_must_cover_the_columns_of_eve() -> None:
     p, B, E, _, lam = dense(4, 2, 3)
     with pytest.raises(ValueError, match="groups"):
         solve_game(p, B, E, (slice(0, 2),), lam)
@@ -223,7 +224,7 @@ def test_groups_must_tile() -> None:
 
 @pytest.mark.parametrize("size", [(500, 4, 4), (45_000, 2, 3)])
 @pytest.mark.parametrize("after", [1, 5])
-def test_interrupt_returns_a_certified_pair(size: tuple[int, int, int], after: int) -> None:
+def test_an_interrupt_returns_a_certified_pair(size: tuple[int, int, int], after: int) -> None:
     game = dense(*size)
     seen = []
 
@@ -246,19 +247,28 @@ def test_progress_ends_with_the_answer() -> None:
     assert seen[-1] == (found.iterations, found.bound, found.value)
 
 
-def test_centre() -> None:
+def test_the_centre_of_a_column_has_shares_that_sum_to_one() -> None:
     R = np.random.default_rng(0).random((4, 50)) * 10.0 ** np.arange(-3, 1)[:, None]
     y, z = centre(R, 1e-2)
     np.testing.assert_allclose((1e-2 / z).sum(axis=0), 1.0, rtol=1e-6)
     np.testing.assert_allclose(z, R - y, atol=1e-12)
 
 
-def test_share_is_a_staircase() -> None:
+def test_shares_of_a_class_form_a_staircase() -> None:
     member, column, amount = share(np.array([1.0, 2.0, 3.0]), np.array([3.0, 0.0, 3.0]), np.array([4, 5, 7]))
     assert len(member) == 3 + 3 - 1
     assert amount.sum() == 6.0
     assert [amount[column == c].sum() for c in (4, 5, 7)] == [3.0, 0.0, 3.0]
     assert [amount[member == k].sum() for k in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_classes_of_badly_scaled_rows_are_found() -> None:
+    """Rows that agree in a column of 1e9 and differ in one of 1e-9 are different; equal ones are found all."""
+    rng = np.random.default_rng(0)
+    B, E = np.full((300, 1), 1e9), 1e-9 * rng.integers(0, 30, (300, 1))
+    alike = classes(B, E, rare=True)
+    assert alike is not None
+    assert len(alike[1]) == len(np.unique(E))
 
 
 def test_merging_keeps_only_identical_rows_together() -> None:
@@ -301,7 +311,7 @@ def test_chunks_give_the_same_optimum(size: tuple[int, int, int], ties: bool) ->
     assert game[0] @ (game[1] - game[2] @ found.u.T).min(axis=1) == pytest.approx(found.bound, abs=1e-12)
 
 
-def test_chunks_from_a_callable_of_loaders(tmp_path: object) -> None:
+def test_chunks_may_come_from_a_function_that_loads_them(tmp_path: object) -> None:
     game = dense(2000, 3, 3)
     paths = []
     for k, block in enumerate(chunked(game, 3)):
@@ -316,7 +326,7 @@ def test_chunks_from_a_callable_of_loaders(tmp_path: object) -> None:
     assert solve_chunks(blocks, 1.0).value == pytest.approx(solve_game(*game).value, abs=1e-10)
 
 
-def test_chunks_interrupted() -> None:
+def test_interrupted_chunks_return_a_certified_answer() -> None:
     game = dense(90_000, 3, 2)
 
     def stop(iteration: int, bound: float, value: float) -> None:

@@ -69,7 +69,7 @@ def semidefinite(problem: Quadratic, lam: float, floor: float | None, cap: float
 @pytest.mark.parametrize("n", [1, 2, 4])
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("floored", "cap"), [(False, None), (True, None), (False, 0.3), (True, 0.6)])
-def test_against_a_semidefinite_program(n: int, seed: int, floored: bool, cap: float | None) -> None:
+def test_the_optimum_agrees_with_a_semidefinite_program(n: int, seed: int, floored: bool, cap: float | None) -> None:
     problem = random_quadratic(seed, n)
     lam = 0.5 * quadratic(*problem, "calibrated").lam
     free = quadratic(*problem, lam, max_information=cap)
@@ -128,7 +128,7 @@ def test_against_the_mean_every_mechanism_ties_when_calibrated(n: int) -> None:
         assert risks.alice(found.lam) == pytest.approx(found.value, abs=1e-12)
 
 
-def test_against_the_mean_full_below_and_null_above() -> None:
+def test_against_the_mean_full_wins_below_the_calibrated_lam_and_null_above() -> None:
     v, n = 2.25, 4
     problem = normal_mean(n, 1.5)
     lam = quadratic(*problem, "calibrated").lam
@@ -167,7 +167,7 @@ def test_a_floor_between_two_projections_needs_noise() -> None:
 
 
 @pytest.mark.parametrize("digits", [1, 4, 8, 12, 14, 15, 17])
-def test_floors_near_the_ceiling(digits: int) -> None:
+def test_floors_near_the_risk_of_the_null_release_are_met(digits: int) -> None:
     """The price grows like 1/sqrt(distance): values rise to the ceiling's, which is solved on the kernel of Eve's H."""
     problem = random_quadratic(4, 4)
     ceiling = quadratic(*problem, 0.3, min_eve_risk=null_eve(problem))
@@ -177,7 +177,7 @@ def test_floors_near_the_ceiling(digits: int) -> None:
     assert ceiling.value - near.value < 100 * 10 ** (-digits / 2)
 
 
-def test_leakage_cap_fills_the_larger_eigenvalue_first() -> None:
+def test_a_leakage_cap_fills_the_larger_eigenvalue_first() -> None:
     problem = Quadratic(np.diag([4.0, 1.0]), Squared(np.eye(2)), Squared([[0, 0]]))
     small, large = (quadratic(*problem, 0, max_information=c) for c in (0.5, 1.5))
     # rate distortion of two Gaussians: level 4 e^-1 > 1 spends everything on the first, then both have error e^-1.5 * 2
@@ -187,7 +187,7 @@ def test_leakage_cap_fills_the_larger_eigenvalue_first() -> None:
         check(found)
 
 
-def test_singular_covariance() -> None:
+def test_a_singular_covariance_is_solved_on_its_support() -> None:
     sigma = np.ones((2, 2)) + np.diag([1.0, 0])
     sigma = np.vstack([np.hstack([sigma, sigma[:, :1]]), np.append(sigma[0], sigma[0, 0])])  # x_3 = x_1
     found = quadratic(sigma, [1, 0, 0], [0, 1, 0], 0.5)
@@ -249,7 +249,7 @@ def test_linear_programs_on_cells_converge_to_the_closed_form() -> None:
     assert abs(float(value) - found.value) < 0.006
 
 
-def test_linear_program_at_the_tie() -> None:
+def test_a_linear_program_at_the_calibrated_lam_is_within_its_grid_error() -> None:
     """One observation, Eve after it, lam calibrated: whatever the cells, every mechanism is within grid error of V."""
     problem = normal_mean(1, 1.0)
     found = quadratic(*problem, "calibrated")
@@ -264,7 +264,7 @@ def test_linear_program_at_the_tie() -> None:
     assert found.value - found.lam * step**2 / 4 <= value <= found.value + (step / 2) ** 2 / 4
 
 
-def test_posterior_covariance_of_extremes() -> None:
+def test_the_posterior_covariance_of_full_and_null_release_is_all_and_nothing() -> None:
     sigma = random_quadratic(1, 3).covariance
     assert posterior_covariance(sigma, np.eye(3), np.zeros((3, 3))) == pytest.approx(sigma)
     assert posterior_covariance(sigma, np.zeros((0, 3)), np.zeros((0, 0))) == pytest.approx(np.zeros((3, 3)))
@@ -297,6 +297,6 @@ def test_a_wrong_claim_does_not_verify() -> None:
         ((np.eye(2), [1, 0], [0, 1], 1), {"max_information": -1}, "must not be negative"),
     ],
 )
-def test_refusals(arguments: Any, keywords: Any, message: str) -> None:
+def test_wrong_arguments_are_refused(arguments: Any, keywords: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         quadratic(*arguments, **keywords)

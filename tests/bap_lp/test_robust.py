@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import priors, small, table
 
 from bap_lp.model.agents import minimum_of
 from bap_lp.model.evaluation import evaluate, risks
@@ -30,20 +31,10 @@ ZERO_ONE = [[0, 1], [1, 0]]
 @st.composite
 def families(draw: st.DrawFn) -> tuple[list[Problem], list[Fraction]]:
     N, b, e, K = (draw(st.integers(1, top)) for top in (4, 3, 3, 3))
-
-    def table(columns: int) -> list[list[int]]:
-        return draw(st.lists(st.lists(st.integers(0, 4), min_size=columns, max_size=columns), min_size=N, max_size=N))
-
-    def prior() -> list[Fraction]:
-        weights = draw(st.lists(st.integers(0, 4), min_size=N, max_size=N).filter(any))
-        return [F(w, sum(weights)) for w in weights]
-
-    shared = (prior(), table(b)) if draw(st.booleans()) else None
-    out = []
-    for _ in range(K):
-        p, bob = shared or (prior(), table(b))
-        out.append(Problem(p, bob, table(e)))
-    return out, [F(draw(st.integers(0, 6)), 2) for _ in range(K)]
+    bobs = st.tuples(priors(N), table(small, N, b))
+    shared = draw(bobs) if draw(st.booleans()) else None
+    scenarios = [Problem(*(shared or draw(bobs)), draw(table(small, N, e))) for _ in range(K)]
+    return scenarios, [F(draw(st.integers(0, 6)), 2) for _ in range(K)]
 
 
 def library(problem: Problem) -> list[Mechanism]:
@@ -53,7 +44,9 @@ def library(problem: Problem) -> list[Mechanism]:
 
 @settings(max_examples=40, deadline=None)
 @given(families())
-def test_worst_case(family: tuple[list[Problem], list[Fraction]]) -> None:
+def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mechanisms(
+    family: tuple[list[Problem], list[Fraction]],
+) -> None:
     problems, lams = family
     best = robust(problems, lams)
     assert best.exact
@@ -76,7 +69,7 @@ def test_worst_case(family: tuple[list[Problem], list[Fraction]]) -> None:
 
 @settings(max_examples=10, deadline=None)
 @given(families())
-def test_tampering_is_noticed(family: tuple[list[Problem], list[Fraction]]) -> None:
+def test_a_certificate_that_was_tampered_with_does_not_verify(family: tuple[list[Problem], list[Fraction]]) -> None:
     problems, lams = family
     proof = robust(problems, lams).certificate
     assert not verify_robust(problems, replace(proof, value=proof.value - 1))
@@ -89,11 +82,13 @@ def test_tampering_is_noticed(family: tuple[list[Problem], list[Fraction]]) -> N
 @given(families())
 def test_one_scenario_is_an_ordinary_problem(family: tuple[list[Problem], list[Fraction]]) -> None:
     problem, lam = family[0][0], family[1][0]
-    optimum = solve(problem, lam)
-    assert robust([problem], lam).value == robust([problem] * 3, lam).value == optimum.value
+    optimum, alone = solve(problem, lam), robust([problem], lam)
+    assert alone.value == robust([problem] * 3, lam).value == optimum.value
+    if problem.merged().shape == problem.shape:  # nothing to merge: the same program, and the same choice among optima
+        assert (alone.certificate.channel * problem.p[:, None] == optimum.certificate.rho).all()
 
 
-def test_profiles_are_needed() -> None:
+def test_a_signal_may_recommend_a_different_decision_in_every_scenario() -> None:
     """Two scenarios whose Bobs disagree at every signal: recommending one decision to both would cost more."""
     aligned = Problem(["1/2", "1/2"], ZERO_ONE, [[0], [0]])
     opposed = Problem(["1/2", "1/2"], [[1, 0], [0, 1]], [[0], [0]])
@@ -102,22 +97,56 @@ def test_profiles_are_needed() -> None:
     assert sorted(best.mechanism.signals) == ["0 | 1", "1 | 0"]
 
 
-def test_calibrated_and_refusals() -> None:
-    coin = Problem(["1/2", "1/2"], ZERO_ONE, ZERO_ONE)
-    assert robust([coin, coin]).lams == (1, 1)
-    for wrong, message in [
-        (lambda: robust([]), "problems must not be empty"),
-        (lambda: robust([coin, Problem([1], [[0]], [[0]])], 1), r"problems\[1\] must have the same states"),
-        (lambda: robust([coin], [1, 2]), "lams has 2 entries"),
-        (lambda: robust([coin], 0.5, True), "must be exact"),
-        (lambda: robust([_wide(k) for k in range(5)], 1), "7776 profiles"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            wrong()
+COIN = Problem(["1/2", "1/2"], ZERO_ONE, ZERO_ONE)
 
 
 def _wide(k: int) -> Problem:
     return Problem(["1/2", "1/2"], [[F(i + k, 7) for i in range(6)], [0] * 6], ZERO_ONE)
+
+
+def test_lam_is_calibrated_scenario_by_scenario() -> None:
+    other = Problem(["1/2", "1/2"], ZERO_ONE, [[0, 2], [2, 0]])
+    assert robust([COIN, other]).lams == (1, F(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([],), "problems must not be empty"),
+        (([COIN, Problem([1], [[0]], [[0]])], 1), r"problems\[1\] must have the same states"),
+        (([COIN], [1, 2]), "lams has 2 entries"),
+        (([COIN], 0.5, True), "must be exact"),
+        (([_wide(k) for k in range(5)], 1), "7776 profiles"),
+    ],
+)
+def test_wrong_scenarios_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        robust(*arguments)
+
+
+@settings(max_examples=15, deadline=None)
+@given(families())
+def test_a_float_certificate_with_nan_does_not_verify(family: tuple[list[Problem], list[Fraction]]) -> None:
+    problems, lams = family
+    proof = robust(problems, lams, False).certificate
+    assert not verify_robust(problems, replace(proof, channel=proof.channel * math.nan))
+    assert not verify_robust(problems, replace(proof, weights=proof.weights * math.nan))
+    assert not verify_robust(problems, replace(proof, value=math.nan))
+    assert not verify_robust(problems, replace(proof, replies=proof.replies[1:]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(families())
+def test_among_several_optima_the_order_of_the_scenarios_does_not_matter(
+    family: tuple[list[Problem], list[Fraction]],
+) -> None:
+    """Scenarios that share their Bob share all profiles, so the same vertex is chosen in any order."""
+    (first, *_), lams = family
+    eves = [[[F((3 * x + j * k) % 4) for j in range(2)] for x in range(len(first.p))] for k in (1, 2, 3)]
+    scenarios = [Problem(first.prior, first.bob_loss, eve) for eve in eves]
+    there, back = robust(scenarios, lams[0]), robust(scenarios[::-1], lams[0])
+    assert there.mechanism.signals == back.mechanism.signals
+    assert (there.mechanism.q == back.mechanism.q).all()
 
 
 def test_minimum_of_eves_plays_the_complement_of_the_least_probable_cell() -> None:
@@ -136,7 +165,7 @@ def test_minimum_of_eves_plays_the_complement_of_the_least_probable_cell() -> No
 
 @settings(max_examples=25, deadline=None)
 @given(st.data())
-def test_minimum_is_the_minimum(data: st.DataObject) -> None:
+def test_the_joint_eve_loses_the_minimum_of_the_weighted_losses(data: st.DataObject) -> None:
     N = data.draw(st.integers(1, 3))
     eves: list[Any] = []
     for _ in range(data.draw(st.integers(1, 3))):
@@ -149,7 +178,12 @@ def test_minimum_is_the_minimum(data: st.DataObject) -> None:
         assert table[x].tolist() == wanted
 
 
-def test_minimum_of_refuses() -> None:
+def test_the_minimum_of_floats_of_very_different_size_is_exact() -> None:
+    table = minimum_of([Agent([[1e16, 1.0]]), Agent([[1e-3, 1e200]])]).loss
+    assert np.asarray(table).tolist() == [[1e-3, 1e16, 1e-3, 1.0]]
+
+
+def test_the_joint_eve_needs_eves_with_the_same_states() -> None:
     with pytest.raises(InputError, match="must not be empty"):
         minimum_of([])
     with pytest.raises(InputError, match="has 1 rows, must have 2"):

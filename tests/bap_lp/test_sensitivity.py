@@ -11,6 +11,7 @@ import pytest
 from flint import fmpq, fmpq_poly
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import problems
 
 from bap_lp.model.problem import Problem
 from bap_lp.programs.solving import solve
@@ -19,18 +20,7 @@ from bap_lp.questions.sensitivity import Interval, sensitivity
 from bap_lp.rational import objects
 
 F = Fraction
-
-
-@st.composite
-def problems(draw: st.DrawFn, largest: int) -> Problem:
-    N, b, e = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
-
-    def table(columns: int) -> list[list[int]]:
-        row = st.lists(st.integers(0, largest), min_size=columns, max_size=columns)
-        return draw(st.lists(row, min_size=N, max_size=N))
-
-    weights = draw(st.lists(st.integers(0, 5), min_size=N, max_size=N).filter(any))
-    return Problem([F(w, sum(weights)) for w in weights], table(b), table(e))
+SMALL = problems(4, 3, ("small",), eves=1)
 
 
 def generic(seed: int) -> Problem:
@@ -75,8 +65,10 @@ shares = st.integers(0, 8).map(lambda k: F(k, 8))
 
 
 @settings(max_examples=40, deadline=None)
-@given(problems(4), st.sampled_from([F(0), F(1, 2), F(1), F(3)]), st.data())
-def test_value_is_linear_inside(problem: Problem, lam: Fraction, data: st.DataObject) -> None:
+@given(SMALL, st.sampled_from([F(0), F(1, 2), F(1), F(3)]), st.data())
+def test_the_value_is_linear_inside_an_interval_of_bob_or_of_the_prior(
+    problem: Problem, lam: Fraction, data: st.DataObject
+) -> None:
     found = sensitivity(problem, lam)
     N, b, _ = problem.shape
     optimum = solve(problem, lam)
@@ -101,8 +93,10 @@ def test_value_is_linear_inside(problem: Problem, lam: Fraction, data: st.DataOb
 
 
 @settings(max_examples=25, deadline=None)
-@given(problems(6), st.sampled_from([F(1, 2), F(2)]), st.data())
-def test_eve_derivative_by_differences(problem: Problem, lam: Fraction, data: st.DataObject) -> None:
+@given(SMALL, st.sampled_from([F(1, 2), F(2)]), st.data())
+def test_the_derivative_by_an_entry_of_eve_agrees_with_differences(
+    problem: Problem, lam: Fraction, data: st.DataObject
+) -> None:
     found = sensitivity(problem, lam)
     N, _, e = problem.shape
     x, j = data.draw(st.integers(0, N - 1)), data.draw(st.integers(0, e - 1))
@@ -144,7 +138,14 @@ def test_intervals_end_where_the_basis_does(seed: int) -> None:
         assert pattern(moved(problem, x, interval.high + F(1, 10**9)), lam) != start
 
 
-def test_coin_toss_is_exact() -> None:
+@settings(max_examples=20, deadline=None)
+@given(SMALL, st.sampled_from([F(1, 2), F(1), F(3)]))
+def test_the_derivatives_by_bob_are_the_joint_table_that_solve_shows(problem: Problem, lam: Fraction) -> None:
+    if problem.merged().shape == problem.shape:
+        assert (sensitivity(problem, lam).bob == solve(problem, lam).certificate.public_rho).all()
+
+
+def test_the_coin_toss_has_exact_derivatives() -> None:
     coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
     found = sensitivity(coin, "1/3")
     assert found.value == F(3, 40)
@@ -154,7 +155,7 @@ def test_coin_toss_is_exact() -> None:
     assert found.eve_interval[1][0].low == 3
 
 
-def test_floats() -> None:
+def test_floats_give_nearly_the_exact_answer() -> None:
     exact = generic(3)
     rough, sharp = sensitivity(exact.as_float(), 0.5), sensitivity(exact, F(1, 2))
     assert isinstance(rough.value, float)
@@ -165,7 +166,7 @@ def test_floats() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.integers(-4, 6), min_size=1, max_size=3), st.integers(0, 1))
-def test_reach_of_products_of_roots(roots: list[int], repeated: int) -> None:
+def test_reach_finds_the_first_sign_change_of_a_product_of_roots(roots: list[int], repeated: int) -> None:
     """f = c prod (x - r)^m with f(0) >= 0: the first sign change to the right, known from its factors."""
     powers = dict.fromkeys(roots, 1)
     powers[roots[0]] += repeated

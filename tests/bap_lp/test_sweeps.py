@@ -75,7 +75,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
         yield request.getfixturevalue(request.param)
 
 
-def test_many_lam_in_order_and_exact(executor: Executor | None) -> None:
+def test_many_lam_are_solved_exactly_and_in_order(executor: Executor | None) -> None:
     problem = coin_toss()
     solutions = sweep(LAMS, partial(solve, problem), executor=executor)
     assert [s.lam for s in solutions] == LAMS
@@ -83,7 +83,7 @@ def test_many_lam_in_order_and_exact(executor: Executor | None) -> None:
     assert all(verify(problem, s.certificate) and s.exact for s in solutions)
 
 
-def test_many_problems_with_the_default_task(executor: Executor | None) -> None:
+def test_many_problems_are_solved_by_default(executor: Executor | None) -> None:
     problems = [coin_toss(k) for k in (4, 1, 10, 3)]
     solutions = sweep(iter(problems), executor=executor)
     assert [s.problem.title for s in solutions] == [p.title for p in problems]
@@ -96,7 +96,7 @@ def test_a_failure_names_its_item(executor: Executor | None) -> None:
     assert caught.value.__notes__ == ["in item 1 of the sweep: -1"]
 
 
-def test_nothing_to_do(executor: Executor | None) -> None:
+def test_a_sweep_over_nothing_is_empty(executor: Executor | None) -> None:
     assert sweep([], executor=executor) == []
 
 
@@ -202,7 +202,7 @@ def test_an_error_survives_pickle() -> None:
     assert other.__notes__ == ["in a file"]
 
 
-def test_the_rationals_themselves() -> None:
+def test_rationals_survive_pickle_and_copying() -> None:
     for number in (fmpq(0), fmpq(-1, 3), fmpq(10**400 + 1, 7**300)):
         assert pickle.loads(pickle.dumps(number)) == copy.deepcopy(number) == number
         assert type(copy.copy(number)) is fmpq

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import lams, problems
 
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.evaluation import risks
@@ -22,15 +23,7 @@ F = Fraction
 ZERO_ONE = [[0, 1], [1, 0]]
 
 
-@st.composite
-def problems(draw: st.DrawFn) -> Problem:
-    N, b, e = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
-
-    def table(columns: int) -> list[list[int]]:
-        return draw(st.lists(st.lists(st.integers(0, 3), min_size=columns, max_size=columns), min_size=N, max_size=N))
-
-    weights = draw(st.lists(st.integers(0, 3), min_size=N, max_size=N).filter(any))
-    return Problem([F(w, sum(weights)) for w in weights], table(b), table(e))
+TIED = problems(4, 3, ("small", "zero_one"), eves=1)
 
 
 def spread(problem: Problem, lam: Fraction) -> float:
@@ -58,8 +51,8 @@ def spread(problem: Problem, lam: Fraction) -> float:
 
 
 @settings(max_examples=12, deadline=None)
-@given(problems(), st.sampled_from([F(0), F(1, 2), F(1), F(2)]))
-def test_unique_exactly_when_the_face_is_a_point(problem: Problem, lam: Fraction) -> None:
+@given(TIED, st.sampled_from([F(0), F(1, 2), F(1), F(2)]))
+def test_the_optimum_is_unique_exactly_when_the_optimal_face_is_a_point(problem: Problem, lam: Fraction) -> None:
     found, optimum = uniqueness(problem, lam), solve(problem, lam)
     assert found.value == optimum.value
     assert found.unique == (spread(problem, lam) < 1e-7)
@@ -75,16 +68,31 @@ def test_unique_exactly_when_the_face_is_a_point(problem: Problem, lam: Fraction
             assert all(a == b for a, b, mass in zip(column, table[signal], problem.prior, strict=True) if mass > 0)
 
 
+@settings(max_examples=60, deadline=None)
+@given(problems(6, 4, ("small", "zero_one", "perturbed")), lams)
+def test_solve_shows_an_optimal_mechanism_and_the_only_one_if_there_is_one(problem: Problem, lam: Fraction) -> None:
+    found, shown = uniqueness(problem, lam), solve(problem, lam).mechanism
+    assert risks(problem, shown).alice(lam) == found.value
+    assert risks(problem, found.fewest_signals).alice(lam) == found.value
+    if found.unique:
+        for only in (found.fewest_signals, found.least_disclosure):
+            assert (only.name, only.signals, only.states) == (shown.name, shown.signals, shown.states)
+            assert (only.q == shown.q).all()
+    else:
+        names = {found.fewest_signals.name, found.least_disclosure.name}
+        assert all(name.startswith("an optimal mechanism") for name in names)
+
+
 @settings(max_examples=15, deadline=None)
-@given(problems(), st.sampled_from([F(0), F(1), F(3, 2)]))
-def test_no_optimum_has_fewer_signals(problem: Problem, lam: Fraction) -> None:
+@given(TIED, st.sampled_from([F(0), F(1), F(3, 2)]))
+def test_no_optimal_mechanism_has_fewer_signals(problem: Problem, lam: Fraction) -> None:
     found = uniqueness(problem, lam)
     fewer = len(found.fewest_signals.signals) - 1
     if fewer:
         assert solve(problem, lam, conditions=Conditions(max_signals=fewer)).value > found.value
 
 
-def test_known_cases() -> None:
+def test_the_coin_toss_is_unique_except_at_a_breakpoint() -> None:
     coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], ZERO_ONE, [[0, 1], [10, 0]])
     assert uniqueness(coin, "1/3").unique
     assert not uniqueness(coin, "1/10").unique  # the breakpoint of the paper's path: two vertices are optimal
@@ -95,7 +103,7 @@ def test_known_cases() -> None:
     assert found.mutual_information < 1e-6
 
 
-def test_members_of_a_class_may_trade() -> None:
+def test_equal_states_may_share_a_mixture_in_many_ways() -> None:
     """Merged, the optimum is unique and mixed; the two equal states can share the mixture in many ways."""
     coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], ZERO_ONE, [[0, 1], [10, 0]])
     split = [x for x in range(2) if (np.array(solve(coin, "1/3").mechanism.channel[x]) > 0).sum() > 1]
@@ -113,7 +121,7 @@ def test_floats_are_refused() -> None:
         uniqueness(Problem([0.5, 0.5], ZERO_ONE, ZERO_ONE), 1)
 
 
-def test_mutual_information_of_full_release() -> None:
+def test_a_full_release_tells_the_entropy_and_a_null_release_nothing() -> None:
     problem = Problem(["1/2", "1/4", "1/4"], [[0]] * 3, [[0]] * 3)
     assert math.isclose(mutual_information(problem, full(problem)), 1.5 * math.log(2))
     assert mutual_information(problem, null(problem)) == 0

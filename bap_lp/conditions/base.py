@@ -1,0 +1,224 @@
+"""What every condition is: a family of linear rows, a check by definition, and its place in a certificate.
+
+Rows are linear in the channel q[x,s], in Eve's risks t[s,g] and in auxiliary columns 0 <= a <= 1; `lagrangian` says
+what their multipliers prove.
+
+A new condition derives from `Condition` and says how it is made from what the user wrote (`of`), what it demands of a
+channel (`check`), which rows it has (`places`, each row named by `width` positions) and what they are (`linear`). The
+rest follows: the rows in the program, the multipliers in the certificate (`Prices`) and its JSON, the term of the
+bound. A condition whose program has other rows than its proof replaces `rows` and `prices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import Array, Field, InputError, number, text
+
+if TYPE_CHECKING:
+    from bap_lp.conditions.conditions import Conditions
+    from bap_lp.model.problem import Problem
+
+Reader = Callable[[Any, str], Any]  # a number of a file and the name of its place -> the number
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """Rows with right-hand sides, entry by entry; the arrays of an entry broadcast together.
+
+    q: (row, x, s, value) of q[x,s]; t: (row, s, g, value) of t[s,g]; a: (row, column, value) of `columns` auxiliaries.
+    """
+
+    rhs: Array
+    q: tuple[Any, ...] = ()
+    t: tuple[Any, ...] = ()
+    a: tuple[Any, ...] = ()
+    columns: int = 0
+
+
+class RowSink(Protocol):
+    """The channel program, as conditions see it while they add their rows."""
+
+    arrays: Arrays
+    signals: Signals
+    q: Array  # column numbers of q[x,s]
+    t: Array  # column numbers of t[s,g]
+    index: Array  # the program's state of every state of the problem, -1 if it has none
+    share: Array  # p(x) over the probability of its state in the program
+
+    def columns(self, shape: int | tuple[int, ...]) -> Array: ...
+
+    def rows(self, count: int, entries: Sequence[tuple[Any, Any, Any]], rhs: Any = 0) -> slice: ...
+
+
+@dataclass(frozen=True, eq=False)
+class MapTable:
+    """Deterministic mechanisms, a row each (the signal of every state), with float risks and the bounds on their error.
+
+    unit: relative error of any sum.
+    """
+
+    maps: Array
+    bob: Array
+    eve: Array
+    bob_error: float
+    eve_error: float
+    unit: float
+
+
+class Condition:
+    """One demand in the working numbers of a problem; `of` makes it from what the user wrote."""
+
+    name: ClassVar[str]  # in the table, of its prices, and in a certificate
+    numbers: ClassVar[dict[str, int]] = {}  # fields of Conditions that are numbers, and the least value of each
+    width: ClassVar[int] = 0  # how many positions name a row
+    state: ClassVar[int | None] = None  # which of them is a state of the program; -1 there: the row is about none
+    priced: ClassVar[bool] = True  # whether it has rows and prices; if not, the feasible channels are not convex
+    tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
+    merges: bool = True  # whether states with equal losses may be merged
+    null_row: bool = True  # whether a state of probability zero may be given the null row sum_x p(x) q(.|x)
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        """Check the fields of this condition beyond their numbers."""
+
+    @classmethod
+    def is_exact(cls, given: Conditions) -> bool:
+        return not any(isinstance(getattr(given, name), float) for name in cls.numbers)
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem, field: Field) -> Condition | None:
+        """The condition for a problem, None if it is not demanded."""
+        raise NotImplementedError
+
+    def check(self, sent: SentSignals, unit: Any) -> str:
+        """Which demand a channel breaks, by definition, or ""; `unit` is the relative tolerance, 0 for exact ones."""
+        raise NotImplementedError
+
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        """The names of all rows, `width` positions each."""
+        raise NotImplementedError
+
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        """The rows of these names."""
+        raise NotImplementedError
+
+    def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
+        """Why one of the places names no row; "" if all do."""
+        known = set(map(tuple, self.places(arrays, signals).tolist()))
+        named = known.issuperset(map(tuple, places.tolist()))
+        return "" if named else f"a price of {self.name} is about none of its rows"
+
+    def rows(self, program: RowSink) -> Any:
+        """Add the rows to the program; what is returned tells `prices` where they are."""
+        places = self.places(program.arrays, program.signals)
+        rows = self.linear(places, program.arrays, program.signals)
+        entries = []
+        if rows.q:
+            k, x, s, value = rows.q
+            entries.append((k, program.q[x, s], value))
+        if rows.t:
+            k, s, g, value = rows.t
+            entries.append((k, program.t[s, g], value))
+        if rows.a:
+            k, column, value = rows.a
+            entries.append((k, program.columns(rows.columns)[column], value))
+        return places, program.rows(len(places), entries, rows.rhs)
+
+    def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
+        """The multipliers on the problem's own states, from the duals (>= 0) of all rows of the program.
+
+        Members of a merged state share its multipliers by probability, as they share its costs.
+        """
+        places, weights = place[0], duals[place[1]]
+        used = weights > 0
+        places, weights = places[used], weights[used]
+        if self.state is None:
+            return Prices(places, weights)
+        live = np.flatnonzero(program.index >= 0)
+        row, member = np.nonzero(places[:, self.state][:, None] == program.index[live][None, :])
+        spread, whole = places[row], places[:, self.state] < 0
+        spread[:, self.state] = live[member]
+        shared = Prices(spread, weights[row] * program.share[live[member]])
+        return shared.plus(Prices(places[whole], weights[whole]), 1, 1)
+
+    def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
+        """Add w.(C q + D t) + sum min(0, F'w) - w.r to the Lagrangian; what is wrong with the prices, if anything."""
+        wrong = self.unknown(prices.places, lagrangian.arrays, lagrangian.signals)
+        if wrong or not len(prices.places):
+            return wrong
+        w, rows = prices.weights, self.linear(prices.places, lagrangian.arrays, lagrangian.signals)
+        if rows.q:
+            k, x, s, value = rows.q
+            lagrangian.charge(x, s, w[k] * value)
+        if rows.t:
+            k, s, g, value = rows.t
+            np.subtract.at(lagrangian.risk, (s, g), w[k] * value)
+        if rows.a:
+            k, column, value = rows.a
+            totals = lagrangian.arrays.field.zeros(rows.columns)
+            np.add.at(totals, column, w[k] * value)
+            lagrangian.pay(np.minimum(totals, 0 * totals).sum())
+        lagrangian.pay(-w.dot(rows.rhs))
+        return ""
+
+    def sieve(self, table: MapTable) -> Array:
+        """Which deterministic mechanisms may satisfy the condition: false only where it fails for certain."""
+        return np.ones(len(table.maps), dtype=bool)
+
+    @classmethod
+    def document(cls, prices: Prices) -> dict[str, Any]:
+        """The prices as the keys of a certificate: [*place, weight] for every row with a weight."""
+        rows = zip(prices.places.tolist(), prices.weights.tolist(), strict=True)
+        return {cls.name: [[*place, text(w)] for place, w in rows if w != 0]}
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        return {cls.name: {"type": "array"}}
+
+    @classmethod
+    def read(cls, document: dict[str, Any], read: Reader, field: Field) -> Prices:
+        """The prices from a certificate's document; none if the key is not there."""
+        places, weights = [], []
+        for k, row in enumerate(document.get(cls.name, [])):
+            if not isinstance(row, list) or len(row) != cls.width + 1 or not all(type(v) is int for v in row[:-1]):
+                rule = f"must be {cls.width} positions and a number"
+                raise InputError(f"{cls.name}[{k}]", row, rule)
+            places.append(row[:-1])
+            weights.append(field.number(read(row[-1], f"{cls.name}[{k}][{cls.width}]")))
+        return Prices.of(places, weights, cls.width, field)
+
+
+class RiskLimit(Condition):
+    """A limit on one of the risks: one row and one price."""
+
+    def __init__(self, limit: Any) -> None:
+        self.limit = limit
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem, field: Field) -> RiskLimit | None:
+        limit = getattr(given, cls.name)
+        return None if limit is None else cls(field.number(number(limit, cls.name)))
+
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        return np.zeros((1, 0), dtype=np.int64)
+
+    @classmethod
+    def document(cls, prices: Prices) -> dict[str, Any]:
+        return {"prices": {cls.name: text(prices.total)}}
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        return {"prices": {"type": "object", "properties": {cls.name: {}}}}
+
+    @classmethod
+    def read(cls, document: dict[str, Any], read: Reader, field: Field) -> Prices:
+        value = read(document.get("prices", {}).get(cls.name, 0), f"prices.{cls.name}")
+        return Prices.of([[]], [field.number(value)], 0, field)

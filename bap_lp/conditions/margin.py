@@ -1,0 +1,122 @@
+"""margin m: at every signal sent Bob's decision is better than any other by m P(signal), and so is each Eve's.
+
+A signal s prescribes a decision to Bob and to every Eve. Number the decisions of all agents d, Bob's first, let L be
+their (weighted) losses and own(s,d) the decision prescribed at s to the agent of d. For all d != own(s,d)
+    sum_x p(x) (L(x,own(s,d)) - L(x,d) + m) q[x,s] <= 0.
+The prices of Bob's rows are the condition's own; those of Eve's rows take the place of her replies u[s,j] in the
+certificate, which are not needed, as t[s,g] = sum_x p(x) E(x,j_sg) q[x,s] is linear.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from bap_lp.conditions.base import Condition, LinearRows, Reader, RowSink
+from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.rational import Array, Field, InputError, field_of, number, text
+
+if TYPE_CHECKING:
+    from bap_lp.conditions.conditions import Conditions
+    from bap_lp.model.problem import Problem
+
+
+class Margin(Condition):
+    name = "margin"
+    numbers: ClassVar[dict[str, int]] = {"margin": 0}
+    width = 2
+    tuples = True
+
+    def __init__(self, margin: Any, names: list[str]) -> None:
+        self.margin, self.names = margin, names
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem, field: Field) -> Margin | None:
+        if given.margin is None:
+            return None
+        agents = ((eve.name, g.stop - g.start) for eve, g in zip(problem.eves, problem.eve_groups, strict=True))
+        names = ["Bob"] * problem.shape[1] + [name for name, count in agents for _ in range(count)]
+        return cls(field.number(number(given.margin, "margin")), names)
+
+    def check(self, sent: SentSignals, unit: Any) -> str:
+        played = signal_losses(sent.rho, np.hstack([sent.arrays.B, sent.arrays.E]))
+        near = unit * max(sent.arrays.B.max(), sent.arrays.E.max())
+        own, mass = _own(sent.arrays, sent.signals), sent.rho.sum(axis=0)
+        for s, d in self.places(sent.arrays, sent.signals).tolist():
+            if played[s, own[s, d]] + self.margin * mass[s] > played[s, d] + near:
+                return f"at signal {s} {self.names[d]} prefers its decision by less than the margin"
+        return ""
+
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        own = _own(arrays, signals)
+        return np.argwhere(own != np.arange(own.shape[1]))
+
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        losses, (s, d) = np.hstack([arrays.B, arrays.E]), places.T
+        gains = arrays.p[:, None] * (losses[:, _own(arrays, signals)[s, d]] - losses[:, d] + self.margin)
+        x, k = np.indices(gains.shape)
+        return LinearRows(arrays.field.zeros(len(places)), q=(k, x, s[k], gains))
+
+    def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
+        """Bob's, as a whole table."""
+        return _dense(self._table(program, place, duals)[:, : program.arrays.shape[1]])
+
+    def replies(self, program: RowSink, place: Any, duals: Array) -> Array:
+        """The prices of Eve's obedience, as a table like her replies."""
+        return self._table(program, place, duals)[:, program.arrays.shape[1] :]
+
+    def _table(self, program: RowSink, place: Any, duals: Array) -> Array:
+        table = program.arrays.field.zeros((len(program.signals), len(self.names)))
+        table[tuple(place[0].T)] = duals[place[1]]
+        return table
+
+    def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
+        S, b = len(lagrangian.signals), lagrangian.arrays.shape[1]
+        own = _own(lagrangian.arrays, lagrangian.signals)
+        if set(map(tuple, prices.places.tolist())) != set(np.ndindex(S, b)):
+            return "a margin needs prices of Bob's obedience, one per signal and decision"
+        both = prices.plus(_dense(lagrangian.u, b), 1, 1)
+        places, weights = both.places[both.weights != 0], both.weights[both.weights != 0]
+        if (own[tuple(places.T)] == places[:, 1]).any():
+            return "obedience has a price for the decision itself"
+        return super().bound_term(Prices(places, weights), lagrangian)
+
+    @classmethod
+    def document(cls, prices: Prices) -> dict[str, Any]:
+        if not len(prices.places):
+            return {}
+        table = field_of(prices.weights).zeros(tuple(prices.places.max(axis=0) + 1))
+        np.add.at(table, tuple(prices.places.T), prices.weights)
+        return {"obedience": [[text(w) for w in row] for row in table.tolist()]}
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        return {"obedience": {"type": "array"}}
+
+    @classmethod
+    def read(cls, document: dict[str, Any], read: Reader, field: Field) -> Prices:
+        rows = document.get("obedience", [])
+        for s, row in enumerate(rows):
+            if not isinstance(row, list) or not row or len(row) != len(rows[0]):
+                raise InputError(f"obedience[{s}]", row, "must be a list as long as the other rows")
+        values = [
+            field.number(read(w, f"obedience[{s}][{i}]")) for s, row in enumerate(rows) for i, w in enumerate(row)
+        ]
+        return _dense(field.list(values).reshape(len(rows), -1)) if rows else Prices.of([], [], 2, field)
+
+
+def _own(arrays: Arrays, signals: Signals) -> Array:
+    """own(s,d): what the agent of decision d is told at s."""
+    assert signals.eve is not None
+    b = arrays.shape[1]
+    told = np.hstack([signals.bob[:, None], b + signals.eve])
+    return told[:, np.append(np.zeros(b, dtype=int), 1 + arrays.group_of)]
+
+
+def _dense(table: Array, first: int = 0) -> Prices:
+    """A whole table of prices; its first column is decision `first`."""
+    s, d = np.indices(table.shape).reshape(2, -1)
+    return Prices(np.column_stack([s, first + d]), table.ravel())

@@ -1,0 +1,285 @@
+"""Differential privacy: q(s|x) <= K^d(x,x') q(s|x') for every signal s, with K = exp(eps) = exp_epsilon.
+
+d = 1 between all pairs of states, or between the pairs in `neighbours` (both ways round), or d is a `metric`, with None
+or inf where nothing is asked. All pairs with d = 1 say that low[s] <= q[x,s] <= K low[s] for some low: 2N rows per
+signal instead of N(N - 1). With alpha the multipliers of the first and beta those of the second, sum_x alpha = K sum_x
+beta, and any transport w from beta to alpha / K has the same effect on the bound. A pair of a metric is implied where
+d(x,y) + d(y,x') <= d(x,x') with both parts positive, hence smaller: by induction such pairs need no rows.
+
+DP between all pairs survives averaging equal states, and holds for the null row; DP between some pairs does not, so all
+states are variables, those of probability zero too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from flint import fmpq
+
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, RowSink
+from bap_lp.conditions.lagrangian import Prices, SentSignals
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import Array, Field, InputError, number, public
+
+if TYPE_CHECKING:
+    from bap_lp.conditions.conditions import Conditions
+    from bap_lp.model.problem import Problem
+
+_LARGEST_LOG = 600.0  # of K^d: beyond it floats cannot follow
+_BITS = 100_000  # of an exact K^d
+
+
+class Privacy(Condition):
+    name = "privacy"
+    numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0}
+    width = 3
+
+    def __init__(self, base: Any, distances: dict[tuple[int, int], Any] | None, field: Field) -> None:
+        """base: K in working numbers; distances: d(x,x') for the pairs (x, x') asked for, None for all pairs."""
+        self.base, self.distances, self.field = base, distances, field
+        self.merges = self.null_row = distances is None
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        if given.exp_epsilon is not None and given.epsilon is not None:
+            raise InputError("epsilon", given.epsilon, "must not be given together with exp_epsilon")
+        if given.private and _log(given) > _LARGEST_LOG:
+            raise InputError("epsilon", _log(given), f"must be at most {_LARGEST_LOG:.0f}")
+        for name, read in (("neighbours", _pairs), ("metric", _table)):
+            if getattr(given, name) is not None:
+                if not given.private:
+                    raise InputError(name, None, "needs epsilon or exp_epsilon")
+                object.__setattr__(given, name, read(getattr(given, name)))
+        if given.neighbours is not None and given.metric is not None:
+            raise InputError("metric", None, "must not be given together with neighbours")
+
+    @classmethod
+    def is_exact(cls, given: Conditions) -> bool:
+        """epsilon is not exact (unless 0), as its exponential is irrational; distances must be whole."""
+        if isinstance(given.exp_epsilon, float) or given.epsilon not in (None, 0):
+            return False
+        distances = [d for row in given.metric or () for d in row if d is not None]
+        return all(isinstance(d, Fraction) and d.denominator == 1 for d in distances)
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem, field: Field) -> Privacy | None:
+        if not given.private:
+            return None
+        base = given.exp_epsilon
+        if base is None:
+            base = Fraction(1) if given.epsilon == 0 else math.exp(given.epsilon)
+        distances = None
+        if given.neighbours is not None:
+            pairs = [
+                [_position(problem, x, f"neighbours[{k}]") for x in pair] for k, pair in enumerate(given.neighbours)
+            ]
+            distances = {(x, y): fmpq(1) for pair in pairs for x, y in (pair, pair[::-1]) if x != y}
+        elif given.metric is not None:
+            size = len(problem.p)
+            if len(given.metric) != size or any(len(row) != size for row in given.metric):
+                raise InputError(
+                    "metric", None, f"has {len(given.metric)} rows, must be {size} x {size}, one per state"
+                )
+            entries = ((x, y, d) for x, row in enumerate(given.metric) for y, d in enumerate(row))
+            distances = {
+                (x, y): fmpq(*Fraction(d).as_integer_ratio()) for x, y, d in entries if x != y and d is not None
+            }
+        out = cls(field.number(number(base, "exp_epsilon")), distances, field)
+        for x, y in out.needed:
+            if out.ratio(x, y) is None:
+                rule = "makes exp(eps d) too large; use inf to ask nothing"
+                raise InputError(f"metric[{x}][{y}]", public(out.distances[x, y]), rule)  # type: ignore[index]
+        return out
+
+    @cached_property
+    def log(self) -> float:
+        return _log_of(self.base)
+
+    @cached_property
+    def needed(self) -> list[tuple[int, int]]:
+        """The pairs that others do not imply, compared exactly."""
+        if not self.distances:
+            return []
+        size = 1 + max(max(pair) for pair in self.distances)
+        far = 1 + 2 * max(self.distances.values())
+        d = np.full((size, size), far, dtype=object)
+        for pair, distance in self.distances.items():
+            d[pair] = distance
+        needed = d < far
+        for y in range(size):
+            apart = ((d[:, y] > 0) & (d[:, y] < far))[:, None] & ((d[y] > 0) & (d[y] < far))[None, :]
+            rows, columns = np.flatnonzero(apart.any(axis=1)), np.flatnonzero(apart.any(axis=0))
+            if len(rows) and len(columns):
+                at = np.ix_(rows, columns)
+                needed[at] &= d[rows, y][:, None] + d[y, columns][None, :] > d[at]
+        return [pair for pair in self.distances if needed[pair]]
+
+    def ratio(self, x: int, y: int) -> Any:
+        """K^d(x,y); None where it is too large to be written down."""
+        if self.distances is None or self.base == 1:
+            return self.base
+        distance = self.distances[x, y]
+        if distance not in self._powers:
+            known = float(distance) * self.log <= _LARGEST_LOG
+            if self.field.exact:
+                known = known and distance * self.base.height_bits() <= _BITS
+                self._powers[distance] = self.base ** int(distance.p) if known else None
+            else:
+                self._powers[distance] = float(self.base) ** float(distance) if known else None
+        return self._powers[distance]
+
+    @cached_property
+    def _powers(self) -> dict[Any, Any]:
+        return {}
+
+    def check(self, sent: SentSignals, unit: Any) -> str:
+        if self.distances is None:
+            for s, column in enumerate(sent.q.T):
+                if column.max() > self.base * column.min() + unit * column.max():
+                    return f"signal {s} breaks differential privacy: {column.max()} against {column.min()}"
+            return ""
+        for x, y in self.distances:
+            ratio = self.ratio(x, y)
+            more, less = sent.q[x], sent.q[y]
+            broken = self._far(x, y, more, less) if ratio is None else more > less * ratio + unit * more
+            if broken.any():
+                return f"signal {broken.argmax()} breaks differential privacy between states {x} and {y}"
+        return ""
+
+    def _far(self, x: int, y: int, more: Array, less: Array) -> Array:
+        """Where more > K^d less for a K^d beyond floats: logarithms decide, and rationals where these are close."""
+        assert self.distances is not None
+        distance = self.distances[x, y]
+        room = float(distance) * self.log
+
+        def broken(a: Any, b: Any) -> bool:
+            if a == 0 or b == 0:
+                return bool(a > 0)
+            over = _log_of(a / b) - room
+            if not self.field.exact or abs(over) > 1e-9 * room:
+                return over > 1e-9 * room
+            return bool(distance * self.base.height_bits() > _BITS or a > self.base ** int(distance.p) * b)
+
+        return np.array([broken(a, b) for a, b in zip(more, less, strict=True)])
+
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        pairs = np.array(self.needed, dtype=np.int64).reshape(-1, 2)
+        s = np.tile(np.arange(len(signals)), len(pairs))
+        return np.column_stack([s, np.repeat(pairs, len(signals), axis=0)])
+
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        (s, x, y), row = places.T, np.arange(len(places))
+        ratios = self.field.list(self.ratio(*pair) for pair in places[:, 1:].tolist())
+        values = np.concatenate([self.field.full(len(places), 1), -ratios])
+        entries = (np.tile(row, 2), np.concatenate([x, y]), np.tile(s, 2), values)
+        return LinearRows(self.field.zeros(len(places)), q=entries)
+
+    def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
+        """Any pair that is asked for may have a price, also one that others imply."""
+        for s, *pair in places.tolist():
+            if not 0 <= s < len(signals) or not all(0 <= x < len(arrays.p) for x in pair):
+                return "a multiplier of differential privacy is about no signal or state"
+            if self.distances is not None and (tuple(pair) not in self.distances or self.ratio(*pair) is None):
+                return "a multiplier of differential privacy is about states that are no neighbours"
+        return ""
+
+    def rows(self, program: RowSink) -> Any:
+        if self.distances is not None:
+            return super().rows(program)
+        (N, S), one = program.q.shape, self.field.one
+        row, low = np.arange(N * S).reshape(N, S), program.columns(S)
+        lower = program.rows(N * S, [(row, program.q, -one), (row, low, one)])
+        return lower, program.rows(N * S, [(row, program.q, one), (row, low, -self.base)])
+
+    def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
+        if self.distances is not None:
+            return super().prices(program, place, duals)
+        S = len(program.signals)
+        places: list[tuple[int, int, int]] = []
+        weights: list[Any] = []
+        alpha, beta = (duals[part].reshape(-1, S) for part in place)
+        live = np.flatnonzero(program.index >= 0)
+        group, share = program.index[live], program.share[live]  # members of a class share by probability
+        for s in range(S):
+            supply, demand = beta[group, s] * share, alpha[group, s] * share / self.base
+            sources = [[x, w] for x, w in zip(live.tolist(), supply, strict=True) if w > 0]
+            sinks = [[x, w] for x, w in zip(live.tolist(), demand, strict=True) if w > 0]
+            while sources and sinks:
+                step = min(sources[-1][1], sinks[-1][1])
+                if sources[-1][0] != sinks[-1][0]:
+                    places.append((s, sources[-1][0], sinks[-1][0]))
+                    weights.append(step)
+                for ends in (sources, sinks):
+                    ends[-1][1] -= step
+                    if ends[-1][1] <= 0:
+                        ends.pop()
+        return Prices.of(places, weights, self.width, self.field)
+
+    def sieve(self, table: MapTable) -> Array:
+        """A deterministic channel is private if and only if neighbours are sent to the same signal."""
+        maps = table.maps
+        keep: Array = np.ones(len(maps), dtype=bool)
+        if self.distances is None:
+            keep = (maps == maps[:, :1]).all(axis=1)
+        for x, y in self.distances or ():
+            keep &= maps[:, x] == maps[:, y]
+        return keep
+
+
+def _log(given: Conditions) -> float:
+    return float(given.epsilon) if given.epsilon is not None else _log_of(given.exp_epsilon)
+
+
+def _log_of(value: Any) -> float:
+    """The logarithm of a positive number of any size, accurate near one."""
+    ratio = value if isinstance(value, fmpq) else fmpq(*Fraction(value).as_integer_ratio())
+    if fmpq(1, 2) < ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(int(ratio.p)) - math.log(int(ratio.q))
+
+
+def _listed(values: Any, field: str, rule: str) -> Sequence[Any]:
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, (Sequence, np.ndarray)):
+        raise InputError(field, values, rule)
+    return values  # type: ignore[return-value]
+
+
+def _pairs(values: Any) -> tuple[tuple[Any, Any], ...]:
+    out = []
+    for k, given in enumerate(_listed(values, "neighbours", "must be a list of pairs of states")):
+        pair = _listed(given, f"neighbours[{k}]", "must be a pair of states")
+        if len(pair) != 2:
+            raise InputError(f"neighbours[{k}]", given, "must be a pair of states")
+        out.append((pair[0], pair[1]))
+    return tuple(out)
+
+
+def _table(rows: Any) -> tuple[tuple[Any, ...], ...]:
+    rows = _listed(rows, "metric", "must be a table, a row per state")
+    listed = [_listed(row, f"metric[{k}]", "must be a list") for k, row in enumerate(rows)]
+    return tuple(tuple(_distance(v, f"metric[{k}][{m}]") for m, v in enumerate(row)) for k, row in enumerate(listed))
+
+
+def _distance(value: Any, field: str) -> Any:
+    if value is None or value == "inf" or (isinstance(value, float) and value == math.inf):
+        return None
+    value = number(value, field)
+    if value < 0:
+        raise InputError(field, value, "must not be negative")
+    return public(value)
+
+
+def _position(problem: Problem, state: Any, field: str) -> int:
+    if isinstance(state, str):
+        if state not in problem.states:
+            raise InputError(field, state, "is not a state")
+        return problem.states.index(state)
+    if isinstance(state, (bool, float)) or not 0 <= int(state) < len(problem.states):
+        raise InputError(field, state, f"must be a label or a position between 0 and {len(problem.states) - 1}")
+    return int(state)

@@ -1,0 +1,121 @@
+"""The path under conditions: solve at every lam says the same, and proofs hold at both ends of a piece and inside."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import conditioned, few_lams
+
+from bap_lp import Conditions, InputError, Problem, chooses, corner, frontier, lambda_path, sdc, solve, verify
+from bap_lp.model.evaluation import risks
+from bap_lp.path.pieces import Path
+from bap_lp.path.region import attainable_region
+from bap_lp.proof.certificate import size_of
+from bap_lp.releases import null
+
+COIN = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
+
+
+@settings(max_examples=150, deadline=None)
+@given(conditioned(), st.lists(few_lams, max_size=2))
+def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
+    problem, lam, conditions = case
+    try:
+        path = lambda_path(problem, conditions=conditions)
+    except InputError:
+        with pytest.raises(InputError):
+            solve(problem, lam, conditions=conditions)
+        return
+    assert path.exact
+    assert path.tolerance == 0
+    assert path.verify()
+    assert all(a.risks.eve < b.risks.eve and a.risks.bob < b.risks.bob for a, b in pairwise(path.pieces))
+    for at in (lam, F(0), *path.breakpoints, *some):
+        found, piece = solve(problem, at, conditions=conditions), path.piece(at)
+        assert path.value(at) == found.value
+        assert (found.mechanism.q == piece.mechanism.q).all()
+        assert found.mechanism.signals == piece.mechanism.signals
+        assert risks(problem, piece.mechanism) == piece.risks
+        assert verify(problem, path.certificate(at))
+    for piece in path.pieces:
+        assert verify(problem, piece.certificate)
+
+
+@settings(max_examples=25, deadline=None)
+@given(conditioned(), st.lists(few_lams, min_size=1, max_size=3))
+def test_a_float_path_under_conditions_keeps_its_tolerance(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
+    problem, _, conditions = case
+    if conditions.empty:
+        return
+    try:
+        exact = lambda_path(problem, conditions=conditions)
+    except InputError:
+        return
+    path = lambda_path(problem, False, conditions=conditions)
+    assert not path.exact
+    assert path.verify()
+    for lam in (*some, *exact.breakpoints):
+        reached = path.value(float(lam)) - float(exact.value(lam))
+        assert abs(reached) <= (path.tolerance + 2e-9) * size_of(problem, lam)
+
+
+def test_without_conditions_the_path_is_that_of_all_mechanisms() -> None:
+    for nothing in (None, Conditions()):
+        path = lambda_path(COIN, conditions=nothing)
+        assert path.conditions is None
+        assert path.breakpoints == (F(1, 10),)
+    loose = lambda_path(COIN, conditions=Conditions(min_eve_risk=0))
+    assert [p.line for p in loose.pieces] == [p.line for p in lambda_path(COIN).pieces]
+    assert loose.conditions == Conditions(min_eve_risk=0)
+
+
+def test_the_path_of_the_deterministic_coin_toss() -> None:
+    conditions = Conditions(deterministic=True)
+    path = lambda_path(COIN, conditions=conditions)
+    assert [p.line for p in path.pieces] == [(F(1, 4), 0), (F(1, 2), F(-3, 4))]
+    assert path.breakpoints == (F(1, 3),)
+    assert path.verify()
+    assert (frontier(COIN, path)[-1].mechanism.q == null(COIN).q).all()
+
+
+def test_a_wrong_path_under_conditions_is_found_out() -> None:
+    path = lambda_path(COIN, conditions=Conditions(max_bob_risk="3/10"))
+    assert path.verify()
+    assert path.pieces[-1].risks.bob == F(3, 10)
+    first, last = path.pieces[0], path.pieces[-1]
+    alone = Path(
+        COIN, (type(first)(**{**vars(first), "end": math.inf, "duals": (first.duals[0], last.duals[1])}),), 0.0, ""
+    )
+    assert not alone.verify()
+
+
+def test_questions_about_all_mechanisms_refuse_a_path_under_conditions() -> None:
+    path = lambda_path(COIN, conditions=Conditions(exp_epsilon=3))
+    for ask in (
+        lambda: chooses(COIN, null(COIN), path),
+        lambda: corner(COIN, path=path),
+        lambda: sdc(COIN, min_eve_risk="1/2", path=path),
+        lambda: attainable_region(COIN, path),
+    ):
+        with pytest.raises(InputError, match="path has conditions"):
+            ask()
+
+
+def test_conditions_that_are_not_exact_make_a_float_path() -> None:
+    assert not lambda_path(COIN, conditions=Conditions(epsilon=1)).exact
+    with pytest.raises(InputError, match="exp_epsilon, not epsilon"):
+        lambda_path(COIN, exact=True, conditions=Conditions(epsilon=1))
+    with pytest.raises(InputError, match="min_eve_risk = 4/5 is not attainable"):
+        lambda_path(COIN, conditions=Conditions(min_eve_risk="4/5"))
+
+
+def test_progress_under_conditions_counts_lines() -> None:
+    seen: list[tuple[int, float]] = []
+    lambda_path(COIN, progress=lambda count, lam: seen.append((count, lam)), conditions=Conditions(exp_epsilon=9))
+    assert seen
+    assert all(count >= 2 for count, _ in seen)

@@ -25,7 +25,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
-from bap_lp.proof.feasibility import broken
+from bap_lp.proof.conditional import broken
 from bap_lp.rational import InputError, public
 from bap_lp.releases.families import randomised_response_family
 from bap_lp.releases.library import RELEASES, Parameter, truncated_geometric

@@ -20,7 +20,7 @@ import numpy as np
 from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, InputError, ReadOnly, number, text
+from bap_lp.rational import Array, Field, InputError, number, text
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions

@@ -21,11 +21,11 @@ import numpy as np
 
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays, signal_losses
-from bap_lp.rational import Array, Field
+from bap_lp.rational import Array, Field, ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class Prices(ReadOnly):
     """Multipliers of the rows of a condition: the row named by places[k] has weights[k]; a place may come twice."""
 
     places: Array
@@ -49,7 +49,7 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False)
-class Multipliers:
+class Multipliers(ReadOnly):
     """A point of the dual: Eve's replies u[s,j], and the prices of the conditions by name.
 
     Where signals are tuples, u are the prices of Eve's obedience.

@@ -144,7 +144,7 @@ def model(
     >>> from scipy import stats
     >>> model(stats.beta(2, 3), lambda theta: stats.binom(4, theta), "squared", "0-1",
     ...       bob_decisions=[0.2, 0.4, 0.6], eve_decisions=range(5), title="a count")
-    <Problem 'a count': float, (N, b, e) = (5, 3, 5)>
+    <GriddedProblem 'a count': float, (N, b, e) = (5, 3, 5)>
     """
     for field, value in (("theta_cells", theta_cells), ("theta_nodes", theta_nodes), ("data_cells", data_cells)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):

@@ -196,7 +196,7 @@ def sample(
     ...     theta = rng.normal(size=size)
     ...     return theta, theta + rng.normal(size=size)
     >>> sample(simulator, 200, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1], title="drawn")
-    <Problem 'drawn': float, (N, b, e) = (200, 2, 2)>
+    <SampledProblem 'drawn': float, (N, b, e) = (200, 2, 2)>
     """
     _count("size", size, 3)
     losses = loss_of(bob_loss, "bob_loss"), loss_of(eve_loss, "eve_loss")

@@ -71,7 +71,9 @@ class Arrays(ReadOnly, Displayed):
     @cached_property
     def group_of(self) -> Array:
         """The Eve that each column of E belongs to."""
-        return np.concatenate([np.full(g.stop - g.start, k) for k, g in enumerate(self.groups)])
+        out = np.concatenate([np.full(g.stop - g.start, k) for k, g in enumerate(self.groups)])
+        out.flags.writeable = False
+        return out
 
     @cached_property
     def rounded(self) -> Arrays:
@@ -224,7 +226,7 @@ class Arrays(ReadOnly, Displayed):
 
 
 @dataclass(frozen=True, eq=False)
-class Integers:
+class Integers(ReadOnly):
     """p = p / mass, B = B / bob, E = E / eve with integers in float64, every sum of p times a loss below 2^53."""
 
     p: Array

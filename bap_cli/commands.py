@@ -79,7 +79,7 @@ def solve(
     """Find an optimal mechanism and prove it.
 
     It minimises R_A = R_B - lambda R_E over all mechanisms, or over those that meet the conditions of the file and of
-    the options below, which win.
+    the options below. An option takes the place of the file's condition.
     """
     from bap_cli import inputs, outputs, results, show
     from bap_cli.progress import Progress

@@ -51,7 +51,7 @@ def table_command(
     max_threshold: MaxOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Every release at its best parameter, against one Eve; beside the paper's values where it prints them."""
+    """Every release at its best parameter, against one Eve, next to the paper's values if the paper prints them."""
     model = GaussianModel(n, prior_sd, bob_threshold)
     adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold)
     with Progress("every release") as progress:

@@ -1,4 +1,4 @@
-"""A sign of life on stderr during a computation, for people who watch a terminal; nobody else is told anything."""
+"""A sign of life during a computation, on stderr and only if that is a terminal."""
 
 from __future__ import annotations
 

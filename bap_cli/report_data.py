@@ -114,7 +114,7 @@ def report_document(
 
 
 def label(words: str) -> str:
-    """Other people's text, printable and not endless; joiners stay, for they hold emoji together."""
+    """Other people's text, printable and not too long; joiners stay, because they hold emoji together."""
     return _JOINER.join(clean(part, LABEL) for part in words[: LABEL + 1].split(_JOINER))
 
 

@@ -97,7 +97,7 @@ def _among(out: Console, solution: Solution) -> str:
         if proof.cap_price:
             parts.append(f"the cap's is {both(proof.cap_price)}")
         if solution.price_of_determinism:
-            parts.append(f"of that {both(solution.price_of_determinism)} for want of randomness or signals")
+            parts.append(f"of that {both(solution.price_of_determinism)} because randomness or signals are limited")
         _paragraph(out, "; ".join(parts) + ".")
     return " that meet the conditions"
 

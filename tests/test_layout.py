@@ -123,8 +123,7 @@ def test_no_two_classes_have_the_same_name() -> None:
     for path in files(*PACKAGES):
         for name in definitions(path, ast.ClassDef):
             where[name].append(str(path.relative_to(ROOT)))
-    renamed = {"Basis", "Infeasible"}  # one of each pair gets another name in its own room
-    assert {name: found for name, found in where.items() if len(found) > 1 and name not in renamed} == {}
+    assert {name: found for name, found in where.items() if len(found) > 1} == {}
 
 
 def test_every_class_and_function_of_the_gaussian_packages_has_a_name_of_its_own() -> None:

@@ -61,7 +61,7 @@ function drawProblem() {
   lines.push(["Alice holds data that are one of ", counted(problem.count, "state"), rest > 0 ? "; the most probable are " : ", with their probabilities: ", ...likely,
     rest > 0 ? `, and ${rest} more.` : "."]);
   if (problem.theta) lines.push(["Behind them is an unknown parameter: ", ...listed(problem.theta.slice(0, 8), " or ", Math.max(problem.theta.length - 8, 0)), "."]);
-  for (const [list, why] of [[problem.bobs, ", whom the release is for,"], [problem.eves, ", who must not learn too much,"]]) {
+  for (const [list, why] of [[problem.bobs, ", who should learn from the release,"], [problem.eves, ", who must not learn too much,"]]) {
     for (const agent of list) {
       const some = agent.decisions.slice(0, 8);
       lines.push([quoted(agent.name), `${why} will decide: `, ...listed(some, " or ", agent.decisions.length - some.length),

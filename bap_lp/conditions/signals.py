@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.rational import Array
+from bap_lp.rational import Array, ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
-class Signals:
+class Signals(ReadOnly):
     """bob[s]: the decision told to Bob; eve[s,g]: in tuples, the column of E prescribed to Eve g."""
 
     bob: Array

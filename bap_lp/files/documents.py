@@ -1,7 +1,7 @@
 """Documents: TOML or JSON text as plain tables, checked along a JSON Schema, and written all or nothing.
 
-`check` walks a document along the tables of its schema: closed tables, required keys, tables where tables must be. What
-it leaves alone are the numbers and labels inside, which their user judges with better words.
+`check` walks a document along the tables of its schema: closed tables, required keys, tables where tables must be. It
+does not check numbers and labels: the classes that use them give better messages.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def _signed_table(rows: list[Any], field: str) -> Array:
 
 
 def _number(value: Any) -> Any:
-    """Solutions are fractions longer than anybody would type, and longer than Python reads at once."""
+    """Exact solutions can be longer fractions than Python reads at once."""
     if not isinstance(value, str) or len(value) < 100 or not _LONG_FRACTION.fullmatch(value):
         return value
     numerator, _, denominator = value.partition("/")

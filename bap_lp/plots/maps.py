@@ -27,7 +27,7 @@ from bap_lp.releases.families import Family, randomised_response_family
 
 __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lambda"]
 
-_LEVELS = 5  # level lines of R_A besides the two that mean something
+_LEVELS = 5  # level lines of R_A, in addition to the calibration line and that of the optimum
 _FAMILY_STATES = 200
 
 

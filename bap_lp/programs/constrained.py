@@ -34,7 +34,7 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
 from bap_lp.programs.compact import weights
 from bap_lp.proof.conditional import broken, proved, terms
-from bap_lp.rational import EXACT, Array, InputError, objects
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
 
 _MOST = 2_000_000  # entries q[x,s] of a program
 
@@ -44,7 +44,7 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class ChannelLayout:
+class ChannelLayout(ReadOnly):
     """A problem under conditions: the program's states and signals, and the state of each of the problem's, or -1."""
 
     problem: Problem

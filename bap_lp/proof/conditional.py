@@ -18,21 +18,25 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Lagrangian, Multipliers, Prices, SentSignals
 from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.model.arrays import Arrays
+from bap_lp.model.display import Displayed
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import Array, field_of, public
+from bap_lp.rational import Array, ReadOnly, field_of, public
 
 
-@dataclass(frozen=True, eq=False)
-class Proof:
+@dataclass(frozen=True, eq=False, repr=False)
+class Proof(ReadOnly, Displayed):
     """What a certificate needs beside rho and u when there are conditions: channel q(s|x), prices by name, branches."""
 
     conditions: Conditions
     channel: Array
     prices: Mapping[str, Prices]
     branches: tuple[Branch, ...] = ()
+
+    def _headline(self) -> str:
+        return f": {', '.join(self.conditions.given())}, {len(self.branches)} branches"
 
     @property
     def floor_price(self) -> Number:

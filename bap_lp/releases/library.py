@@ -88,7 +88,7 @@ def partition(
 
 
 def randomised_response(problem: Problem, w: Any) -> Mechanism:
-    """The data with probability 1 - w, otherwise one of the other states, each as likely as the next."""
+    """The data with probability 1 - w, otherwise one of the other states, all equally likely."""
     count = len(problem.states)
     w = _parameter(problem, w, "w", 0, 1)
     name = f"randomised response ({Parameter('w', w)})"

@@ -59,7 +59,7 @@ def test_solve_json_is_the_coin_toss_of_the_paper(run: Run) -> None:
     }
 
 
-def test_solve_for_people(run: Run) -> None:
+def test_solve_explains_the_coin_toss_in_words(run: Run) -> None:
     code, out, err = run("solve", "coin_toss")
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
@@ -99,7 +99,7 @@ def test_lambda_of_the_command_line_is_exact(run: Run) -> None:
 
 
 @pytest.mark.parametrize("formulation", ["compact", "paper"])
-def test_out_verify_evaluate_release(run: Run, formulation: str) -> None:
+def test_what_solve_writes_can_be_verified_evaluated_and_released(run: Run, formulation: str) -> None:
     assert run("solve", "coin_toss", "--out", "a/b", "--json", "--formulation", formulation)[0] == 0
     assert sorted(p.name for p in Path("a/b").iterdir()) == ["certificate.json", "mechanism.json"]
     code, out, err = run("verify", "coin_toss", "a/b/certificate.json")
@@ -121,7 +121,7 @@ def test_release_is_reproducible_only_with_a_seed(run: Run) -> None:
     assert set(first[1].split()) == {"0", "1"}
 
 
-def test_verify_says_why_not(run: Run) -> None:
+def test_verify_says_why_a_certificate_proves_nothing(run: Run) -> None:
     run("solve", "coin_toss", "--out", "d")
     text = Path("d/certificate.json").read_text()
     Path("bad.json").write_text(text.replace('"value": "3/40"', '"value": "3/41"'))
@@ -144,7 +144,7 @@ def test_verify_names_the_lambda_it_proves(run: Run) -> None:
     assert "Note: the file asks for lambda = 1/2 (0.5)." in out
 
 
-def test_compare(run: Run) -> None:
+def test_compare_lists_the_usual_releases_and_what_is_left_out(run: Run) -> None:
     code, out, err = run("compare", "coin_toss", "--json")
     assert (code, err) == (0, "")
     document = json.loads(out)
@@ -206,7 +206,7 @@ def test_many_states_are_counted_not_shown(run: Run) -> None:
     assert len(json.loads(run("solve", "p.json", "--lambda", "1/2", "--json")[1])["mechanism"]["channel"]) == n
 
 
-def test_examples_schema_version_help(run: Run) -> None:
+def test_examples_schema_version_and_help_are_printed(run: Run) -> None:
     code, out, err = run("examples")
     assert (code, err) == (0, "")
     assert "Coin toss" in [title.strip() for name, _, title in (line.partition(" ") for line in out.splitlines())]

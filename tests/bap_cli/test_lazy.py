@@ -22,7 +22,7 @@ def fail() -> None:
 """
 
 
-def test_a_mounted_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mounted_group_is_imported_when_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mounted_group.py").write_text(GROUP)
     monkeypatch.syspath_prepend(tmp_path)
     app = typer.Typer(rich_markup_mode=None)

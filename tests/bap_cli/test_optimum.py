@@ -9,7 +9,7 @@ import pytest
 from bap_cli.main import main
 
 
-def test_json_contract(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_document_has_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gaussian", "optimum", "--eve", "mean", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {"lambda", "lower", "upper", "bob", "eve", "best_parametric", "regions"} <= set(document)
@@ -23,7 +23,7 @@ def test_json_contract(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["bob"] - document["lambda"] * document["eve"] == pytest.approx(document["upper"], abs=1e-12)
 
 
-def test_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_optimum_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gaussian", "optimum", "--eve", "max", "--eve-threshold", "2", "--n", "5"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("release 1 when xbar > 0, else 0\n")
@@ -31,7 +31,7 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "one-bit" in text
 
 
-def test_own_lambda(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lambda_of_the_command_line_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--mean-threshold", "1", "--max-threshold", "0.5", "--lambda", "3/2", "--json"]
     assert main(["gaussian", "optimum", "--eve", "both", *arguments]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -43,7 +43,7 @@ def test_own_lambda(capsys: pytest.CaptureFixture[str]) -> None:
     "arguments",
     [["--lambda", "much"], ["--lambda=-1"], ["--prior-sd", "0"], ["--n", "0"], ["--max-threshold", "1"]],
 )
-def test_refusals(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_option_is_refused_with_its_rule(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gaussian", "optimum", "--eve", "mean", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -51,7 +51,7 @@ def test_refusals(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> N
     assert len(captured.err.splitlines()) == 1
 
 
-def test_the_rule_played_on_simulated_samples(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_rule_is_played_on_simulated_samples(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gaussian", "optimum", "--eve", "max", "--simulate", "200000", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     played = document["simulation"]

@@ -25,7 +25,7 @@ def run(*arguments: str) -> str:
     return result.output
 
 
-def test_coin_toss_document() -> None:
+def test_the_document_has_the_pieces_of_the_coin_toss() -> None:
     document = json.loads(run("coin_toss", "--json"))
     first, last = document["pieces"]
     assert (first["from"], first["to"], last["from"], last["to"]) == ("0", "1/10", "1/10", None)
@@ -51,7 +51,7 @@ def test_floats_are_numbers() -> None:
     assert 0 < document["tolerance"] < 1e-9
 
 
-def test_table() -> None:
+def test_the_table_shows_pieces_lambda_and_corner() -> None:
     out = run("coin_toss")
     assert "13/40 - 3/4 lambda" in out
     assert "is on piece 2 of 2, with R_A = 3/40" in out
@@ -61,7 +61,7 @@ def test_table() -> None:
     assert "a mechanism attains both" in run("district")
 
 
-def test_no_calibrated_lambda(tmp_path: Path) -> None:
+def test_a_problem_without_calibrated_lambda_has_a_path(tmp_path: Path) -> None:
     problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[1, 2], [1, 2]])
     document = path_document(problem, lambda_path(problem))
     assert document["calibrated"] is None

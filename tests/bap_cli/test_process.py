@@ -26,7 +26,7 @@ def large(path: Path) -> str:
     return path.name
 
 
-def test_exit_codes_and_streams(tmp_path: Path) -> None:
+def test_exit_codes_and_streams_are_kept_apart(tmp_path: Path) -> None:
     done = bap("solve", "coin_toss", "--json", "--out", "d", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["risks"]["alice"] == "3/40"
@@ -37,7 +37,7 @@ def test_exit_codes_and_streams(tmp_path: Path) -> None:
     assert refused.stderr == "bap: d cannot be read: Is a directory\n"
 
 
-def test_interrupt_while_reading(tmp_path: Path) -> None:
+def test_an_interrupt_while_reading_is_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     process = subprocess.Popen(
         [*BAP, "solve", "pipe", "--out", "d"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -50,7 +50,7 @@ def test_interrupt_while_reading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["bap_lp.solve", "bap_cli.outputs.write_files", "os.fsync"])
-def test_interrupt_while_solving_or_writing(
+def test_an_interrupt_while_solving_or_writing_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
@@ -65,7 +65,7 @@ def test_interrupt_while_solving_or_writing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_closed_pipe_is_quiet(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     name = large(tmp_path / "large.json")
     for arguments in (["solve", name, "--json"], ["examples"], ["solve", "coin_toss"]):
         read, write = os.pipe()
@@ -75,7 +75,7 @@ def test_closed_pipe_is_quiet(tmp_path: Path) -> None:
         assert (process.returncode, process.stderr) == (141, b"")
 
 
-def test_full_disk_is_one_line(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     with open("/dev/full", "wb") as full:
@@ -83,7 +83,7 @@ def test_full_disk_is_one_line(tmp_path: Path) -> None:
     assert (process.returncode, process.stderr) == (2, b"bap: No space left on device\n")
 
 
-def test_sign_of_life_only_for_a_terminal(tmp_path: Path) -> None:
+def test_a_sign_of_life_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
     name = large(tmp_path / "large.json")
     assert bap("solve", name, "--json", cwd=tmp_path).stderr == ""
     ours, theirs = pty.openpty()

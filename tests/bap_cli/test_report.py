@@ -26,7 +26,13 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
-browser_only = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium")
+
+
+def browser_only(test: Any) -> Any:
+    return needs_browser(pytest.mark.slow(test))
+
+
 LONG = "long " * 40
 HOSTILE = {
     "title": "</script><script>alert('title')</script> \u202e $x$ [[DATA]]",
@@ -139,7 +145,7 @@ def test_the_slider_follows_the_solver_by_mouse_and_by_keyboard(opened: Open) ->
 
 
 @browser_only
-def test_breakpoints_typed_numbers_and_buttons(opened: Open) -> None:
+def test_breakpoints_typed_numbers_and_buttons_move_lambda(opened: Open) -> None:
     problem = load_problem(EXAMPLES / "medical_test.toml").problem
     first, second = lambda_path(problem).breakpoints
     page = opened("medical_test")
@@ -263,7 +269,7 @@ def test_focus_is_visible_and_everything_has_a_name(opened: Open) -> None:
 
 
 @browser_only
-def test_a_float_problem(opened: Open, tmp_path: Path) -> None:
+def test_a_float_problem_is_shown_with_its_tolerance(opened: Open, tmp_path: Path) -> None:
     document = json.loads(json.dumps(HOSTILE))
     document["data"]["prior"] = [0.1, 0.2, 0.3, 0.1, 0.2, 0.1]
     (tmp_path / "p.json").write_text(json.dumps(document))
@@ -295,7 +301,7 @@ def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -
 
 
 @browser_only
-def test_arithmetic_of_the_page(browser: Any) -> None:
+def test_the_page_computes_with_exact_fractions(browser: Any) -> None:
     page = browser.new_page()
     page.add_script_tag(path=str(Path(__file__).parents[2] / "bap_cli" / "page" / "rational.js"))
     for value in (
@@ -312,6 +318,7 @@ def test_arithmetic_of_the_page(browser: Any) -> None:
     page.close()
 
 
+@pytest.mark.slow
 def test_large_problems_are_summarised(tmp_path: Path) -> None:
     n = 3000
     losses = [[(7 * x + 3 * d + x * d) % 23 for d in range(3)] for x in range(n)]

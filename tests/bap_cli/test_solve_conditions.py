@@ -17,7 +17,7 @@ COIN = {
 }
 
 
-def test_command_line_wins_over_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_wins_over_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "coin.json"
     conditions = {"min_eve_risk": "1/2", "exp_epsilon": 2}
     path.write_text(json.dumps({**COIN, "conditions": conditions, "alice": {"lambda": 0}}))

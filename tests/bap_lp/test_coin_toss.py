@@ -56,14 +56,14 @@ COIN = coin_toss()
 LAM = F(1, 3)
 
 
-def test_model() -> None:
+def test_the_model_has_the_papers_prior_and_losses() -> None:
     assert COIN.exact
     assert COIN.prior.tolist() == [F(3, 4), F(1, 4)]
     assert COIN.bob_loss.tolist() == [[F(1, 3), F(2, 3)], [1, 0]]
     assert calibrate(COIN) == LAM
 
 
-def test_full_and_null() -> None:
+def test_full_and_null_release_have_the_papers_risks() -> None:
     at_full, at_null = risks(COIN, full(COIN)), risks(COIN, null(COIN))
     assert (at_full.bob, at_full.eve) == (F(1, 4), 0)
     assert (at_null.bob, at_null.eve) == (F(1, 2), F(3, 4))
@@ -76,7 +76,7 @@ def test_full_and_null() -> None:
     assert nothing.eve == ["heads"]
 
 
-def test_randomised_response_risks() -> None:
+def test_randomised_response_has_the_papers_risks() -> None:
     family = randomised_response_family(COIN)
     w = sympy.Symbol("w")
     assert (family.start, family.end) == (0, F(1, 2))
@@ -102,13 +102,13 @@ def test_randomised_response_is_symmetric_about_one_half(w: Fraction) -> None:
 @pytest.mark.parametrize(
     ("w", "eve_at_tails"), [(F(1, 10), ["tails"]), (F(3, 13), ["tails", "heads"]), (F(2, 5), ["heads"])]
 )
-def test_randomised_response_decisions(w: Fraction, eve_at_tails: list[str]) -> None:
+def test_randomised_response_leads_to_the_papers_decisions(w: Fraction, eve_at_tails: list[str]) -> None:
     tails, heads = evaluate(COIN, randomised_response(COIN, w)).signals
     assert (tails.bob, heads.bob) == (["fixed"], ["fair"])
     assert (tails.eve, heads.eve) == (eve_at_tails, ["heads"])
 
 
-def test_best_randomised_response() -> None:
+def test_the_best_randomised_response_is_the_papers() -> None:
     family = randomised_response_family(COIN)
     below, above = family.thresholds()
     assert (below.start, below.end, below.minimisers) == (0, F(2, 13), ((0, 0),))
@@ -125,7 +125,7 @@ def test_best_randomised_response() -> None:
     assert (randomised_response_epsilon(COIN, "10/3").q == best.mechanism.q).all()
 
 
-def test_optimum() -> None:
+def test_the_optimum_is_proved_exactly() -> None:
     solution = solve(COIN, LAM)
     assert solution.exact
     assert solution.mechanism.channel.tolist() == [[1, 0], [F(3, 10), F(7, 10)]]
@@ -143,11 +143,11 @@ def test_optimum() -> None:
 
 
 @pytest.mark.parametrize("lam", [F(0), F(1, 20), F(1, 10), F(2, 13), F(1, 3), F(1), F(50)])
-def test_optimal_value_in_lam(lam: Fraction) -> None:
+def test_the_optimal_value_is_piecewise_linear_in_lam(lam: Fraction) -> None:
     assert solve(COIN, lam).value == min(F(1, 4), F(13, 40) - F(3, 4) * lam)
 
 
-def test_summary_table() -> None:
+def test_the_summary_table_is_exact() -> None:
     table = compare(COIN)
     assert table.lam == LAM
     printed = {
@@ -207,7 +207,7 @@ def best_vertex(problem: Problem, lam: Fraction) -> Fraction:
 
 @pytest.mark.parametrize("k", ASYMMETRIES)
 @pytest.mark.parametrize("lam", [F(1, 20), F(1, 3), F(2, 5), F(7, 8), "calibrated"])
-def test_general_asymmetry(k: Fraction, lam: Any) -> None:
+def test_the_optimum_for_every_asymmetry_is_known(k: Fraction, lam: Any) -> None:
     problem = coin_toss(k)
     lam = calibrate(problem) if lam == "calibrated" else lam
     solution = solve(problem, lam)
@@ -219,7 +219,7 @@ def test_general_asymmetry(k: Fraction, lam: Any) -> None:
 
 
 @pytest.mark.parametrize("k", ASYMMETRIES)
-def test_general_asymmetry_releases(k: Fraction) -> None:
+def test_releases_for_every_asymmetry_are_known(k: Fraction) -> None:
     problem, ceiling = coin_toss(k), min(k, F(3)) / 4
     assert calibrate(problem) == 1 / min(k, F(3))
     assert risks(problem, null(problem)).eve == ceiling
@@ -237,7 +237,7 @@ def test_general_asymmetry_releases(k: Fraction) -> None:
     assert family.mechanism(w).max_ratio == max(k / 3, 3 / k)
 
 
-def test_optimum_is_a_hidden_coin_between_two_releases() -> None:
+def test_the_optimum_is_a_hidden_coin_between_two_releases() -> None:
     """For k > 3 mix Bob's decision with the constant signal "fixed": the family's minimiser is the optimum."""
     constant = Mechanism([[1], [1]], signals=["fixed"], states=COIN.states, name="always fixed")
     family = hidden_mixture(COIN, bob_decision(COIN), constant)
@@ -301,7 +301,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_symbolic_optimality(case: str) -> None:
+def test_optimality_is_proved_with_symbols(case: str) -> None:
     """Weak duality: (rho, t) feasible gives V <= value, (y, u) feasible gives V >= value, for every k and lam at once.
 
     The dual of the compact program: maximise sum_x p(x) y_x subject to y_x <= B(x,i) - sum_j u_ij E(x,j), u >= 0,

@@ -208,7 +208,14 @@ def arrays_of(value: Any, seen: set[int]) -> list[np.ndarray]:
     return [array for part in parts for array in arrays_of(part, seen)]
 
 
-@pytest.mark.parametrize("result", RESULTS.values(), ids=lambda result: type(result).__name__)
+CONDITIONED = [
+    solve(coin(), "1/3", conditions=Conditions(exp_epsilon=2, min_eve_risk="1/2", margin=0)),
+    solve(coin(), "1/3", conditions=Conditions(deterministic=True, max_signals=2)),
+    lambda_path(coin(), conditions=Conditions(exp_epsilon=2)),
+]
+
+
+@pytest.mark.parametrize("result", [*RESULTS.values(), *CONDITIONED], ids=lambda result: type(result).__name__)
 def test_no_array_of_a_result_can_be_written_to(result: Any) -> None:
     for value in (result, pickle.loads(pickle.dumps(result))):
         assert [array for array in arrays_of(value, set()) if array.flags.writeable] == []

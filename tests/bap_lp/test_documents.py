@@ -50,7 +50,7 @@ label = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 @settings(max_examples=50, deadline=None)
 @given(st.data())
-def test_mechanism_round_trip(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_a_mechanism_survives_its_file(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     exact = data.draw(st.booleans())
     states = data.draw(st.lists(label, min_size=1, max_size=4, unique=True))
     signals = data.draw(st.lists(label, min_size=1, max_size=4, unique=True))
@@ -68,7 +68,7 @@ def test_mechanism_round_trip(tmp_path_factory: pytest.TempPathFactory, data: st
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_certificate_round_trip(tmp_path: Path, exact: bool) -> None:
+def test_a_certificate_survives_its_file(tmp_path: Path, exact: bool) -> None:
     solution = solve(COIN, exact=exact)
     save_certificate(tmp_path / "c.json", solution.certificate)
     again = load_certificate(tmp_path / "c.json")
@@ -79,7 +79,7 @@ def test_certificate_round_trip(tmp_path: Path, exact: bool) -> None:
     assert verify(COIN, again)
 
 
-def test_fractions_longer_than_python_prints(tmp_path: Path) -> None:
+def test_fractions_longer_than_python_prints_are_read(tmp_path: Path) -> None:
     tiny = fmpq(1, 3) ** 20_000
     mechanism = Mechanism([[tiny, 1 - tiny], [1, 0]])
     save_mechanism(tmp_path / "m.json", mechanism)
@@ -119,7 +119,7 @@ BAD_MECHANISMS = [
 
 
 @pytest.mark.parametrize(("document", "message"), BAD_MECHANISMS, ids=[m for _, m in BAD_MECHANISMS])
-def test_bad_mechanism(tmp_path: Path, document: object, message: str) -> None:
+def test_a_bad_mechanism_is_refused_with_its_rule(tmp_path: Path, document: object, message: str) -> None:
     path = tmp_path / "m.json"
     path.write_text(json.dumps(document))
     with pytest.raises(InputError) as refused:
@@ -141,7 +141,7 @@ BAD_CERTIFICATES = [
 
 
 @pytest.mark.parametrize(("document", "message"), BAD_CERTIFICATES, ids=[m for _, m in BAD_CERTIFICATES])
-def test_bad_certificate(tmp_path: Path, document: object, message: str) -> None:
+def test_a_bad_certificate_is_refused_with_its_rule(tmp_path: Path, document: object, message: str) -> None:
     path = tmp_path / "c.json"
     path.write_text(json.dumps(document))
     with pytest.raises(InputError) as refused:
@@ -158,7 +158,7 @@ def test_a_mechanism_may_be_toml_without_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("blow", [KeyboardInterrupt, OSError])
-def test_all_files_or_none(
+def test_all_files_are_written_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, blow: type[BaseException]
 ) -> None:
     def fail(*_: object) -> None:
@@ -172,7 +172,7 @@ def test_all_files_or_none(
     assert (tmp_path / "a").read_text() == "before"
 
 
-def test_the_second_file_cannot_be_staged(tmp_path: Path) -> None:
+def test_no_file_is_written_if_the_second_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
         write_files({tmp_path / "a": "x", tmp_path / "nowhere" / "b": "x"})
     assert list(tmp_path.iterdir()) == []

@@ -73,7 +73,7 @@ def test_risks_are_those_of_the_channel(family: Family, share: Fraction) -> None
 
 @given(families())
 @quick
-def test_concave_and_continuous(family: Family) -> None:
+def test_risks_are_concave_and_continuous(family: Family) -> None:
     for function in (family.bob, family.eve):
         assert all(before > after for before, after in pairwise(function.slopes))
         assert all(a < b for a, b in pairwise(function.breakpoints))
@@ -84,7 +84,7 @@ def test_concave_and_continuous(family: Family) -> None:
 
 @given(families(), LAMS, RATIONALS)
 @quick
-def test_minimise(family: Family, lam: Fraction, share: Fraction) -> None:
+def test_minimise_finds_every_minimiser(family: Family, lam: Fraction, share: Fraction) -> None:
     best = family.minimise(lam)
     assert risks(family.problem, best.mechanism).alice(lam) == best.risks.alice(lam) == best.value
     assert any(low <= best.w <= high for low, high in best.minimisers)
@@ -101,7 +101,7 @@ def test_minimise(family: Family, lam: Fraction, share: Fraction) -> None:
 
 @given(families(), LAMS)
 @quick
-def test_thresholds(family: Family, lam: Fraction) -> None:
+def test_thresholds_say_which_parameter_is_best_where(family: Family, lam: Fraction) -> None:
     pieces = family.thresholds()
     assert pieces[0].start == 0
     assert pieces[-1].end == math.inf
@@ -131,7 +131,7 @@ def test_floats_follow_the_rationals(family: Family, share: Fraction, lam: Fract
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=6), st.integers(0, 40))
 @quick
-def test_lower_envelope(lines: list[tuple[int, int]], step: int) -> None:
+def test_the_lower_envelope_is_the_minimum_of_the_lines(lines: list[tuple[int, int]], step: int) -> None:
     heights, slopes = [F(h) for h, _ in lines], [F(s) for _, s in lines]
     pieces = lower_envelope(heights, slopes, F(4))
     t = F(step, 10)
@@ -143,7 +143,7 @@ PROBLEM = Problem(["1/2", "1/3", "1/6"], [[0, 1], [2, 1], [3, 0]], [[0, 1, 2], [
 
 
 @pytest.mark.parametrize("function", [randomised_response_family(PROBLEM).bob, randomised_response_family(PROBLEM).eve])
-def test_to_sympy(function: PiecewiseLinear) -> None:
+def test_a_piecewise_function_becomes_a_sympy_expression(function: PiecewiseLinear) -> None:
     w = sympy.Symbol("w", real=True)
     expression = function.to_sympy(w)
     for k in range(9):
@@ -203,7 +203,7 @@ def test_float_ends_make_a_float_family() -> None:
         (lambda: randomised_response_family(PROBLEM).minimise(-1), "lam = -1 must not be negative"),
     ],
 )
-def test_errors(call: Any, message: str) -> None:
+def test_a_bad_family_is_refused_with_its_rule(call: Any, message: str) -> None:
     with pytest.raises(InputError) as error:
         call()
     assert str(error.value) == message

@@ -94,7 +94,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("old", "new", "message", "judge"), BAD, ids=[case[2][:60] for case in BAD])
-def test_bad_file_is_refused_in_the_words_of_the_file(old: str, new: str, message: str, judge: str) -> None:
+def test_a_bad_file_is_refused_in_its_own_words(old: str, new: str, message: str, judge: str) -> None:
     assert COIN.count(old) == 1
     document = tomllib.loads(COIN.replace(old, new))
     with pytest.raises(InputError) as refused:
@@ -128,7 +128,7 @@ BAD_BYTES = {
 
 
 @pytest.mark.parametrize("name", BAD_BYTES)
-def test_bad_bytes(tmp_path: Path, name: str) -> None:
+def test_bytes_that_are_not_text_are_refused(tmp_path: Path, name: str) -> None:
     content, message = BAD_BYTES[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -138,7 +138,7 @@ def test_bad_bytes(tmp_path: Path, name: str) -> None:
     assert line == f"{path}{message}" if message.startswith(":") else line == f"{path} {message}"
 
 
-def test_missing_file_and_directory(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.toml cannot be read: No such file or directory$"):
         load_problem(tmp_path / "nowhere.toml")
     with pytest.raises(InputError, match=r"cannot be read: Is a directory$"):
@@ -159,7 +159,9 @@ def test_coin_toss_is_the_problem_of_the_arrays() -> None:
     assert loaded.problem.eve_loss.tolist() == problem.eve_loss.tolist()
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=[p.stem for p in EXAMPLES])
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem == "raw_records")) for p in EXAMPLES]
+)
 def test_json_says_the_same_as_toml(tmp_path: Path, path: Path) -> None:
     document = tomllib.loads(path.read_text())
     VALIDATOR.validate(document)
@@ -184,7 +186,7 @@ def test_a_bare_decimal_is_a_float_and_a_quoted_one_is_not() -> None:
         assert type(found) is type(expected)
 
 
-def test_several_agents() -> None:
+def test_several_agents_are_read_with_names_and_weights() -> None:
     left = '[[eve]]\nname = "left"\nweight = "1/2"\nloss = [[0, 1], [1, 0]]\n'
     text = COIN.replace("[eve]", left + '[[eve]]\nname = "right"')
     problem = problem_from_dict(tomllib.loads(text)).problem

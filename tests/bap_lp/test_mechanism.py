@@ -29,7 +29,7 @@ OPTIMUM = Mechanism([[1, 0], ["3/10", "7/10"]], signals=["pooled", "clear"], sta
         ([[1], [0.5, 0.5]], "channel[1] has 2 entries"),
     ],
 )
-def test_bad_channels(channel: object, message: str) -> None:
+def test_a_bad_channel_is_refused_with_its_rule(channel: object, message: str) -> None:
     with pytest.raises(InputError) as error:
         Mechanism(channel)
     assert message in str(error.value)
@@ -64,12 +64,12 @@ def test_release_has_the_right_frequencies() -> None:
 @pytest.mark.parametrize(
     ("state", "message"), [("edge", "'edge' is not one of"), (2, "must be between 0 and 1"), (-1, "-1 must be between")]
 )
-def test_release_of_unknown_state(state: str | int, message: str) -> None:
+def test_the_release_of_an_unknown_state_is_refused(state: str | int, message: str) -> None:
     with pytest.raises(InputError, match=message):
         OPTIMUM.release(state)
 
 
-def test_epsilon() -> None:
+def test_epsilon_is_the_log_of_the_largest_ratio() -> None:
     assert OPTIMUM.epsilon == math.inf
     assert Mechanism([["10/13", "3/13"], ["3/13", "10/13"]]).max_ratio == F(10, 3)
     assert Mechanism([[1], [1]]).epsilon == 0
@@ -79,7 +79,7 @@ def test_epsilon() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(problems(states=5), st.data())
-def test_evaluation_against_brute_force(problem: Problem, data: st.DataObject) -> None:
+def test_an_evaluation_agrees_with_brute_force(problem: Problem, data: st.DataObject) -> None:
     mechanism = data.draw(channels(problem))
     found = evaluate(problem, mechanism)
     q, p = mechanism.channel, problem.prior
@@ -99,7 +99,7 @@ def test_evaluation_against_brute_force(problem: Problem, data: st.DataObject) -
 
 @settings(max_examples=80, deadline=None)
 @given(problems(states=5, eves=1), st.data())
-def test_misaligned_eve_never_does_better(problem: Problem, data: st.DataObject) -> None:
+def test_a_misaligned_eve_never_does_better(problem: Problem, data: st.DataObject) -> None:
     mechanism = data.draw(channels(problem))
     her_prior = data.draw(st.one_of(st.none(), priors(len(problem.states))))
     her_loss = data.draw(st.one_of(st.none(), table(TEMPERS["small"], *problem.eves[0].loss.shape)))
@@ -108,7 +108,7 @@ def test_misaligned_eve_never_does_better(problem: Problem, data: st.DataObject)
     assert strange.bob == risks(problem, mechanism).bob
 
 
-def test_misaligned_eve_in_the_coin_toss() -> None:
+def test_a_misaligned_eve_loses_more_in_the_coin_toss() -> None:
     # sure of tails, she declares it at the pooled signal: wrong with P(heads, pooled) = 3/40, at cost 10
     found = evaluate(COIN, OPTIMUM, eve_prior=["9/10", "1/10"], eve_acts_on=[[0, 1], [1, 0]])
     assert found.eve == F(3, 4)

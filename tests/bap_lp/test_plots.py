@@ -59,6 +59,7 @@ def apart(found: list[Any]) -> bool:
     return not any(a.overlaps(b) for a, b in combinations(found, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_of_the_map_never_overlap_and_stay_inside(name: str) -> None:
     problem, lam = example(name)
@@ -90,7 +91,7 @@ def test_labels_of_the_path_never_overlap(name: str) -> None:
     assert apart(found)
 
 
-def test_the_map_of_the_coin_toss() -> None:
+def test_the_map_of_the_coin_toss_shows_frontier_and_releases() -> None:
     problem, lam = example("coin_toss")
     ax = plots.risk_utility_map(problem, lam)
     lines = {line.get_label(): line.get_xydata() for line in ax.lines}

@@ -26,13 +26,13 @@ FLIP = [[0, 1], [1, 0]]
     [F(1, 4), "1/4", "0.25", "25e-2", " 1/4 ", Decimal("0.25"), sympy.Rational(1, 4), fmpq(1, 4)],
     ids=repr,
 )
-def test_exact_numbers(value: object) -> None:
+def test_exact_numbers_are_read_exactly(value: object) -> None:
     assert public(number(value, "x")) == F(1, 4)
     assert isinstance(public(number(value, "x")), F)
 
 
 @pytest.mark.parametrize("value", [3, "3", np.int64(3), sympy.Integer(3), Decimal(3)], ids=repr)
-def test_integers(value: object) -> None:
+def test_integers_of_every_kind_are_exact(value: object) -> None:
     assert public(number(value, "x")) == 3
 
 
@@ -59,7 +59,7 @@ def test_floats_stay_floats(value: object) -> None:
     ],
     ids=repr,
 )
-def test_bad_numbers(value: object, rule: str) -> None:
+def test_a_bad_number_is_refused_with_its_rule(value: object, rule: str) -> None:
     with pytest.raises(InputError, match=rule) as error:
         number(value, "x")
     assert "\n" not in str(error.value)
@@ -93,7 +93,7 @@ def test_bad_numbers(value: object, rule: str) -> None:
         ({"eve_loss": None, "eves": [Agent(FLIP, name="a"), Agent(FLIP, name="a")]}, "repeats"),
     ],
 )
-def test_bad_problems(arguments: dict[str, object], message: str) -> None:
+def test_a_bad_problem_is_refused_with_its_rule(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as error:
         Problem(**{"prior": HALF, "bob_loss": FLIP, "eve_loss": FLIP, **arguments})
     assert message in str(error.value)
@@ -110,14 +110,14 @@ def test_bad_problems(arguments: dict[str, object], message: str) -> None:
         ({"eve_loss": [[0, 1]]}, "eve_loss has 1 rows, must have 2, one per state"),
     ],
 )
-def test_bad_models(arguments: dict[str, object], message: str) -> None:
+def test_a_bad_model_is_refused_with_its_rule(arguments: dict[str, object], message: str) -> None:
     model = {"theta_prior": HALF, "likelihood": [[1, 0], HALF], "bob_loss": FLIP, "eve_loss": FLIP, **arguments}
     with pytest.raises(InputError) as error:
         Problem.from_model(**model)
     assert message in str(error.value)
 
 
-def test_model_is_reduced_to_posterior_losses() -> None:
+def test_a_model_is_reduced_to_posterior_losses() -> None:
     problem = Problem.from_model(HALF, [[1, 0], HALF], FLIP, [[0, 1], [10, 0]])
     assert problem.prior.tolist() == [F(3, 4), F(1, 4)]
     assert problem.bob_loss.tolist() == [[F(1, 3), F(2, 3)], [1, 0]]
@@ -176,7 +176,7 @@ def test_float_merging_agrees_with_exact_merging(problem: Problem) -> None:
     assert exact.tolist() == rounded.tolist()
 
 
-def test_large_merged_problem_from_raw_records() -> None:
+def test_raw_records_merge_into_a_small_problem() -> None:
     n = 12
     records = np.arange(2**n)
     ones = (records[:, None] >> np.arange(n) & 1).sum(axis=1)

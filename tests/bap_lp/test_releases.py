@@ -82,7 +82,7 @@ def releases(draw: st.DrawFn, problem: Problem) -> Mechanism:
 
 @given(st.data())
 @quick
-def test_rows_are_distributions_and_data_processing(data: st.DataObject) -> None:
+def test_rows_are_distributions_and_nobody_beats_the_data(data: st.DataObject) -> None:
     problem = data.draw(models())
     mechanism = data.draw(releases(problem))
     assert mechanism.exact
@@ -103,7 +103,7 @@ def test_bob_loses_nothing_when_told_his_decision(problem: Problem) -> None:
 
 @given(st.data())
 @quick
-def test_posterior_sample_and_synthetic_data_from_the_joint_table(data: st.DataObject) -> None:
+def test_posterior_sample_and_synthetic_data_follow_from_the_joint_table(data: st.DataObject) -> None:
     """pi(theta|x) and sum_theta pi(theta|x) p(x'|theta), computed from pi(theta) and p(x|theta) themselves."""
     prior = data.draw(distributions(3))
     likelihood = [data.draw(distributions(3)) for _ in prior]
@@ -132,7 +132,7 @@ def line(count: int, **given: Any) -> Problem:
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8])
 @pytest.mark.parametrize("ratio", [F(1, 7), F(1, 2), F(9, 10)])
-def test_truncated_geometric_privacy(count: int, ratio: Fraction) -> None:
+def test_the_truncated_geometric_release_has_its_privacy(count: int, ratio: Fraction) -> None:
     """Between neighbours exactly 1/ratio; between the ends, and so overall, ratio^(1 - N)."""
     mechanism = truncated_geometric(line(count), ratio)
     q = mechanism.channel
@@ -142,7 +142,7 @@ def test_truncated_geometric_privacy(count: int, ratio: Fraction) -> None:
     assert mechanism.epsilon == pytest.approx((count - 1) * math.log(1 / ratio), rel=1e-14)
 
 
-def test_truncated_geometric_by_folding_the_tails() -> None:
+def test_the_truncated_geometric_release_folds_the_tails() -> None:
     """Against the noise summed term by term; the tail beyond 200 has the closed form a^d / (1 + a)."""
     a, count = F(1, 3), 4
     noise = {z: (1 - a) / (1 + a) * a ** abs(z) for z in range(-200, 201)}
@@ -165,13 +165,13 @@ def test_truncated_geometric_runs_from_full_to_nothing() -> None:
 
 @given(st.integers(2, 6), twelfths(1, 50))
 @quick
-def test_randomised_response_epsilon(count: int, ratio: Fraction) -> None:
+def test_randomised_response_has_the_epsilon_asked_for(count: int, ratio: Fraction) -> None:
     mechanism = randomised_response_epsilon(line(count), ratio)
     assert mechanism.max_ratio == ratio
     assert mechanism.epsilon == math.log(ratio)
 
 
-def test_epsilon() -> None:
+def test_epsilon_is_that_of_the_largest_ratio() -> None:
     problem = line(3)
     assert null(problem).epsilon == 0
     assert full(problem).epsilon == math.inf
@@ -181,7 +181,7 @@ def test_epsilon() -> None:
     assert Mechanism([[0.5, 0.5], [0.25, 0.75]]).epsilon == math.log(2)
 
 
-def test_statistic_and_partition() -> None:
+def test_a_statistic_and_its_partition_are_the_same_release() -> None:
     problem = Problem([F(1, 4)] * 4, [[0, 1]] * 4, [[0, 1]] * 4, states=["00", "01", "10", "11"])
     count = statistic(problem, lambda s: s.count("1"), name="number of ones")
     assert count.signals == ("0", "1", "2")
@@ -192,7 +192,7 @@ def test_statistic_and_partition() -> None:
     assert partition(problem, {"few": ["00"], "many": [1, 2, 3]}).signals == ("few", "many")
 
 
-def test_states_of_probability_zero() -> None:
+def test_states_of_probability_zero_get_the_null_row() -> None:
     problem = Problem.from_model([F(1, 2)] * 2, [[1, 0, 0], [F(1, 3), 0, F(2, 3)]], [[0, 1], [1, 0]], [[0, 1]] * 3)
     assert problem.null_states == ("1",)
     for release in (bob_decision, posterior_sample, synthetic):
@@ -220,7 +220,7 @@ def test_states_of_probability_zero() -> None:
         (lambda p: partition(p, [[0, 1, 2, 3]]), "blocks[0] = 3 is not a state"),
     ],
 )
-def test_errors(call: Any, message: str) -> None:
+def test_a_bad_parameter_is_refused_with_its_rule(call: Any, message: str) -> None:
     with pytest.raises(InputError) as error:
         call(line(3))
     assert str(error.value) == message
@@ -238,7 +238,7 @@ def check(table: Comparison, problem: Problem, slack: float = 0) -> None:
 
 @given(models(), twelfths(0, 3))
 @quick
-def test_compare(problem: Problem, lam: Fraction) -> None:
+def test_compare_sorts_the_releases_by_risk(problem: Problem, lam: Fraction) -> None:
     table = compare(problem, lam)
     check(table, problem)
     assert {row.name for row in table.rows} | {name for name, _ in table.omitted} == {"optimum", *RELEASES, *BEST}
@@ -246,7 +246,7 @@ def test_compare(problem: Problem, lam: Fraction) -> None:
         assert table["truncated geometric"].alice <= risks(problem, truncated_geometric(problem, ratio)).alice(lam)
 
 
-def test_compare_in_floats() -> None:
+def test_compare_works_in_floats() -> None:
     likelihood = [["1/2", "1/4", "1/4"], ["1/8", "1/8", "3/4"]]
     exact = Problem.from_model(["1/3", "2/3"], likelihood, [[0, 1], [2, 0]], [[0, 1]] * 3)
     problem = Problem(
@@ -280,7 +280,7 @@ def test_compare_leaves_out_what_is_too_large() -> None:
     assert "full" not in omitted
 
 
-def test_one_state() -> None:
+def test_a_problem_with_one_state_has_releases() -> None:
     table = compare(Problem([1], [[1, 2]], [[3, 1]]), 1)
     assert {row.alice for row in table.rows} == {0}
     assert dict(table.omitted)["randomised response"] == "states are one: randomised response needs two"

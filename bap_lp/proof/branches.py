@@ -43,9 +43,13 @@ class Branch:
 def uncovered(branches: Sequence[Branch], states: int, signals: int, most: int | None, deterministic: bool) -> str:
     """Which mechanisms no branch is about, or ""."""
     for branch in branches:
-        if not set(branch.keep) <= set(range(signals)) or any(
-            not 0 <= x < states or not set(few) or not set(few) <= set(range(len(branch.keep)))
-            for x, few in branch.fixed
+        if (
+            not branch.keep
+            or not set(branch.keep) <= set(range(signals))
+            or any(
+                not 0 <= x < states or not set(few) or not set(few) <= set(range(len(branch.keep)))
+                for x, few in branch.fixed
+            )
         ):
             return f"the branch {branch.keep} is about no signals or states of the problem"
     if not deterministic:

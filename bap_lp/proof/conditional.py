@@ -8,6 +8,7 @@ certificate has branches: multipliers for parts that together contain every mech
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +95,10 @@ def proved(
         return f"u has shape {dual.u.shape}, must have {(len(signals), arrays.shape[2])}", None
     wrong, lagrangian = terms(arrays, demands, signals, lam, dual, bob_weight)
     wrong = wrong or lagrangian.replied(unit)
-    return wrong, None if wrong else lagrangian.bound(allowed)
+    if wrong:
+        return wrong, None
+    bound = lagrangian.bound(allowed)
+    return ("", bound) if arrays.exact or math.isfinite(bound) else ("the multipliers must be finite", None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -401,6 +401,19 @@ def test_branches_on_states_survive_the_disk(tmp_path: Path, monkeypatch: pytest
         assert not verify(problem, replace(again, proof=replace(again.proof, branches=fewer)))
 
 
+def test_branches_that_prove_nothing_are_refused() -> None:
+    problem = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], [[0, 1], [2, 0], [1, 1]]).as_float()
+    certificate = solve(problem, 1 / 3, conditions=Conditions(max_signals=2)).certificate
+    proof = certificate.proof
+    assert proof is not None
+    assert verify(problem, certificate)
+    first = proof.branches[0]
+    nan = replace(first, multipliers=Multipliers(first.multipliers.u * np.nan, first.multipliers.prices))
+    for wrong in (nan, replace(first, void=True), replace(first, keep=()), replace(first, keep=(0, 9))):
+        changed = replace(proof, branches=(wrong, *proof.branches[1:]))
+        assert not verify(problem, replace(certificate, proof=changed))
+
+
 def test_every_condition_of_the_table_is_stated_by_a_field() -> None:
     fields = set(Conditions.__dataclass_fields__)
     assert all(set(kind.numbers) <= fields for kind in TABLE.values())

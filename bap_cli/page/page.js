@@ -131,7 +131,7 @@ function drawFigures(index) {
   const tie = index > 0 && Q.cmp(starts[index], lam) === 0;
   $("range").textContent = data.partial ? "" : `This mechanism is optimal for λ from ${Q.short(starts[index])} ${piece.end === null ? "on" : `to ${Q.short(Q.read(piece.end))}`}.`;
   $("gist").textContent = (useful === null || hidden === null ? "" :
-    `At this price the best release keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
+    `At this price ${data.conditions ? "a best release that meets the conditions" : "a best release"} keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
     (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
   const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 && data.lambda.choice ? `, ${data.lambda.choice}` :
     data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release tie" : "";
@@ -185,13 +185,13 @@ function releasesNow() {
 function drawReleases(index, releases) {
   const best = readRisks(data.pieces[index]), value = alice(best);
   const rows = releases.map((r) => ({ ...r, alice: alice(r) })).sort((a, b) => Q.cmp(a.alice, b.alice));
-  const line = (name, parameter, r, here) => ({ here, cells: [make("td", {}, name, parameter ? make("span", { class: "hint" }, ` (${parameter})`) : ""),
-    telling(r.bob, 12), telling(r.eve, 12), telling(r.alice, 12), telling(Q.sub(r.alice, value)), Q.decimal(Q.sub(r.alice, value)), ...(data.conditions ? [r.meets ? "yes" : "no"] : [])] });
-  $("releases").replaceChildren(table(["release", "R_B", "R_E", "R_A", "above the optimum", "decimal", ...(data.conditions ? ["meets the conditions"] : [])],
+  const line = (name, parameter, r, here) => ({ here, cells: [make("td", {}, name, parameter ? make("span", { class: "hint" }, ` (${parameter})`) : ""), ...(data.conditions ? [r.meets ? "yes" : "no"] : []),
+    telling(r.bob, 12), telling(r.eve, 12), telling(r.alice, 12), telling(Q.sub(r.alice, value)), Q.decimal(Q.sub(r.alice, value))] });
+  $("releases").replaceChildren(table(["release", ...(data.conditions ? ["meets the conditions"] : []), "R_B", "R_E", "R_A", "above the optimum", "decimal"],
     [line("optimum", null, { ...best, alice: value, meets: true }, true), ...rows.map((r) => line(r.name, r.parameter && r.parameter + (r.fixed ? `, best for λ = ${Q.short(Q.read(data.lambda.wanted), 9)}` : ""), r, false))]));
   const worst = rows.at(-1), first = rows[0];
-  $("releases-words").textContent = data.conditions ? "A release with a lower R_A than the optimum breaks the conditions." : !first ? "" : Q.cmp(first.alice, value) === 0 ? `At this price ${first.name === "full" || first.name === "null" ? `the ${first.name} release` : `“${first.name}”`} is as good as the optimum.` :
-    `The best of the usual releases at this price, “${first.name}”, stays ${Q.both(Q.sub(first.alice, value))} above the optimum; the worst, “${worst.name}”, ${Q.both(Q.sub(worst.alice, value))}.`;
+  write("releases-words", data.conditions ? "A release with a lower R_A than the optimum breaks the conditions." : !first ? "" : Q.cmp(first.alice, value) === 0 ? `At this price ${first.name === "full" || first.name === "null" ? `the ${first.name} release` : `“${first.name}”`} is as good as the optimum.` :
+    `The best of the usual releases at this price, “${first.name}”, stays ${Q.both(Q.sub(first.alice, value))} above the optimum; the worst, “${worst.name}”, ${Q.both(Q.sub(worst.alice, value))}.`);
 }
 
 function drawPieces(index) {
@@ -293,6 +293,7 @@ function start() {
   if (!data.exact) $("verdict").classList.add("float");
   $("map-words").textContent = "Every mechanism is a point: the further right, the more Bob learns; the further up, the more Eve learns. Alice wants to go right and down.";
   $("omitted").replaceChildren(...data.omitted.map(([name, reason]) => make("p", { class: "hint" }, `Left out: ${name}: `, quoted(reason))));
+  if (data.conditions) $("least").textContent = "least of those that meet the conditions";
   $("about").textContent = `Made by bap-lp (${data.method}). This file is complete: it loads nothing and sends nothing.`;
   const slider = $("slider");
   slider.max = stops.length - 1;

@@ -75,7 +75,8 @@ def risk_utility_map(
     region, whole = attainable_region(path.problem, path)
     lines = _region(ax, region, whole, drawn, name)
     best = comparison.optimum.risks if optimum is None else optimum
-    lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1))
+    named = "least $R_A$" if comparison.conditions is None else "$R_A$ of the optimum"
+    lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1), named)
     for family, style, colour in zip(families, ("-", "--", ":", "-.") * 9, (lt.PURPLE, lt.ORANGE) * 18, strict=False):
         knots = sorted({*family.bob.breakpoints, *family.eve.breakpoints})
         curve = np.array([(-float(family.bob(w)), -float(family.eve(w))) for w in knots])
@@ -125,7 +126,7 @@ def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name
 
 
 def _levels(
-    ax: Any, full: Risks, null: Risks, value: Number, lam: float, frame: tuple[float, float, float, float]
+    ax: Any, full: Risks, null: Risks, value: Number, lam: float, frame: tuple[float, float, float, float], name: str
 ) -> list[np.ndarray]:
     x0, y0, x1, y1 = frame
     out = []
@@ -145,13 +146,13 @@ def _levels(
 
     corners = [-(x - lam * y) for x in (x0, x1) for y in (y0, y1)]
     for k, alice in enumerate(np.linspace(min(corners), max(corners), _LEVELS + 2)[1:-1]):
-        name = "_" if k else "level lines: $R_A$ falls to the bottom right"
-        level(float(alice), False, color="#b5b5b5", lw=0.8, ls=(0, (2, 3)), label=name)
+        label = "_" if k else "level lines: $R_A$ falls to the bottom right"
+        level(float(alice), False, color="#b5b5b5", lw=0.8, ls=(0, (2, 3)), label=label)
     chord = np.array([_place(full), _place(null)])
     if (chord[0] != chord[1]).any():
         ax.plot(*chord.T, color=lt.GREY, lw=1.6, label="calibration line: full and null release tie", zorder=2.2)
         out.append(chord)
-    level(float(value), True, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"least $R_A$: {lt.short(value)}")
+    level(float(value), True, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"{name}: {lt.short(value)}")
     return out
 
 

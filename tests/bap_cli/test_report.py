@@ -288,16 +288,34 @@ def test_a_float_problem_is_shown_with_its_tolerance(opened: Open, tmp_path: Pat
 
 @browser_only
 def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -> None:
-    text = (EXAMPLES / "coin_toss.toml").read_text() + "\n[conditions]\nexp_epsilon = 2\n"
+    text = (EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n"
     (tmp_path / "p.toml").write_text(text)
     loaded = load_problem(tmp_path / "p.toml")
-    best = solve(loaded.problem, loaded.lam, conditions=loaded.conditions)
     page = opened(tmp_path / "p.toml")
-    assert [shown(page, name) for name in ("bob", "eve", "alice")] == [best.risks.bob, best.risks.eve, best.value]
-    assert "exp_epsilon = 2" in page.inner_text("#words")
+    for lam in (loaded.lam, Fraction(1, 3), Fraction(2)):
+        page.fill("#lambda", str(lam))
+        page.keyboard.press("Enter")
+        best = solve(loaded.problem, lam, conditions=loaded.conditions)
+        assert [shown(page, name) for name in ("bob", "eve", "alice")] == [best.risks.bob, best.risks.eve, best.value]
+    assert "exp_epsilon = 4" in page.inner_text("#words")
     assert "that meet the conditions" in page.inner_text("#verdict")
-    assert "log 2 = 0.693147" in page.inner_text("#privacy")
+    assert "log 4 = 1.38629" in page.inner_text("#privacy")
+    assert "frontier under the conditions" in page.inner_text("#legend")
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#releases tbody tr").all()]
+    assert {row[0].partition(" (")[0]: row[1] for row in rows}["full"] == "no"
+    assert not page.is_visible("#check")
+
+
+@browser_only
+def test_a_page_that_cannot_serve_every_lambda_says_so(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bap_cli.report_data._PIECES", 1)
+    text = (EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n"
+    (tmp_path / "p.toml").write_text(text)
+    page = opened(tmp_path / "p.toml")
     assert not any(page.is_visible(f"#{part}") for part in ("slider", "lambda", "check"))
+    assert "shows the optimum at the chosen λ only" in page.inner_text("#pieces-words")
 
 
 @browser_only

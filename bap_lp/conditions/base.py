@@ -82,6 +82,7 @@ class Condition:
     state: ClassVar[int | None] = None  # which of them is a state of the program; -1 there: the row is about none
     priced: ClassVar[bool] = True  # whether it has rows and prices; if not, the feasible channels are not convex
     tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
+    by_ratio: ClassVar[bool] = False  # whether it compares probabilities by their ratio, so that tiny ones matter
     merges: bool = True  # whether states with equal losses may be merged
     null_row: bool = True  # whether a state of probability zero may be given the null row sum_x p(x) q(.|x)
 

@@ -37,6 +37,7 @@ _BITS = 100_000  # of an exact K^d
 
 class Privacy(Condition):
     name = "privacy"
+    by_ratio = True
     numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0}
     width = 3
 

@@ -56,8 +56,7 @@ def optimise(lp: LinearProgram, basic: Array, ties: Sequence[Array] = (), limit:
     assert lp.field.exact
     repairs, stalled, refined = 0, 0, lp.shape[0] < _SMALL
     while True:
-        basic, factor = _regular(lp, basic)
-        values = factor.solve(lp.rhs)
+        basic, factor, values = _regular(lp, basic)
         wrong = _infeasible(lp, basic, values)
         cost = _phase_one_cost(basic, values, wrong) if wrong.any() else _basic_cost(lp, lp.cost, basic)
         y = factor.solve_transposed(cost)
@@ -130,8 +129,7 @@ def _refined(lp: LinearProgram, basic: Array) -> Array:
     """The basis after a few looks through the magnifying glass of `refine`: nearly always the right one."""
     level = math.inf
     for _ in range(_LOOKS):
-        basic, factor = _regular(lp, basic)
-        values = factor.solve(lp.rhs)
+        basic, factor, values = _regular(lp, basic)
         y = factor.solve_transposed(_basic_cost(lp, lp.cost, basic))
         wrong = _infeasible(lp, basic, values)
         reduced = _exact_small(lp, y)
@@ -161,18 +159,17 @@ def _exact_small(lp: LinearProgram, y: Array) -> Array:
     return d
 
 
-def _regular(lp: LinearProgram, basic: Array) -> tuple[Array, Factor]:
-    """Factor the basis, after replacing dependent columns by slacks of the rows they leave uncovered."""
+def _regular(lp: LinearProgram, basic: Array) -> tuple[Array, Factor, Array]:
+    """The basis with its factor and values, after replacing dependent columns by slacks of the rows they uncover."""
     m, n = lp.shape
     if len(basic) != m:  # too many or too few: keep an independent part
         basic = np.concatenate([basic[:m], np.setdiff1d(np.arange(n, n + m), basic)])[:m]
     while True:
         try:
             factor = Factor(lp, basic)
+            return basic, factor, factor.solve(lp.rhs)
         except SingularBasis as singular:
             basic = np.concatenate([basic[singular.kept], n + singular.uncovered])
-            continue
-        return basic, factor
 
 
 def _infeasible(lp: LinearProgram, basic: Array, values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Exact solves with a basis matrix: peel off what is triangular, hand the small dense core to flint.
+"""Exact solves with a basis matrix: peel off what is triangular, hand what is left, the core, to `core`.
 
 A row with one remaining column, or a column with one remaining row, can be solved and removed. In the compact program
 slacks are singleton columns and states with one basic column are singleton rows, so what is left is the core: the tight
@@ -7,13 +7,12 @@ Eve rows, the split states, about b*e unknowns however many states there are.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from flint import fmpq, fmpq_mat, nmod_mat
+from flint import fmpq
 
+from bap_lp.linear.core import Core, SingularCore
 from bap_lp.linear.program import LinearProgram
-from bap_lp.rational import Array, common_denominator, objects, zeros
+from bap_lp.rational import EXACT, Array, common_denominator
 
 Batch = tuple[Array, Array, Array]  # rows, columns (positions in the basis), pivot values
 
@@ -41,14 +40,14 @@ class Factor:
         first, last = self.row_batches, self.col_batches[::-1]
         # right-hand sides are summed over many rows: take their denominator out
         scale = common_denominator(rhs)
-        return self._solve(rhs, scale, self.by_col, self.row, first, last, self.core_rows, self.core_cols, self.core)
+        return self._solve(rhs, scale, self.by_col, self.row, first, last, self.core_rows, self.core_cols)
 
     def solve_transposed(self, cost: Array) -> Array:
         """y with B^T y = cost, by row."""
         first = [(c, r, v) for r, c, v in self.col_batches]
         last = [(c, r, v) for r, c, v in reversed(self.row_batches)]
-        core = self.core.transpose() if self.core is not None else None
-        return self._solve(cost, fmpq(1), self.by_row, self.col, first, last, self.core_cols, self.core_rows, core)
+        ends = self.core_cols, self.core_rows
+        return self._solve(cost, EXACT.one, self.by_row, self.col, first, last, *ends, transposed=True)
 
     def _solve(
         self,
@@ -60,16 +59,16 @@ class Factor:
         last: list[Batch],
         core_equations: Array,
         core_unknowns: Array,
-        core: Any,
+        transposed: bool = False,
     ) -> Array:
         # From here on everything is carried times a common multiple `scale` of the long denominators met, so that the
         # many additions below see only the short denominators of the program's own entries.
-        residual, x = rhs * scale, zeros(self.m, True)
+        residual, x = rhs * scale, EXACT.zeros(self.m)
         for equations, unknowns, pivots in first:
             x[unknowns] = residual[equations] / pivots
             self._subtract(residual, x, unknowns, entries, equation)
-        if core is not None:
-            found = objects(core.solve(fmpq_mat(len(core_equations), 1, residual[core_equations].tolist())).entries())
+        if self.core is not None:
+            found = self._core_solve(residual[core_equations], transposed)
             more = common_denominator(found)
             scale, residual, x = scale * more, residual * more, x * more
             x[core_unknowns] = found * more
@@ -78,6 +77,17 @@ class Factor:
             x[unknowns] = residual[equations] / pivots
             self._subtract(residual, x, unknowns, entries, equation)
         return x / scale
+
+    def _core_solve(self, right: Array, transposed: bool) -> Array:
+        assert self.core is not None
+        try:
+            return self.core.solve(right, transposed)
+        except SingularCore as singular:
+            raise self._singular(singular) from None
+
+    def _singular(self, core: SingularCore) -> SingularBasis:
+        lost = np.delete(self.core_cols, core.columns)
+        return SingularBasis(np.setdiff1d(np.arange(self.m), lost), np.delete(self.core_rows, core.rows))
 
     def _subtract(
         self, residual: Array, x: Array, unknowns: Array, entries: tuple[Array, Array], equation: Array
@@ -114,24 +124,14 @@ class Factor:
             if not progress:
                 break
         self.core_rows, self.core_cols = np.flatnonzero(alive_row), np.flatnonzero(alive_col)
-        self.core: Any = None
+        self.core: Core | None = None
         if len(self.core_rows):
-            self._core(np.flatnonzero(alive))
-
-    def _core(self, at: Array) -> None:
-        k = len(self.core_rows)
-        dense = np.full((k, k), fmpq(0), dtype=object)
-        rows, cols = np.searchsorted(self.core_rows, self.row[at]), np.searchsorted(self.core_cols, self.col[at])
-        dense[rows, cols] = self.val[at]
-        self.core = fmpq_mat(k, k, dense.ravel().tolist())
-        # full rank modulo a prime proves full rank; only doubt pays for exact elimination
-        if not _full_rank_mod_prime(self.core):
-            independent = _pivots(self.core)
-            if len(independent) < k:
-                covered = _pivots(self.core.transpose())
-                lost = np.delete(self.core_cols, independent)
-                kept = np.setdiff1d(np.arange(self.m), lost)
-                raise SingularBasis(kept, np.delete(self.core_rows, covered))
+            at = np.flatnonzero(alive)
+            rows, cols = np.searchsorted(self.core_rows, self.row[at]), np.searchsorted(self.core_cols, self.col[at])
+            try:
+                self.core = Core(rows, cols, self.val[at], len(self.core_rows))
+            except SingularCore as singular:
+                raise self._singular(singular) from None
 
 
 def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]:
@@ -142,7 +142,7 @@ def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]
     lengths = lp.start[columns + 1] - lp.start[columns]
     positions = np.concatenate([np.repeat(np.flatnonzero(basic < n), lengths), np.flatnonzero(basic >= n)])
     rows = np.concatenate([lp.index[at], slacks])
-    return rows, positions, np.concatenate([lp.value[at], np.full(len(slacks), fmpq(1), dtype=object)])
+    return rows, positions, np.concatenate([lp.value[at], EXACT.full(len(slacks), 1)])
 
 
 def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:
@@ -173,21 +173,3 @@ def _ranges(start: Array, stop: Array) -> Array:
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(start - (ends - lengths), lengths)
-
-
-def _full_rank_mod_prime(matrix: Any) -> bool:
-    prime = 2**61 - 1
-    integers, _ = matrix.numer_denom()
-    return nmod_mat(integers, prime).rank() == matrix.nrows()
-
-
-def _pivots(matrix: Any) -> list[int]:
-    """Pivot columns of the reduced row echelon form: a largest independent set of columns."""
-    reduced, rank = matrix.rref()
-    pivots: list[int] = []
-    for r in range(rank):
-        column = pivots[-1] + 1 if pivots else 0
-        while reduced[r, column] == 0:
-            column += 1
-        pivots.append(column)
-    return pivots

@@ -36,6 +36,7 @@ from bap_lp.programs.compact import weights
 from bap_lp.proof.conditional import broken, proved, terms
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
 
+_TRACE = 1e-11  # below a hundredth of the tolerance of certificates
 _MOST = 2_000_000  # entries q[x,s] of a program
 
 
@@ -219,7 +220,11 @@ class ChannelProgram:
             return q
         q = np.where(q > 1e-13, q, 0.0)
         total = q.sum(axis=1, keepdims=True)
-        return q / np.where(total > 0, total, 1.0)
+        q = q / np.where(total > 0, total, 1.0)
+        if self.allowed is None and any(d.by_ratio for d in self.demands):
+            # rounding breaks ratios of tiny probabilities; a trace of the null release, whose ratios are one, helps
+            q = q + _TRACE * (self.arrays.p @ q / self.arrays.p.sum() - q)
+        return q
 
     def _dual(self, y: Array) -> Multipliers:
         duals, S = -y if self.arrays.exact else np.maximum(-y, 0.0), len(self.signals)

@@ -76,13 +76,19 @@ def uncovered(branches: Sequence[Branch], states: int, signals: int, most: int |
         if not region.any(axis=1).all():
             continue
         near = near[np.any(near & region, axis=2).all(axis=1)]
-        if not len(near):
-            return f"no branch is about the maps in {[np.flatnonzero(row).tolist() for row in region]}"
-        outside = np.any(region & ~near, axis=2)  # (branch, state): the branch does not have all of the region there
-        if not outside.any(axis=1).all():
-            continue
-        x = int(outside.sum(axis=0).argmax())
-        inside = region[x] & near[outside[:, x]][0, x]
+        if len(near):
+            outside = np.any(region & ~near, axis=2)  # (branch, state): the branch lacks some of the region there
+            if not outside.any(axis=1).all():
+                continue
+            x = int(outside.sum(axis=0).argmax())
+            inside = region[x] & near[outside[:, x]][0, x]
+        else:
+            divided = np.flatnonzero(region.sum(axis=1) > 1)
+            if most is None or not len(divided):
+                return f"no branch is about the maps in {[np.flatnonzero(row).tolist() for row in region]}"
+            # a region without a branch may be without a map of so few signals: look closer
+            x = int(divided[0])
+            inside = np.arange(signals) == int(region[x].argmax())
         for choice in (inside, region[x] & ~inside):
             smaller = region.copy()
             smaller[x] = choice

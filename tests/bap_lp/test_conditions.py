@@ -287,6 +287,14 @@ def test_few_signals_are_proved_by_branches(problem: Problem, lam: Fraction, mos
         assert not verify(problem, replace(solution.certificate, proof=replace(proof, branches=wrong)))
 
 
+def test_branches_need_not_cover_maps_that_send_too_many_signals() -> None:
+    # no map with one signal sends state 0 to the first decision and state 2 to the second: nothing is missing there
+    problem = Problem(["1/3", 0, "2/3"], [[0, "1/2"], [0, 0], ["1/4", 0]], [[0, 0]] * 3)
+    best = solve(problem, 0, conditions=Conditions(deterministic=True, max_signals=1, margin=0))
+    assert (best.value, best.gap) == (Fraction(1, 6), 0)
+    assert verify(problem, best.certificate)
+
+
 def test_the_price_of_determinism_of_the_coin_toss_is_what_a_coin_saves() -> None:
     coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], ZERO_ONE, [[0, 1], [10, 0]])
     solution = solve(coin, "1/3", conditions=Conditions(deterministic=True))

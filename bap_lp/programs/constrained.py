@@ -221,10 +221,15 @@ class ChannelProgram:
         q = np.where(q > 1e-13, q, 0.0)
         total = q.sum(axis=1, keepdims=True)
         q = q / np.where(total > 0, total, 1.0)
-        if self.allowed is None and any(d.by_ratio for d in self.demands):
+        if self.allowed is None and any(d.by_ratio for d in self.demands) and self._broken(q):
             # rounding breaks ratios of tiny probabilities; a trace of the null release, whose ratios are one, helps
             q = q + _TRACE * (self.arrays.p @ q / self.arrays.p.sum() - q)
         return q
+
+    def _broken(self, q: Array) -> str:
+        """Which condition a float channel breaks by more than a tenth of the tolerance of certificates."""
+        sent = SentSignals(self.layout.problem.arrays, self.signals, self.layout.rows(q))
+        return broken(self.demands, sent, 0.1 * self.arrays.field.tolerance)
 
     def _dual(self, y: Array) -> Multipliers:
         duals, S = -y if self.arrays.exact else np.maximum(-y, 0.0), len(self.signals)
@@ -260,7 +265,7 @@ class ChannelProgram:
             return True
         arrays, near = self.layout.problem.arrays, 0.1 * self.arrays.field.tolerance
         sent = SentSignals(arrays, self.signals, self.layout.rows(q))
-        if broken(self.demands, sent, near):
+        if self._broken(q):
             return False
         value = sent.told_risk - self.lam * sent.eve_risk
         return bool(value - self._bound(dual) <= near * arrays.size(self.lam))

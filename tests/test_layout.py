@@ -80,6 +80,7 @@ def room(path: Path) -> str:
     return inside[0] if len(inside) > 1 else path.stem
 
 
+@pytest.mark.slow
 def test_a_room_imports_only_the_rooms_below_it() -> None:
     found = set()
     for path in files("bap_lp"):
@@ -96,6 +97,7 @@ def test_the_table_of_rooms_has_no_cycle_and_no_gap() -> None:
     assert {room(path) for path in files("bap_lp")} - {"__init__"} == set(ROOMS)
 
 
+@pytest.mark.slow
 def test_a_package_imports_only_the_packages_below_it() -> None:
     for package, below in PACKAGES.items():
         for path in files(package):
@@ -118,6 +120,7 @@ def test_no_submodule_is_shadowed_by_another_name(package: str) -> None:
         assert getattr(sys.modules[parent], last) is sys.modules[name], name
 
 
+@pytest.mark.slow
 def test_no_two_classes_have_the_same_name() -> None:
     where = defaultdict(list)
     for path in files(*PACKAGES):

@@ -24,6 +24,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_shows_the_same_mechanism(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     solved = printed(capsys, "solve", name, "--json", "--out", str(tmp_path / "out"))

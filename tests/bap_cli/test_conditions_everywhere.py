@@ -93,6 +93,7 @@ def test_the_map_never_calls_the_free_frontier_the_best_under_conditions(coin: s
     assert any("nothing is better" in text.get_text() for text in free.get_legend().get_texts())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["map", "path", "channel", "signals"])
 def test_every_picture_is_drawn_under_the_conditions(
     coin: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str

@@ -19,6 +19,7 @@ def test_table_prints_one_json_document():
     assert all(list(row) == ["mechanism", "parameter", "bob", "eve", "alice", "error"] for row in document["rows"])
 
 
+@pytest.mark.slow
 def test_table_shows_the_papers_values_and_the_difference():
     text = CliRunner().invoke(app, ["table", "--eve", "mean"]).stdout
     assert "0.027880" in text
@@ -55,6 +56,7 @@ def test_a_bad_option_raises_an_error_with_its_rule(arguments):
     assert "must" in str(result.exception)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["map", "noise", "threshold", "rule"])
 def test_plot_writes_the_picture_and_nothing_else(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -26,6 +26,7 @@ def large(path: Path) -> str:
     return path.name
 
 
+@pytest.mark.slow
 def test_exit_codes_and_streams_are_kept_apart(tmp_path: Path) -> None:
     done = bap("solve", "coin_toss", "--json", "--out", "d", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -37,6 +38,7 @@ def test_exit_codes_and_streams_are_kept_apart(tmp_path: Path) -> None:
     assert refused.stderr == "bap: d cannot be read: Is a directory\n"
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_reading_is_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     process = subprocess.Popen(
@@ -65,6 +67,7 @@ def test_an_interrupt_while_solving_or_writing_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     name = large(tmp_path / "large.json")
     for arguments in (["solve", name, "--json"], ["examples"], ["solve", "coin_toss"]):
@@ -83,6 +86,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     assert (process.returncode, process.stderr) == (2, b"bap: No space left on device\n")
 
 
+@pytest.mark.slow
 def test_a_sign_of_life_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
     name = large(tmp_path / "large.json")
     assert bap("solve", name, "--json", cwd=tmp_path).stderr == ""
@@ -97,6 +101,7 @@ def test_a_sign_of_life_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
     assert json.loads(process.stdout)["exact"] is True
 
 
+@pytest.mark.slow
 def test_ascii_terminals_get_ascii(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     process = subprocess.run(
@@ -119,6 +124,7 @@ def loaded_by(code: str, cwd: Path, *arguments: str) -> set[str]:
     return {name.split(".")[0] for name in process.stderr.split()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "refused"),
     [
@@ -141,6 +147,7 @@ def test_importing_the_library_loads_nothing_before_a_name_is_used(tmp_path: Pat
     assert HEAVY.isdisjoint(loaded_by("from bap_lp import Problem, solve, verify, lambda_path, compare", tmp_path))
 
 
+@pytest.mark.slow
 def test_masked_arrays_are_not_loaded_to_solve(tmp_path: Path) -> None:
     code = "from bap_cli.main import main; main(['solve', 'coin_toss', '--json'])"
     loaded_by(f"{code}; import sys; assert 'numpy.ma' not in sys.modules", tmp_path)

@@ -32,6 +32,7 @@ def npy(folder: Path) -> list[Path]:
     return [folder / f"{name}.npy" for name in ("p", "B", "E")]
 
 
+@pytest.mark.slow
 def test_every_source_gives_the_same_optimum(tmp_path: Path) -> None:
     file = parquet(tmp_path)
     sources = [

@@ -14,6 +14,7 @@ from bap_lp.model.evaluation import risks
 from bap_lp.releases import full, null
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems(6, 3))
 def test_full_and_null_release_tie_at_the_calibrated_lam(problem: Problem) -> None:

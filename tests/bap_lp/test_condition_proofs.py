@@ -74,6 +74,7 @@ def holds(problem: Problem, conditions: Conditions, q: Array, told: Array, presc
     return bool(ok)
 
 
+@pytest.mark.slow
 @quick
 @given(conditioned(), st.data())
 def test_the_check_of_every_condition_is_its_definition(
@@ -91,6 +92,7 @@ def test_the_check_of_every_condition_is_its_definition(
     assert checked == holds(problem, conditions, public(q), signals.bob, signals.eve)
 
 
+@pytest.mark.slow
 @quick
 @given(conditioned(), st.data())
 def test_changed_prices_are_refused_or_prove_less(case: tuple[Problem, F, Conditions], data: st.DataObject) -> None:
@@ -164,6 +166,7 @@ def test_a_new_notion_needs_its_rows_and_its_check_only(weights: list[int], most
     assert not layout.demands[0].check(layout.sent(found.q), EXACT.zero)
 
 
+@pytest.mark.slow
 @quick
 @given(few_states(), few_lams, st.fractions(1, 3, max_denominator=4))
 def test_multipliers_of_merged_states_prove_the_optimum_of_all(problem: Problem, lam: F, most: F) -> None:
@@ -196,6 +199,7 @@ def brute(problem: Problem, lam: F, conditions: Conditions) -> tuple[Any, ...] |
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tried", [True, False])
 @settings(max_examples=40, deadline=None)
 @given(few_states(5), few_lams, st.data())
@@ -227,6 +231,7 @@ def test_the_best_deterministic_map_is_found_exactly(
     assert [found.mechanism.signals[int(found.mechanism.channel[x].argmax())] for x in live] == names
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(few_states(), few_lams, st.integers(1, 2), st.data())
 def test_few_signals_are_the_best_of_all_sets_of_decisions(

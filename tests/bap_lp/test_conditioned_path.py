@@ -21,6 +21,7 @@ from bap_lp.releases import null
 COIN = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(conditioned(), st.lists(few_lams, max_size=2))
 def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
@@ -46,6 +47,7 @@ def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditio
         assert verify(problem, piece.certificate)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(conditioned(), st.lists(few_lams, min_size=1, max_size=3))
 def test_a_float_path_under_conditions_keeps_its_tolerance(case: tuple[Problem, F, Conditions], some: list[F]) -> None:

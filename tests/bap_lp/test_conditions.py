@@ -93,6 +93,7 @@ def has_margin(problem: Problem, mechanism: Mechanism, margin: Fraction) -> bool
     return True
 
 
+@pytest.mark.slow
 @quick
 @given(conditioned())
 def test_the_optimum_meets_its_conditions_and_no_feasible_release_is_better(
@@ -115,6 +116,7 @@ def test_the_optimum_meets_its_conditions_and_no_feasible_release_is_better(
     assert verify(problem, solution.certificate)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(conditioned())
 def test_floats_agree_with_rationals(case: tuple[Problem, Fraction, Conditions]) -> None:
@@ -314,6 +316,7 @@ def test_equal_states_may_be_sent_apart() -> None:
     assert best.value == min(values)
 
 
+@pytest.mark.slow
 @quick
 @given(few_states(eves=1), st.data())
 def test_misaligned_eve_is_never_below(problem: Problem, data: st.DataObject) -> None:

@@ -83,6 +83,7 @@ def test_a_notebook_shows_the_line_and_the_table(result: Any) -> None:
     assert ("<table>" in html) == isinstance(result, Tabular)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_float", [False, True])
 def test_large_problems_and_hostile_labels_stay_short_and_harmless(as_float: bool) -> None:
     problem = large().as_float() if as_float else large()
@@ -134,6 +135,7 @@ def test_summaries_are_plain_sentences() -> None:
     assert "proved up to" in solve(best.problem, 0.3).summary()
 
 
+@pytest.mark.slow
 def test_frames_hold_the_whole_table_with_exact_numbers() -> None:
     pytest.importorskip("pandas")
     frame = BEST.mechanism.to_frame()
@@ -160,6 +162,7 @@ def test_without_pandas_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
         BEST.mechanism.to_frame()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(problems())
 def test_problems_and_mechanisms_compare_by_value(problem: Problem) -> None:

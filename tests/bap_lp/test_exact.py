@@ -28,6 +28,7 @@ def program_of(problem: Problem, lam: F) -> LinearProgram:
     return compact_program(problem.arrays.states(live), fmpq(lam.numerator, lam.denominator))
 
 
+@pytest.mark.slow
 @quick
 @given(problems(states=5, decisions=3), lams, st.data())
 def test_any_basis_leads_to_the_optimum(problem: Problem, lam: F, data: st.DataObject) -> None:
@@ -60,6 +61,7 @@ def near_ties(N: int, b: int, e: int) -> Problem:
     return Problem([F(1, N)] * N, *tables)
 
 
+@pytest.mark.slow
 def test_refinement_finds_the_basis_that_floats_cannot_see(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = near_ties(120, 4, 4)
     solution = solve(problem, 1)
@@ -85,6 +87,7 @@ def test_the_repair_is_reached_by_near_ties() -> None:
     assert solution.value.denominator % 10**15 == 0 or solution.value.denominator > 10**12
 
 
+@pytest.mark.slow
 @quick
 @given(problems(states=5, decisions=3), lams)
 def test_solves_agree_with_the_whole_matrix(problem: Problem, lam: F) -> None:
@@ -105,6 +108,7 @@ def test_solves_agree_with_the_whole_matrix(problem: Problem, lam: F) -> None:
     assert factor.solve_transposed(cost).tolist() == whole.transpose().solve(fmpq_mat(m, 1, cost.tolist())).entries()
 
 
+@pytest.mark.slow
 @quick
 @given(problems(states=6), lams)
 def test_filter_bounds_its_own_error(problem: Problem, lam: F) -> None:

@@ -62,6 +62,7 @@ def inside(family: Family, share: Fraction) -> Any:
     return family.start + share * (family.end - family.start)
 
 
+@pytest.mark.slow
 @given(families(), RATIONALS)
 @quick
 def test_risks_are_those_of_the_channel(family: Family, share: Fraction) -> None:
@@ -71,6 +72,7 @@ def test_risks_are_those_of_the_channel(family: Family, share: Fraction) -> None
         assert (family.bob(at), family.eve(at)) == (here.bob, here.eve)
 
 
+@pytest.mark.slow
 @given(families())
 @quick
 def test_risks_are_concave_and_continuous(family: Family) -> None:
@@ -82,6 +84,7 @@ def test_risks_are_concave_and_continuous(family: Family) -> None:
         assert all(v1 - v0 == slope * (w1 - w0) for (w0, w1), (v0, v1), slope in steps)
 
 
+@pytest.mark.slow
 @given(families(), LAMS, RATIONALS)
 @quick
 def test_minimise_finds_every_minimiser(family: Family, lam: Fraction, share: Fraction) -> None:
@@ -99,6 +102,7 @@ def test_minimise_finds_every_minimiser(family: Family, lam: Fraction, share: Fr
         assert risks(family.problem, family.mechanism(middle)).eve <= best.risks.eve
 
 
+@pytest.mark.slow
 @given(families(), LAMS)
 @quick
 def test_thresholds_say_which_parameter_is_best_where(family: Family, lam: Fraction) -> None:
@@ -117,6 +121,7 @@ def test_thresholds_say_which_parameter_is_best_where(family: Family, lam: Fract
         assert family.minimise(piece.start).value == piece.risks.alice(piece.start)
 
 
+@pytest.mark.slow
 @given(families(), RATIONALS, LAMS)
 @quick
 def test_floats_follow_the_rationals(family: Family, share: Fraction, lam: Fraction) -> None:

@@ -108,6 +108,7 @@ def games(draw: st.DrawFn) -> Game:
     return weight / weight.sum(), B, E, groups, draw(st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0]))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(games())
 def test_small_games_end_at_an_optimal_vertex(game: Game) -> None:
@@ -158,6 +159,7 @@ def test_games_of_every_kind_end_at_an_optimal_vertex(name: str, game: Game) -> 
     assert found.value == pytest.approx(reference(game), rel=1e-7, abs=1e-7 * spread(game))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(700, 5, 5), (400, 8, 8), (300, 2, 12), (300, 12, 2)])
 def test_dense_games_end_at_an_optimal_vertex(size: tuple[int, int, int]) -> None:
     game = dense(*size)

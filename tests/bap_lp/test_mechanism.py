@@ -77,6 +77,7 @@ def test_epsilon_is_the_log_of_the_largest_ratio() -> None:
     assert Mechanism([[rare, 1 - rare], [1 - rare, rare]]).epsilon == pytest.approx(400 * math.log(10))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(problems(states=5), st.data())
 def test_an_evaluation_agrees_with_brute_force(problem: Problem, data: st.DataObject) -> None:
@@ -97,6 +98,7 @@ def test_an_evaluation_agrees_with_brute_force(problem: Problem, data: st.DataOb
         assert signal.eve_indifferent == (len(signal.eve) > len(problem.eves))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(problems(states=5, eves=1), st.data())
 def test_a_misaligned_eve_never_does_better(problem: Problem, data: st.DataObject) -> None:

@@ -26,6 +26,7 @@ def same(first: Mechanism, second: Mechanism) -> bool:
     return first.signals == second.signals and bool((first.q == second.q).all())
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(problems(states=6, decisions=4, tempers=TIED), lams)
 def test_solve_and_path_show_the_same_mechanism(problem: Problem, lam: F) -> None:
@@ -36,6 +37,7 @@ def test_solve_and_path_show_the_same_mechanism(problem: Problem, lam: F) -> Non
         assert same(best.mechanism, path.piece(at).mechanism)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems(states=6, decisions=4, tempers=TIED))
 def test_the_comparison_shows_the_mechanism_of_solve(problem: Problem) -> None:
@@ -46,6 +48,7 @@ def test_the_comparison_shows_the_mechanism_of_solve(problem: Problem) -> None:
     assert same(compare(problem, lam).optimum.mechanism, solve(problem, lam).mechanism)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(problems(states=6, decisions=4, tempers=TIED), lams)
 def test_the_choice_does_not_depend_on_the_method(problem: Problem, lam: F) -> None:
@@ -91,6 +94,7 @@ def test_among_optimal_mechanisms_the_most_private_is_chosen() -> None:
     assert (best.risks.bob, best.risks.eve) == (1, F(1, 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(problems(states=5, decisions=3, tempers=TIED), lams)
 def test_no_optimal_vertex_beats_the_choice_in_the_tie_costs(problem: Problem, lam: F) -> None:

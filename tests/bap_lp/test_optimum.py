@@ -68,6 +68,7 @@ def test_primal_and_dual_value_agree_exactly(lp: LinearProgram) -> None:
     assert all(reduced_cost(lp, best.y, j) >= 0 for j in range(lp.shape[1]))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(programs(), st.data())
 def test_ties_choose_the_vertex_that_enumeration_chooses(lp: LinearProgram, data: st.DataObject) -> None:

@@ -67,6 +67,7 @@ def test_coin_toss_in_floats() -> None:
     assert path.value(F(1, 3)) == pytest.approx(3 / 40)
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), st.lists(lams, max_size=3))
 def test_exact_path(problem: Problem, some: list[F]) -> None:
@@ -94,6 +95,7 @@ def test_exact_path(problem: Problem, some: list[F]) -> None:
         assert verify(problem, path.certificate(lam))
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), st.lists(lams, min_size=1, max_size=3))
 def test_float_path_keeps_its_tolerance(problem: Problem, some: list[F]) -> None:
@@ -129,6 +131,7 @@ def program_with_floor(problem: Problem, floor: F) -> Any:
     return found.fun, -found.ineqlin.marginals[0]
 
 
+@pytest.mark.slow
 @quick
 @given(problems(tempers=("ordinary", "zero_one", "small")), st.fractions(0, 1), st.fractions(0, 1))
 def test_disclosure_control(problem: Problem, share: F, other: F) -> None:
@@ -192,6 +195,7 @@ def test_unattainable_conditions_state_the_range(condition: dict[str, Any], mess
         sdc(COIN, **condition)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.data(), problems(states=6, decisions=3), lams)
 def test_what_chooses_a_mechanism(data: st.DataObject, problem: Problem, lam: F) -> None:
@@ -220,6 +224,7 @@ def test_what_chooses_in_the_coin_toss() -> None:
     assert close.end == math.inf
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), lams)
 def test_corner(problem: Problem, lam: F) -> None:

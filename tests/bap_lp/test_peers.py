@@ -24,6 +24,7 @@ def live(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return problem.prior[keep], problem.bob_loss[keep], problem.eve_loss[keep]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(problems(states=6, decisions=3, tempers=ORDINARY, eves=1), lams.filter(bool))
 def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
@@ -53,6 +54,7 @@ def test_scipy_agrees_on_the_paper_program(problem: Problem, lam: F) -> None:
     assert found.fun == pytest.approx(float(solve(problem, lam).value), abs=1e-7 * (1 + float(lam)) * 1000)
 
 
+@pytest.mark.slow
 def test_sympy_agrees_on_the_coin_toss() -> None:
     from sympy.solvers.simplex import lpmin
 

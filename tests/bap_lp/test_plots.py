@@ -130,6 +130,7 @@ def test_every_function_draws_on_the_axes_it_is_given(draw: int) -> None:
     assert plt.get_fignums() == [figure.number]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [HOSTILE, HOSTILE.as_float()], ids=["exact", "float"])
 def test_hostile_labels_are_drawn_as_text(problem: Problem) -> None:
     best = solve(problem, 1)
@@ -144,6 +145,7 @@ def test_hostile_labels_are_drawn_as_text(problem: Problem) -> None:
     assert max(len(line) for label in labels for line in label.split("\n")) <= 22
 
 
+@pytest.mark.slow
 def test_the_heat_map_has_channel_and_posterior() -> None:
     problem, lam = example("coin_toss")
     ax = plots.channel_heatmap(solve(problem, lam).mechanism, problem.prior)
@@ -161,6 +163,7 @@ def test_cards_say_what_everybody_decides() -> None:
         assert part in words
 
 
+@pytest.mark.slow
 def test_degenerate_problems_have_pictures() -> None:
     nothing_to_gain = Problem(["1/2", "1/2"], [[0], [0]], [[0], [0]])
     one_state = Problem([1], [[0, 1]], [[1, 0]])
@@ -180,6 +183,7 @@ def inside(point: Risks, corners: tuple[Risks, ...]) -> bool:
     return min(sides) >= 0 or max(sides) <= 0
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(problems())
 def test_the_region_holds_every_mechanism(problem: Problem) -> None:

@@ -166,6 +166,7 @@ def test_merging_keeps_what_differs_and_drops_the_impossible() -> None:
     assert merged.states == ("0 | 2", "1", "4")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems(states=12, decisions=2, tempers=("zero_one", "small")))
 def test_float_merging_agrees_with_exact_merging(problem: Problem) -> None:

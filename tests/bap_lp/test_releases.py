@@ -80,6 +80,7 @@ def releases(draw: st.DrawFn, problem: Problem) -> Mechanism:
     return draw(st.sampled_from(made))()
 
 
+@pytest.mark.slow
 @given(st.data())
 @quick
 def test_rows_are_distributions_and_nobody_beats_the_data(data: st.DataObject) -> None:
@@ -93,6 +94,7 @@ def test_rows_are_distributions_and_nobody_beats_the_data(data: st.DataObject) -
     assert best.eve <= here.eve <= worst.eve
 
 
+@pytest.mark.slow
 @given(models())
 @quick
 def test_bob_loses_nothing_when_told_his_decision(problem: Problem) -> None:
@@ -236,6 +238,7 @@ def check(table: Comparison, problem: Problem, slack: float = 0) -> None:
         assert (row.parameter is not None) == (row.name in BEST)
 
 
+@pytest.mark.slow
 @given(models(), twelfths(0, 3))
 @quick
 def test_compare_sorts_the_releases_by_risk(problem: Problem, lam: Fraction) -> None:

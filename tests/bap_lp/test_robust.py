@@ -42,6 +42,7 @@ def library(problem: Problem) -> list[Mechanism]:
     return rivals + [randomised_response(problem, F(k, 4)) for k in range(5)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(families())
 def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mechanisms(
@@ -135,6 +136,7 @@ def test_a_float_certificate_with_nan_does_not_verify(family: tuple[list[Problem
     assert not verify_robust(problems, replace(proof, replies=proof.replies[1:]))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(families())
 def test_among_several_optima_the_order_of_the_scenarios_does_not_matter(

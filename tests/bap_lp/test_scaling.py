@@ -162,6 +162,7 @@ def marked(names: list[str]) -> list[Any]:
     return [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("case", UNIFORM)
 def test_the_units_of_the_losses_cost_no_exact_repair(case: str, question: str, repairs: list[int]) -> None:
@@ -170,6 +171,7 @@ def test_the_units_of_the_losses_cost_no_exact_repair(case: str, question: str, 
     assert sum(repairs) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", marked([*QUESTIONS]))
 @pytest.mark.parametrize("case", MIXED)
 def test_units_mixed_within_a_table_cost_few_exact_repairs(case: str, question: str, repairs: list[int]) -> None:
@@ -192,6 +194,7 @@ def test_the_optimum_with_least_disclosure_does_not_depend_on_the_units(bob: Fra
     assert float(risks(problem, found.least_disclosure).alice(float(lam)) / bob) == pytest.approx(plain.value, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", marked([*UNIFORM, *MIXED]))
 def test_floats_of_any_size_have_certified_gaps(case: str) -> None:
     for seed in SEEDS:

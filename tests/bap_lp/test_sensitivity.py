@@ -64,6 +64,7 @@ NOT_DEGENERATE = [k for k in range(40) if (solve(generic(k), F(1, 2)).certificat
 shares = st.integers(0, 8).map(lambda k: F(k, 8))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(SMALL, st.sampled_from([F(0), F(1, 2), F(1), F(3)]), st.data())
 def test_the_value_is_linear_inside_an_interval_of_bob_or_of_the_prior(

@@ -23,6 +23,7 @@ from bap_lp.releases import compare
 quick = settings(max_examples=80, deadline=None)
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), lams)
 def test_exact_solution_is_proved(problem: Problem, lam: F) -> None:
@@ -71,6 +72,7 @@ def test_paper_program_with_two_eves() -> None:
     assert solve(problem, "1/3", formulation="paper").value == solve(problem, "1/3").value
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), lams, st.data())
 def test_no_mechanism_goes_below(problem: Problem, lam: F, data: st.DataObject) -> None:
@@ -79,6 +81,7 @@ def test_no_mechanism_goes_below(problem: Problem, lam: F, data: st.DataObject) 
     assert solution.bound <= evaluate(problem, channel).alice(lam)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(problems(states=5, tempers=("ordinary", "zero_one", "small")), lams)
 def test_no_library_release_goes_below(problem: Problem, lam: F) -> None:
@@ -87,6 +90,7 @@ def test_no_library_release_goes_below(problem: Problem, lam: F) -> None:
     assert all(row.excess >= 0 for row in comparison.rows)
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), lams)
 def test_float_solution_carries_a_certified_gap(problem: Problem, lam: F) -> None:
@@ -101,6 +105,7 @@ def test_float_solution_carries_a_certified_gap(problem: Problem, lam: F) -> Non
     assert verify(problem, rounded.certificate)
 
 
+@pytest.mark.slow
 @quick
 @given(problems(states=6), lams, st.data())
 def test_merging_changes_nothing(problem: Problem, lam: F, data: st.DataObject) -> None:
@@ -115,6 +120,7 @@ def test_merging_changes_nothing(problem: Problem, lam: F, data: st.DataObject) 
     assert evaluate(large, merged.expand(solution.mechanism)).alice(lam) == solution.value
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), lams, st.data())
 def test_tampered_certificate_never_verifies(problem: Problem, lam: F, data: st.DataObject) -> None:

@@ -75,6 +75,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
         yield request.getfixturevalue(request.param)
 
 
+@pytest.mark.slow
 def test_many_lam_are_solved_exactly_and_in_order(executor: Executor | None) -> None:
     problem = coin_toss()
     solutions = sweep(LAMS, partial(solve, problem), executor=executor)

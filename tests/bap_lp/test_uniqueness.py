@@ -50,6 +50,7 @@ def spread(problem: Problem, lam: Fraction) -> float:
     return max(widths)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(TIED, st.sampled_from([F(0), F(1, 2), F(1), F(2)]))
 def test_the_optimum_is_unique_exactly_when_the_optimal_face_is_a_point(problem: Problem, lam: Fraction) -> None:
@@ -68,6 +69,7 @@ def test_the_optimum_is_unique_exactly_when_the_optimal_face_is_a_point(problem:
             assert all(a == b for a, b, mass in zip(column, table[signal], problem.prior, strict=True) if mass > 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems(6, 4, ("small", "zero_one", "perturbed")), lams)
 def test_solve_shows_an_optimal_mechanism_and_the_only_one_if_there_is_one(problem: Problem, lam: Fraction) -> None:

@@ -35,6 +35,7 @@ EVES = [MeanEve(0.5), MeanEve(-0.8), MaxEve(1.5), MaxEve(-0.4), BothEves(0.3, 1.
 CASES = [(m, e) for m in MODELS for e in EVES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "eve"), CASES)
 def test_little_noise_gives_the_exact_statistic_and_much_noise_gives_the_null_release(model, eve):
     null = risks(model, eve, Null())
@@ -168,6 +169,7 @@ def test_averaging_independent_data_over_the_posterior_of_theta_overstates_the_r
     assert np.minimum(below, 1 - below) @ w / w.sum() == pytest.approx(0.127, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "eve", "release"),
     [

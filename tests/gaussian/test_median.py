@@ -48,6 +48,7 @@ def test_capped_sums_have_the_mass_of_their_terms():
         assert mass == pytest.approx((ndtr(beta) - ndtr(g)) ** k, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eve", [MeanEve(-0.2), MaxEve(0.9), BothEves(0.1, 1.2), BothEves(-0.6, 0.3)])
 @pytest.mark.parametrize("n", [3, 4, 5, 7])
 def test_cells_have_the_masses_of_the_mean_law_and_add_up_to_the_median(n, eve):

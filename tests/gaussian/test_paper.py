@@ -59,6 +59,7 @@ def test_every_error_estimate_is_small(ours):
             assert row.alice >= computed.corner - row.error
 
 
+@pytest.mark.slow
 def test_the_median_beats_the_mean_by_a_little():
     eve = PAPER_TABLES["mean"].eve
     gain = optimise(PAPER_MODEL, eve, NoisyMean).alice - optimise(PAPER_MODEL, eve, NoisyMedian).alice

@@ -48,6 +48,7 @@ def labels_keep_apart(figure: Any) -> None:
         assert not any(a.overlaps(b) for a, b in combinations(drawn, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("risk", ["bob", "eve", "alice"])
 def test_curves_against_noise_pass_through_the_risks(risk: str) -> None:
     figure, ax = plt.subplots()
@@ -81,6 +82,7 @@ def test_the_best_bit_is_marked() -> None:
     assert any("τ* = 0.5" in t.get_text() for t in ax.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimum", [None, OPTIMA["mean"]])
 def test_the_map_has_its_level_line_through_the_winner(optimum: Risks | None) -> None:
     lam = calibrate(MODEL, EVE)

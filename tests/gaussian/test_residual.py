@@ -39,6 +39,7 @@ def test_the_quantile_inverts_the_cdf():
         assert np.allclose(max_residual_cdf(n)(max_residual_quantile(n, p)), p, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_ordered_residuals_have_the_moments_of_simulated_ones():
     rng = np.random.default_rng(7)
     made = ordered_residuals(rng.random((200_000, 4)))

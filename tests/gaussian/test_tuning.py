@@ -82,6 +82,7 @@ def test_no_bit_of_a_fine_grid_is_better_than_the_optimum(eve):
     assert values.min() - best.alice < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [NoisyMean, NoisyMedian])
 @pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(1.2), BothEves(0.4, 1.5)])
 def test_no_noise_level_of_a_grid_is_better_than_the_optimum(family, eve):
@@ -111,6 +112,7 @@ def test_an_optimum_at_an_end_point_is_named_so():
     assert optimise(PAPER, eve, OneBit, lam=0.0).parameter == pytest.approx(0.5, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_the_best_noisy_full_release_against_the_maximum_has_its_known_value():
     best = optimise(PAPER, MaxEve(2.0), NoisyFull)
     assert best.parameter == pytest.approx(1.82, abs=0.01)

@@ -67,6 +67,7 @@ def test_the_relaxation_against_the_maximum_has_its_closed_form() -> None:
     assert bracket.null == pytest.approx(r, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_bracket_against_the_maximum_is_narrow_and_above_the_relaxation() -> None:
     found = max_bracket(MODEL)
     assert found.relaxation < found.lower <= found.upper < found.mean - 0.2
@@ -80,6 +81,7 @@ def test_the_bracket_against_the_maximum_is_narrow_and_above_the_relaxation() ->
     assert coarser[-1] <= found.lower
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "prior_sd", "lam"), [(2, 1.0, "calibrated"), (5, 0.3, "calibrated"), (20, 2.0, 0.3)])
 def test_the_bracket_is_ordered_at_other_parameters(n: int, prior_sd: float, lam: float | str) -> None:
     found = max_bracket(GaussianModel(n, prior_sd), lam, cells=300)
@@ -105,6 +107,7 @@ def test_the_strips_attain_the_upper_bound_on_simulated_data() -> None:
     assert alice.mean() == pytest.approx(found.upper, abs=5 * alice.std() / np.sqrt(len(alice)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cells", "decisions"), [((24, 12), 21), ((30, 20), 25)])
 def test_the_linear_program_agrees_with_the_bracket(cells: tuple[int, int], decisions: int) -> None:
     """lower <= R_A with real decisions <= LP + lam (what the grid costs Eve), and both beat every noisy mean."""

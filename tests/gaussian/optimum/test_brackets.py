@@ -59,6 +59,7 @@ def test_the_bracket_reaches_the_corner_and_the_dual_solution_of_the_plateau_edg
     assert edge.price == pytest.approx(mu, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(settings_of_the_game(), st.sampled_from([0.0, 0.03, 0.4, 1.0, 5.0, 300.0, 1e5]))
 def test_at_any_parameters_the_bracket_is_narrow_and_no_bit_goes_below_it(
@@ -75,6 +76,7 @@ def test_at_any_parameters_the_bracket_is_narrow_and_no_bit_goes_below_it(
         assert found.lower <= bit.alice + bit.risks.alice_error(lam)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(settings_of_the_game(), st.integers(0, 2**32 - 1), st.floats(0.0, 3.0))
 def test_any_dual_point_is_below_any_rule(setting: tuple[GaussianModel, Eve], seed: int, lam: float) -> None:
@@ -88,6 +90,7 @@ def test_any_dual_point_is_below_any_rule(setting: tuple[GaussianModel, Eve], se
     assert primal.bob - lam * primal.eve + primal.error >= found.lower
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(settings_of_the_game(), st.sampled_from([0.05, 0.3, 0.8, 1.0, 2.0, 20.0]))
 def test_closed_forms_agree_with_the_reduction(setting: tuple[GaussianModel, Eve], lam: float) -> None:
@@ -157,6 +160,7 @@ def test_at_lambda_zero_bob_decides_and_at_a_huge_lambda_eve_errs_as_without_a_r
     assert dear.thresholds == pytest.approx(bracket(PAPER, eve, 2 * dear.price + 1).thresholds, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_value_is_concave_in_lambda_and_the_risk_of_eve_increases() -> None:
     lams = np.linspace(0.0, 1.2, 13)
     for eve in (MeanEve(0.1), MaxEve(0.9), BothEves(0.2, 1.1)):

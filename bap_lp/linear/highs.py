@@ -26,6 +26,7 @@ class FloatVertex:
     optimal: bool
 
 
+_PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
 _OPTIONS = {
     "output_flag": False,
@@ -41,14 +42,19 @@ class SolverError(RuntimeError):
     """The float solver gave up: the message says on what and with which status."""
 
 
-def solve_lp(lp: LinearProgram, ties: Sequence[Array] = ()) -> FloatVertex:
+def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None = None) -> FloatVertex:
     """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
+
+    start: the variables of a feasible basis, from which the primal simplex method goes on instead.
 
     Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
     rows with a dual made equalities. z and basis are those of the end, y and value those of the program's own cost.
     """
     highs = solver()
     _pass(highs, lp)
+    if start is not None:
+        highs.setOptionValue("simplex_strategy", _PRIMAL)
+        highs.setBasis(_basis(lp, start))
     highs.run()
     y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
@@ -61,13 +67,24 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = ()) -> FloatVertex:
             break
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
         highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
-        highs.setOptionValue("simplex_strategy", 4)  # primal: the vertex at hand is feasible
+        highs.setOptionValue("simplex_strategy", _PRIMAL)  # the vertex at hand is feasible
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
         z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
     basic = np.flatnonzero(flags) if len(flags) else np.arange(lp.shape[1], sum(lp.shape))
     return FloatVertex(z, y, value, basic, optimal)
+
+
+def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:
+    kinds, out = highspy.HighsBasisStatus, highspy.HighsBasis()
+    flags = np.zeros(sum(lp.shape), dtype=bool)
+    flags[basic] = True
+    n, on = lp.shape[1], kinds.kBasic
+    out.col_status = [on if basic_ else kinds.kLower for basic_ in flags[:n].tolist()]
+    out.row_status = [on if basic_ else kinds.kUpper for basic_ in flags[n:].tolist()]
+    out.valid = True
+    return out
 
 
 def _pass(highs: highspy.Highs, lp: LinearProgram) -> None:

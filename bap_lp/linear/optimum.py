@@ -52,17 +52,19 @@ def optimum(
     ties: Sequence[Array] = (),
     accept: Callable[[Array, Array], bool] | None = None,
     limit: int | None = None,
+    start: Array | None = None,
 ) -> Optimum:
     """The optimum of a program, exact if its numbers are.
 
     ties: further costs, minimised in turn over the optimal face. accept: whether a float solution (z, y) is good
     enough; if it is not, the program is finished in exact arithmetic and rounded. limit: on the exact steps (LongWalk
-    beyond it). Raises Infeasible if there is no feasible point.
+    beyond it). start: the variables of a feasible basis, if one is at hand. Raises Infeasible if there is no feasible
+    point.
     """
     small, columns, rows = scaled(lp.rounded)
     tied = [floats(cost) * columns for cost in ties]
     try:
-        vertex = solve_lp(small, tied)
+        vertex = solve_lp(small, tied, start)
         basic, sure = vertex.basic, vertex.optimal
     except SolverError:
         basic, sure = np.arange(lp.shape[1], sum(lp.shape)), False

@@ -24,8 +24,8 @@ import numpy as np
 from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
-from bap_lp.model.arrays import Arrays, signal_losses
-from bap_lp.programs.compact import compact_program, compact_ties
+from bap_lp.model.arrays import Arrays
+from bap_lp.programs.compact import compact_program, compact_ties, start_basis
 from bap_lp.rational import EXACT, Array, floats
 
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
@@ -66,8 +66,9 @@ class _Walk:
         bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
         self.lp, self.costs = replace(compact_program(arrays, 0), cost=bob), (bob, private, generic)
         self.rounded = [replace(self.lp.rounded, cost=floats(c)) for c in (bob, private)]
+        own = np.array([row.argmin() for row in arrays.B])
         unique_best = int((arrays.B.min(axis=1, keepdims=True) == arrays.B).sum()) == N
-        self.basic = _start(arrays) if unique_best else optimum(self.lp, ties=(private, generic)).basic
+        self.basic = start_basis(arrays, own) if unique_best else optimum(self.lp, ties=(private, generic)).basic
         self.factor = Factor(self.lp, self.basic)
         self.values = self.factor.solve(self.lp.rhs)
         self.y = [self._duals(part) for part in (0, 1)]
@@ -158,16 +159,3 @@ class _Walk:
         live = self.basic < N * b
         rho[self.basic[live]] = self.values[live]
         return rho.reshape(N, b)
-
-
-def _start(arrays: Arrays) -> Array:
-    """The basis at lam = 0 where Bob has one best decision at every state: his columns, t, and Eve's other slacks."""
-    (N, b, e), G = arrays.shape, len(arrays.groups)
-    sent = np.array([row.argmin() for row in arrays.B])
-    rho = EXACT.zeros((N, b))
-    rho[np.arange(N), sent] = arrays.p
-    slack, heard = np.ones((b, e), dtype=bool), signal_losses(rho, arrays.E)
-    for g in arrays.groups:
-        slack[np.arange(b), g.start + np.array([row.argmin() for row in heard[:, g]])] = False
-    t, slacks = N * b + np.arange(b * G), N * b + b * G + N + np.flatnonzero(slack.ravel())
-    return np.concatenate([np.arange(N) * b + sent, t, slacks])

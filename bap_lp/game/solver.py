@@ -170,7 +170,7 @@ def _vertex(search: _GameSearch, scale: float, tol: float) -> GameVertex:
     perturbed = replace(arrays, B=noise)
     other = _GameSearch(perturbed, lam, None, search.pool, search.base)
     other.tick = search.tick  # type: ignore[method-assign]
-    u, gap, found = _learn(other, scale, 1e-13)
+    u, gap, found = _learn(other, scale, 1e-9)  # a thousandth of the perturbation
     width = _width(found.margin / scale, gap, u.size)[0]
     start = near_basis(perturbed, lam, u, found, width * scale, search.base)
     return pivot(arrays, start=pivot(perturbed, start=start).basis, solved=True)

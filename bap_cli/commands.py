@@ -121,8 +121,8 @@ def verify(
     from bap_cli import inputs, show
     from bap_cli.progress import Progress
     from bap_lp import Verdict, verify
+    from bap_lp.files.certificates import load_certificate
     from bap_lp.files.documents import source_name
-    from bap_lp.files.problems import load_certificate
 
     loaded = inputs.load(file)
     proof = load_certificate(certificate)
@@ -147,7 +147,7 @@ def evaluate(file: Problem, mechanism: MechanismFile, lam: Lambda = None, as_jso
     from bap_cli import inputs, outputs, results, show
     from bap_cli.progress import Progress
     from bap_lp import evaluate
-    from bap_lp.files.problems import load_mechanism
+    from bap_lp.files.mechanisms import load_mechanism
 
     loaded = inputs.load(file)
     channel = load_mechanism(mechanism, loaded.problem.states)
@@ -234,7 +234,7 @@ def release(
     """
     from random import Random
 
-    from bap_lp.files.problems import load_mechanism
+    from bap_lp.files.mechanisms import load_mechanism
     from bap_lp.model.display import clean
 
     channel = load_mechanism(mechanism)

@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bap_lp.files.certificates import certificate_document
 from bap_lp.files.documents import dumps, write_files
-from bap_lp.files.problems import certificate_document, mechanism_document
+from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.programs.solution import Solution
 
 

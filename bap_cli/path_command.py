@@ -48,7 +48,7 @@ def path(
 
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
     """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
-    from bap_lp.files.proofs import conditions_document
+    from bap_lp.files.problems import conditions_document
     from bap_lp.rational import text
 
     at = corner_of(path, conditions)
@@ -87,7 +87,7 @@ def corner_of(path: Path, conditions: Conditions | None) -> Corner:
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
-    from bap_lp.files.problems import mechanism_document
+    from bap_lp.files.mechanisms import mechanism_document
     from bap_lp.rational import text
 
     return {

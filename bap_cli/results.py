@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.files.problems import mechanism_document
-from bap_lp.files.proofs import conditions_document
+from bap_lp.files.mechanisms import mechanism_document
+from bap_lp.files.problems import conditions_document
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import text
 

@@ -13,14 +13,9 @@ if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.convex.cvxpy_bridge import to_cvxpy
     from bap_lp.convex.quadratic import quadratic
-    from bap_lp.files.problems import (
-        load_certificate,
-        load_mechanism,
-        load_problem,
-        save_certificate,
-        save_mechanism,
-        save_problem,
-    )
+    from bap_lp.files.certificates import load_certificate, save_certificate
+    from bap_lp.files.mechanisms import load_mechanism, save_mechanism
+    from bap_lp.files.problems import load_problem, save_problem
     from bap_lp.game.blocks import array_blocks, parquet_blocks
     from bap_lp.game.chunks import solve_chunks
     from bap_lp.model.agents import minimum_of
@@ -94,7 +89,9 @@ _ROOMS = {
     "conditions.conditions": "Conditions",
     "convex.cvxpy_bridge": "to_cvxpy",
     "convex.quadratic": "quadratic",
-    "files.problems": "load_certificate load_mechanism load_problem save_certificate save_mechanism save_problem",
+    "files.certificates": "load_certificate save_certificate",
+    "files.mechanisms": "load_mechanism save_mechanism",
+    "files.problems": "load_problem save_problem",
     "game.blocks": "array_blocks parquet_blocks",
     "game.chunks": "solve_chunks",
     "model.agents": "minimum_of",

@@ -1,8 +1,8 @@
-"""Files: TOML or JSON -> Problem, Mechanism, Certificate, and back; every error names file, field, value and rule.
+"""Problem files: TOML or JSON <-> Problem with its lam and conditions; every error names file, field, value and rule.
 
-What tables and keys a file may have is written once, as a JSON Schema: schema.json for problems, the two below for
-mechanisms and certificates. The numbers are judged by Problem, Mechanism and verify, and the field names those use are
-turned into the file's own: `bobs[1].loss[2]` is `bob[1].loss[2]` in a file with several Bobs, `bob.loss[2]` with one.
+What tables and keys a file may have is written once, as a JSON Schema, schema.json. The numbers are judged by Problem,
+and the field names it uses are turned into the file's own: `bobs[1].loss[2]` is `bob[1].loss[2]` in a file with several
+Bobs, `bob.loss[2]` with one.
 """
 
 from __future__ import annotations
@@ -13,36 +13,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from flint import fmpq, fmpz
-
+from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
-from bap_lp.model.mechanism import Mechanism
+from bap_lp.files.tables import texts
 from bap_lp.model.problem import Agent, Problem
-from bap_lp.rational import Array, InputError, number, objects, public, show, text
-
-if TYPE_CHECKING:
-    from bap_lp.conditions.conditions import Conditions
-    from bap_lp.proof.certificate import Certificate
+from bap_lp.rational import InputError, number, public, text
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
 
-_LIST = {"type": "array"}
-_MECHANISM = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "states": _LIST, "signals": _LIST, "channel": _LIST},
-    "required": ["channel"],
-}
-_CERTIFICATE: dict[str, Any] = {
-    "type": "object",
-    "properties": {"lambda": {}, "value": {}, "rho": _LIST, "u": _LIST},
-    "required": ["lambda", "value", "rho", "u"],
-}
-
 _LARGEST = 10**300
-_LONG_FRACTION = re.compile(r"-?\d{150,}|-?\d+/\d*[1-9]\d*")
 _AGENT = re.compile(r"(names of )?(bob|eve)s(?:\[(\d+)\])?(\.\w+)?")
 _PLAIN = re.compile(r"(?<![\w.])(theta_prior|thetas|likelihood|prior|states)(?=\[|$)")
 _FILE_FIELD = {
@@ -96,14 +77,33 @@ def _conditions(table: dict[str, Any] | None, problem: Problem) -> Conditions | 
     """The conditions, if there are any, that fit the problem."""
     if not table:
         return None
-    from bap_lp.files.proofs import conditions_from
-
     conditions = conditions_from(table)
     try:
         conditions.demands(problem)
     except InputError as error:
         raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
     return conditions
+
+
+def conditions_document(conditions: Conditions) -> dict[str, Any]:
+    """The [conditions] table that says the same."""
+    out: dict[str, Any] = {}
+    for name, value in conditions.given().items():
+        if name == "neighbours":
+            out[name] = [list(pair) for pair in value]
+        elif name == "metric":
+            out[name] = [["inf" if d is None else text(d) for d in row] for row in value]
+        else:
+            out[name] = value if isinstance(value, (bool, int)) else text(value)
+    return out
+
+
+def conditions_from(table: dict[str, Any]) -> Conditions:
+    """Conditions from their table; errors call the fields conditions.*."""
+    try:
+        return Conditions(**table)
+    except InputError as error:
+        raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
 
 
 def _one_prior(data: dict[str, Any], theta: Any) -> None:
@@ -148,93 +148,12 @@ def _file_fields(document: dict[str, Any]) -> Callable[[str], str]:
     return lambda field: _PLAIN.sub(lambda m: _FILE_FIELD[m[1]], _AGENT.sub(agent, field))
 
 
-def load_mechanism(path: str | os.PathLike[str], states: Sequence[str] | None = None) -> Mechanism:
-    """Read a mechanism. Given the states of a problem, its own must be those, in that order, or be left out."""
-    document = read_document(path)
-    with located(source_name(path)):
-        check(document, _MECHANISM)
-        channel, own = document["channel"], document.get("states")
-        if states is not None:
-            if len(channel) != len(states):
-                raise InputError("channel", None, f"has {len(channel)} rows, must have {len(states)}, one per state")
-            for k, (given, wanted) in enumerate(zip(states if own is None else own, states, strict=False)):
-                if given != wanted:
-                    raise InputError(f"states[{k}]", given, f"must be {show(wanted)}, the problem's states[{k}]")
-        names = states if own is None else own
-        channel = [[_number(v) for v in row] if isinstance(row, list) else row for row in channel]
-        return Mechanism(channel, signals=document.get("signals"), states=names, name=document.get("name", ""))
-
-
-def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:
-    """The JSON document of a mechanism: exact numbers as strings like "13/40", floats as numbers."""
-    return {"states": list(mechanism.states), "signals": list(mechanism.signals), "channel": _texts(mechanism.q)}
-
-
-def load_certificate(path: str | os.PathLike[str]) -> Certificate:
-    """Read a certificate. Signs, sums and sizes are for `verify` to judge; here it only has to be made of numbers."""
-    from bap_lp.files.proofs import KEYS, exact_document, proof_from
-    from bap_lp.proof.certificate import Certificate
-
-    document = read_document(path)
-    with located(source_name(path)):
-        check(document, {**_CERTIFICATE, "properties": _CERTIFICATE["properties"] | KEYS})
-        lam, value = (number(_number(document[key]), key) for key in ("lambda", "value"))
-        rho, u = (_signed_table(document[key], key) for key in ("rho", "u"))
-        numbers, kinds = (lam, value, rho.flat[0], u.flat[0]), exact_document(document)
-        exact = kinds and not any(isinstance(v, float) for v in numbers)
-        if not exact:
-            lam, value, rho, u = float(lam), float(value), rho.astype(float), u.astype(float)
-        return Certificate(public(lam), public(value), rho, u, proof_from(document, _signed_table, _number, exact))
-
-
-def _signed_table(rows: list[Any], field: str) -> Array:
-    """A table of numbers of any sign; one float makes it a float table."""
-    numbers: list[Any] = []
-    for k, row in enumerate(rows):
-        if not isinstance(row, list):
-            raise InputError(f"{field}[{k}]", row, "must be a list")
-        if not row or len(row) != len(rows[0]):
-            raise InputError(f"{field}[{k}]", None, f"has {len(row)} entries, must have {len(rows[0]) or 'some'}")
-        numbers.extend(number(_number(v), f"{field}[{k}][{j}]") for j, v in enumerate(row))
-    if not numbers:
-        raise InputError(field, None, "must not be empty")
-    flat = np.array([float(v) for v in numbers]) if any(isinstance(v, float) for v in numbers) else objects(numbers)
-    return flat.reshape(len(rows), -1)
-
-
-def _number(value: Any) -> Any:
-    """Exact solutions can be longer fractions than Python reads at once."""
-    if not isinstance(value, str) or len(value) < 100 or not _LONG_FRACTION.fullmatch(value):
-        return value
-    numerator, _, denominator = value.partition("/")
-    return fmpq(fmpz(numerator), fmpz(denominator or "1"))
-
-
-def certificate_document(certificate: Certificate) -> dict[str, Any]:
-    """The JSON document of a certificate: lam, value, rho (states x Bob's decisions), u (Bob's x Eve's decisions)."""
-    document = {
-        "lambda": text(certificate.lam),
-        "value": text(certificate.value),
-        "rho": _texts(certificate.rho),
-        "u": _texts(certificate.u),
-    }
-    if certificate.proof is not None:
-        from bap_lp.files.proofs import proof_document
-
-        document |= proof_document(certificate.proof)
-    return document
-
-
-def _texts(table: Array) -> list[list[str | float]]:
-    return [[text(v) for v in row] for row in table.tolist()]
-
-
 def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any]:
     """A problem as its file would have it; a parameter is already averaged out of Bob's losses."""
 
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
-            {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": _texts(a.loss)}
+            {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": texts(a.loss)}
             for a in group
         ]
 
@@ -250,11 +169,3 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
 def save_problem(path: str | os.PathLike[str], problem: Problem, lam: Any = "calibrated") -> None:
     """Write a problem file (JSON): what was built in Python can be reported and shared from the command line."""
     write_files({Path(path): dumps(problem_document(problem, lam))})
-
-
-def save_mechanism(path: str | os.PathLike[str], mechanism: Mechanism) -> None:
-    write_files({Path(path): dumps(mechanism_document(mechanism))})
-
-
-def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> None:
-    write_files({Path(path): dumps(certificate_document(certificate))})

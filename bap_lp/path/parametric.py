@@ -1,6 +1,6 @@
 """The compact program for every lam at once, by the parametric simplex method in exact arithmetic.
 
-Split the cost, c0 = B on rho and c1 = -1 on t, and add the weights w that choose among optima (see programs.compact) as
+Split the cost, c0 = B on rho and c1 = -1 on t, and add the weights w that choose among optima (see programs.ties) as
 an infinitely small part: c0 + lam c1 + eps w. At a basis the duals of the three parts make every reduced cost
 d0 + lam d1 + eps d2, so the basis stays optimal up to the least root -d0/d1 - eps d2/d1 over d1 < 0, compared
 first without and then with eps. The column of that root enters there by an ordinary primal pivot: lam does not move
@@ -25,7 +25,8 @@ from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.arrays import Arrays
-from bap_lp.programs.compact import compact_program, compact_ties, start_basis
+from bap_lp.programs.compact import compact_program, start_basis
+from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT, Array, floats
 
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule

@@ -5,22 +5,15 @@ convex cone; Eve's risk is concave in the posterior, so pooling can only raise i
     min  sum B(x,i) rho[x,i] - lam sum_ig t[i,g]
     s.t. sum_i rho[x,i] = p(x);  t[i,g] <= sum_x E(x,j) rho[x,i] for j in group g
 has the value of all mechanisms, with t[i,g] the risk of Eve g at signal i.
-
-One optimum of several. Among all optimal rho the most private one is chosen (least -sum t), and among those the one
-with the least sum w rho for fixed weights w without a pattern: a vertex that does not depend on the way to it. The rho
-that are optimal inside a piece of the path V(lam) are those with the risks (R_B, R_E) of the piece; so the choice is
-the same for all lam of a piece, and at a breakpoint it is that of the piece that starts there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from bap_lp.game.solver import SolveProgress, few_values, solve_game
 from bap_lp.linear.exact import optimise
@@ -29,8 +22,9 @@ from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
+from bap_lp.programs.ties import compact_ties, weights
 from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
-from bap_lp.rational import EXACT, FLOAT, Array, Field, floats, tree_sum
+from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 
 _NOISE = 1e-6  # of the largest cost; below 1e-7 the solver no longer sees it, and data of few values are coarser
 # columns rho up to which simplex on the whole program beats the structured method: 9 against 11 ms at 2500 in floats;
@@ -81,36 +75,6 @@ def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
         row_kind=is_state.astype(int),
         column_kind=is_t.astype(int),
     )
-
-
-@lru_cache(maxsize=16)
-def weights(count: int, field: Field) -> Array:
-    """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
-    key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
-        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
-    out = field.list(map(fmpq if field.exact else float, ((key >> np.uint64(32)) + np.uint64(1)).tolist()))
-    out.flags.writeable = False
-    return out
-
-
-def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Array]:
-    """Costs that choose among optima: minus R_E, then fixed weights of the joint table.
-
-    signals: column numbers of rho[x,s]; risks: those of t; count: columns in all.
-    """
-    private = field.zeros(count)
-    private[risks.ravel()] = -field.one
-    generic = field.zeros(count)
-    generic[signals.ravel()] = weights(signals.size, field)
-    return [private, generic]
-
-
-def compact_ties(arrays: Arrays) -> list[Array]:
-    """`tie_costs` of the compact program."""
-    (N, b, _), G = arrays.shape, len(arrays.groups)
-    columns = np.arange(N * b + b * G)
-    return tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), arrays.field)
 
 
 def start_basis(arrays: Arrays, sent: Array) -> Array:

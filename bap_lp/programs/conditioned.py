@@ -12,9 +12,9 @@ from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.programs.attainable import refusal, within_range
+from bap_lp.programs.branch_and_bound import combinatorial
 from bap_lp.programs.compact import solve_compact
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
-from bap_lp.programs.integer import combinatorial
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Certificate

@@ -32,7 +32,7 @@ from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
-from bap_lp.programs.compact import weights
+from bap_lp.programs.ties import weights
 from bap_lp.proof.conditional import broken, proved, terms
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
 

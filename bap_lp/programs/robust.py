@@ -24,7 +24,7 @@ from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.programs.compact import tie_costs
+from bap_lp.programs.ties import tie_costs
 from bap_lp.proof.worst_case import RobustCertificate, Scenario, mixture_bound, scenarios_of, working_scenarios
 from bap_lp.rational import EXACT, FLOAT, Array, InputError, is_exact, public
 

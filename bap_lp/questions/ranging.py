@@ -20,7 +20,8 @@ from bap_lp.linear.exact import reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.arrays import Arrays
-from bap_lp.programs.compact import compact_program, compact_ties
+from bap_lp.programs.compact import compact_program
+from bap_lp.programs.ties import compact_ties
 from bap_lp.questions.roots import reach
 from bap_lp.rational import EXACT, Array, objects
 

@@ -34,7 +34,7 @@ from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.evaluation import risks
-from bap_lp.programs import integer
+from bap_lp.programs import branch_and_bound
 from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from bap_lp.proof import enumeration
 from bap_lp.proof.conditional import ConditionedProblem
@@ -269,7 +269,7 @@ def test_a_search_that_is_cut_short_leaves_an_honest_gap(monkeypatch: pytest.Mon
     monkeypatch.setattr(enumeration, "MOST", 1)
     full = solve(problem, 2, conditions=Conditions(deterministic=True))
     assert (full.value, full.gap) == (best.value, 0)
-    monkeypatch.setattr(integer, "_NODES", 2)
+    monkeypatch.setattr(branch_and_bound, "_NODES", 2)
     short = solve(problem, 2, conditions=Conditions(deterministic=True))
     assert isinstance(short.bound, F)
     assert short.bound < best.value <= short.value

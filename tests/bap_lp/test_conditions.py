@@ -18,8 +18,8 @@ from strategies import conditioned, few_lams, few_states, parts_of, private, tab
 
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Prices
-from bap_lp.files.problems import SCHEMA, load_certificate, problem_from_dict, save_certificate
-from bap_lp.files.proofs import conditions_document, conditions_from
+from bap_lp.files.certificates import load_certificate, save_certificate
+from bap_lp.files.problems import SCHEMA, conditions_document, conditions_from, problem_from_dict
 from bap_lp.linear.exact import optimise
 from bap_lp.linear.program import from_entries
 from bap_lp.model.evaluation import evaluate, risks

@@ -1,0 +1,47 @@
+"""Mechanism files: JSON or TOML <-> Mechanism; every error names file, field, value and rule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.tables import long_number, texts
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.rational import InputError, show
+
+_LIST = {"type": "array"}
+_SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "states": _LIST, "signals": _LIST, "channel": _LIST},
+    "required": ["channel"],
+}
+
+
+def load_mechanism(path: str | os.PathLike[str], states: Sequence[str] | None = None) -> Mechanism:
+    """Read a mechanism. Given the states of a problem, its own must be those, in that order, or be left out."""
+    document = read_document(path)
+    with located(source_name(path)):
+        check(document, _SCHEMA)
+        channel, own = document["channel"], document.get("states")
+        if states is not None:
+            if len(channel) != len(states):
+                raise InputError("channel", None, f"has {len(channel)} rows, must have {len(states)}, one per state")
+            for k, (given, wanted) in enumerate(zip(states if own is None else own, states, strict=False)):
+                if given != wanted:
+                    raise InputError(f"states[{k}]", given, f"must be {show(wanted)}, the problem's states[{k}]")
+        names = states if own is None else own
+        channel = [[long_number(v) for v in row] if isinstance(row, list) else row for row in channel]
+        return Mechanism(channel, signals=document.get("signals"), states=names, name=document.get("name", ""))
+
+
+def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:
+    """The JSON document of a mechanism: exact numbers as strings like "13/40", floats as numbers."""
+    return {"states": list(mechanism.states), "signals": list(mechanism.signals), "channel": texts(mechanism.q)}
+
+
+def save_mechanism(path: str | os.PathLike[str], mechanism: Mechanism) -> None:
+    """Write a mechanism file (JSON)."""
+    write_files({Path(path): dumps(mechanism_document(mechanism))})

@@ -1,0 +1,40 @@
+"""Tables of numbers as documents carry them: exact ones as strings like "13/40", floats as numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpz
+
+from bap_lp.rational import Array, InputError, number, objects, text
+
+_LONG_FRACTION = re.compile(r"-?\d{150,}|-?\d+/\d*[1-9]\d*")
+
+
+def signed_table(rows: list[Any], field: str) -> Array:
+    """A table of numbers of any sign; one float makes it a float table."""
+    numbers: list[Any] = []
+    for k, row in enumerate(rows):
+        if not isinstance(row, list):
+            raise InputError(f"{field}[{k}]", row, "must be a list")
+        if not row or len(row) != len(rows[0]):
+            raise InputError(f"{field}[{k}]", None, f"has {len(row)} entries, must have {len(rows[0]) or 'some'}")
+        numbers.extend(number(long_number(v), f"{field}[{k}][{j}]") for j, v in enumerate(row))
+    if not numbers:
+        raise InputError(field, None, "must not be empty")
+    flat = np.array([float(v) for v in numbers]) if any(isinstance(v, float) for v in numbers) else objects(numbers)
+    return flat.reshape(len(rows), -1)
+
+
+def long_number(value: Any) -> Any:
+    """Exact solutions can be longer fractions than Python reads at once."""
+    if not isinstance(value, str) or len(value) < 100 or not _LONG_FRACTION.fullmatch(value):
+        return value
+    numerator, _, denominator = value.partition("/")
+    return fmpq(fmpz(numerator), fmpz(denominator or "1"))
+
+
+def texts(table: Array) -> list[list[str | float]]:
+    return [[text(v) for v in row] for row in table.tolist()]

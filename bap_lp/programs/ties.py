@@ -1,0 +1,47 @@
+"""The choice among several optimal mechanisms.
+
+Among all optimal rho the most private one is chosen (least -sum t), and among those the one with the least sum w rho for
+fixed weights w without a pattern: a vertex that does not depend on the way to it. The rho that are optimal inside a piece
+of the path V(lam) are those with the risks (R_B, R_E) of the piece; so the choice is the same for all lam of a piece, and
+at a breakpoint it is that of the piece that starts there (docs/theory.md has the proof).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from flint import fmpq
+
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import Array, Field
+
+
+@lru_cache(maxsize=16)
+def weights(count: int, field: Field) -> Array:
+    """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
+    key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
+        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
+    out = field.list(map(fmpq if field.exact else float, ((key >> np.uint64(32)) + np.uint64(1)).tolist()))
+    out.flags.writeable = False
+    return out
+
+
+def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Array]:
+    """Costs that choose among optima: minus R_E, then fixed weights of the joint table.
+
+    signals: column numbers of rho[x,s]; risks: those of t; count: columns in all.
+    """
+    private = field.zeros(count)
+    private[risks.ravel()] = -field.one
+    generic = field.zeros(count)
+    generic[signals.ravel()] = weights(signals.size, field)
+    return [private, generic]
+
+
+def compact_ties(arrays: Arrays) -> list[Array]:
+    """`tie_costs` of the compact program."""
+    (N, b, _), G = arrays.shape, len(arrays.groups)
+    columns = np.arange(N * b + b * G)
+    return tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), arrays.field)

@@ -1,0 +1,53 @@
+"""Releases with a parameter, at the parameter that is best for Alice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bap_lp.model.arrays import signal_losses
+from bap_lp.model.calibration import lam_of
+from bap_lp.model.evaluation import risks
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.rational import public
+from bap_lp.releases.families import randomised_response_family
+from bap_lp.releases.library import Parameter, truncated_geometric
+
+RATIOS = tuple(Fraction(k, 20) for k in range(1, 20))  # of the truncated geometric releases that `compare` tries
+
+
+def best_randomised_response(problem: Problem, lam: Any) -> tuple[Parameter, Mechanism]:
+    """The exact minimiser of R_A over w in [0, (N - 1)/N], from the full release to the null one."""
+    best = randomised_response_family(problem).minimise(lam)
+    return Parameter("w", best.w), best.mechanism
+
+
+def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[Parameter, Mechanism]:
+    """The best of RATIOS. The channel is not an affine function of the ratio, so this is a choice from a stated set.
+
+    Floats discard the ratios that are clearly worse; those within rounding of the best are compared in the problem's
+    own numbers, and a tie goes to the larger R_E.
+    """
+    price, rough = public(lam_of(problem, lam)), problem.as_float()
+    weight = float(price)
+    rho = rough.p[:, None] * np.hstack([truncated_geometric(rough, a).q for a in RATIOS])  # all signals side by side
+    bob = signal_losses(rho, rough.B).min(axis=1)
+    eve = sum(signal_losses(rho, rough.E[:, g]).min(axis=1) for g in rough.eve_groups)
+    scores = dict(zip(RATIOS, (bob - weight * eve).reshape(len(RATIOS), -1).sum(axis=1).tolist(), strict=True))
+    slack = 1e-9 * (rough.B.max() + weight * rough.E.max())
+    near = [a for a in RATIOS if scores[a] <= min(scores.values()) + slack]
+    built = {a: truncated_geometric(problem, a) for a in near}
+    found = {a: risks(problem, built[a]) for a in near} if len(near) > 1 else {}
+    ratio = min(near, key=lambda a: (found[a].alice(price), -found[a].eve)) if found else near[0]
+    return Parameter("ratio", ratio), built[ratio]
+
+
+Best = Callable[[Problem, Any], tuple[Parameter, Mechanism]]
+BEST: dict[str, Best] = {
+    "randomised response": best_randomised_response,
+    "truncated geometric": best_truncated_geometric,
+}

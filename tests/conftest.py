@@ -1,9 +1,13 @@
 """Hypothesis draws new examples on every run at a desk, and the same ones in continuous integration."""
 
 import os
+import signal
 
 from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell's background jobs ignore interrupts, and so would every command that a test interrupts
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -47,9 +47,16 @@ class LongWalk(ArithmeticError):
     """The optimum was not reached within the steps allowed."""
 
 
-def optimise(lp: LinearProgram, basic: Array, ties: Sequence[Array] = (), limit: int | None = None) -> ExactVertex:
+def optimise(
+    lp: LinearProgram,
+    basic: Array,
+    ties: Sequence[Array] = (),
+    limit: int | None = None,
+    otherwise: Array | None = None,
+) -> ExactVertex:
     """The exact optimum of an exact program, from any guess of a basis; `ties` are further costs, minimised in turn.
 
+    otherwise: a second guess, to start from if the first is not optimal.
     Without a `limit` on the steps the walk always ends, but on a very degenerate program it may be long.
     Raises Infeasible, and LongWalk at the limit.
     """
@@ -65,6 +72,9 @@ def optimise(lp: LinearProgram, basic: Array, ties: Sequence[Array] = (), limit:
             if wrong.any():
                 raise Infeasible("the program has no feasible solution")
             break
+        if otherwise is not None:
+            basic, otherwise = otherwise, None
+            continue
         if limit is not None and repairs >= limit:
             raise LongWalk(f"no optimum after {limit} exact steps on a program of shape {lp.shape}")
         if not refined:

@@ -24,6 +24,7 @@ class FloatVertex:
     value: float
     basic: Array
     optimal: bool
+    before_ties: Array
 
 
 _PRIMAL = 4  # HiGHS's number of the primal simplex strategy
@@ -62,6 +63,7 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
     if len(highs.getSolution().col_value) != lp.shape[1] or len(y) != lp.shape[0]:
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z = np.array(highs.getSolution().col_value)
+    first = flags
     for cost in ties if optimal else ():
         if not _fix_face(highs, lp, flags):
             break
@@ -72,8 +74,9 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
         z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
-    basic = np.flatnonzero(flags) if len(flags) else np.arange(lp.shape[1], sum(lp.shape))
-    return FloatVertex(z, y, value, basic, optimal)
+    slacks = np.arange(lp.shape[1], sum(lp.shape))
+    basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
+    return FloatVertex(z, y, value, basic, optimal, plain)
 
 
 def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:

@@ -65,16 +65,19 @@ def optimum(
     tied = [floats(cost) * columns for cost in ties]
     try:
         vertex = solve_lp(small, tied, start)
-        basic, sure = vertex.basic, vertex.optimal
+        basic, plain, sure = vertex.basic, vertex.before_ties, vertex.optimal
     except SolverError:
-        basic, sure = np.arange(lp.shape[1], sum(lp.shape)), False
+        basic = plain = np.arange(lp.shape[1], sum(lp.shape))
+        sure = False
+    # badly scaled data may look tied to floats where they are not: then the basis before the ties is the better guess
+    otherwise = plain if len(ties) else None
     if lp.field.exact:
-        return _told(optimise(lp, basic, ties, limit))
+        return _told(optimise(lp, basic, ties, limit, otherwise))
     if sure:
         z, y = vertex.z * columns, vertex.y * rows
         if accept is None or accept(z, y):
             return Optimum(z, y, basic, 0, "HiGHS simplex")
-    found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit)
+    found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
     return Optimum(
         floats(found.z), floats(found.y), found.basic, found.repairs, "HiGHS simplex, finished in exact arithmetic"
     )

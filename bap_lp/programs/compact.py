@@ -144,16 +144,19 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointO
     def vertex_of(basic: Array | None) -> StructuredVertex | None:
         return None if basic is None else exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
 
-    found = vertex_of(basic)
-    if direct and not (found is not None and found.chosen):
-        basic = _simplex_basis(arrays, lam, ties)
-        found = vertex_of(basic)
-    elif found is not None and not found.chosen:
-        found = vertex_of(_face_basis(arrays, lam, found))
+    tied, found = basic, vertex_of(basic)
+    if not (found is not None and found.chosen):
+        if direct:
+            tied = _simplex_basis(arrays, lam, ties)
+        elif found is not None:
+            tied = _face_basis(arrays, lam, found)
+        found = vertex_of(tied) if tied is not basic else found
     if found is not None and found.chosen:
         return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
     lp = compact_program(arrays, lam)
-    vertex = optimise(lp, np.arange(sum(lp.shape))[-lp.shape[0] :] if basic is None else basic, ties)
+    slacks = np.arange(lp.shape[1], sum(lp.shape))
+    first, second = (slacks if guess is None else guess for guess in (tied, basic))
+    vertex = optimise(lp, first, ties, otherwise=second)
     repaired = f", repaired in {vertex.repairs} exact steps" if vertex.repairs else ""
     rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
     return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, exact basis{repaired}")

@@ -42,11 +42,11 @@ def test_any_basis_leads_to_the_optimum(problem: Problem, lam: F, data: st.DataO
 
 
 def test_the_repair_is_reached_by_badly_scaled_data() -> None:
-    # priors 2^-k fall below the float solver's tolerances: its basis is not the exact one
-    N = 60
-    weights = [F(1, 2**k) for k in range(N)]
-    loss = [[F((7 * x + 3 * i) % 11, 1 + (x * i) % 5) for i in range(4)] for x in range(N)]
-    secret = [[F((5 * x + 2 * j) % 13, 1 + (x + j) % 7) for j in range(4)] for x in range(N)]
+    # priors 2^-k and losses over eighteen decades fall below the float solver's tolerances: its basis is not exact
+    N = 24
+    weights = [F(1, 2 ** (2 * k)) for k in range(N)]
+    loss = [[F(1 + (7 * x + 3 * i) % 11) * F(10) ** ((5 * x + 7 * i) % 19 - 9) for i in range(4)] for x in range(N)]
+    secret = [[F(1 + (5 * x + 2 * j) % 13) * F(10) ** ((11 * x + 4 * j) % 19 - 9) for j in range(4)] for x in range(N)]
     problem = Problem([w / sum(weights) for w in weights], loss, secret)
     solution = solve(problem, "2/3")
     assert "repaired" in solution.method

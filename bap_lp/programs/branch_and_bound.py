@@ -32,7 +32,9 @@ from bap_lp.proof.conditional import broken
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import TOLERANCE, Array, InputError
 
-_NODES = 1000  # exact programs of a search; of 20 states and 3 decisions about a minute
+_NODES = 1000  # programs of a search at most; of 20 states and 3 decisions about a minute
+_ENTRIES = 100_000  # probabilities in all of them: larger programs take longer, so fewer are solved
+_LEAST_NODES = 20
 _FEW_NODES = 100  # where HiGHS has a float bound already
 _LEAVES = 200  # branches that a certificate carries
 _OPTIONS = {
@@ -57,13 +59,18 @@ def combinatorial(
         how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
         return replace(relaxed, q=degenerate(found[1].tolist(), len(signals), arrays.exact), how=how), found[0], []
     search = _Search(layout, lam, relaxed, bob_weight)
-    low = search.suggest() if layout.deterministic else None
-    done = search.run(_NODES if low is None else _FEW_NODES)
+    suggested = search.suggest() if layout.deterministic else None
+    low = None if arrays.exact else suggested
+    size = len(arrays.p) * len(signals)
+    most = min(_NODES, max(_ENTRIES // size, _LEAST_NODES)) if low is None else _FEW_NODES
+    done = search.run(most)
     if search.best is None:
         if not done:
-            raise SolverError(f"no mechanism that satisfies the conditions was found in {_NODES} nodes")
+            raise SolverError(f"no mechanism that satisfies the conditions was found in {most} nodes")
         raise _hopeless(conditions)
     how = f"branch and bound, {search.count} nodes" + ("" if done else ", stopped at their limit")
+    if not done and arrays.exact and suggested is not None:
+        how += f" (in floats, without proof, HiGHS finds none below {suggested:.9g})"
     bound, branches = search.bound(done), search.branches() if done else []
     return replace(relaxed, q=search.best[1], how=how), bound if low is None else max(bound, low), branches
 
@@ -205,7 +212,7 @@ class _Search:
                     yield child
 
     def suggest(self) -> float | None:
-        """Try the mechanism that HiGHS finds with binary variables; for floats, if it is good, a bound from HiGHS."""
+        """Try the mechanism that HiGHS finds with binary variables; if it is good, the bound that HiGHS claims."""
         layout, most = self.layout, self.layout.most
         program = self._program(layout)
         binary = program.q.ravel()
@@ -232,6 +239,6 @@ class _Search:
         if len(z) != lp.shape[1] or not np.isfinite(highs.getInfo().objective_function_value):
             return None
         self.try_channel(layout.arrays.field.array(z[program.q]))
-        if self.best is None or layout.arrays.exact:
+        if self.best is None:
             return None
         return float(highs.getInfo().mip_dual_bound * size - TOLERANCE * layout.arrays.size(self.lam))

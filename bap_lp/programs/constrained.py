@@ -14,6 +14,7 @@ fails (a likelihood ratio between tiny probabilities, say) the program is finish
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,6 +37,7 @@ from bap_lp.programs.ties import weights
 from bap_lp.proof.conditional import broken, proved, terms
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
 
+_LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights
 _TRACE = 1e-11  # below a hundredth of the tolerance of certificates
 _MOST = 2_000_000  # entries q[x,s] of a program
 
@@ -71,7 +73,7 @@ class ChannelLayout(ReadOnly):
             raise InputError("conditions", None, rule)
         N, S, field = len(arrays.p), len(signals), arrays.field
         table = weights(N * S, field).reshape(N, S)
-        if conditions.deterministic:
+        if conditions.deterministic and N * math.log2(S) <= _LEXICOGRAPHIC:
             table = objects(EXACT.number(S) ** (N - 1 - x) * s for x in range(N) for s in range(S)).reshape(N, S)
         return cls(problem, demands, arrays, index, signals, field.array(table))
 

@@ -423,3 +423,15 @@ def test_every_condition_of_the_table_is_stated_by_a_field() -> None:
     fields = set(Conditions.__dataclass_fields__)
     assert all(set(kind.numbers) <= fields for kind in TABLE.values())
     assert list(TABLE) == [kind.name for kind in TABLE.values()]
+
+
+def test_many_states_are_searched_within_the_limit_and_the_gap_is_honest() -> None:
+    # 300 states in pairs: too many maps for lexicographic weights, and each program is large
+    random = np.random.default_rng(11)
+    bob, eve = (np.repeat(random.integers(0, 9, (150, k)), 2, axis=0).tolist() for k in (3, 2))
+    problem = Problem([F(1, 300)] * 300, bob, eve)
+    best = solve(problem, "1/3", conditions=Conditions(deterministic=True))
+    assert isinstance(best.value, F)
+    assert best.gap >= 0
+    assert set(map(F, best.mechanism.channel.ravel())) == {0, 1}
+    assert best.bound <= best.value

@@ -140,6 +140,17 @@ def exact_peers() -> dict[str, Callable[[Problem, Solution], float | None]]:
 REACH = {"QSopt_ex": 10**6, "GLPK --xcheck": 10**6, "qif (rational)": 10**5, "sympy lpmin": 300}
 
 
+def shortest(peer: Callable[[Problem, Solution], float | None], problem: Problem, solution: Solution) -> float | None:
+    """The shortest run of a peer, repeated for as long as ours."""
+    times: list[float] = []
+    while sum(times) < 0.5:
+        taken = peer(problem, solution)
+        if taken is None:
+            return None
+        times.append(taken)
+    return min(times)
+
+
 def exact_table(console: Console, sizes: list[tuple[int, int, int]]) -> None:
     peers = exact_peers()
     table = Table("data", "(N, b, e)", "exact, s", "exact / float", *(f"{p} / ours" for p in peers))
@@ -151,7 +162,7 @@ def exact_table(console: Console, sizes: list[tuple[int, int, int]]) -> None:
             ratios = []
             for name, peer in peers.items():
                 within = size[0] * size[1] * size[2] <= REACH[name] and not (name == "qif (rational)" and size[0] > 500)
-                taken = peer(problem, solution) if within else None
+                taken = shortest(peer, problem, solution) if within else None
                 ratios.append(
                     "-" if not within else f"> {LIMIT / ours:.0f}" if taken is None else f"{taken / ours:.1f}"
                 )

@@ -137,7 +137,7 @@ class Arrays(ReadOnly, Displayed):
 
     def signal_tables(self, rho: Array) -> tuple[Array, Array]:
         """sum_x rho[x,s] B(x,i) and sum_x rho[x,s] E(x,j) for every signal."""
-        whole = self.integers
+        whole = None if rho.size <= _FEW else self.integers
         if whole is None:
             return signal_losses(rho, self.B), signal_losses(rho, self.E)
         # most states send one signal with all their mass: integers in floats; the others are added one by one

@@ -36,12 +36,21 @@ def _row_words(*tables: Array) -> Array:
 def merge_index(p: Array, rows: Array) -> tuple[Array, int]:
     """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes."""
     if len(p) <= _FEW:
-        heads_of: dict[tuple[Any, ...], int] = {}
-        found = [
-            heads_of.setdefault(tuple(row), len(heads_of)) if mass > 0 else -1
-            for mass, row in zip(p.tolist(), rows.tolist(), strict=True)
-        ]
-        return np.array(found), len(heads_of)
+        firsts: list[Any] = []
+        near: dict[tuple[float, ...], list[int]] = {}  # classes by their rounded row: rationals are slow to hash
+        found = []
+        for mass, row, rounded in zip(p.tolist(), rows.tolist(), (floats(rows) + 0.0).tolist(), strict=True):
+            if mass <= 0:
+                found.append(-1)
+                continue
+            alike = near.setdefault(tuple(rounded), [])
+            same = next((k for k in alike if firsts[k] == row), None)
+            if same is None:
+                same = len(firsts)
+                firsts.append(row)
+                alike.append(same)
+            found.append(same)
+        return np.array(found), len(firsts)
     live = np.flatnonzero(p > 0)
     index = np.full(len(p), -1)
     words = _row_words(floats(rows)[live])

@@ -24,7 +24,7 @@ class FloatVertex:
     value: float
     basic: Array
     optimal: bool
-    before_ties: Array
+    before_ties: tuple[Array, Array]  # z and basis
 
 
 _PRIMAL = 4  # HiGHS's number of the primal simplex strategy
@@ -63,7 +63,7 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
     if len(highs.getSolution().col_value) != lp.shape[1] or len(y) != lp.shape[0]:
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z = np.array(highs.getSolution().col_value)
-    first = flags
+    first, first_z = flags, z
     for cost in ties if optimal else ():
         if not _fix_face(highs, lp, flags):
             break
@@ -76,7 +76,7 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
         z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
-    return FloatVertex(z, y, value, basic, optimal, plain)
+    return FloatVertex(z, y, value, basic, optimal, (first_z, plain))
 
 
 def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:

@@ -57,15 +57,15 @@ def optimum(
     """The optimum of a program, exact if its numbers are.
 
     ties: further costs, minimised in turn over the optimal face. accept: whether a float solution (z, y) is good
-    enough; if it is not, the program is finished in exact arithmetic and rounded. limit: on the exact steps (LongWalk
-    beyond it). start: the variables of a feasible basis, if one is at hand. Raises Infeasible if there is no feasible
-    point.
+    enough; if neither the one that the ties choose nor the one before them is, the program is finished in exact
+    arithmetic and rounded. limit: on the exact steps (LongWalk beyond it). start: the variables of a feasible basis, if
+    one is at hand. Raises Infeasible if there is no feasible point.
     """
     small, columns, rows = scaled(lp.rounded)
     tied = [floats(cost) * columns for cost in ties]
     try:
         vertex = solve_lp(small, tied, start)
-        basic, plain, sure = vertex.basic, vertex.before_ties, vertex.optimal
+        basic, (plain_z, plain), sure = vertex.basic, vertex.before_ties, vertex.optimal
     except SolverError:
         basic = plain = np.arange(lp.shape[1], sum(lp.shape))
         sure = False
@@ -74,9 +74,9 @@ def optimum(
     if lp.field.exact:
         return _told(optimise(lp, basic, ties, limit, otherwise))
     if sure:
-        z, y = vertex.z * columns, vertex.y * rows
-        if accept is None or accept(z, y):
-            return Optimum(z, y, basic, 0, "HiGHS simplex")
+        for z, own in ((vertex.z, basic), (plain_z, plain)):
+            if accept is None or accept(z * columns, vertex.y * rows):
+                return Optimum(z * columns, vertex.y * rows, own, 0, "HiGHS simplex")
     found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
     return Optimum(
         floats(found.z), floats(found.y), found.basic, found.repairs, "HiGHS simplex, finished in exact arithmetic"

@@ -42,10 +42,6 @@ _TRACE = 1e-11  # below a hundredth of the tolerance of certificates
 _MOST = 2_000_000  # entries q[x,s] of a program
 
 
-class _Refused(Exception):
-    """A float optimum is not good enough."""
-
-
 @dataclass(frozen=True, eq=False)
 class ChannelLayout(ReadOnly):
     """A problem under conditions: the program's states and signals, and the state of each of the problem's, or -1."""
@@ -192,19 +188,7 @@ class ChannelProgram:
             wide[keep] = z
             return self._channel(wide[self.q]), self._dual(y)
 
-        def accept(z: Array, y: Array) -> bool:
-            if not self._good(*read(z, y)):
-                raise _Refused
-            return True
-
-        for costs in (ties, []):  # a float choice among optima may leave the optimum by more than rounding
-            try:
-                found = optimum(lp, ties=costs, accept=accept)
-                break
-            except _Refused:
-                continue
-        else:
-            found = optimum(lp, ties=ties, accept=lambda z, y: False)
+        found = optimum(lp, ties=ties, accept=lambda z, y: self._good(*read(z, y)))
         q, dual = read(found.z, found.y)
         return ChannelOptimum(q, dual, self._bound(dual), found.how)
 

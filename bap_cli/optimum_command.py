@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discretise import Bracket
 
 _NAMES = {
-    "corner": "Bob's own decision already leaves Eve as uncertain as she was (Theorem 2 of docs/brackets.md)",
+    "corner": "Bob's own decision already leaves Eve as uncertain as without a release (Theorem 2 of docs/brackets.md)",
     "plateau edge": "the one-bit release at the edge of its plateau (Theorem 3a of docs/brackets.md)",
     "price": "the one-bit release at tau on which Bob pays lambda (Theorem 3b of docs/brackets.md)",
     "rare cell": "the least likely cell is kept together (Theorem 4 of docs/brackets.md)",
@@ -41,7 +41,7 @@ def optimum_command(
     lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
     simulate: Annotated[
         int | None,
-        typer.Option("--simulate", metavar="SIZE", help="also play the rule on so many simulated samples"),
+        typer.Option("--simulate", metavar="SIZE", help="also play the rule on this many simulated samples"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

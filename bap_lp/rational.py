@@ -177,7 +177,7 @@ def tree_sum(values: Array) -> Any:
     few additions are long.
     """
     if not is_exact(values) or len(values) == 0:
-        return values.sum(axis=0) if not is_exact(values) else zeros(values.shape[1:], True)[()]
+        return values.sum(axis=0) if not is_exact(values) else EXACT.zeros(values.shape[1:])[()]
     while len(values) > 1:
         half = len(values) // 2
         paired = values[:half] + values[half : 2 * half]
@@ -237,10 +237,6 @@ EXACT, FLOAT = Field(True), Field(False)
 def field_of(values: Any) -> Field:
     """The field of a working array or number."""
     return EXACT if is_exact(values) else FLOAT
-
-
-def zeros(shape: int | tuple[int, ...], exact: bool) -> Array:
-    return (EXACT if exact else FLOAT).zeros(shape)
 
 
 def public(values: Any) -> Any:

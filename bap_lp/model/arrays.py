@@ -125,7 +125,7 @@ class Arrays(ReadOnly, Displayed):
 
     def eve_minima(self, rho: Array) -> Array:
         """min_{j in g} sum_x E(x,j) rho[x,s], signals x Eves."""
-        return self.least_replies(signal_losses(rho, self.E) if self.integers is None else self.signal_tables(rho)[1])
+        return self.least_replies(self.signal_table(rho))
 
     def least_replies(self, losses: Array) -> Array:
         """The minimum over each Eve's decisions of a table signals x Eves' decisions: signals x Eves."""
@@ -135,24 +135,22 @@ class Arrays(ReadOnly, Displayed):
         """R_E, summed over the Eves."""
         return self.eve_minima(rho).sum()
 
-    def signal_tables(self, rho: Array) -> tuple[Array, Array]:
-        """sum_x rho[x,s] B(x,i) and sum_x rho[x,s] E(x,j) for every signal."""
+    def signal_table(self, rho: Array, bob: bool = False) -> Array:
+        """sum_x rho[x,s] E(x,j) for every signal s and decision j of Eve, or the same with Bob's losses."""
         whole = None if rho.size <= _FEW else self.integers
+        loss = self.B if bob else self.E
         if whole is None:
-            return signal_losses(rho, self.B), signal_losses(rho, self.E)
+            return signal_losses(rho, loss)
         # most states send one signal with all their mass: integers in floats; the others are added one by one
         x, s = np.nonzero(rho != 0)
         full = rho[x, s] == self.p[x]
         sent = np.zeros(rho.shape)
         sent[x[full], s[full]] = whole.p[x[full]]
-        rest = list(zip(x[~full].tolist(), s[~full].tolist(), strict=True))
-        out = []
-        for numerators, unit, loss in ((whole.B, whole.bob, self.B), (whole.E, whole.eve, self.E)):
-            table = _fractions(sent.T @ numerators, whole.mass * unit)
-            for state, signal in rest:
-                table[signal] = table[signal] + rho[state, signal] * loss[state]
-            out.append(table)
-        return out[0], out[1]
+        numerators, unit = (whole.B, whole.bob) if bob else (whole.E, whole.eve)
+        table = _fractions(sent.T @ numerators, whole.mass * unit)
+        for state, signal in zip(x[~full].tolist(), s[~full].tolist(), strict=True):
+            table[signal] = table[signal] + rho[state, signal] * loss[state]
+        return table
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
         """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""

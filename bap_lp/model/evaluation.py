@@ -142,7 +142,7 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
     if is_exact(rho) and arrays.integers is not None:
-        told, heard = arrays.signal_tables(rho)
+        told, heard = arrays.signal_table(rho, bob=True), arrays.signal_table(rho)
         bob, eve = told.min(axis=1).sum(), sum(heard[:, g].min(axis=1).sum() for g in arrays.groups)
     else:
         bob = tree_sum(signal_minima(rho, arrays.B))

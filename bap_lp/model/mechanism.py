@@ -15,7 +15,7 @@ from flint import fmpz
 
 from bap_lp.model.display import Grid, Tabular, clean, counted, fraction, kind
 from bap_lp.model.labels import labels, probability
-from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact, number, public, zeros
+from bap_lp.rational import EXACT, FLOAT, Array, InputError, ReadOnly, array, floats, is_exact, number, public
 
 
 class Generator(Protocol):
@@ -163,6 +163,6 @@ def without_unused(q: Array, signals: Sequence[str], p: Array) -> tuple[Array, l
 
 def degenerate(assignment: Sequence[int], signals: int, exact: bool = True) -> Array:
     """The deterministic channel that sends state x to signal assignment[x]."""
-    q = zeros((len(assignment), signals), exact)
+    q = (EXACT if exact else FLOAT).zeros((len(assignment), signals))
     q[np.arange(len(assignment)), list(assignment)] += 1
     return q

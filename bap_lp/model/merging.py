@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import Array, floats, is_exact, zeros
+from bap_lp.rational import Array, field_of, floats
 
 _FEW = 32  # states up to which a dictionary is faster than hashing by arrays
 _BLOCK = 16384  # rows hashed or compared at a time
@@ -91,7 +91,7 @@ def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | 
 
 def class_sums(values: Array, index: Array, count: int) -> Array:
     """Sum the rows of `values` over each class."""
-    out = zeros((count, *values.shape[1:]), is_exact(values))
+    out = field_of(values).zeros((count, *values.shape[1:]))
     live = index >= 0
     np.add.at(out, index[live], values[live])
     return out

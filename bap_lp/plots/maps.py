@@ -109,10 +109,7 @@ def _frontier(path: Path, conditions: Conditions | None) -> tuple[Path, str]:
     """The path whose vertices are drawn, and what the legend calls them."""
     if conditions is None or conditions.empty:
         return path, "frontier: nothing is better"
-    try:
-        return lambda_path(path.problem, conditions=conditions), "frontier under the conditions"
-    except InputError:
-        return path, "frontier without the conditions"
+    return lambda_path(path.problem, conditions=conditions), "frontier under the conditions"
 
 
 def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name: str) -> list[np.ndarray]:

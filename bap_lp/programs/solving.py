@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.conditions import Conditions
-from bap_lp.model.arrays import signal_losses
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.merging import class_sums
@@ -23,7 +22,7 @@ from bap_lp.programs.conditioned import solve_conditioned
 from bap_lp.programs.paper import solve_paper
 from bap_lp.programs.solution import Solution, on_states, published
 from bap_lp.proof.certificate import Certificate
-from bap_lp.rational import Array, InputError, is_exact, public
+from bap_lp.rational import InputError, is_exact, public
 
 
 def solve(
@@ -69,9 +68,3 @@ def solve(
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
     certificate = Certificate(at, value, on_states(problem, arrays, index, rho), best.u)
     return Solution(problem, at, value, mechanism, risks, bound, value - bound, method, certificate)
-
-
-def disobedience(problem: Problem, rho: Array) -> Array:
-    """How much Bob would gain at each signal i by not deciding i: zero at an optimum."""
-    losses = signal_losses(rho, problem.B)
-    return losses.diagonal() - losses.min(axis=1)

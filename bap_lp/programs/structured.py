@@ -134,7 +134,7 @@ def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> Array:
     if arrays.integers is not None:
         joint = EXACT.zeros((len(layout.key), len(slack)))
         joint[np.arange(len(layout.key)), layout.key] = arrays.p
-        return arrays.signal_tables(joint)[1]
+        return arrays.signal_table(joint)
     scale = common_denominator(arrays.p)
     mass = arrays.p * scale
     sums = EXACT.zeros(slack.shape)

@@ -26,7 +26,7 @@ from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import Array, InputError, is_exact, number, public, zeros
+from bap_lp.rational import Array, InputError, field_of, is_exact, number, public
 from bap_lp.releases.library import full, randomised_response
 
 _TIE = 1e-12  # two values of a float family tie when they differ by less than this, relatively
@@ -247,7 +247,7 @@ def hidden_mixture(problem: Problem, first: Mechanism, second: Mechanism) -> Fam
     signals = list(dict.fromkeys((*first.signals, *second.signals)))
 
     def spread(mechanism: Mechanism) -> Mechanism:
-        q = zeros((len(mechanism.states), len(signals)), mechanism.exact)
+        q = field_of(mechanism.q).zeros((len(mechanism.states), len(signals)))
         q[:, [signals.index(s) for s in mechanism.signals]] = mechanism.q
         return Mechanism(q, signals=signals, states=mechanism.states, name=mechanism.name)
 
@@ -259,7 +259,7 @@ def public_mixture(problem: Problem, first: Mechanism, second: Mechanism) -> Fam
     signals = [*(f"first: {s}" for s in first.signals), *(f"second: {s}" for s in second.signals)]
     exact = first.exact and second.exact
     sides = [m if exact else m.as_float() for m in (first, second)]
-    blank = [zeros(m.q.shape, exact) for m in sides]
+    blank = [field_of(m.q).zeros(m.q.shape) for m in sides]
     at_start, at_end = np.hstack([sides[0].q, blank[1]]), np.hstack([blank[0], sides[1].q])
     start, end = (Mechanism(q, signals=signals, states=problem.states) for q in (at_start, at_end))
     return Family(problem, start, end, 0, 1, f"{first.name} or {second.name}, public coin")

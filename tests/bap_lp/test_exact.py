@@ -18,7 +18,7 @@ from bap_lp.linear.factor import Factor, SingularBasis, segment_sums
 from bap_lp.linear.highs import solve_lp
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.programs.compact import compact_program
-from bap_lp.rational import objects, zeros
+from bap_lp.rational import EXACT, objects
 
 quick = settings(max_examples=60, deadline=None)
 
@@ -103,7 +103,7 @@ def test_solves_agree_with_the_whole_matrix(problem: Problem, lam: F) -> None:
                 dense[lp.index[at]][k] = lp.value[at]
     whole = fmpq_mat(dense)
     factor = Factor(lp, basic)
-    cost = np.append(lp.cost, zeros(m, True))[basic]
+    cost = np.append(lp.cost, EXACT.zeros(m))[basic]
     assert factor.solve(lp.rhs).tolist() == whole.solve(fmpq_mat(m, 1, lp.rhs.tolist())).entries()
     assert factor.solve_transposed(cost).tolist() == whole.transpose().solve(fmpq_mat(m, 1, cost.tolist())).entries()
 

@@ -8,7 +8,7 @@ multiplied by its weight; several Bobs act on the product of their decision spac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -140,10 +140,7 @@ class Problem(ReadOnly, Tabular):
         posterior = np.array([j / total if total > 0 else j for j, total in zip(joint.T, p, strict=True)])
         return cls(
             prior=p,
-            bobs=[
-                Agent(posterior.dot(loss), a.decisions, a.name, a.weight)
-                for a, loss in zip(models, losses, strict=True)
-            ],
+            bobs=[replace(a, loss=posterior.dot(loss)) for a, loss in zip(models, losses, strict=True)],
             eve_loss=eve_loss,
             eves=eves,
             states=states,
@@ -193,7 +190,7 @@ class Problem(ReadOnly, Tabular):
             return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            return [Agent(read(a.loss), a.decisions, a.name, number(str(a.weight), "weight")) for a in group]
+            return [replace(a, loss=read(a.loss), weight=number(str(a.weight), "weight")) for a in group]
 
         theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
         return self._with(read(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
@@ -253,7 +250,7 @@ class MergedProblem(Problem):
             theta = Theta(origin.theta.labels, weighted / p[:, None])
 
         def reduced(group: tuple[Agent, ...]) -> list[Agent]:
-            return [Agent(a.loss[first], a.decisions, a.name, a.weight) for a in group]
+            return [replace(a, loss=a.loss[first]) for a in group]
 
         names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
         names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
@@ -288,7 +285,8 @@ def _agents(
         where = f"{role}_decisions" if alone else f"{role}s[{k}].decisions"
         names = labels(agent.decisions, where, table.shape[1])
         weight = weight_of(agent.weight, f"{role}s[{k}].weight")
-        out.append(Agent(table, names, agent.name or (role.capitalize() + (str(k + 1) if k else "")), weight))
+        name = agent.name or role.capitalize() + (str(k + 1) if k else "")
+        out.append(replace(agent, loss=table, decisions=names, name=name, weight=weight))
     if not out:
         raise InputError(f"{role}s", None, "must not be empty")
     labels([a.name for a in out], f"names of {role}s", len(out))
@@ -296,7 +294,7 @@ def _agents(
 
 
 def _as_float(agent: Agent) -> Agent:
-    return Agent(floats(agent.loss), agent.decisions, agent.name, float(agent.weight))
+    return replace(agent, loss=floats(agent.loss), weight=float(agent.weight))
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:

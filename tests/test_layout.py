@@ -24,11 +24,13 @@ PACKAGES = {
     "discretise": {"bap_lp", "gaussian"},
     "bap_cli": {"bap_lp", "gaussian", "discretise"},
 }
-BASE = {"rational", "model"}
+BASE = {"limits", "rational", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
 ROOMS = {
-    "rational": set(),
-    "model": {"rational"},
+    "limits": set(),
+    "verify_standalone": set(),
+    "rational": {"limits"},
+    "model": {"limits", "rational"},
     "linear": BASE,
     "conditions": BASE,
     "proof": BASE | {"conditions"},

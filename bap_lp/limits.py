@@ -11,7 +11,7 @@ depth     of tables and lists within each other
 columns   decisions of all Bobs taken together, or signals: they multiply
 cells     numbers of one table, states times columns
 bits      of a power K^d in differential privacy
-parts     sets of signals, or regions of maps, that a proof by cases may need
+parts     steps that it may take to see that a proof by cases leaves no case out
 maps      deterministic mechanisms that are tried one by one
 """
 
@@ -28,7 +28,7 @@ DEFAULTS = {
     "columns": 100_000,
     "cells": 20_000_000,
     "bits": 100_000,
-    "parts": 100_000,
+    "parts": 5_000_000,
     "maps": 100_000,
 }
 _LIMITS = dict(DEFAULTS)

@@ -28,7 +28,7 @@ from typing import Any, cast
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
-from bap_lp.files.mechanisms import mechanism_document, mechanism_from_dict
+from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
 from bap_lp.files.worst_cases import robust_document, robust_from_dict
 from bap_lp.model.display import Displayed
@@ -44,6 +44,11 @@ FORMAT = "bap-lp bundle 1"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
 MANIFEST = "manifest.json"
 _TEXT = {"type": "string"}
+_SOURCE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": _TEXT, "sha256": _TEXT},
+    "required": ["name", "sha256"],
+}
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -58,6 +63,26 @@ _SCHEMA: dict[str, Any] = {
         "files": {"type": "object", "properties": {name: _TEXT for name in FILES}, "required": list(FILES)},
     },
     "required": ["format", "version", "made", "how", "method", "lambda", "conditions", "source", "files"],
+}
+
+
+_LIST = {"type": "array"}
+_AGENT = {
+    "type": "object",
+    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST},
+    "required": ["name", "weight", "decisions", "loss"],
+}
+_CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
+    "type": "object",
+    "properties": {
+        "title": _TEXT,
+        "data": {"type": "object", "properties": {"labels": _LIST, "prior": _LIST}, "required": ["labels", "prior"]},
+        "bob": {"type": "array", "items": _AGENT},
+        "eve": {"type": "array", "items": _AGENT},
+        "alice": {"type": "object", "properties": {"lambda": {}}, "required": ["lambda"]},
+        "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
+    },
+    "required": ["title", "data", "bob", "eve", "alice"],
 }
 
 
@@ -114,6 +139,11 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
     """How the demands of a certificate differ from these, or ""."""
     wrong = [other_lambda(lam, certificate.lam)]
     proof = certificate.proof
+    try:
+        if proof is not None:
+            proof.conditions.demands(problem)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
     asked, supposed = _stated(problem, conditions), _stated(problem, proof and proof.conditions)
     for name in sorted(asked.keys() | supposed.keys()):
         if asked.get(name) != supposed.get(name):
@@ -123,12 +153,14 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
 
 
 def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
-    """The conditions that are set, pairs of states as positions in order."""
+    """The conditions that are set, whatever way they are written."""
     given = {} if conditions is None else conditions.given()
     if "neighbours" in given:
         places = {name: k for k, name in enumerate(problem.states)}
         pairs = (tuple(places.get(x, x) for x in pair) for pair in given["neighbours"])
         given["neighbours"] = sorted({(min(x, y), max(x, y)) for x, y in pairs if x != y})
+    if "metric" in given:
+        given["metric"] = {(x, y): d for x, row in enumerate(given["metric"]) for y, d in enumerate(row) if x != y}
     return given
 
 
@@ -211,6 +243,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
     with located(where[0]):
         check(manifest, _SCHEMA)
+        if manifest["source"] is not None:
+            check(manifest["source"], _SOURCE)
         if manifest["format"] != FORMAT:
             raise InputError("format", manifest["format"], f"must be {FORMAT!r}")
         for name in FILES:
@@ -230,17 +264,19 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
             raise InputError("conditions", manifest["conditions"], "are not those of problem.json")
     if robust and any(file.conditions is not None for file in problems):
         raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a worst-case certificate")
+    with located(where[2]):
+        check(mechanism, {**MECHANISM, "required": ["states", "signals", "channel"]})
     channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
     read = robust_from_dict if robust else certificate_from_dict
     return Bundle(problems, channel, cast(Any, read)(proved, where[3]), manifest, source_name(path))
 
 
 def _problem(document: Any, source: str) -> ProblemFile:
-    """A problem as bundles have it: averaged, with a number as lambda and a prior that needs no scaling."""
+    """A problem as bundles have it: averaged, nothing left out, a number as lambda, a prior that needs no scaling."""
+    with located(source):
+        check(document, _CANONICAL)
     file = problem_from_dict(document, source)
     with located(source):
-        if "theta" in document:
-            raise InputError("theta", None, "must be averaged out in a bundle")
         if file.lam == "calibrated":
             raise InputError("alice.lambda", None, "must be a number in a bundle")
         prior = [number(v, "data.prior") for v in document["data"]["prior"]]

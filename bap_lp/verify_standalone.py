@@ -77,7 +77,7 @@ def number(v, long=False):
         need(not power or abs(int(power[1])) <= 300, "too large an exponent")
         need("/" not in v or v.split("/")[1].strip("0"), "divides by zero")
         return F(v)
-    need(type(v) in (int, float) and math.isfinite(v), "not a finite number")
+    need(type(v) is int or (type(v) is float and math.isfinite(v)), "not a finite number")
     return F(v) if type(v) is int else v
 
 

@@ -14,6 +14,7 @@ somebody who writes a whole new bundle. What cannot be forged is the proof for t
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -64,6 +65,10 @@ _SCHEMA: dict[str, Any] = {
     },
     "required": ["format", "version", "made", "how", "method", "lambda", "conditions", "source", "files"],
 }
+
+
+class Mismatch(InputError):
+    """The files of a bundle do not belong together."""
 
 
 _LIST = {"type": "array"}
@@ -236,7 +241,7 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         The bundle.
 
     Raises:
-        InputError: a file is missing, is not what the manifest says, or is not such a file.
+        InputError: a file is missing or is not such a file; Mismatch, a kind of it, if a file is not the manifest's.
     """
     raw = {name: read_bytes(Path(path) / name) for name in (MANIFEST, *FILES)}
     manifest, *documents = (document_of(raw[name], Path(path) / name) for name in (MANIFEST, *FILES))
@@ -247,9 +252,9 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
             check(manifest["source"], _SOURCE)
         if manifest["format"] != FORMAT:
             raise InputError("format", manifest["format"], f"must be {FORMAT!r}")
-        for name in FILES:
-            if manifest["files"][name] != _sha256(raw[name]):
-                raise InputError(f"files.{name}", manifest["files"][name], "is not the SHA-256 of the file")
+    for name in FILES:
+        if manifest["files"][name] != _sha256(raw[name]):
+            raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
     whole, mechanism, proved = documents
     robust = isinstance(whole, dict) and set(whole) == {"scenarios"}
     if robust and not (isinstance(whole["scenarios"], list) and whole["scenarios"]):
@@ -257,11 +262,12 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     scenarios = whole["scenarios"] if robust else [whole]
     problems = tuple(_problem(document, where[1]) for document in scenarios)
     prices = [document["alice"]["lambda"] for document in scenarios]
-    with located(where[0]):
-        if manifest["lambda"] != (prices if robust else prices[0]):
-            raise InputError("lambda", manifest["lambda"], "is not that of problem.json")
-        if manifest["conditions"] != (scenarios[0].get("conditions", {}) if not robust else {}):
-            raise InputError("conditions", manifest["conditions"], "are not those of problem.json")
+    for key, value in (
+        ("lambda", prices if robust else prices[0]),
+        ("conditions", {} if robust else scenarios[0].get("conditions", {})),
+    ):
+        if json.dumps(manifest[key], sort_keys=True) != json.dumps(value, sort_keys=True):
+            raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
     if robust and any(file.conditions is not None for file in problems):
         raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a worst-case certificate")
     with located(where[2]):

@@ -54,7 +54,7 @@ def parsed(raw, name):
         return int(digits)
 
     text = raw.decode("utf-8-sig")
-    document = json.loads(text, object_pairs_hook=table, parse_int=integer, parse_constant=lambda c: need(False, c))
+    document = json.loads(text, object_pairs_hook=table, parse_int=integer)
     json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair is not text
     need(type(document) is dict, f"{name} is not a table")
     return document
@@ -82,7 +82,9 @@ def number(v, long=False):
 
 
 def table_of(rows, read=number):
-    need(type(rows) is list and rows and all(type(r) is list and r and len(r) == len(rows[0]) for r in rows), "no table")
+    need(
+        type(rows) is list and rows and all(type(r) is list and r and len(r) == len(rows[0]) for r in rows), "no table"
+    )
     return [[read(v) for v in row] for row in rows]
 
 
@@ -183,7 +185,9 @@ class Game:
     def risks(self, q, told):
         """R_B and R_E of a channel whose signal s tells Bob to decide told[s]."""
         eve, bob = self.heard(q)
-        return sum(bob[s][i] for s, i in enumerate(told)), sum(min(row[j] for j in g) for row in eve for g in self.groups)
+        return sum(bob[s][i] for s, i in enumerate(told)), sum(
+            min(row[j] for j in g) for row in eve for g in self.groups
+        )
 
 
 # ---- conditions: each notion has a check by definition and rows; a new one is two functions and a line in NOTIONS
@@ -223,7 +227,9 @@ class Demands:
 
     def private(self, given):
         self.K, self.d, self.whole, N = None, None, True, self.game.N
-        need(not {"epsilon", "exp_epsilon"} <= set(given) and not {"neighbours", "metric"} <= set(given), "two of a kind")
+        need(
+            not {"epsilon", "exp_epsilon"} <= set(given) and not {"neighbours", "metric"} <= set(given), "two of a kind"
+        )
         if not {"epsilon", "exp_epsilon"} & set(given):
             return need(not {"neighbours", "metric"} & set(given), "privacy needs epsilon")
         eps, K = given.get("epsilon"), given.get("exp_epsilon")
@@ -336,7 +342,9 @@ class Demands:
 
     def broken(self, q):
         notions = {n: c for n, c in NOTIONS.items() if c[0](self)}
-        return next((n for n, (_, holds, _) in notions.items() if not holds(self, q)), "" if self.set_holds(q) else "signals")
+        return next(
+            (n for n, (_, holds, _) in notions.items() if not holds(self, q)), "" if self.set_holds(q) else "signals"
+        )
 
 
 NOTIONS = {
@@ -372,7 +380,9 @@ def prices_of(document, read):
         rows = document.get(name, [])
         need(type(rows) is list, f"{name} must be a list")
         for row in rows:
-            need(type(row) is list and len(row) == width + 1 and all(type(v) is int for v in row[:-1]), f"{name}: no row")
+            need(
+                type(row) is list and len(row) == width + 1 and all(type(v) is int for v in row[:-1]), f"{name}: no row"
+            )
             out.append((name, tuple(row[:-1]), read(row[-1])))
     table = document.get("obedience", [])
     table = table_of(table, read) if table else need(type(table) is list, "obedience must be a list") or []
@@ -511,7 +521,9 @@ def best_map(game, demands, lam, value):
         score = F(told, scale) - lam * F(sum(min(c[j] for j in g) for c in cells for g in game.groups), scale)
         if score < best:
             sent = dict(zip(free, choice))
-            q = [[F(sent.get(x, sent[lead if lead in sent else free[0]]) == i) for i in range(b)] for x in range(game.N)]
+            q = [
+                [F(sent.get(x, sent[lead if lead in sent else free[0]]) == i) for i in range(b)] for x in range(game.N)
+            ]
             best = best if demands.broken(q) else score
     return best
 
@@ -563,7 +575,12 @@ def check_single(problem, mechanism, document, allow):
     conditioned = "conditions" in document
     need(("channel" in document) if conditioned else not under & set(document), "conditions and channel go together")
     branches = document.get("branches", [])
-    need(type(branches) is list and (branches or "branches" not in document) and all(type(branch) is dict for branch in branches), "branches must be tables")
+    need(
+        type(branches) is list
+        and (branches or "branches" not in document)
+        and all(type(branch) is dict for branch in branches),
+        "branches must be tables",
+    )
     parts = [document, *branches]
     tables = [part.get(k, []) for part in parts for k in ("channel", "u", "privacy", "obedience")]
     tables += [list(part["prices"].values()) for part in parts if type(part.get("prices")) is dict]
@@ -575,7 +592,10 @@ def check_single(problem, mechanism, document, allow):
     demands = Demands(game, document["conditions"]) if conditioned else asked
     need(asked.stated() == demands.stated() and (conditioned or not asked.given), "it supposes other conditions")
     need(floats or (game.exact and demands.exact), "the certificate is exact and the problem is not")
-    need(not floats or allow or type(game.lam) is float or not (game.exact and demands.exact), "the certificate is in floats")
+    need(
+        not floats or allow or type(game.lam) is float or not (game.exact and demands.exact),
+        "the certificate is in floats",
+    )
     lam = float(signed(document["lambda"])) if floats else signed(document["lambda"])
     same_lambda(game.lam, lam)
     lam, claimed, unit = F(lam), read(document["value"]), TOLERANCE if floats else F(0)
@@ -613,7 +633,9 @@ def check_single(problem, mechanism, document, allow):
             need(demands.deterministic, "arithmetic proves less")
             bound = best_map(game, demands, lam, value)
     need(value - bound <= near, f"R_A is {float(value):.9g}, the proof only shows {float(bound):.9g}")
-    return f"R_A = {value if not unit else float(value)} is optimal" + (f" within {float(value - bound):.2g}" if unit else "")
+    return f"R_A = {value if not unit else float(value)} is optimal" + (
+        f" within {float(value - bound):.2g}" if unit else ""
+    )
 
 
 def check_worst_case(problem, mechanism, document, allow):
@@ -644,7 +666,9 @@ def check_worst_case(problem, mechanism, document, allow):
     need(exact == (not floats), "mechanism and certificate must both be exact or both be floats")
     channel = table_of(document["channel"], read)
     need([len(r) for r in channel] == [len(r) for r in q], "channel has the wrong shape")
-    need(all(abs(a - b) <= unit for r, c in zip(q, channel) for a, b in zip(r, c)), "the mechanism is not the one proved")
+    need(
+        all(abs(a - b) <= unit for r, c in zip(q, channel) for a, b in zip(r, c)), "the mechanism is not the one proved"
+    )
     q, w = scaled(q, unit), table_of([document["weights"]], read)[0]
     need(len(w) == len(games) and min(w) >= 0 and abs(sum(w) - 1) <= unit, "the weights are no mixture")
     w, values, total = [v / sum(w) for v in w], [], [[F(0)] * len(profiles) for _ in q]

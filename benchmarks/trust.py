@@ -73,7 +73,9 @@ def corpus() -> list[Files]:
     coins = [Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [k, 0]]) for k in (4, 10)]
     skewed = Problem(["1/4", "3/4"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
     out = [bundle_files(solution) for solution in found]
-    out += [bundle_files(robust(group, "1/3", exact)) for group in (coins, [coins[0], skewed]) for exact in (True, False)]
+    out += [
+        bundle_files(robust(group, "1/3", exact)) for group in (coins, [coins[0], skewed]) for exact in (True, False)
+    ]
     return out
 
 
@@ -119,7 +121,9 @@ def _bytes(draw: random.Random, files: Files) -> None:
             case 0 if at < len(raw):
                 raw[at] = draw.randrange(256)
             case 1:
-                raw[at:at] = bytes(draw.choice((b"0", b"1", b'"', b",", b"/", b"-", b".", b"e", b"_", b"{", b"\xff", b" ")))
+                raw[at:at] = bytes(
+                    draw.choice((b"0", b"1", b'"', b",", b"/", b"-", b".", b"e", b"_", b"{", b"\xff", b" "))
+                )
             case 2:
                 del raw[at : at + draw.choice((1, 1, 2, 10))]
             case _:
@@ -167,7 +171,9 @@ def _structure(draw: random.Random, document: Any) -> None:
         case 4 if isinstance(node, list):
             node.insert(draw.randrange(len(node) + 1), json.loads(json.dumps(node[key])))
         case 4:
-            node[draw.choice(("knows", "conditions", "channel", "branches", "theta", "void", "x"))] = draw.choice(HOSTILE)
+            node[draw.choice(("knows", "conditions", "channel", "branches", "theta", "void", "x"))] = draw.choice(
+                HOSTILE
+            )
         case _:
             if isinstance(node[key], list):
                 draw.shuffle(node[key])
@@ -187,7 +193,12 @@ def _near(draw: random.Random, value: Any) -> Any:
         return draw.choice(HOSTILE)
     if abs(exact) > 10**300:
         return str(-exact)
-    spelled = [str(exact + step), str(exact * (1 + step)), float(exact + step), f"{exact.numerator * 2}/{exact.denominator * 2}"]
+    spelled = [
+        str(exact + step),
+        str(exact * (1 + step)),
+        float(exact + step),
+        f"{exact.numerator * 2}/{exact.denominator * 2}",
+    ]
     return draw.choice(spelled)
 
 
@@ -219,7 +230,8 @@ def run(count: int, seed: int = 0, tell: Callable[[int, Tally], None] | None = N
     """Check `count` mutations."""
     draw, bundles, tally = random.Random(seed), corpus(), Tally()
     known: dict[tuple[bytes, bytes], bool] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         for k in range(count):
             files, allow = mutated(draw, bundles), draw.random() < 0.3
             for name, raw in files.items():

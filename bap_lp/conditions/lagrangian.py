@@ -144,7 +144,9 @@ class Lagrangian:
             for s, total in enumerate(self.u[:, g].sum(axis=1)):
                 if abs(total - self.risk[s, k]) > unit * abs(self.risk[s, k]):
                     return f"u[{s}] sums to {total}, lambda and the prices of Eve's risk to {self.risk[s, k]}"
-                if self.arrays.exact and total != self.risk[s, k]:  # replies in floats: a reply of the right size is one
+                if (
+                    self.arrays.exact and total != self.risk[s, k]
+                ):  # replies in floats: a reply of the right size is one
                     u[s, g] = u[s, g] * (self.risk[s, k] / total)
         self.charge(..., slice(None), -p * E.dot(u.T))
         return ""

@@ -13,6 +13,7 @@ somebody who writes a whole new bundle. What cannot be forged is the proof for t
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -131,7 +132,9 @@ class Bundle(Displayed):
             problems = [file.problem for file in self.problems]
             return verify_robust_mechanism(problems, self.mechanism, self.certificate, able)
         wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
-        return Verdict(False, wrong) if wrong else verify_mechanism(self.problem, self.mechanism, self.certificate, able)
+        return (
+            Verdict(False, wrong) if wrong else verify_mechanism(self.problem, self.mechanism, self.certificate, able)
+        )
 
 
 def other_lambda(asked: Any, proved: Any) -> str:
@@ -298,6 +301,8 @@ def write_bundle(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
     one by one, the manifest last: a directory that is left half-way does not verify.
     """
     target = Path(path)
+    if target.parent.exists() and not target.parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(target))
     target.parent.mkdir(parents=True, exist_ok=True)
     inside = target.is_dir()
     staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target if inside else target.parent))

@@ -22,7 +22,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.proof.conditional import allowance, rounding
 from bap_lp.proof.worst_case import RobustCertificate, verify_robust, working_scenarios
-from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, InputError
+from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, InputError, shown
 
 
 def verify_mechanism(
@@ -64,9 +64,7 @@ def verify_mechanism(
     return verdict
 
 
-def _bound(
-    problem: Problem, mechanism: Mechanism, certificate: Certificate
-) -> tuple[str, Certificate, Array | None]:
+def _bound(problem: Problem, mechanism: Mechanism, certificate: Certificate) -> tuple[str, Certificate, Array | None]:
     """What is wrong, the certificate with the mechanism's own table, and Bob's decisions if its signals are finer."""
     proof, exact = certificate.proof, certificate.exact
     if tuple(mechanism.states) != tuple(problem.states):
@@ -112,8 +110,10 @@ def _bound(
     off = np.argwhere(abs(table - wanted) > unit * size[:, None])
     if len(off):
         x, s = off[0].tolist()
-        there, said = ((v[x, s] / size[x] if exact else float(v[x, s] / size[x])) for v in (table, wanted))
-        words = f"in state {problem.states[x]} it sends {signals.names[s]} with probability {there}, the proof says {said}"
+        there, said = (shown(v[x, s] / size[x], not exact) for v in (table, wanted))
+        words = (
+            f"in state {problem.states[x]} it sends {signals.names[s]} with probability {there}, the proof says {said}"
+        )
         return f"the mechanism is not the one that is proved: {words}", certificate, None
     rho = (problem if exact else problem.as_float()).p[:, None] * q
     return "", replace(certificate, rho=rho, proof=proof and replace(proof, channel=q)), finer

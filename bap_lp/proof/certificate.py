@@ -88,9 +88,7 @@ class Verdict(Displayed):
         return f"{self.ok}: {clean(self.reason, 120)}"
 
 
-def verify(
-    problem: Problem, certificate: Certificate, allow_float: bool = True, slack: float | None = None
-) -> Verdict:
+def verify(problem: Problem, certificate: Certificate, allow_float: bool = True, slack: float | None = None) -> Verdict:
     """Check a certificate with arithmetic alone: exactly if it is exact, up to a gap if it is a float one.
 
     Args:
@@ -164,14 +162,15 @@ def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: floa
     value, near = told - lam * eve, allowance(arrays, lam, unit, slack)
     if value - bound > near:
         share = f", which is more than {TOLERANCE:g} of the spread {shown(arrays.spread(lam), True)}" if unit else ""
-        return Verdict(False, f"rho has value {shown(value, bool(unit))} but u only proves {shown(bound, bool(unit))}{share}")
+        return Verdict(
+            False, f"rho has value {shown(value, bool(unit))} but u only proves {shown(bound, bool(unit))}{share}"
+        )
     if abs(value - claimed) > near + rounding(told + lam * eve, unit):
         claim = shown(claimed, bool(unit))
         return Verdict(False, f"rho has value {shown(value, bool(unit))}, the certificate claims {claim}")
     if not unit:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no mechanism goes below")
     return Verdict(True, f"R_A = {float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal")
-
 
 
 def _in_floats(problem: Problem, certificate: Certificate) -> Verdict | None:

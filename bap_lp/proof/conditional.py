@@ -174,9 +174,7 @@ def rounding(size: Any, unit: Any) -> Any:
     return EXACT.number(ROUNDING) * size if unit else unit
 
 
-def verify_conditions(
-    problem: Problem, certificate: Any, unit: Any, slack: float | None = None
-) -> tuple[bool, str]:
+def verify_conditions(problem: Problem, certificate: Any, unit: Any, slack: float | None = None) -> tuple[bool, str]:
     """Whether a certificate with conditions proves its value, and why (not), in rationals.
 
     unit is the relative tolerance, 0 for exact certificates. A float channel is scaled to rows that sum to one.
@@ -211,9 +209,11 @@ def verify_conditions(
     if wrong:
         return False, f"R_A = {shown(value, bool(unit))}: {wrong}"
     if value - bound > near:
-        return False, f"rho has value {shown(value, bool(unit))} but the multipliers only prove {shown(bound, bool(unit))}"
+        return (
+            False,
+            f"rho has value {shown(value, bool(unit))} but the multipliers only prove {shown(bound, bool(unit))}",
+        )
     if not unit:
         return True, f"R_A = {value} is optimal under the conditions: rho attains it and {how}"
     gap = max(float(value - bound), 0.0)
     return True, f"R_A = {float(value):.12g} is within {gap:.2g} of optimal under the conditions"
-

@@ -65,9 +65,7 @@ class Scenario:
         return signal_minima(rho, self.arrays.B).sum() - self.lam * self.arrays.eve_risk(rho)
 
 
-def verify_robust(
-    problems: Sequence[Problem], certificate: RobustCertificate, allow_float: bool = True
-) -> Verdict:
+def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, allow_float: bool = True) -> Verdict:
     """Check a worst-case certificate with arithmetic alone: exactly if it is exact, to a tolerance in floats.
 
     Args:
@@ -87,6 +85,8 @@ def verify_robust(
     >>> print(verify_robust(coins, robust(coins, "1/3").certificate).reason)
     the worst case 3/16 is optimal: the mixture of scenarios proves that none goes below
     """
+    if not all(is_exact(lam) or np.isfinite(lam) for lam in certificate.lams):
+        return Verdict(False, "the lambdas must be finite")
     given, _ = scenarios_of(problems, list(certificate.lams))
     exact, able = certificate.exact, all(s.exact for s in given)
     if exact and not able:
@@ -94,7 +94,14 @@ def verify_robust(
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
     tables = [t for s in given for t in (s.as_float().B, s.as_float().E)] if not exact else []
-    numbers = (*tables, *certificate.lams, certificate.value, certificate.channel, certificate.weights, *certificate.replies)
+    numbers = (
+        *tables,
+        *certificate.lams,
+        certificate.value,
+        certificate.channel,
+        certificate.weights,
+        *certificate.replies,
+    )
     if not all(is_exact(a) or np.isfinite(a).all() for a in numbers):
         return Verdict(False, "channel, weights, replies, lambdas and value must be finite")
     found, profiles, _ = working_scenarios(given, certificate.lams, EXACT if exact else FLOAT)
@@ -122,15 +129,31 @@ def verify_robust(
     worst, claimed = max(s.alice(q) for s in scenarios), EXACT.number(certificate.value)
     bound = mixture_bound(scenarios, w, replies)
     slack = max(allowance(s.arrays, s.lam, unit) for s in scenarios)
-    size = max(s.arrays.p.dot(s.arrays.B.max(axis=1)) + s.lam * s.arrays.p.dot(s.arrays.E.max(axis=1)) for s in scenarios)
+    size = max(
+        s.arrays.p.dot(s.arrays.B.max(axis=1)) + s.lam * s.arrays.p.dot(s.arrays.E.max(axis=1)) for s in scenarios
+    )
     if abs(worst - claimed) > slack + rounding(size, unit):
-        return Verdict(False, f"the channel's worst case is {shown(worst, bool(unit))}, not {shown(claimed, bool(unit))}")
+        return Verdict(
+            False, f"the channel's worst case is {shown(worst, bool(unit))}, not {shown(claimed, bool(unit))}"
+        )
     if worst - bound > slack:
         reason = f"the worst case is {shown(worst, bool(unit))} but the weights only prove {shown(bound, bool(unit))}"
         return Verdict(False, reason)
     words = f"{shown(worst, bool(unit))} is optimal" + (f" up to {max(float(worst - bound), 0.0):.2g}" if unit else "")
     return Verdict(True, f"the worst case {words}: the mixture of scenarios proves that none goes below")
 
+
+def small_gap(scenarios: Sequence[Scenario], q: Array, weights: Array, replies: Sequence[Array]) -> bool:
+    """Whether the gap of a float solution is half of what its certificate may have, computed in rationals."""
+    lifted = [Scenario(s.arrays.lifted(), EXACT.number(s.lam), s.told) for s in scenarios]
+    q, w, tables = EXACT.array(q), EXACT.array(weights), [EXACT.array(u).copy() for u in replies]
+    q, w = q / q.sum(axis=1)[:, None], w / w.sum()
+    for k, (s, u) in enumerate(zip(lifted, tables, strict=True)):
+        for g in s.arrays.groups:
+            for row, total in enumerate(u[:, g].sum(axis=1)):
+                u[row, g] = u[row, g] * (w[k] * s.lam / total) if total > 0 else w[k] * s.lam / len(u[row, g])
+    gap = max(s.alice(q) for s in lifted) - mixture_bound(lifted, w, tables)
+    return bool(2 * gap <= max(allowance(s.arrays, s.lam, EXACT.number(TOLERANCE)) for s in lifted))
 
 
 def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem, ...], tuple[Any, ...]]:

@@ -100,7 +100,7 @@ class ApproximatePrivacy(Privacy):
         _, pair = np.unique(places[:, 1:], axis=0, return_inverse=True)
         pair = pair.ravel()
         single, total = row[s >= 0], row[s < 0]
-        ratios = field.list(self.ratio(*p) for p in places[single, 1:].tolist())
+        ratios = self._ratios(places[single, 1:])
         entries = (
             np.tile(single, 2),
             np.concatenate([x[single], y[single]]),

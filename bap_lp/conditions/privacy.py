@@ -180,18 +180,27 @@ class Privacy(Condition):
 
     def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
         (s, x, y), row = places.T, np.arange(len(places))
-        ratios = self.field.list(self.ratio(*pair) for pair in places[:, 1:].tolist())
+        ratios = self._ratios(places[:, 1:])
         values = np.concatenate([self.field.full(len(places), 1), -ratios])
         entries = (np.tile(row, 2), np.concatenate([x, y]), np.tile(s, 2), values)
         return LinearRows(self.field.zeros(len(places)), q=entries)
 
+    def _ratios(self, pairs: Array) -> Array:
+        """K^d of many pairs."""
+        if self.distances is None:
+            return self.field.full(len(pairs), self.base)
+        known, place = np.unique(pairs, axis=0, return_inverse=True)
+        return self.field.list(self.ratio(*pair) for pair in known.tolist())[place.ravel()]
+
     def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
         """Any pair that is asked for may have a price, also one that others imply."""
-        for s, *pair in places.tolist():
-            if not 0 <= s < len(signals) or not all(0 <= x < len(arrays.p) for x in pair):
-                return "a multiplier of differential privacy is about no signal or state"
-            if self.distances is not None and (tuple(pair) not in self.distances or self.ratio(*pair) is None):
-                return "a multiplier of differential privacy is about states that are no neighbours"
+        most = [len(signals), len(arrays.p), len(arrays.p)]
+        if len(places) and not ((places >= 0).all() and (places < most).all()):
+            return "a multiplier of differential privacy is about no signal or state"
+        if self.distances is not None:
+            for pair in set(map(tuple, np.unique(places[:, 1:], axis=0).tolist())):
+                if pair not in self.distances or self.ratio(*pair) is None:
+                    return "a multiplier of differential privacy is about states that are no neighbours"
         return ""
 
     def rows(self, program: RowSink) -> Any:

@@ -211,7 +211,9 @@ class ChannelProgram:
     def _channel(self, q: Array) -> Array:
         if self.arrays.exact:
             return q
-        q = np.where(q > 1e-13, q, 0.0)
+        # likelihood ratios bind tiny probabilities to larger ones: there only a signal as a whole counts as never sent
+        sent = q.max(axis=0) > 1e-13 if any(d.by_ratio for d in self.demands) else q > 1e-13
+        q = np.where(sent, np.maximum(q, 0.0), 0.0)
         total = q.sum(axis=1, keepdims=True)
         q = q / np.where(total > 0, total, 1.0)
         if self.allowed is None and any(d.by_ratio for d in self.demands) and self._broken(q):

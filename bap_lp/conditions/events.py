@@ -144,7 +144,7 @@ def plain(value: Any) -> Any:
         return {name: plain(part) for name, part in parts.items() if part is not None}
     if isinstance(value, tuple):
         return [plain(part) for part in value]
-    return value if isinstance(value, (str, bool, int)) else text(value)
+    return value if value is None or isinstance(value, (str, bool, int)) else text(value)
 
 
 def named(event: Event) -> str:

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from bap_lp.model.risks import Risks
     from bap_lp.path.frontier import corner, frontier, sdc
     from bap_lp.path.pieces import chooses, excess, lambda_path
+    from bap_lp.programs.costs import condition_costs
     from bap_lp.programs.robust import rank_worst_case, robust
     from bap_lp.programs.solution import Solution
     from bap_lp.programs.solving import solve
     from bap_lp.proof.certificate import Certificate, Verdict, verify
+    from bap_lp.proof.infeasible import ConflictError
     from bap_lp.proof.worst_case import verify_robust
     from bap_lp.questions.sensitivity import sensitivity
     from bap_lp.questions.uniqueness import uniqueness
@@ -42,6 +44,7 @@ __all__ = [
     "Agent",
     "Certificate",
     "Conditions",
+    "ConflictError",
     "Evaluation",
     "Family",
     "InputError",
@@ -55,6 +58,7 @@ __all__ = [
     "calibrate",
     "chooses",
     "compare",
+    "condition_costs",
     "corner",
     "evaluate",
     "excess",
@@ -102,10 +106,12 @@ _ROOMS = {
     "model.risks": "Risks",
     "path.frontier": "corner frontier sdc",
     "path.pieces": "chooses excess lambda_path",
+    "programs.costs": "condition_costs",
     "programs.robust": "rank_worst_case robust",
     "programs.solution": "Solution",
     "programs.solving": "solve",
     "proof.certificate": "Certificate Verdict verify",
+    "proof.infeasible": "ConflictError",
     "proof.worst_case": "verify_robust",
     "questions.sensitivity": "sensitivity",
     "questions.uniqueness": "uniqueness",

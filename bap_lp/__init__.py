@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Agent, MergedProblem, Problem
     from bap_lp.model.risks import Risks
+    from bap_lp.path.epsilon import EpsilonPath, epsilon_path
     from bap_lp.path.frontier import corner, frontier, sdc
     from bap_lp.path.pieces import chooses, excess, lambda_path
     from bap_lp.programs.costs import condition_costs
@@ -45,6 +46,7 @@ __all__ = [
     "Certificate",
     "Conditions",
     "ConflictError",
+    "EpsilonPath",
     "Evaluation",
     "Family",
     "InputError",
@@ -60,6 +62,7 @@ __all__ = [
     "compare",
     "condition_costs",
     "corner",
+    "epsilon_path",
     "evaluate",
     "excess",
     "frontier",
@@ -104,6 +107,7 @@ _ROOMS = {
     "model.mechanism": "Mechanism",
     "model.problem": "Agent MergedProblem Problem",
     "model.risks": "Risks",
+    "path.epsilon": "EpsilonPath epsilon_path",
     "path.frontier": "corner frontier sdc",
     "path.pieces": "chooses excess lambda_path",
     "programs.costs": "condition_costs",

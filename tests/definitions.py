@@ -10,7 +10,7 @@ from bap_lp import Conditions, Problem
 
 
 def holds(problem: Problem, conditions: Conditions, q: Any, told: Any, prescribed: Any = None) -> bool:
-    """Whether a channel meets the conditions; told[s] is Bob's decision, prescribed[s] those of the Eves in a margin."""
+    """Whether a channel meets the conditions; told[s] is Bob's decision, prescribed[s] the Eves' with a margin."""
     return not broken(problem, conditions, q, told, prescribed)
 
 
@@ -20,7 +20,9 @@ def broken(problem: Problem, conditions: Conditions, q: Any, told: Any, prescrib
     rho, states, S = p[:, None] * q, range(len(p)), range(q.shape[1])
     bob = sum(sum(rho[x, s] * B[x, i] for x in states) for s, i in enumerate(told))
     eve = sum(
-        min(sum(rho[x, s] * E[x, j] for x in states) for j in range(g.start, g.stop)) for s in S for g in problem.eve_groups
+        min(sum(rho[x, s] * E[x, j] for x in states) for j in range(g.start, g.stop))
+        for s in S
+        for g in problem.eve_groups
     )
     wrong = []
     if conditions.min_eve_risk is not None and eve < conditions.min_eve_risk:
@@ -35,7 +37,11 @@ def broken(problem: Problem, conditions: Conditions, q: Any, told: Any, prescrib
         wrong.append("max_signals")
     if conditions.max_leakage is not None and sum(max(column) for column in q.T) > conditions.max_leakage:
         wrong.append("max_leakage")
-    if conditions.margin is not None and prescribed is not None and not margin(problem, conditions, rho, told, prescribed):
+    if (
+        conditions.margin is not None
+        and prescribed is not None
+        and not margin(problem, conditions, rho, told, prescribed)
+    ):
         wrong.append("margin")
     for s in S:
         mass = sum(rho[:, s])
@@ -66,7 +72,9 @@ def at_signal(problem: Problem, conditions: Conditions, posterior: list[Any]) ->
     p, wrong = problem.prior, []
     for cap in conditions.posterior_caps or ():
         believed = sum(posterior[x] for x in cap.event)
-        if (cap.at_most is not None and believed > cap.at_most) or (cap.at_least is not None and believed < cap.at_least):
+        if (cap.at_most is not None and believed > cap.at_most) or (
+            cap.at_least is not None and believed < cap.at_least
+        ):
             wrong.append("posterior_caps")
     for one in conditions.posterior_ratio or ():
         believed, before = (sum(v[x] for x in one.event) for v in (posterior, p))

@@ -77,8 +77,8 @@ class MapTable:
 class Part:
     """A demand that can be told apart from the others of its notion.
 
-    label: as in the user's table; value: its number, None if it has none; looser: 1 if larger numbers ask less, else -1;
-    limit: a number that asks as little as possible; at: the condition with this demand alone, at another number.
+    label: as in the user's table; value: its number, None if it has none; looser: 1 if larger numbers ask less, or
+    -1; limit: a number that asks as little as possible; at: the condition with this demand alone, at another number.
     """
 
     label: str
@@ -264,7 +264,8 @@ def _coupled(groups: list[Shares], one: Any) -> list[tuple[tuple[int, ...], Any]
         return [((), one)]
     if len(groups) == 1:
         return [((x,), share) for x, share in groups[0]]
-    out, (left, right) = [], ([list(member) for member in reversed(group)] for group in groups)
+    out: list[tuple[tuple[int, ...], Any]] = []
+    left, right = ([list(member) for member in reversed(group)] for group in groups)
     while left and right:
         step = min(left[-1][1], right[-1][1])
         out.append(((left[-1][0], right[-1][0]), step))

@@ -2,8 +2,8 @@
 
 With auxiliary columns m[s] the rows are q[x,s] - m[s] <= 0, named (s, x), and sum_s m[s] <= c, named (-1, -1). The
 maximum of a sum is at most the sum of the maxima: pooling signals, averaging equal states and giving a state of
-probability zero the null row can only lower the left side. c lies between 1, where nothing is released, and the number of
-signals, where everything may be.
+probability zero the null row can only lower the left side. c lies between 1, where nothing is released, and the number
+of signals, where everything may be.
 """
 
 from __future__ import annotations

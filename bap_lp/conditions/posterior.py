@@ -5,8 +5,8 @@
     independent_of    P(A|s) = P(A)                              g(x) = p(x) (1_A(x) - P(A)) and its negative
     signal_floor      E_g[L(x,j)|s] >= f for every j of Eve g    g(x) = p(x) (f - L(x,j))
 
-each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before at_least,
-above before below, decisions of the first Eve before those of the second. An event of probability zero has posterior
+each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before
+at_least, above before below, decisions of the first Eve before those of the second. An event of probability zero has posterior
 zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
 """
 
@@ -183,14 +183,18 @@ class SignalFloor(SignalCone):
     @classmethod
     def is_exact(cls, given: Conditions) -> bool:
         floors = given.signal_floor
-        return not any(isinstance(f, float) for f in ([f for _, f in floors] if isinstance(floors, tuple) else [floors]))
+        return not any(
+            isinstance(f, float) for f in ([f for _, f in floors] if isinstance(floors, tuple) else [floors])
+        )
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
         if given.signal_floor is None:
             return None
         names = [eve.name for eve in problem.eves]
-        floors = given.signal_floor if isinstance(given.signal_floor, tuple) else [(n, given.signal_floor) for n in names]
+        floors = (
+            given.signal_floor if isinstance(given.signal_floor, tuple) else [(n, given.signal_floor) for n in names]
+        )
         for name, floor in floors:
             if name not in names:
                 raise InputError(f"{cls.name}.{name}", floor, f"names no Eve: there is {', '.join(names)}")

@@ -100,5 +100,3 @@ class Pufferfish(SignalCone):
         for k, vector in enumerate(vectors):
             g[k] = vector
         return cls(g, tuple(meaning), p)
-
-

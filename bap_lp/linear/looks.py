@@ -31,7 +31,10 @@ class Look:
         y, deep = basis.duals()
         reduced = program.reduced(y, deep)
         self.basic = basic
-        self.values, self.reduced = to_floats(_clean(x, bits), bits), to_floats(_clean(reduced, deep), deep, program.unit)
+        self.values, self.reduced = (
+            to_floats(_clean(x, bits), bits),
+            to_floats(_clean(reduced, deep), deep, program.unit),
+        )
         self.y = to_floats(_clean(y, deep), deep, program.unit) * floats_of(program.scale)
         free = np.append(lp.free, np.zeros(m, dtype=bool))[basic]
         fixed = np.append(np.zeros(n, dtype=bool), lp.equality)[basic]
@@ -89,5 +92,3 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
         return best
     except (Unsolved, OverflowError):
         return None
-
-

@@ -68,9 +68,9 @@ def optimum(
     one is at hand. lazy: rows that few solutions violate. Raises Infeasible if there is no feasible point.
     """
     if lp.shape[0] >= _MANY_ROWS and lp.field.exact:
-        found = _by_looks(lp, ties, start, limit, lazy)
-        if found is not None:
-            return found
+        large = _by_looks(lp, ties, start, limit, lazy)
+        if large is not None:
+            return large
     small, columns, rows = scaled(lp.rounded)
     tied = [floats(cost) * columns for cost in ties]
     many = lp.shape[0] >= _MANY_ROWS and accept is not None and not lp.field.exact
@@ -114,7 +114,7 @@ def _by_looks(
     for k, cost in enumerate([lp.cost, *ties]):
         m, n = face.shape
         face = replace(face, cost=cost[number[:n]])
-        small, columns, _ = scaled(face.rounded)
+        small, _, _ = scaled(face.rounded)
         try:
             vertex = solve_lp(small, (), basic, None, None if k else lazy)
         except SolverError:

@@ -114,7 +114,9 @@ class Arrays(ReadOnly, Displayed):
             if live.all():
                 return self, np.arange(len(self.p))
             return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
-        index, count = merge_index(self.p, np.hstack([self.B, self.E] if further is None else [self.B, self.E, further]))
+        index, count = merge_index(
+            self.p, np.hstack([self.B, self.E] if further is None else [self.B, self.E, further])
+        )
         if count == len(index):
             return self, index
         first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]

@@ -77,8 +77,8 @@ def _with(
 def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = False) -> ConflictError:
     """Why the conditions cannot hold together, and which number of one of them could.
 
-    Floats are explained in fractions, by the decimals they print as: feasibility at an end of a range is no question for
-    floats.
+    Floats are explained in fractions, by the decimals they print as: feasibility at an end of a range is no question
+    for floats.
     """
     if not layout.arrays.exact:
         twin = rational(conditions)
@@ -89,8 +89,8 @@ def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = Fals
             except (InputError, Infeasible):
                 best = None
             if best is not None and best.conflict:
-                near = {name: float(value) for name, value in best.attainable.items()}
-                return _with(best, best.conflict, near, layout, conditions)
+                rounded = {name: float(value) for name, value in best.attainable.items()}
+                return _with(best, best.conflict, rounded, layout, conditions)
     arrays = layout.problem.arrays
     parts = [p for demand in layout.demands if demand.priced for p in demand.parts(arrays, layout.signals)]
     conflict = list(parts)

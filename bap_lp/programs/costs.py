@@ -8,7 +8,7 @@ between the slopes on the two sides. Under determinism or max_signals R_A jumps,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import SentSignals
@@ -67,7 +67,8 @@ def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
     stated = [kind for kind in TABLE.values() if kind.name in _stated(solution, given)]
     out = []
     for kind in stated:
-        rest = replace(given, **dict.fromkeys(kind.fields(), None) | ({"deterministic": False} if kind.name == "deterministic" else {}))
+        kept = {name: value for name, value in given.given().items() if name not in kind.fields()}
+        rest = Conditions(**kept)
         if len(stated) == 1 and solution.unconstrained is not None:
             without = solution.unconstrained
         else:

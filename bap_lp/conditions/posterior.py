@@ -6,8 +6,8 @@
     signal_floor      E_g[L(x,j)|s] >= f for every j of Eve g    g(x) = p(x) (f - L(x,j))
 
 each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before
-at_least, above before below, decisions of the first Eve before those of the second. An event of probability zero has posterior
-zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
+at_least, above before below, decisions of the first Eve before those of the second. An event of probability zero has
+posterior zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
 """
 
 from __future__ import annotations

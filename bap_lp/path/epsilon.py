@@ -1,7 +1,7 @@
 """Every epsilon at once: V(K), the least R_A under differential privacy with exp(epsilon) = K, at a fixed lam.
 
 A larger K allows more mechanisms, so V does not increase. At rational K it is solved exactly, with a certificate;
-between two neighbours K1 < K < K2 it lies between the bound at K2 and the value at K1. That band is certified by the two
+between two neighbours K1 < K < K2 it lies between the bound at K2 and the value at K1. That band is certified by both
 certificates alone, whatever V does inside. It is refined, at a simple fraction near the geometric mean, until it is
 narrow everywhere. The path starts at K = 1, or at the least K that the other conditions allow, and ends where V is as
 good as without differential privacy (`free`), or at the largest K that can be written down.
@@ -127,10 +127,10 @@ class EpsilonPath(Tabular):
 
     def summary(self) -> str:
         """What privacy costs, in plain sentences."""
-        first, last = self.points[0], self.points[-1]
+        first, last, free = self.points[0], self.points[-1], both(self.free)
         return (
             f"At {equals('lambda', self.lam)}, from K = {both(first.exp_epsilon)} to {both(last.exp_epsilon)}, R_A "
-            f"falls from {both(first.value)} to {both(last.value)}; without differential privacy it is {both(self.free)}.\n"
+            f"falls from {both(first.value)} to {both(last.value)}; without differential privacy it is {free}.\n"
             f"Between the {counted(len(self.points), 'value')} it is known up to {float(self.width):.2g}."
         )
 

@@ -20,6 +20,7 @@ from bap_lp.rational import Array
 
 _STEP = 24  # bits gained in a step; the factors have 53, less those lost to the condition of the basis
 _SMALL = 2**24  # entries up to which products with 24 bits can be summed in 64-bit integers
+SPARE = 40  # last bits of an answer, which are not to be trusted
 _DEEP = 160  # bits of an answer behind the point
 
 
@@ -103,7 +104,9 @@ class ExtendedBasis:
             return x, 0
         for _ in range(4 * _DEEP // _STEP):
             top = max(map(abs, residual.tolist()))
-            if top == 0 or bits >= _DEEP:
+            if top == 0:
+                return x << SPARE, bits + SPARE  # exact: no bit of it is noise
+            if bits >= _DEEP:
                 return x, bits
             lost = max(top.bit_length() - 900, 0)
             y = self.factor.solve((residual >> lost).astype(float), trans="T" if transposed else "N")

@@ -23,6 +23,9 @@ from bap_lp.model.display import Displayed, Grid, Tabular, both, counted, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.programs.attainable import within_range
+from bap_lp.programs.conditioned import exactly
+from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import Certificate, Verdict, verify
@@ -221,22 +224,30 @@ class _Sampler:
     def start(self) -> Fraction | None:
         """The first point: K = 1, or soon after the least K that is possible. The largest K found impossible."""
         low, high = None, Fraction(1)
-        while True:
-            try:
-                self.at(high)
-                break
-            except ConflictError:
-                if high >= _LARGEST:
-                    raise
-                low, high = high, high * 2
+        while not self.possible(high):
+            if high >= _LARGEST:
+                self.at(high)  # raises, and says why
+            low, high = high, high * 2
         while low is not None and high > low * _CLOSE:
             middle = between(low, high)
-            try:
-                self.at(middle)
-                high = middle
-            except ConflictError:
-                low = middle
+            low, high = (low, middle) if self.possible(middle) else (middle, high)
+        self.at(high)
         return low
+
+    def possible(self, K: Fraction) -> bool:
+        """Whether anything meets the conditions at K."""
+        asked = replace(self.given, exp_epsilon=K, epsilon=None)
+        problem = self.problem if exactly(self.problem, self.lam, self.exact, asked) else self.problem.as_float()
+        layout = ChannelLayout.of(problem, asked)
+        within_range(layout, asked)
+        if not ChannelProgram(layout, layout.arrays.field.zero).feasible():
+            return False
+        if asked.combinatorial:
+            try:
+                self.at(K)
+            except ConflictError:
+                return False
+        return True
 
     def extend(self, free: Number, goal: Number) -> None:
         """Double K until V is near the optimum without differential privacy."""

@@ -172,7 +172,9 @@ class SignalFloor(SignalCone):
         if value is None:
             return
         if isinstance(value, (Mapping, tuple, list)):
-            pairs = value.items() if isinstance(value, Mapping) else value
+            pairs = list(value.items() if isinstance(value, Mapping) else value)
+            if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+                raise InputError(cls.name, value, "must be a number, or a table of numbers by Eve's name")
             read = tuple((str(name), read_number(floor, f"{cls.name}.{name}", 0)) for name, floor in pairs)
             if not read:
                 raise InputError(cls.name, None, "must name at least one Eve")

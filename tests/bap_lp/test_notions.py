@@ -133,7 +133,7 @@ def reference(problem: Problem, lam: F, c: Conditions) -> float | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", NOTIONS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(few_states(), few_lams, st.data())
 def test_the_optimum_is_that_of_a_program_with_many_signals(
     kind: str, problem: Problem, lam: F, data: st.DataObject

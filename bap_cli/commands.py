@@ -86,6 +86,26 @@ def solve(
     margin: Annotated[
         str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
     ] = None,
+    delta: Annotated[str | None, typer.Option(metavar="D", help="With epsilon or exp-epsilon: up to delta.")] = None,
+    max_leakage: Annotated[
+        str | None, typer.Option(metavar="C", help="Sum over signals of the largest q(s|x) at most this.")
+    ] = None,
+    signal_floor: Annotated[
+        list[str] | None, typer.Option(metavar="R", help="Eve's risk given any signal at least this; or EVE:R.")
+    ] = None,
+    posterior_cap: Annotated[
+        list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) at most C; A are states, a,b,...")
+    ] = None,
+    posterior_floor: Annotated[list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) at least C.")] = None,
+    posterior_ratio: Annotated[
+        list[str] | None, typer.Option(metavar="A:K", help="P(A | signal) / P(A) between 1/K and K.")
+    ] = None,
+    independent_of: Annotated[
+        list[str] | None, typer.Option(metavar="A", help="The signal must not depend on whether A holds.")
+    ] = None,
+    pufferfish: Annotated[
+        list[str] | None, typer.Option(metavar="A|B:K", help="P(signal | A) and P(signal | B) within a factor K.")
+    ] = None,
 ) -> None:
     """Find an optimal mechanism and prove it.
 
@@ -93,11 +113,13 @@ def solve(
     the options below. An option takes the place of the file's condition.
     """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.condition_options import structured
     from bap_cli.progress import Progress
-    from bap_lp import evaluate, solve
+    from bap_lp import condition_costs, evaluate, solve
 
     outputs.check_folder(out)
     loaded = inputs.load(file)
+    events = structured(posterior_cap, posterior_floor, posterior_ratio, independent_of, pufferfish, signal_floor)
     asked = {
         "min_eve_risk": min_eve_risk,
         "max_bob_risk": max_bob_risk,
@@ -106,18 +128,22 @@ def solve(
         "deterministic": deterministic,
         "max_signals": max_signals,
         "margin": margin,
+        "delta": delta,
+        "max_leakage": max_leakage,
+        **events,
     }
-    with inputs.named(loaded, lam, asked), Progress() as progress:
+    with outputs.conflict_in(out), inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
         solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
         evaluation = evaluate(loaded.problem, solution.mechanism)
+        costs = condition_costs(solution)
         comparison = None if as_json else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
-        outputs.print_json(results.solution_document(solution, evaluation))
+        outputs.print_json(results.solution_document(solution, evaluation, costs))
     else:
         rounded = use_floats and loaded.problem.exact
-        show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written)
+        show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written, costs)
 
 
 @app.command(**_USUAL)
@@ -218,8 +244,8 @@ def plot(
         "map.png"
     ),
     kind: Annotated[
-        Literal["map", "path", "channel", "signals"],
-        typer.Option(help="Risk-utility map, least R_A for every lambda, an optimal mechanism, or its signals."),
+        Literal["map", "path", "epsilon", "channel", "signals"],
+        typer.Option(help="Risk-utility map, least R_A by lambda or epsilon, an optimal mechanism, or its signals."),
     ] = "map",
     lam: Lambda = None,
 ) -> None:

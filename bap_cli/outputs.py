@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bap_cli.catalogue import locate
-from bap_lp.files.bundles import save_bundle
+from bap_lp.files.bundles import save_bundle, write_bundle
+from bap_lp.files.conflicts import conflict_document
 from bap_lp.files.documents import dumps
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import lam_of
 from bap_lp.programs.solution import Solution
+from bap_lp.proof.infeasible import ConflictError
 from bap_lp.rational import public
 
 
@@ -31,3 +35,14 @@ def write_folder(out: Path, solution: Solution, loaded: ProblemFile, lam: Any, f
     how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else f"bap solve {file}"
     save_bundle(out, solution, problem, public(price), locate(file), how)
     return str(out)
+
+
+@contextmanager
+def conflict_in(out: Path | None) -> Iterator[None]:
+    """If the conditions cannot be met, the proof goes to conflict.json in the folder."""
+    try:
+        yield
+    except ConflictError as error:
+        if out is not None and error.proof is not None:
+            write_bundle(out, {"conflict.json": dumps(conflict_document(error)).encode()})
+        raise

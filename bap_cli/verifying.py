@@ -12,6 +12,7 @@ from bap_cli import inputs, show
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import MANIFEST, Bundle, Mismatch, load_bundle, other_demands
 from bap_lp.files.certificates import load_certificate
+from bap_lp.files.conflicts import load_conflict
 from bap_lp.files.documents import source_name
 from bap_lp.files.mechanisms import load_mechanism
 from bap_lp.files.problems import ProblemFile, problem_document
@@ -45,6 +46,10 @@ def run(
         proof, mechanism = _certificate_of(loaded, certificate, mechanism, allow_float)
         certificate = str(Path(certificate) / "certificate.json")
     else:
+        conflict = load_conflict(certificate)
+        if conflict is not None:
+            show.show_conflict(loaded, conflict, source_name(certificate))
+            return
         proof = load_certificate(certificate)
     channel = None if mechanism is None else load_mechanism(mechanism, loaded.problem.states)
     reason = _check(loaded, proof, channel, lam, as_claimed, allow_float, source_name(certificate))

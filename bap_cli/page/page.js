@@ -78,7 +78,7 @@ function drawProblem() {
   }
   lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...agents(problem.bobs), " to lose little and ",
     ...agents(problem.eves), " to lose much: of all mechanisms, one with the least R_A = R_B − λ R_E."]);
-  if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A.`]);
+  if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A. ${(data.conditions.costs || []).join(" ")}`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
   const checked = (role, k) => (row, x) => (model && model.index[x] >= 0 ? model[role][k].table[model.index[x]].map((v) => Q.text(v)) : row);

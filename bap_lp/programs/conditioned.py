@@ -38,7 +38,7 @@ def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions
     if not exactly(problem, lam, exact, conditions):
         problem, lam = problem.as_float(), float(lam)
     layout = ChannelLayout.of(problem, conditions)
-    within_range(layout)
+    within_range(layout, conditions)
     found, bound, branches, relaxed = best_channel(layout, lam, conditions)
     free = public(solve_compact(problem.arrays.merged()[0], lam).bound)
     best = replace(conclude(layout, lam, conditions, found, bound, branches), unconstrained=free)
@@ -57,7 +57,7 @@ def best_channel(
     try:
         relaxed = ChannelProgram(layout, lam, bob_weight).solve()
     except Infeasible:
-        raise refusal(layout) from None
+        raise refusal(layout, conditions) from None
     if not layout.deterministic and layout.most is None:
         return relaxed, relaxed.bound, (), relaxed
     found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight)

@@ -24,7 +24,7 @@ from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
-from bap_lp.rational import InputError, public, text
+from bap_lp.rational import Array, InputError, public, text
 from bap_lp.releases import compare
 
 LABEL = 200  # characters of a label that are shown
@@ -67,11 +67,13 @@ def report_document(
     If there are too many pieces, or the path cannot be computed under the conditions, the page is `partial`: it shows
     the optimum at this lam only.
     """
+    from bap_cli.show import own_beliefs
+
     wanted = public(lam_of(problem, lam))
     best = solve(problem, wanted, progress=progress, conditions=conditions)
     problem, wanted, exact = best.problem, best.lam, best.exact
     free = _path(problem, None, progress)
-    path = free if best.certificate.proof is None else _path(problem, conditions, progress)
+    path = free if best.conditions is None else _path(problem, conditions, progress)
     shown: Sequence[Any] = [_Optimum(best.lam, best.lam, best.risks, best.mechanism)]
     if path is not None:
         shown = path.pieces
@@ -85,6 +87,9 @@ def report_document(
     details = _details(problem, shown, here)
     full, null = (pair(*map(public, both)) for both in extremes(problem))
     edge = path if path is not None else free
+    ideal = None
+    if problem.misaligned and free is not None:
+        ideal = pair(free.pieces[0].risks.bob, free.pieces[-1].risks.eve)
     return {
         "title": label(problem.title),
         "exact": exact,
@@ -93,10 +98,12 @@ def report_document(
         "method": best.method if path is None else path.method,
         "partial": path is None,
         "conditions": _conditions(best),
+        "beliefs": label(own_beliefs(problem)) if problem.misaligned else None,
         "problem": _problem(problem),
-        "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": calibrated and text(calibrated)},
+        "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": None if calibrated is None else text(calibrated)},
         "full": full,
         "null": null,
+        "corner": ideal,
         "region": [[float(r.bob), float(r.eve)] for r in region],
         "whole": whole,
         "frontier": [[float(p.risks.bob), float(p.risks.eve)] for p in (edge.pieces if edge is not None else ())],
@@ -146,10 +153,10 @@ def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
     from bap_cli.show import conditions_in_words
 
-    if best.certificate.proof is None:
+    if best.conditions is None:
         return None
     price = best.price_of_conditions
-    words = label(conditions_in_words(best.certificate.proof.conditions))
+    words = label(conditions_in_words(best.conditions))
     return {"words": words, "price": None if price is None else both(price)}
 
 
@@ -162,9 +169,13 @@ def _calibrated(problem: Problem) -> Number | None:
 
 def _problem(problem: Problem) -> dict[str, Any]:
     def agent(one: Agent, several: bool) -> dict[str, Any]:
-        losses = [[fraction(v) for v in row] for row in public(one.loss[:_ROWS]).tolist()]
+        def table(values: Array | None) -> list[list[str]] | None:
+            return values if values is None else [[fraction(v) for v in row] for row in public(values[:_ROWS]).tolist()]
+
         weight = both(public(one.weight)) if several else None
-        return {"name": label(one.name), "weight": weight, "decisions": _labels(one.decisions or ()), "loss": losses}
+        own = {"name": label(one.name), "weight": weight, "decisions": _labels(one.decisions or ())}
+        prior = None if one.prior is None else [fraction(v) for v in public(one.prior[:_ROWS]).tolist()]
+        return own | {"loss": table(one.loss), "harm": table(one.harm), "prior": prior}
 
     ranked = sorted(range(len(problem.states)), key=lambda x: -problem.p[x])[:_SHARES]
     return {

@@ -86,7 +86,7 @@ def show_solution(
 def _among(out: Console, solution: Solution) -> str:
     """The conditions and their cost, if there are any; and how to speak of the mechanisms that meet them."""
     proof = solution.certificate.proof
-    if proof is None:
+    if proof is None or solution.conditions is None:
         return ""
     stated = conditions_in_words(proof.conditions)
     _paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
@@ -159,9 +159,10 @@ def show_verdict(loaded: ProblemFile, certificate: Certificate, reason: str) -> 
         out.print(f"{reason}.")
     else:
         out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
-    if certificate.proof is not None:
-        out.print(f"Conditions: {conditions_in_words(certificate.proof.conditions)}.")
-    if loaded.conditions is not None and loaded.conditions != (certificate.proof and certificate.proof.conditions):
+    proved = certificate.proof and certificate.proof.conditions
+    if proved is not None and not proved.empty:
+        out.print(f"Conditions: {conditions_in_words(proved)}.")
+    if loaded.conditions is not None and loaded.conditions != proved:
         out.print(f"Note: the file asks for other conditions: {conditions_in_words(loaded.conditions)}.")
     if loaded.lam != "calibrated" and loaded.lam != certificate.lam:
         out.print(f"Note: the file asks for {equals('lambda', loaded.lam)}.")
@@ -176,11 +177,23 @@ def heading(out: Console, problem: Problem, exact: bool) -> None:
     theta = f"{counted(len(problem.theta.labels), 'parameter value')}, " if problem.theta is not None else ""
     kind = "exact arithmetic" if exact else "float arithmetic"
     out.print(f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
-    if problem.null_states:
+    if problem.misaligned:
+        out.print(own_beliefs(problem), soft_wrap=True)
+    if problem.null_states and not problem.misaligned:
         out.print(
             f"Of probability zero: {listed(problem.null_states)}; left out of the optimisation, "
             "given the null row in the mechanism"
         )
+
+
+def own_beliefs(problem: Problem) -> str:
+    """Which agents act on a prior or loss of their own, and how ties are broken."""
+    parts = []
+    for agent in (*problem.bobs, *problem.eves):
+        own = ["own prior"] * (agent.prior is not None) + ["own loss, counted as harm"] * (agent.harm is not None)
+        if own:
+            parts.append(f"{clean(agent.name)} ({' and '.join(own)})")
+    return f"Acting on beliefs of their own: {', '.join(parts)}; ties are broken for Alice"
 
 
 def _risks(out: Console, risks: Risks, lam: Number) -> None:

@@ -25,12 +25,13 @@ from bap_lp.conditions.deterministic import Deterministic
 from bap_lp.conditions.eve_floor import EveFloor
 from bap_lp.conditions.margin import Margin
 from bap_lp.conditions.max_signals import MaxSignals
+from bap_lp.conditions.obedience import Obedience
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.model.problem import Problem
 from bap_lp.rational import EXACT, FLOAT, InputError, number, public
 
 TABLE: dict[str, type[Condition]] = {
-    kind.name: kind for kind in (EveFloor, BobCap, Privacy, Margin, Deterministic, MaxSignals)
+    kind.name: kind for kind in (EveFloor, BobCap, Privacy, Margin, Obedience, Deterministic, MaxSignals)
 }
 _LARGEST = 10**300
 

@@ -35,8 +35,8 @@ class Margin(Condition):
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Margin | None:
-        if given.margin is None:
-            return None
+        if given.margin is None or problem.misaligned:
+            return None  # agents with beliefs of their own have the margin in their obedience
         agents = ((eve.name, g.stop - g.start) for eve, g in zip(problem.eves, problem.eve_groups, strict=True))
         names = ["Bob"] * problem.shape[1] + [name for name, count in agents for _ in range(count)]
         return cls(field.number(number(given.margin, "margin")), names)

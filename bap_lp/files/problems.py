@@ -121,7 +121,11 @@ def _one_prior(data: dict[str, Any], theta: Any) -> None:
 
 def _agents(tables: Any) -> list[Agent]:
     group = tables if isinstance(tables, list) else [tables]
-    return [Agent(t["loss"], t.get("decisions"), t.get("name", ""), t.get("weight", 1)) for t in group]
+    own = ("harm", "prior")
+    return [
+        Agent(t["loss"], t.get("decisions"), t.get("name", ""), t.get("weight", 1), **{k: t.get(k) for k in own})
+        for t in group
+    ]
 
 
 def _lam(value: Any) -> Any:
@@ -154,6 +158,8 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
             {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": texts(a.loss)}
+            | ({} if a.harm is None else {"harm": texts(a.harm)})
+            | ({} if a.prior is None else {"prior": [text(v) for v in a.prior.tolist()]})
             for a in group
         ]
 

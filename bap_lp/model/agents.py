@@ -30,7 +30,8 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
         The joint agent. Her decisions are named "a, b, ..." and ordered with the last Eve's changing fastest.
 
     Raises:
-        InputError: there is no Eve, their tables have different numbers of rows, or there are too many joint decisions.
+        InputError: there is no Eve, their tables have different numbers of rows, there are too many joint decisions, or
+            an Eve has harm or a prior of her own.
 
     >>> from bap_lp import Agent, minimum_of
     >>> both = minimum_of([Agent([[0, 1]], ["low", "high"]), Agent([["1/2", 2]], ["no", "yes"])])
@@ -42,6 +43,8 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     tables: list[Array] = []
     names: list[Sequence[str]] = []
     for k, eve in enumerate(eves):
+        if eve.harm is not None or eve.prior is not None:
+            raise InputError(f"eves[{k}]", None, "must not have harm or a prior: the joint Eve shares Alice's")
         table = array(eve.loss, f"eves[{k}].loss", 2)
         if tables and len(table) != len(tables[0]):
             raise InputError(f"eves[{k}].loss", None, f"has {len(table)} rows, must have {len(tables[0])}")

@@ -2,6 +2,7 @@
 
 At signal s an agent with loss L plays argmin_d sum_x p(x) q(s|x) L(x,d): dividing by P(s) cannot move the argmin.
 R = sum_s min_d sum_x p(x) q(s|x) L(x,d), so no posterior is needed for the risks, only for the explanation.
+Agents with beliefs or losses of their own play their own best decisions, ties for Alice (see `beliefs`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.arrays import Arrays, signal_losses, signal_minima
+from bap_lp.model.beliefs import TIE, replies, shared
 from bap_lp.model.display import (
     LISTED,
     Displayed,
@@ -33,14 +35,13 @@ from bap_lp.rational import (
     Array,
     InputError,
     array,
+    field_of,
     floats,
     is_exact,
     objects,
     public,
     tree_sum,
 )
-
-_TIE = 1e-9  # two decisions of a float problem tie when their risks at a signal differ by less than this, relatively
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,18 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
 
 def risks(problem: Problem, mechanism: Mechanism) -> Risks:
     """R_B and R_E of a mechanism, recomputed from its channel."""
-    return joint_risks(problem.arrays, joint(problem, mechanism)[0])
+    rho, _ = joint(problem, mechanism)
+    if problem.misaligned:
+        return _own_risks(problem, mechanism, rho)[0]
+    return joint_risks(problem.arrays, rho)
+
+
+def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:
+    """Risks with agents who act on their own beliefs, what each plays at every signal, and each weighted risk."""
+    played, counted = replies(problem, mechanism.q if is_exact(rho) else floats(mechanism.q), rho)
+    risks = [tree_sum(losses) for losses in counted]
+    bobs = len(problem.bobs)
+    return _with_errors(sum(risks[:bobs]), sum(risks[bobs:]), rho), played, risks
 
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
@@ -164,10 +176,16 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`, a table like eve_loss):
     she plays her Bayes rule, and Alice scores it under p and L_E. Her risk is then never below the aligned R_E.
     Among her own ties she is given the one that hurts Alice most.
+
+    A problem whose agents have a prior or harm of their own (`Agent`) is evaluated with their own best decisions, ties
+    for Alice: the decision that is taken is listed first, and `agents` are the risks that Alice counts.
     """
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
+        shared(problem, "eve_prior or eve_acts_on")
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
+    if problem.misaligned:
+        return _on_own_beliefs(problem, mechanism, rho)
     tables = [[signal_losses(rho, a.loss) for a in group] for group in (problem.bobs, problem.eves)]
     own = [[tree_sum(t.min(axis=1)) for t in group] for group in tables]
     # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
@@ -178,12 +196,37 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     base = _with_errors(bob, eve, rho)
     names = [a.name for a in (*problem.bobs, *problem.eves)]
     agents = dict(zip(names, map(public, (*own[0], *own[1])), strict=True))
-    signals = _signals(problem, mechanism, rho, *tables)
+    decisions = [
+        [
+            AgentDecisions(a.name, role, _best(t[s], a))
+            for role, agents, tables_ in zip(("bob", "eve"), (problem.bobs, problem.eves), tables, strict=True)
+            for a, t in zip(agents, tables_, strict=True)
+        ]
+        for s in range(len(mechanism.signals))
+    ]
+    signals = _signals(problem, mechanism, rho, decisions)
     return Evaluation(base.bob, base.eve, base.bob_error, base.eve_error, signals, agents)
 
 
+def _on_own_beliefs(problem: Problem, mechanism: Mechanism, rho: Array) -> Evaluation:
+    found, played, risks = _own_risks(problem, mechanism, rho)
+    q, group = mechanism.q if is_exact(rho) else floats(mechanism.q), (*problem.bobs, *problem.eves)
+    best = [belief.in_field(field_of(rho)).best(q) for belief in problem.beliefs]
+    decisions = []
+    for s in range(q.shape[1]):
+        at_signal = []
+        for belief, agent, own, open_ in zip(problem.beliefs, group, played, best, strict=True):
+            names, first = agent.decisions or (), int(own[s])
+            others = [names[d] for d in np.flatnonzero(open_[s]).tolist() if d != first]
+            at_signal.append(AgentDecisions(belief.name, belief.role, (names[first], *others)))
+        decisions.append(at_signal)
+    signals = _signals(problem, mechanism, rho, decisions)
+    alone = {a.name: public(r / field_of(rho).number(a.weight)) for a, r in zip(group, risks, strict=True)}
+    return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, signals, alone)
+
+
 def _signals(
-    problem: Problem, mechanism: Mechanism, rho: Array, bob_tables: list[Array], eve_tables: list[Array]
+    problem: Problem, mechanism: Mechanism, rho: Array, decisions: list[list[AgentDecisions]]
 ) -> tuple[Signal, ...]:
     out = []
     for s, name in enumerate(mechanism.signals):
@@ -195,18 +238,13 @@ def _signals(
         if problem.theta is not None:
             table = problem.theta.posterior if is_exact(rho) else floats(problem.theta.posterior)
             theta = dict(zip(problem.theta.labels, map(public, posterior.dot(table).tolist()), strict=True))
-        decisions = [
-            AgentDecisions(a.name, role, _best(t[s], a))
-            for role, agents, tables in (("bob", problem.bobs, bob_tables), ("eve", problem.eves, eve_tables))
-            for a, t in zip(agents, tables, strict=True)
-        ]
         out.append(
             Signal(
                 name,
                 public(mass if is_exact(rho) else float(mass)),
                 dict(zip(problem.states, map(public, posterior.tolist()), strict=True)),
                 theta,
-                tuple(decisions),
+                tuple(decisions[s]),
             )
         )
     return tuple(out)
@@ -215,7 +253,7 @@ def _signals(
 def _best(losses: Array, agent: Agent) -> tuple[str, ...]:
     """All decisions that minimise the loss at a signal (within rounding for floats)."""
     low = losses.min()
-    slack = 0 if is_exact(losses) else _TIE * losses.max()
+    slack = 0 if is_exact(losses) else TIE * losses.max()
     assert agent.decisions is not None
     return tuple(d for d, v in zip(agent.decisions, losses, strict=True) if v <= low + slack)
 
@@ -241,7 +279,7 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
     harms = signal_losses(rho, eve.weight * eve.loss)
     played = []
     for s, row in enumerate(wishes):
-        slack = 0 if is_exact(row) else _TIE * row.max()
+        slack = 0 if is_exact(row) else TIE * row.max()
         choices = [d for d, v in enumerate(row) if v <= row.min() + slack]
         played.append(min(choices, key=lambda d: harms[s, d]))
     chosen = objects(harms[s, d] for s, d in enumerate(played))

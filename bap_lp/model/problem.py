@@ -3,12 +3,14 @@
 A model with a parameter is reduced once and for all: p(x) = sum_theta pi(theta) p(x|theta) and
 B(x,i) = sum_theta pi(theta|x) L_B(theta,i). Several Eves stand side by side as groups of columns of E, each already
 multiplied by its weight; several Bobs act on the product of their decision spaces, their weighted losses added.
+An agent may minimise another loss than the one that Alice counts, or hold another prior (`beliefs`): B and E are what
+Alice counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.arrays import Arrays, groups_of
+from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
 from bap_lp.model.labels import labels, probability, weight_of
 from bap_lp.model.merging import class_sums, merge_index
@@ -24,12 +27,19 @@ from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact
 
 @dataclass(frozen=True)
 class Agent:
-    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision)."""
+    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
+
+    harm: what Alice counts instead of the loss, a table of the same shape. prior: what the agent believes about the
+    states, instead of p(x). See `beliefs`.
+    """
 
     loss: Any
     decisions: Sequence[str] | None = None
     name: str = ""
     weight: Any = 1
+    _: KW_ONLY
+    harm: Any = None
+    prior: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +78,7 @@ class Problem(ReadOnly, Tabular):
         self.bobs = _agents(bobs, bob_loss, bob_decisions, "bob", len(p))
         self.eves = _agents(eves, eve_loss, eve_decisions, "eve", len(p))
         agents = (*self.bobs, *self.eves)
-        self.exact = is_exact(p) and all(is_exact(a.loss) and is_exact(a.weight) for a in agents)
+        self.exact = is_exact(p) and all(map(is_exact, (part for a in agents for part in _parts(a))))
         if not self.exact:
             p = floats(p)
             p = p / p.sum()
@@ -88,16 +98,22 @@ class Problem(ReadOnly, Tabular):
     def _freeze(self) -> None:
         super()._freeze()
         for agent in (*self.bobs, *self.eves):
-            agent.loss.flags.writeable = False
+            for part in _parts(agent):
+                if isinstance(part, np.ndarray):
+                    part.flags.writeable = False
 
     def _identity(self) -> tuple[Any, ...]:
         """What makes two problems equal, besides the arrays: labels, agents and parameter, but not the title."""
-        agents = [(a.name, tuple(a.decisions or ()), a.weight) for a in (*self.bobs, *self.eves)]
+        agents = [
+            (a.name, tuple(a.decisions or ()), a.weight, a.harm is None, a.prior is None)
+            for a in (*self.bobs, *self.eves)
+        ]
         return type(self), self.exact, self.shape, len(self.bobs), *agents, self.theta and self.theta.labels
 
     def _tables(self) -> list[Array]:
         parameter = [] if self.theta is None else [self.theta.posterior]
-        return [self.p, *(a.loss for a in (*self.bobs, *self.eves)), *parameter]
+        own = [part for a in (*self.bobs, *self.eves) for part in _parts(a) if isinstance(part, np.ndarray)]
+        return [self.p, *own, *parameter]
 
     def __eq__(self, other: object) -> bool:
         """Whether two problems have the same numbers and labels; their titles do not count."""
@@ -133,14 +149,20 @@ class Problem(ReadOnly, Tabular):
             raise InputError("likelihood", None, f"has {len(channel)} rows, must have {len(prior)}, one per theta")
         channel = np.array([probability(row, f"likelihood[{k}]") for k, row in enumerate(channel)])
         models = _agents(bobs, bob_loss, bob_decisions, "bob", len(prior), "theta")
-        prior, channel, *losses = same_kind(prior, channel, *(a.loss for a in models))
+        harms = [a.loss if a.harm is None else a.harm for a in models]
+        prior, channel, *tables = same_kind(prior, channel, *(a.loss for a in models), *harms)
         joint = prior[:, None] * channel  # theta, x
         p = joint.sum(axis=0)
         # a state of probability zero has no posterior: its rows are zero and never used
         posterior = np.array([j / total if total > 0 else j for j, total in zip(joint.T, p, strict=True)])
+        tables = [posterior.dot(table) for table in tables]
+        losses, harms = tables[: len(models)], tables[len(models) :]
         return cls(
             prior=p,
-            bobs=[replace(a, loss=posterior.dot(loss)) for a, loss in zip(models, losses, strict=True)],
+            bobs=[
+                replace(a, loss=loss, harm=None if a.harm is None else harm)
+                for a, loss, harm in zip(models, losses, harms, strict=True)
+            ],
             eve_loss=eve_loss,
             eves=eves,
             states=states,
@@ -153,6 +175,20 @@ class Problem(ReadOnly, Tabular):
     def arrays(self) -> Arrays:
         """The numbers that computations work on."""
         return Arrays(self.p, self.B, self.E, self.eve_groups)
+
+    @cached_property
+    def beliefs(self) -> tuple[Belief, ...]:
+        """What every agent acts on and what Alice counts: one per Bob, then one per group of Eve's columns."""
+        return beliefs_of(self)
+
+    @cached_property
+    def misaligned(self) -> bool:
+        """Whether an agent's harm differs from his loss, or his prior from p(x)."""
+        return any(
+            (a.harm is not None and not np.array_equal(a.harm, a.loss))
+            or (a.prior is not None and not np.array_equal(a.prior, self.p))
+            for a in (*self.bobs, *self.eves)
+        )
 
     @cached_property
     def prior(self) -> Array:
@@ -190,7 +226,7 @@ class Problem(ReadOnly, Tabular):
             return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(a, loss=read(a.loss), weight=number(str(a.weight), "weight")) for a in group]
+            return [replace(_over(a, read), weight=number(str(a.weight), "weight")) for a in group]
 
         theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
         return self._with(read(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
@@ -199,8 +235,10 @@ class Problem(ReadOnly, Tabular):
         """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.
 
         Swapping such states in any mechanism changes neither agent's losses, so averaging over the swaps (convexity)
-        leaves an optimum that treats them alike; `expand` gives every member the row of its class.
+        leaves an optimum that treats them alike; `expand` gives every member the row of its class. Agents with beliefs
+        of their own may use the difference: then InputError is raised.
         """
+        shared(self, "merged()")
         index, count = merge_index(self.p, np.hstack([self.B, self.E]))
         return MergedProblem(self, index, count)
 
@@ -250,7 +288,7 @@ class MergedProblem(Problem):
             theta = Theta(origin.theta.labels, weighted / p[:, None])
 
         def reduced(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(a, loss=a.loss[first]) for a in group]
+            return [replace(a, loss=a.loss[first], harm=None, prior=None) for a in group]
 
         names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
         names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
@@ -286,7 +324,16 @@ def _agents(
         names = labels(agent.decisions, where, table.shape[1])
         weight = weight_of(agent.weight, f"{role}s[{k}].weight")
         name = agent.name or role.capitalize() + (str(k + 1) if k else "")
-        out.append(replace(agent, loss=table, decisions=names, name=name, weight=weight))
+        harm = None if agent.harm is None else array(agent.harm, f"{role}s[{k}].harm", 2)
+        if harm is not None and harm.shape != table.shape:
+            raise InputError(f"{role}s[{k}].harm", None, f"has shape {harm.shape}, must have {table.shape} like the loss")
+        prior = agent.prior
+        if prior is not None and per == "state":
+            prior = probability(prior, f"{role}s[{k}].prior")
+            if len(prior) != rows:
+                rule = f"has {len(prior)} entries, must have {rows}, one per state"
+                raise InputError(f"{role}s[{k}].prior", None, rule)
+        out.append(replace(agent, loss=table, decisions=names, name=name, weight=weight, harm=harm, prior=prior))
     if not out:
         raise InputError(f"{role}s", None, "must not be empty")
     labels([a.name for a in out], f"names of {role}s", len(out))
@@ -294,7 +341,18 @@ def _agents(
 
 
 def _as_float(agent: Agent) -> Agent:
-    return replace(agent, loss=floats(agent.loss), weight=float(agent.weight))
+    return replace(_over(agent, floats), weight=float(agent.weight))
+
+
+def _over(agent: Agent, change: Callable[[Array], Array]) -> Agent:
+    """The agent with every array changed."""
+    own = {name: None if (part := getattr(agent, name)) is None else change(part) for name in ("harm", "prior")}
+    return replace(agent, loss=change(agent.loss), **own)
+
+
+def _parts(agent: Agent) -> list[Any]:
+    """The numbers of an agent."""
+    return [part for part in (agent.loss, agent.weight, agent.harm, agent.prior) if part is not None]
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:
@@ -305,4 +363,6 @@ def _product_loss(bobs: tuple[Agent, ...]) -> Array:
 
 
 def _weighted(agent: Agent) -> Array:
-    return agent.loss if agent.weight == 1 else agent.weight * agent.loss
+    """What Alice counts."""
+    table = agent.loss if agent.harm is None else agent.harm
+    return table if agent.weight == 1 else agent.weight * table

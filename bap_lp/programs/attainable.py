@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bap_lp.conditions.obedience import Obedience
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
@@ -17,6 +18,8 @@ from bap_lp.rational import InputError, public
 
 def within_range(layout: ChannelLayout) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
+    if layout.problem.misaligned:
+        return  # the full release need not be the most useful as Alice counts, nor the null release the most private
     (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(layout.problem))
     loose, limits = public(layout.arrays.field.tolerance), _limits(layout)
     floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
@@ -31,7 +34,14 @@ def within_range(layout: ChannelLayout) -> None:
 def refusal(layout: ChannelLayout) -> InputError:
     """Why the conditions cannot hold together, and which value of one of them could."""
     limits, zero = _limits(layout), layout.arrays.field.zero
-    if "margin" in limits and not _feasible(layout.without("min_eve_risk", "max_bob_risk")):
+    if limits.get("margin") and layout.problem.misaligned and not _feasible(_only_obedience(layout)):
+        rule = "is not attainable: no mechanism makes every agent prefer his decision by that much"
+        return InputError("margin", limits["margin"], rule)
+    if (
+        "margin" in limits
+        and not layout.problem.misaligned
+        and not _feasible(layout.without("min_eve_risk", "max_bob_risk"))
+    ):
         full, null = (public(margin_of(layout.problem, kind)) for kind in (False, True))
         rule = f"is not attainable: full release leaves a margin of {full}, null release {null}, no mechanism that much"
         return InputError("margin", limits["margin"], rule)
@@ -45,12 +55,19 @@ def refusal(layout: ChannelLayout) -> InputError:
         high = public(without.sent(ChannelProgram(without, zero + 1, 0).solve().q).eve_risk)
         rule = f"cannot be met: under the other conditions R_E is at most {high}"
         return InputError("min_eve_risk", limits["min_eve_risk"], rule)
-    return InputError("conditions", None, "cannot be met together: " + ", ".join(d.name for d in layout.demands))
+    named = (d.name for d in layout.demands if d.name != Obedience.name)
+    return InputError("conditions", None, "cannot be met together: " + ", ".join(named))
+
+
+def _only_obedience(layout: ChannelLayout) -> ChannelLayout:
+    return layout.without(*(d.name for d in layout.demands if d.name != Obedience.name))
 
 
 def _limits(layout: ChannelLayout) -> dict[str, Any]:
     """The numbers of floor, cap and margin."""
     found = {d.name: getattr(d, "limit", getattr(d, "margin", None)) for d in layout.demands}
+    if Obedience.name in found:
+        found["margin"] = found.pop(Obedience.name)
     return {name: public(value) for name, value in found.items() if value is not None}
 
 

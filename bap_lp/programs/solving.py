@@ -37,12 +37,15 @@ def solve(
 
     lam: a non-negative number, or "calibrated" (full and null release tie). exact: True insists on rationals, False
     works in floats, None follows the numbers given. formulation: "compact", or "paper" for the paper's own program.
+    Agents with a prior or harm of their own act on it, ties for Alice: then the obedience program is solved, a signal
+    for every tuple of decisions, whatever the formulation.
     """
     price = lam_of(problem, lam)
     if formulation not in ("compact", "paper"):
         raise InputError("formulation", formulation, 'must be "compact" or "paper"')
-    if conditions is not None and not conditions.empty:
-        if formulation != "compact":
+    if problem.misaligned or (conditions is not None and not conditions.empty):
+        conditions = conditions or Conditions()
+        if formulation != "compact" and not conditions.empty:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
         return solve_conditioned(problem, price, exact, conditions)
     if exact is None:

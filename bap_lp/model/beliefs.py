@@ -1,0 +1,92 @@
+"""Agents with beliefs and losses of their own: what they do at a signal, and what Alice counts.
+
+Agent a believes pi_a(x), minimises L_a(x,d), and Alice counts H_a(x,d) under her own p(x). At signal s
+    the agent plays  d in argmin_d sum_x pi_a(x) q(s|x) L_a(x,d),      Alice counts  sum_x p(x) q(s|x) H_a(x,d).
+Without a prior or harm of his own pi_a = p and H_a = L_a, and he is aligned: then both lines have one minimum.
+
+Ties go to Alice. Among his best decisions a Bob takes the one with the least counted loss and an Eve the one with the
+largest. A signal that he believes impossible, sum_x pi_a(x) q(s|x) = 0, leaves every decision equally good to him, so
+that this rule covers it as well. R_A is a sum over the agents: the choice needs no lam.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp.model.arrays import signal_losses
+from bap_lp.rational import Array, Field, InputError, ReadOnly, field_of, is_exact
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Agent, Problem
+
+TIE = 1e-9  # two decisions of a float problem tie when their losses at a signal differ by less than this, relatively
+
+
+@dataclass(frozen=True, eq=False)
+class Belief(ReadOnly):
+    """What one agent acts on: pi(x) and pi(x) w L(x,d); and w H(x,d), what Alice counts. w is the agent's weight.
+
+    size: the largest w L(x,d), on which rounding errors are judged.
+    """
+
+    name: str
+    role: str
+    mass: Array
+    act: Array
+    counted: Array
+    size: Any
+
+    def in_field(self, field: Field) -> Belief:
+        mass, act, counted = (field.array(part) for part in (self.mass, self.act, self.counted))
+        return Belief(self.name, self.role, mass, act, counted, field.number(self.size))
+
+    def best(self, q: Array) -> Array:
+        """Which decisions are best for the agent at every signal of a channel: signals x decisions, true or false."""
+        losses = signal_losses(q, self.act)
+        slack = 0 * losses if is_exact(losses) else TIE * losses.max(axis=1, keepdims=True)
+        return np.array(losses <= losses.min(axis=1, keepdims=True) + slack, dtype=bool)
+
+    def played(self, q: Array, rho: Array) -> tuple[Array, Array]:
+        """The decision at every signal, ties for Alice, and what Alice counts for it."""
+        harms, best = signal_losses(rho, self.counted), self.best(q)
+        sign = 1 if self.role == "bob" else -1
+        chosen = [
+            min(np.flatnonzero(open_).tolist(), key=lambda d, row=row: sign * row[d])
+            for row, open_ in zip(harms, best, strict=True)
+        ]
+        own = np.array(chosen, dtype=int)
+        return own, harms[np.arange(len(own)), own]
+
+
+def beliefs_of(problem: Problem) -> tuple[Belief, ...]:
+    """One per Bob, then one per group of Eve's columns."""
+
+    def belief(agent: Agent, role: str) -> Belief:
+        mass = problem.p if agent.prior is None else agent.prior
+        counted = agent.weight * (agent.loss if agent.harm is None else agent.harm)
+        loss = agent.weight * agent.loss
+        return Belief(agent.name, role, mass, mass[:, None] * loss, counted, loss.max())
+
+    return *(belief(bob, "bob") for bob in problem.bobs), *(belief(eve, "eve") for eve in problem.eves)
+
+
+def replies(problem: Problem, q: Array, rho: Array) -> tuple[list[Array], list[Array]]:
+    """What every agent plays at the signals of a channel, and what Alice counts for it, in the order of `beliefs`."""
+    found = [belief.in_field(field_of(rho)).played(q, rho) for belief in problem.beliefs]
+    return [own for own, _ in found], [counted for _, counted in found]
+
+
+def joint_decision(problem: Problem, played: list[Array]) -> Array:
+    """The position of the Bobs' decisions among the joint ones."""
+    sizes = tuple(len(bob.decisions or ()) for bob in problem.bobs)
+    return np.ravel_multi_index(tuple(played[: len(sizes)]), sizes)
+
+
+def shared(problem: Problem, what: str) -> None:
+    """Refuse a problem whose agents have beliefs or losses of their own."""
+    if problem.misaligned:
+        names = ", ".join(a.name for a in (*problem.bobs, *problem.eves) if a.harm is not None or a.prior is not None)
+        raise InputError(what, None, f"needs agents who share Alice's prior and count: {names} has harm or prior")

@@ -59,7 +59,7 @@ def show_solution(
     out.print()
     _risks(out, solution.risks, solution.lam)
     out.print()
-    _channel(out, solution.mechanism, "An optimal mechanism")
+    channel(out, solution.mechanism, "An optimal mechanism")
     _signals(out, evaluation, solution.exact)
     if comparison is not None:
         out.print()
@@ -131,7 +131,7 @@ def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluati
         else f"Differential privacy: epsilon = log({fraction(ratio)}) = {mechanism.epsilon:.6g}"
     )
     out.print()
-    _channel(out, mechanism, "The mechanism")
+    channel(out, mechanism, "The mechanism")
     _signals(out, evaluation, exact)
 
 
@@ -208,7 +208,8 @@ def _risks(out: Console, risks: Risks, lam: Number) -> None:
     out.print(table)
 
 
-def _channel(out: Console, mechanism: Mechanism, what: str) -> None:
+def channel(out: Console, mechanism: Mechanism, what: str) -> None:
+    """A mechanism as a table, or line by line if it is wide."""
     signals, states = mechanism.signals, mechanism.states
     rows = [[fraction(v) for v in row] for row in public(mechanism.q[:_ROWS]).tolist()]
     cells = [max(len(clean(name, 20)), *(len(row[s]) for row in rows)) for s, name in enumerate(signals)]

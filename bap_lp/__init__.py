@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from bap_lp.programs.robust import rank_worst_case, robust
     from bap_lp.programs.solution import Solution
     from bap_lp.programs.solving import solve
+    from bap_lp.programs.tiers import tiers
     from bap_lp.proof.certificate import Certificate, Verdict, verify
+    from bap_lp.proof.nested import verify_tiers
     from bap_lp.proof.worst_case import verify_robust
     from bap_lp.questions.sensitivity import sensitivity
     from bap_lp.questions.uniqueness import uniqueness
@@ -79,10 +81,12 @@ __all__ = [
     "solve",
     "solve_chunks",
     "sweep",
+    "tiers",
     "to_cvxpy",
     "uniqueness",
     "verify",
     "verify_robust",
+    "verify_tiers",
 ]
 
 _ROOMS = {
@@ -105,7 +109,9 @@ _ROOMS = {
     "programs.robust": "rank_worst_case robust",
     "programs.solution": "Solution",
     "programs.solving": "solve",
+    "programs.tiers": "tiers",
     "proof.certificate": "Certificate Verdict verify",
+    "proof.nested": "verify_tiers",
     "proof.worst_case": "verify_robust",
     "questions.sensitivity": "sensitivity",
     "questions.uniqueness": "uniqueness",

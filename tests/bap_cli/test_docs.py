@@ -42,7 +42,7 @@ def test_every_command_and_every_key_is_described(capsys: pytest.CaptureFixture[
     for table in ("theta", "data", "alice"):
         for key in SCHEMA["$defs"][table]["properties"]:
             assert f"`{table}.{key}`" in FILES
-    assert set(SCHEMA["$defs"]["agent"]["properties"]) == {"name", "weight", "decisions", "loss"}
+    assert set(SCHEMA["$defs"]["agent"]["properties"]) == {"name", "weight", "decisions", "loss", "harm", "prior"}
 
 
 def test_the_errors_shown_are_the_errors_given() -> None:

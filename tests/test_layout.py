@@ -35,7 +35,7 @@ ROOMS = {
     "game": BASE | {"linear"},
     "programs": SOLVERS - {"programs"},
     "path": SOLVERS,
-    "convex": BASE | {"proof"},
+    "convex": SOLVERS,
     "questions": SOLVERS | {"convex"},
     "releases": SOLVERS,
     "files": BASE | {"conditions", "proof"},

@@ -85,6 +85,7 @@ def report_document(
     stops, marks = ([wanted], []) if path is None else slider(path, wanted, calibrated)
     progress("explanations")
     details = _details(problem, shown, here)
+    tie = None if calibrated is None else text(calibrated)
     full, null = (pair(*map(public, both)) for both in extremes(problem))
     edge = path if path is not None else free
     ideal = None
@@ -100,7 +101,7 @@ def report_document(
         "conditions": _conditions(best),
         "beliefs": label(own_beliefs(problem)) if problem.misaligned else None,
         "problem": _problem(problem),
-        "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": None if calibrated is None else text(calibrated)},
+        "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": tie},
         "full": full,
         "null": null,
         "corner": ideal,

@@ -159,7 +159,7 @@ def show_verdict(loaded: ProblemFile, certificate: Certificate, reason: str) -> 
         out.print(f"{reason}.")
     else:
         out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
-    proved = certificate.proof and certificate.proof.conditions
+    proved = None if certificate.proof is None else certificate.proof.conditions
     if proved is not None and not proved.empty:
         out.print(f"Conditions: {conditions_in_words(proved)}.")
     if loaded.conditions is not None and loaded.conditions != proved:

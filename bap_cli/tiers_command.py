@@ -28,9 +28,7 @@ def tiers(
     ],
     lam: Annotated[
         list[str] | None,
-        typer.Option(
-            "--lambda", metavar="L", help="For all tiers, or given once per tier; the files' own by default."
-        ),
+        typer.Option("--lambda", metavar="L", help="For all tiers, or given once per tier; the files' own by default."),
     ] = None,
     weight: Annotated[
         list[str] | None, typer.Option(metavar="W", help="How much a tier counts; given once per tier, 1 by default.")

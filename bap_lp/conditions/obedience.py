@@ -1,6 +1,6 @@
 """Obedience of agents with beliefs of their own: a signal prescribes a decision to every agent, and all follow it.
 
-Agent a acts on pi_a(x) and L_a(x,d) (see `model.beliefs`). If signal s prescribes own(s,a) to him, then for d != own(s,a)
+Agent a acts on pi_a(x) and L_a(x,d) (see `model.beliefs`). If signal s prescribes own(s,a) to him, then for other d
     sum_x pi_a(x) (w_a L_a(x,own(s,a)) - w_a L_a(x,d) + m) q[x,s] <= 0
 with the margin m, zero unless one is asked for: ties are for Alice. States that only an agent believes possible have
 rows too. Nobody has to demand this condition. It belongs to every problem in which an agent's prior or loss is not

@@ -28,11 +28,12 @@ each signal <= k,
     R_A >= R_B - (lam + n) R_E + n f >= sum c rho + sum_i m D_i - m0 cap + n f
         >= sum_x p(x) y(x) - m0 cap + n f + sum_i P(i) min_post [ sum_x post(x) (c(x,i) - y(x)) + m KL(post || p) ]
 and the minimum is -m log sum_x p(x) exp((y(x) - c(x,i)) / m) (Gibbs; for m = 0: min_x c - y). Lowering y by the largest
--minimum makes every bracket non-negative, so R_A >= sum p y - m0 cap + n f. Further constraints enter by their tangents
-(`tangents`): a linear cost of q, which joins p c, and of t, which joins the price of Eve's risk. The bound is then about
-mechanisms whose signals are the decisions that Bob takes; if he disobeys at the solution, it is that of all mechanisms.
-No bound is below the optimum without constraints, which `solve` bounds. Any y gives a bound, and the better of two is taken: the
-solver's multiplier of the rows (accurate if m > 0), and the y with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the
+-minimum makes every bracket non-negative, so R_A >= sum p y - m0 cap + n f. Further constraints enter by their
+tangents (`tangents`): a linear cost of q, which joins p c, and of t, which joins the price of Eve's risk. The bound is
+then about mechanisms whose signals are the decisions that Bob takes; if he disobeys at the solution, it is that of all
+mechanisms. No bound is below the optimum without constraints, which `solve` bounds.
+
+Any y gives a bound, and the better of two is taken: the solver's multiplier of the rows (accurate if m > 0), and the y with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the
 optimum, where the terms are the q(i|x) (accurate if m is near 0). The solver's own dual value is never reported.
 
 The two caps are met to the last digit. Mixing the channel with the null release of the same signal probabilities moves

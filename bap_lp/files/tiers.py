@@ -43,7 +43,10 @@ def load_tier_certificate(path: str | os.PathLike[str]) -> TierCertificate:
     document = read_document(path)
     with located(source_name(path)):
         check(document, _SCHEMA)
-        lams, weights = ([number(long_number(v), f"{key}[{k}]") for k, v in enumerate(document[key])] for key in ("lambdas", "weights"))
+        lams, weights = (
+            [number(long_number(v), f"{key}[{k}]") for k, v in enumerate(document[key])]
+            for key in ("lambdas", "weights")
+        )
         value, rho = number(long_number(document["value"]), "value"), signed_table(document["rho"], "rho")
         replies = []
         for k, u in enumerate(document["replies"]):

@@ -52,10 +52,10 @@ class Belief(ReadOnly):
     def played(self, q: Array, rho: Array) -> tuple[Array, Array]:
         """The decision at every signal, ties for Alice, and what Alice counts for it."""
         harms, best = signal_losses(rho, self.counted), self.best(q)
-        sign = 1 if self.role == "bob" else -1
+        scores = harms if self.role == "bob" else -harms
         chosen = [
-            min(np.flatnonzero(open_).tolist(), key=lambda d, row=row: sign * row[d])
-            for row, open_ in zip(harms, best, strict=True)
+            min((score, d) for d, (score, open_) in enumerate(zip(row, at, strict=True)) if open_)[1]
+            for row, at in zip(scores.tolist(), best.tolist(), strict=True)
         ]
         own = np.array(chosen, dtype=int)
         return own, harms[np.arange(len(own)), own]

@@ -39,9 +39,10 @@ def calibrate(problem: Problem) -> Number:
     1/3
     """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
-    if problem.misaligned:
-        return _counted_tie(bob_null - bob_full, eve_null - eve_full)
     terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
+    if problem.misaligned:
+        same = not problem.exact and abs(eve_null - eve_full) <= terms * UNIT * (eve_null + eve_full)
+        return _counted_tie(bob_null - bob_full, 0 if same else eve_null - eve_full)
     bob, eve = (
         null - full if problem.exact or null - full > terms * UNIT * (null + full) else problem.arrays.field.zero
         for full, null in ((bob_full, bob_null), (eve_full, eve_null))
@@ -62,7 +63,9 @@ def _counted_tie(bob: Any, eve: Any) -> Number:
         rule = "is undefined: Alice counts the same R_E for full and null release"
         raise InputError("lam", "calibrated", rule)
     if bob / eve < 0:
-        rule = "is undefined: the same release, full or null, has the smaller R_B and the larger R_E as Alice counts them"
+        rule = (
+            "is undefined: the same release, full or null, has the smaller R_B and the larger R_E as Alice counts them"
+        )
         raise InputError("lam", "calibrated", rule)
     return public(bob / eve)
 
@@ -78,7 +81,9 @@ def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """(R_B, R_E) of the full and of the null release, in working numbers."""
     if problem.misaligned:
         rows = len(problem.p)
-        full_, null_ = (_scored(problem, degenerate(to, max(to) + 1, problem.exact)) for to in (range(rows), [0] * rows))
+        full_, null_ = (
+            _scored(problem, degenerate(to, max(to) + 1, problem.exact)) for to in (range(rows), [0] * rows)
+        )
         return full_, null_
     p, losses = problem.p, [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
     full = [p.dot(loss.min(axis=1)) for loss in losses]

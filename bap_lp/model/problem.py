@@ -326,7 +326,9 @@ def _agents(
         name = agent.name or role.capitalize() + (str(k + 1) if k else "")
         harm = None if agent.harm is None else array(agent.harm, f"{role}s[{k}].harm", 2)
         if harm is not None and harm.shape != table.shape:
-            raise InputError(f"{role}s[{k}].harm", None, f"has shape {harm.shape}, must have {table.shape} like the loss")
+            raise InputError(
+                f"{role}s[{k}].harm", None, f"has shape {harm.shape}, must have {table.shape} like the loss"
+            )
         prior = agent.prior
         if prior is not None and per == "state":
             prior = probability(prior, f"{role}s[{k}].prior")
@@ -346,8 +348,8 @@ def _as_float(agent: Agent) -> Agent:
 
 def _over(agent: Agent, change: Callable[[Array], Array]) -> Agent:
     """The agent with every array changed."""
-    own = {name: None if (part := getattr(agent, name)) is None else change(part) for name in ("harm", "prior")}
-    return replace(agent, loss=change(agent.loss), **own)
+    harm, prior = (None if part is None else change(part) for part in (agent.harm, agent.prior))
+    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior)
 
 
 def _parts(agent: Agent) -> list[Any]:

@@ -38,8 +38,8 @@ _MOST_ENTRIES = 1_000_000  # probabilities of a joint table
 class TierSolution(Tabular):
     """Releases that refine each other and minimise sum_k w_k (R_B,k - lam_k R_E,k).
 
-    mechanisms[k] is what tier k sees; parents[k][s] is the signal of tier k - 1 that its signal s refines. `separate` is
-    the least sum without nesting, so that `price_of_nesting` = value - separate >= 0.
+    mechanisms[k] is what tier k sees; parents[k][s] is the signal of tier k - 1 that its signal s refines. `separate`
+    is the least sum without nesting, so that `price_of_nesting` = value - separate >= 0.
     """
 
     problems: tuple[Problem, ...]
@@ -94,7 +94,9 @@ class TierSolution(Tabular):
         for k, (own, lam) in enumerate(zip(self.risks, self.lams, strict=True)):
             found = f"{equals('R_B', own.bob)}, {equals('R_E', own.eve)}, {equals('R_A', own.alice(lam))}"
             lines.append(f"Tier {k + 1} at {equals('lambda', lam)}: {found}.")
-        lines.append(f"Separate releases would have {both(self.separate)}: nesting costs {both(self.price_of_nesting)}.")
+        lines.append(
+            f"Separate releases would have {both(self.separate)}: nesting costs {both(self.price_of_nesting)}."
+        )
         return "\n".join(lines)
 
     def _headline(self) -> str:
@@ -202,7 +204,10 @@ def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
     ties = tie_costs(rho, np.concatenate(hidden), lp.shape[1], field)
 
     def read(z: Array, y: Array) -> tuple[Array, list[Array]]:
-        table, replies = z[rho], [-y[place].reshape(-1, a.shape[2]) for place, a in zip(places, nest.arrays, strict=True)]
+        table, replies = (
+            z[rho],
+            [-y[place].reshape(-1, a.shape[2]) for place, a in zip(places, nest.arrays, strict=True)],
+        )
         if field.exact:
             return table, replies
         table = np.where(table > 1e-13 * nest.p[:, None], table, 0.0)

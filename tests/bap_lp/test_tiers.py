@@ -29,7 +29,9 @@ def nests(draw: st.DrawFn, most: int = 3) -> tuple[list[Problem], list[F]]:
     first = draw(few_states(most=3))
     N, out = len(first.p), [first]
     for _ in range(draw(st.integers(0, most - 1))):
-        out.append(Problem(first.p, draw(table(parts_of(0, 2), N, draw(st.integers(1, 3)))), draw(table(parts_of(0, 2), N, 2))))
+        out.append(
+            Problem(first.p, draw(table(parts_of(0, 2), N, draw(st.integers(1, 3)))), draw(table(parts_of(0, 2), N, 2)))
+        )
     return out, [draw(few_lams) for _ in out]
 
 

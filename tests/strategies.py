@@ -92,6 +92,54 @@ def private(draw: st.DrawFn, N: int) -> dict[str, Any]:
 
 
 @st.composite
+def events(draw: st.DrawFn, N: int) -> list[int]:
+    """Some of the states, at least one, perhaps all."""
+    return sorted(draw(st.sets(st.integers(0, N - 1), min_size=1, max_size=N)))
+
+
+NOTIONS = ("delta", "posterior_caps", "posterior_ratio", "signal_floor", "max_leakage", "pufferfish", "independent_of")
+
+
+@st.composite
+def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
+    """A demand of this kind that the null release meets."""
+    N, prior = len(problem.p), problem.prior.tolist()
+    if kind == "delta":
+        return draw(private(N)) | {"delta": draw(parts_of(0, 1, 8))}
+    if kind in ("posterior_caps", "posterior_ratio"):
+        out = []
+        for _ in range(draw(st.integers(1, 2))):
+            event = draw(events(N))
+            whole = sum(prior[x] for x in event)
+            if kind == "posterior_ratio":
+                out.append({"event": event, "exp_epsilon": draw(parts_of(1, 3))})
+                continue
+            out.append({"event": event})
+            sides = draw(st.sampled_from([("at_most",), ("at_least",), ("at_most", "at_least")]))
+            if "at_most" in sides:
+                out[-1]["at_most"] = whole + (1 - whole) * draw(parts_of(0, 1))
+            if "at_least" in sides:
+                out[-1]["at_least"] = whole * draw(parts_of(0, 1))
+        return {kind: out}
+    if kind == "signal_floor":
+        floors = {}
+        for eve in problem.eves:
+            loss = [[F(int(v.p), int(v.q)) for v in row] for row in eve.loss.tolist()]
+            null_risk = min(sum(p * row[j] for p, row in zip(prior, loss, strict=True)) for j in range(len(loss[0])))
+            floors[eve.name] = null_risk * draw(parts_of(0, 1))
+        return {kind: floors if draw(st.booleans()) else min(floors.values())}
+    if kind == "max_leakage":
+        return {kind: 1 + draw(parts_of(0, 2))}
+    if kind == "independent_of":
+        return {kind: [draw(events(N)) for _ in range(draw(st.integers(1, 2)))]}
+    one: dict[str, Any] = {"pairs": [[draw(events(N)), draw(events(N))] for _ in range(draw(st.integers(0, 2)))]}
+    one["exp_epsilon"] = draw(parts_of(1, 3))
+    if draw(st.booleans()):
+        one["priors"] = [draw(priors(N)) for _ in range(draw(st.integers(1, 2)))]
+    return {kind: one}
+
+
+@st.composite
 def conditioned(draw: st.DrawFn) -> tuple[Problem, F, Conditions]:
     """Any combination of conditions that the full or the null release can meet on its own."""
     problem = draw(few_states())
@@ -103,6 +151,10 @@ def conditioned(draw: st.DrawFn) -> tuple[Problem, F, Conditions]:
         wanted["max_bob_risk"] = low.bob + (high.bob - low.bob) * draw(parts_of(0, 1, 8))
     if draw(st.booleans()):
         wanted |= draw(private(len(problem.p)))
+    for kind in draw(st.sets(st.sampled_from(NOTIONS), max_size=2)) if draw(st.booleans()) else ():
+        wanted |= draw(notion(problem, kind))
+    if "neighbours" in wanted and "metric" in wanted:
+        del wanted["metric"]
     if draw(st.integers(0, 3)) == 0:
         wanted["deterministic"] = True
     if draw(st.integers(0, 3)) == 0:

@@ -79,7 +79,7 @@ class Condition:
     name: ClassVar[str]  # in the table, of its prices, and in a certificate
     numbers: ClassVar[dict[str, int]] = {}  # fields of Conditions that are numbers, and the least value of each
     width: ClassVar[int] = 0  # how many positions name a row
-    state: ClassVar[int | None] = None  # which of them is a state of the program; -1 there: the row is about none
+    states: ClassVar[tuple[int, ...]] = ()  # which of them, one or two, are states; -1 there: the row is about none
     priced: ClassVar[bool] = True  # whether it has rows and prices; if not, the feasible channels are not convex
     tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
     by_ratio: ClassVar[bool] = False  # whether it compares probabilities by their ratio, so that tiny ones matter
@@ -98,6 +98,14 @@ class Condition:
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Condition | None:
         """The condition for a problem, None if it is not demanded."""
         raise NotImplementedError
+
+    def features(self) -> Array | None:
+        """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""
+        return None
+
+    def on(self, index: Array, count: int) -> Condition:
+        """The condition on the program's states: state x of the problem is index[x], or left out if that is -1."""
+        return self
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         """Which demand a channel breaks, by definition, or ""; `unit` is the relative tolerance, 0 for exact ones."""
@@ -136,19 +144,25 @@ class Condition:
     def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
         """The multipliers on the problem's own states, from the duals (>= 0) of all rows of the program.
 
-        Members of a merged state share its multipliers by probability, as they share its costs.
+        Members of a merged state share its multipliers by probability, as they share its costs. A multiplier of two
+        merged states goes to pairs of their members such that every member has its share.
         """
         places, weights = place[0], duals[place[1]]
         used = weights > 0
         places, weights = places[used], weights[used]
-        if self.state is None:
+        if not self.states:
             return Prices(places, weights)
-        live = np.flatnonzero(program.index >= 0)
-        row, member = np.nonzero(places[:, self.state][:, None] == program.index[live][None, :])
-        spread, whole = places[row], places[:, self.state] < 0
-        spread[:, self.state] = live[member]
-        shared = Prices(spread, weights[row] * program.share[live[member]])
-        return shared.plus(Prices(places[whole], weights[whole]), 1, 1)
+        members = _members(program)
+        spread, shares = [], []
+        for row, w in zip(places.tolist(), weights, strict=True):
+            own = [members[row[k]] for k in self.states if row[k] >= 0]
+            for group, share in _coupled(own, program.arrays.field.one):
+                out = list(row)
+                for k, x in zip(self.states, group, strict=False):
+                    out[k] = x
+                spread.append(out)
+                shares.append(w * share)
+        return Prices.of(spread, shares, self.width, program.arrays.field)
 
     def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
         """Add w.(C q + D t) + sum min(0, F'w) - w.r to the Lagrangian; what is wrong with the prices, if anything."""
@@ -169,6 +183,10 @@ class Condition:
             lagrangian.pay(np.minimum(totals, 0 * totals).sum())
         lagrangian.pay(-w.dot(rows.rhs))
         return ""
+
+    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
+        """How fast R_A falls as a number of the condition is relaxed, by the number's name; none by default."""
+        return {}
 
     def sieve(self, table: MapTable) -> Array:
         """Which deterministic mechanisms may satisfy the condition: false only where it fails for certain."""
@@ -197,6 +215,34 @@ class Condition:
         return Prices.of(places, weights, cls.width, field)
 
 
+Shares = list[tuple[int, Any]]  # states of the problem in one state of the program, with their shares of it
+
+
+def _members(program: RowSink) -> dict[int, Shares]:
+    out: dict[int, Shares] = {}
+    for x, (k, share) in enumerate(zip(program.index.tolist(), program.share, strict=True)):
+        if k >= 0:
+            out.setdefault(k, []).append((x, share))
+    return out
+
+
+def _coupled(groups: list[Shares], one: Any) -> list[tuple[tuple[int, ...], Any]]:
+    """(members, share): the members of one group, or pairs of two such that each member has its share."""
+    if not groups:
+        return [((), one)]
+    if len(groups) == 1:
+        return [((x,), share) for x, share in groups[0]]
+    out, (left, right) = [], ([list(member) for member in reversed(group)] for group in groups)
+    while left and right:
+        step = min(left[-1][1], right[-1][1])
+        out.append(((left[-1][0], right[-1][0]), step))
+        for ends in (left, right):
+            ends[-1][1] -= step
+            if ends[-1][1] <= 0:
+                ends.pop()
+    return out
+
+
 class RiskLimit(Condition):
     """A limit on one of the risks: one row and one price."""
 
@@ -210,6 +256,9 @@ class RiskLimit(Condition):
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         return np.zeros((1, 0), dtype=np.int64)
+
+    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
+        return {self.name: sent.arrays.field.zero + prices.total}
 
     @classmethod
     def document(cls, prices: Prices) -> dict[str, Any]:

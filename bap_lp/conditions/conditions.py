@@ -4,6 +4,13 @@
     max_bob_risk           R_B <= cap
     exp_epsilon, epsilon   q(s|x) <= exp(eps) q(s|x') for every signal s and neighbours x, x': all pairs of states, the
                            pairs listed in `neighbours` (both ways round), or exp(eps d(x,x')) with a `metric` d
+    delta                  the same up to delta: sum_s max(0, q(s|x) - exp(eps) q(s|x')) <= delta
+    posterior_caps         at_least <= P(event|s) <= at_most for every signal s
+    posterior_ratio        P(event|s) / P(event) between exp(-eps) and exp(eps)
+    independent_of         P(event|s) = P(event)
+    signal_floor           every Eve's risk given any signal is at least this
+    pufferfish             P(s|A) <= exp(eps) P(s|B) and back for pairs of events, under each of several priors
+    max_leakage            sum_s max_x q(s|x) <= c
     deterministic          q(s|x) is 0 or 1
     max_signals            at most so many signals are ever sent
     margin                 at every signal sent, Bob's decision is better than any other by at least margin * P(signal),
@@ -19,20 +26,38 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from bap_lp.conditions.approximate import ApproximatePrivacy
 from bap_lp.conditions.base import Condition
 from bap_lp.conditions.bob_cap import BobCap
 from bap_lp.conditions.deterministic import Deterministic
 from bap_lp.conditions.eve_floor import EveFloor
 from bap_lp.conditions.margin import Margin
+from bap_lp.conditions.max_leakage import MaximalLeakage
 from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.obedience import Obedience
+from bap_lp.conditions.posterior import Independence, PosteriorCaps, PosteriorRatios, SignalFloor
 from bap_lp.conditions.privacy import Privacy
+from bap_lp.conditions.pufferfish import Pufferfish
 from bap_lp.model.problem import Problem
 from bap_lp.rational import EXACT, FLOAT, InputError, number, public
 
-TABLE: dict[str, type[Condition]] = {
-    kind.name: kind for kind in (EveFloor, BobCap, Privacy, Margin, Obedience, Deterministic, MaxSignals)
-}
+_KINDS: tuple[type[Condition], ...] = (
+    EveFloor,
+    BobCap,
+    Privacy,
+    ApproximatePrivacy,
+    PosteriorCaps,
+    PosteriorRatios,
+    Independence,
+    SignalFloor,
+    Pufferfish,
+    MaximalLeakage,
+    Margin,
+    Obedience,
+    Deterministic,
+    MaxSignals,
+)
+TABLE: dict[str, type[Condition]] = {kind.name: kind for kind in _KINDS}
 _LARGEST = 10**300
 
 
@@ -42,6 +67,13 @@ class Conditions:
 
     neighbours: pairs of states (labels or positions) between which DP holds; metric: d(x,x') row by row, None or inf
     where nothing is asked. With neither, DP holds between all pairs.
+    delta: sum_s max(0, q(s|x) - exp(eps) q(s|x')) may be up to delta, with exp_epsilon or epsilon.
+    posterior_caps: a list of {"event": states, "at_most": c, "at_least": c}, one or both bounds on P(event | signal).
+    posterior_ratio: a list of {"event": states, "exp_epsilon": K}: P(event | signal) / P(event) between 1/K and K.
+    signal_floor: every Eve's risk given any signal is at least this; or a table of floors by Eve's name.
+    max_leakage: sum_s max_x q(s|x) is at most this.
+    pufferfish: {"pairs": [[event, event], ...], "exp_epsilon": K, "priors": [...]}, or a list of such tables.
+    independent_of: a list of events that the signal must not depend on.
     """
 
     min_eve_risk: Any = None
@@ -53,6 +85,13 @@ class Conditions:
     deterministic: bool = False
     max_signals: int | None = None
     margin: Any = None
+    delta: Any = None
+    posterior_caps: Any = None
+    posterior_ratio: Any = None
+    signal_floor: Any = None
+    max_leakage: Any = None
+    pufferfish: Any = None
+    independent_of: Any = None
 
     def __post_init__(self) -> None:
         for name, low in ((name, low) for kind in TABLE.values() for name, low in kind.numbers.items()):

@@ -73,6 +73,10 @@ class Margin(Condition):
         table[tuple(place[0].T)] = duals[place[1]]
         return table
 
+    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
+        """R_A falls by sum w[s,d] P(s) per unit; the part of Eve's obedience is in u and not counted here."""
+        return {}
+
     def bound_term(self, prices: Prices, lagrangian: Lagrangian) -> str:
         S, b = len(lagrangian.signals), lagrangian.arrays.shape[1]
         own = _own(lagrangian.arrays, lagrangian.signals)

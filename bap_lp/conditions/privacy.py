@@ -13,15 +13,15 @@ states are variables, those of probability zero too.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from flint import fmpq
 
 from bap_lp.conditions.base import Condition, LinearRows, MapTable, RowSink
+from bap_lp.conditions.events import LARGEST_LOG, listed, position
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
 
-_LARGEST_LOG = 600.0  # of K^d: beyond it floats cannot follow
 _BITS = 100_000  # of an exact K^d
 
 
@@ -50,8 +49,8 @@ class Privacy(Condition):
     def validate(cls, given: Conditions) -> None:
         if given.exp_epsilon is not None and given.epsilon is not None:
             raise InputError("epsilon", given.epsilon, "must not be given together with exp_epsilon")
-        if given.private and _log(given) > _LARGEST_LOG:
-            raise InputError("epsilon", _log(given), f"must be at most {_LARGEST_LOG:.0f}")
+        if given.private and _log(given) > LARGEST_LOG:
+            raise InputError("epsilon", _log(given), f"must be at most {LARGEST_LOG:.0f}")
         for name, read in (("neighbours", _pairs), ("metric", _table)):
             if getattr(given, name) is not None:
                 if not given.private:
@@ -70,15 +69,25 @@ class Privacy(Condition):
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Privacy | None:
-        if not given.private:
+        if not given.private or given.delta not in (None, 0):
             return None
+        out = cls.between(given, problem, field)
+        for x, y in out.needed:
+            if out.ratio(x, y) is None:
+                rule = "makes exp(eps d) too large; use inf to ask nothing"
+                raise InputError(f"metric[{x}][{y}]", public(out.distances[x, y]), rule)  # type: ignore[index]
+        return out
+
+    @classmethod
+    def between(cls, given: Conditions, problem: Problem, field: Field) -> Self:
+        """The ratio and the pairs of states that are asked for."""
         base = given.exp_epsilon
         if base is None:
             base = Fraction(1) if given.epsilon == 0 else math.exp(given.epsilon)
         distances = None
         if given.neighbours is not None:
             pairs = [
-                [_position(problem, x, f"neighbours[{k}]") for x in pair] for k, pair in enumerate(given.neighbours)
+                [position(problem, x, f"neighbours[{k}]") for x in pair] for k, pair in enumerate(given.neighbours)
             ]
             distances = {(x, y): fmpq(1) for pair in pairs for x, y in (pair, pair[::-1]) if x != y}
         elif given.metric is not None:
@@ -91,12 +100,7 @@ class Privacy(Condition):
             distances = {
                 (x, y): fmpq(*Fraction(d).as_integer_ratio()) for x, y, d in entries if x != y and d is not None
             }
-        out = cls(field.number(number(base, "exp_epsilon")), distances, field)
-        for x, y in out.needed:
-            if out.ratio(x, y) is None:
-                rule = "makes exp(eps d) too large; use inf to ask nothing"
-                raise InputError(f"metric[{x}][{y}]", public(out.distances[x, y]), rule)  # type: ignore[index]
-        return out
+        return cls(field.number(number(base, "exp_epsilon")), distances, field)
 
     @cached_property
     def log(self) -> float:
@@ -127,7 +131,7 @@ class Privacy(Condition):
             return self.base
         distance = self.distances[x, y]
         if distance not in self._powers:
-            known = float(distance) * self.log <= _LARGEST_LOG
+            known = float(distance) * self.log <= LARGEST_LOG
             if self.field.exact:
                 known = known and distance * self.base.height_bits() <= _BITS
                 self._powers[distance] = self.base ** int(distance.p) if known else None
@@ -176,18 +180,27 @@ class Privacy(Condition):
 
     def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
         (s, x, y), row = places.T, np.arange(len(places))
-        ratios = self.field.list(self.ratio(*pair) for pair in places[:, 1:].tolist())
+        ratios = self._ratios(places[:, 1:])
         values = np.concatenate([self.field.full(len(places), 1), -ratios])
         entries = (np.tile(row, 2), np.concatenate([x, y]), np.tile(s, 2), values)
         return LinearRows(self.field.zeros(len(places)), q=entries)
 
+    def _ratios(self, pairs: Array) -> Array:
+        """K^d of many pairs."""
+        if self.distances is None:
+            return self.field.full(len(pairs), self.base)
+        known, place = np.unique(pairs, axis=0, return_inverse=True)
+        return self.field.list(self.ratio(*pair) for pair in known.tolist())[place.ravel()]
+
     def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
         """Any pair that is asked for may have a price, also one that others imply."""
-        for s, *pair in places.tolist():
-            if not 0 <= s < len(signals) or not all(0 <= x < len(arrays.p) for x in pair):
-                return "a multiplier of differential privacy is about no signal or state"
-            if self.distances is not None and (tuple(pair) not in self.distances or self.ratio(*pair) is None):
-                return "a multiplier of differential privacy is about states that are no neighbours"
+        most = [len(signals), len(arrays.p), len(arrays.p)]
+        if len(places) and not ((places >= 0).all() and (places < most).all()):
+            return "a multiplier of differential privacy is about no signal or state"
+        if self.distances is not None:
+            for pair in set(map(tuple, np.unique(places[:, 1:], axis=0).tolist())):
+                if pair not in self.distances or self.ratio(*pair) is None:
+                    return "a multiplier of differential privacy is about states that are no neighbours"
         return ""
 
     def rows(self, program: RowSink) -> Any:
@@ -222,6 +235,14 @@ class Privacy(Condition):
                         ends.pop()
         return Prices.of(places, weights, self.width, self.field)
 
+    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
+        """R_A falls by sum w d K^(d-1) q(s|x') per unit of K."""
+        rate = self.field.zero
+        for (s, x, y), w in zip(prices.places.tolist(), prices.weights, strict=True):
+            distance = 1 if self.distances is None else self.field.number(self.distances[x, y])
+            rate += w * distance * self.ratio(x, y) / self.base * sent.q[y, s]
+        return {"exp_epsilon": rate}
+
     def sieve(self, table: MapTable) -> Array:
         """A deterministic channel is private if and only if neighbours are sent to the same signal."""
         maps = table.maps
@@ -245,16 +266,10 @@ def _log_of(value: Any) -> float:
     return math.log(int(ratio.p)) - math.log(int(ratio.q))
 
 
-def _listed(values: Any, field: str, rule: str) -> Sequence[Any]:
-    if isinstance(values, (str, bytes, dict)) or not isinstance(values, (Sequence, np.ndarray)):
-        raise InputError(field, values, rule)
-    return values  # type: ignore[return-value]
-
-
 def _pairs(values: Any) -> tuple[tuple[Any, Any], ...]:
     out = []
-    for k, given in enumerate(_listed(values, "neighbours", "must be a list of pairs of states")):
-        pair = _listed(given, f"neighbours[{k}]", "must be a pair of states")
+    for k, given in enumerate(listed(values, "neighbours", "must be a list of pairs of states")):
+        pair = listed(given, f"neighbours[{k}]", "must be a pair of states")
         if len(pair) != 2:
             raise InputError(f"neighbours[{k}]", given, "must be a pair of states")
         out.append((pair[0], pair[1]))
@@ -262,9 +277,9 @@ def _pairs(values: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def _table(rows: Any) -> tuple[tuple[Any, ...], ...]:
-    rows = _listed(rows, "metric", "must be a table, a row per state")
-    listed = [_listed(row, f"metric[{k}]", "must be a list") for k, row in enumerate(rows)]
-    return tuple(tuple(_distance(v, f"metric[{k}][{m}]") for m, v in enumerate(row)) for k, row in enumerate(listed))
+    rows = listed(rows, "metric", "must be a table, a row per state")
+    lists = [listed(row, f"metric[{k}]", "must be a list") for k, row in enumerate(rows)]
+    return tuple(tuple(_distance(v, f"metric[{k}][{m}]") for m, v in enumerate(row)) for k, row in enumerate(lists))
 
 
 def _distance(value: Any, field: str) -> Any:
@@ -274,13 +289,3 @@ def _distance(value: Any, field: str) -> Any:
     if value < 0:
         raise InputError(field, value, "must not be negative")
     return public(value)
-
-
-def _position(problem: Problem, state: Any, field: str) -> int:
-    if isinstance(state, str):
-        if state not in problem.states:
-            raise InputError(field, state, "is not a state")
-        return problem.states.index(state)
-    if isinstance(state, (bool, float)) or not 0 <= int(state) < len(problem.states):
-        raise InputError(field, state, f"must be a label or a position between 0 and {len(problem.states) - 1}")
-    return int(state)

@@ -33,8 +33,9 @@ tangents (`tangents`): a linear cost of q, which joins p c, and of t, which join
 then about mechanisms whose signals are the decisions that Bob takes; if he disobeys at the solution, it is that of all
 mechanisms. No bound is below the optimum without constraints, which `solve` bounds.
 
-Any y gives a bound, and the better of two is taken: the solver's multiplier of the rows (accurate if m > 0), and the y with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the
-optimum, where the terms are the q(i|x) (accurate if m is near 0). The solver's own dual value is never reported.
+Any y gives a bound, and the better of two is taken: the solver's multiplier of the rows (accurate if m > 0), and the y
+with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the optimum, where the terms are the q(i|x) (accurate if m is near
+0). The solver's own dual value is never reported.
 
 The two caps are met to the last digit. Mixing the channel with the null release of the same signal probabilities moves
 every posterior towards the prior. KL and I are convex and zero at the prior, so they shrink at least in proportion.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.events import plain
 from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
 from bap_lp.files.tables import texts
 from bap_lp.model.problem import Agent, Problem
@@ -93,8 +94,10 @@ def conditions_document(conditions: Conditions) -> dict[str, Any]:
             out[name] = [list(pair) for pair in value]
         elif name == "metric":
             out[name] = [["inf" if d is None else text(d) for d in row] for row in value]
+        elif name == "signal_floor" and isinstance(value, tuple):
+            out[name] = {eve: text(floor) for eve, floor in value}
         else:
-            out[name] = value if isinstance(value, (bool, int)) else text(value)
+            out[name] = plain(value)
     return out
 
 

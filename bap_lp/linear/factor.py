@@ -136,13 +136,18 @@ class Factor:
 
 def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]:
     """The basis matrix as (row, position, value) triples."""
+    rows, positions, at, slacks = basis_places(lp, basic)
+    return rows, positions, np.concatenate([lp.value[at], EXACT.full(len(slacks), 1)])
+
+
+def basis_places(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array, Array]:
+    """(row, position) of the entries of a basis matrix, where they are stored in lp, and the rows of its slacks."""
     n = lp.shape[1]
     columns, slacks = basic[basic < n], basic[basic >= n] - n
     at = _ranges(lp.start[columns], lp.start[columns + 1])
     lengths = lp.start[columns + 1] - lp.start[columns]
     positions = np.concatenate([np.repeat(np.flatnonzero(basic < n), lengths), np.flatnonzero(basic >= n)])
-    rows = np.concatenate([lp.index[at], slacks])
-    return rows, positions, np.concatenate([lp.value[at], EXACT.full(len(slacks), 1)])
+    return np.concatenate([lp.index[at], slacks]), positions, at, slacks
 
 
 def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:

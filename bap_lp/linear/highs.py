@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -25,6 +25,7 @@ class FloatVertex:
     basic: Array
     optimal: bool
     before_ties: tuple[Array, Array]  # z and basis
+    tied: bool = True  # whether the ties were settled
 
 
 _PRIMAL = 4  # HiGHS's number of the primal simplex strategy
@@ -43,13 +44,19 @@ class SolverError(RuntimeError):
     """The float solver gave up: the message says on what and with which status."""
 
 
-def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None = None) -> FloatVertex:
+def solve_lp(
+    lp: LinearProgram,
+    ties: Sequence[Array] = (),
+    start: Array | None = None,
+    worth: Callable[[Array, Array], bool] | None = None,
+) -> FloatVertex:
     """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
 
     start: the variables of a feasible basis, from which the primal simplex method goes on instead.
 
     Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
     rows with a dual made equalities. z and basis are those of the end, y and value those of the program's own cost.
+    worth: whether a solution (z, y) is worth the ties; without them `tied` is false.
     """
     highs = solver()
     _pass(highs, lp)
@@ -64,7 +71,8 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z = np.array(highs.getSolution().col_value)
     first, first_z = flags, z
-    for cost in ties if optimal else ():
+    tied = worth is None or (optimal and worth(z, y))
+    for cost in ties if optimal and tied else ():
         if not _fix_face(highs, lp, flags):
             break
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
@@ -76,7 +84,7 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
         z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
-    return FloatVertex(z, y, value, basic, optimal, (first_z, plain))
+    return FloatVertex(z, y, value, basic, optimal, (first_z, plain), tied)
 
 
 def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:

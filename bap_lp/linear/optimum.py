@@ -25,8 +25,13 @@ import numpy as np
 
 from bap_lp.linear.exact import ExactVertex, Infeasible, LongWalk, optimise
 from bap_lp.linear.highs import SolverError, solve_lp
+from bap_lp.linear.looks import looked
 from bap_lp.linear.program import LinearProgram
+from bap_lp.model.display import counted
 from bap_lp.rational import EXACT, Array, floats
+
+_MANY_ROWS = 400  # rows from which looks in extended precision are faster than exact repairs
+_ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
 
 __all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
 
@@ -61,10 +66,19 @@ def optimum(
     arithmetic and rounded. limit: on the exact steps (LongWalk beyond it). start: the variables of a feasible basis, if
     one is at hand. Raises Infeasible if there is no feasible point.
     """
+    if lp.shape[0] >= _MANY_ROWS and lp.field.exact:
+        found = _by_looks(lp, ties, start, limit)
+        if found is not None:
+            return found
     small, columns, rows = scaled(lp.rounded)
     tied = [floats(cost) * columns for cost in ties]
+    many = lp.shape[0] >= _MANY_ROWS and accept is not None and not lp.field.exact
+
+    def worth(z: Array, y: Array) -> bool:
+        return not many or accept(z * columns, y * rows)  # type: ignore[misc]
+
     try:
-        vertex = solve_lp(small, tied, start)
+        vertex = solve_lp(small, tied, start, worth)
         basic, (plain_z, plain), sure = vertex.basic, vertex.before_ties, vertex.optimal
     except SolverError:
         basic = plain = np.arange(lp.shape[1], sum(lp.shape))
@@ -73,14 +87,54 @@ def optimum(
     otherwise = plain if len(ties) else None
     if lp.field.exact:
         return _told(optimise(lp, basic, ties, limit, otherwise))
-    if sure:
+    if sure and vertex.tied:
         for z, own in ((vertex.z, basic), (plain_z, plain)):
             if accept is None or accept(z * columns, vertex.y * rows):
                 return Optimum(z * columns, vertex.y * rows, own, 0, "HiGHS simplex")
+    if many and sure:
+        look = looked(lp, plain, _ENOUGH * float(np.abs(lp.cost).max(initial=0.0)))
+        if look is not None and accept is not None and accept(*look.point(lp)):
+            return Optimum(*look.point(lp), look.basic, 0, f"HiGHS simplex, {counted(look.number, 'closer look')}")
     found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
     return Optimum(
         floats(found.z), floats(found.y), found.basic, found.repairs, "HiGHS simplex, finished in exact arithmetic"
     )
+
+
+def _by_looks(lp: LinearProgram, ties: Sequence[Array], start: Array | None, limit: int | None) -> Optimum | None:
+    """A large exact program: its own cost and then each tie on the face that is left, by looks; one proof at the end.
+
+    The face is read off to 120 bits. A column that is taken for tied by mistake would show in the proof.
+    """
+    face, number, basic, total = lp, np.arange(sum(lp.shape)), start, 0
+    last: Array | None = None
+    for k, cost in enumerate([lp.cost, *ties]):
+        m, n = face.shape
+        face = replace(face, cost=cost[number[:n]])
+        small, columns, _ = scaled(face.rounded)
+        try:
+            vertex = solve_lp(small, (), basic)
+        except SolverError:
+            break
+        look = looked(face, vertex.basic)
+        if look is None or not look.optimal:
+            break
+        last, total = number[look.basic], total + look.number
+        open_ = np.append(look.reduced == 0, ~face.equality & (look.y == 0))
+        own = np.zeros(n + m, dtype=bool)
+        own[look.basic] = True
+        if not (open_ & ~own).any() or k == len(ties):
+            break
+        keep = open_[:n] | own[:n]
+        face = face.on_columns(keep, equality=face.equality | (look.y != 0))
+        place = np.cumsum(np.append(keep, np.ones(m, dtype=bool))) - 1
+        number, basic = np.append(number[:n][keep], number[n:]), place[look.basic]
+    if last is None:
+        return None
+    found = optimise(lp, last, (), limit)
+    looks = f", {counted(total, 'closer look')}" if total else ""
+    repaired = f", repaired in {found.repairs} exact steps" if found.repairs else ""
+    return Optimum(found.z, found.y, found.basic, found.repairs, f"HiGHS simplex{looks}, exact basis{repaired}")
 
 
 def _told(found: ExactVertex) -> Optimum:

@@ -104,14 +104,19 @@ class Arrays(ReadOnly, Displayed):
         """Some of Bob's decisions."""
         return replace(self, B=self.B[:, which])
 
-    def merged(self) -> tuple[Arrays, Array]:
-        """States that nobody can tell apart taken together, and the class of each state (-1 where p = 0)."""
+    def merged(self, further: Array | None = None) -> tuple[Arrays, Array]:
+        """States that nobody can tell apart taken together, and the class of each state (-1 where p = 0).
+
+        further: more numbers of every state that must be equal within a class.
+        """
         live = self.p > 0
         if not self.exact and len(self.p) > _MANY:
             if live.all():
                 return self, np.arange(len(self.p))
             return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
-        index, count = merge_index(self.p, np.hstack([self.B, self.E]))
+        index, count = merge_index(
+            self.p, np.hstack([self.B, self.E] if further is None else [self.B, self.E, further])
+        )
         if count == len(index):
             return self, index
         first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]

@@ -52,8 +52,8 @@ def combinatorial(
 ) -> tuple[ChannelOptimum, Any, list[Branch]]:
     """The best mechanism (with the multipliers of the relaxation), a bound on all, and the branches that prove it."""
     arrays, signals = layout.arrays, layout.signals
-    if layout.deterministic and enumerable(arrays, layout.demands):
-        found = best_deterministic(arrays, signals, layout.demands, lam, arrays.field.tolerance, bob_weight)
+    if layout.deterministic and enumerable(arrays, layout.local):
+        found = best_deterministic(arrays, signals, layout.local, lam, arrays.field.tolerance, bob_weight)
         if found is None:
             raise _hopeless(conditions)
         how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"

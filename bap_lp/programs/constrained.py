@@ -62,7 +62,8 @@ class ChannelLayout(ReadOnly):
             live = np.array([mass > 0 for mass in arrays.p])
             arrays, index = arrays.states(live), np.where(live, np.cumsum(live) - 1, -1)
         else:
-            arrays, index = arrays.merged()
+            told = [own for own in (demand.features() for demand in demands) if own is not None]
+            arrays, index = arrays.merged(np.hstack(told) if told else None)
         signals = signals_of(problem, any(demand.tuples for demand in demands))
         if len(arrays.p) * len(signals) > _MOST:
             rule = f"need {len(arrays.p)} x {len(signals)} probabilities, more than {_MOST}"
@@ -72,6 +73,11 @@ class ChannelLayout(ReadOnly):
         if conditions.deterministic and N * math.log2(S) <= _LEXICOGRAPHIC:
             table = objects(EXACT.number(S) ** (N - 1 - x) * s for x in range(N) for s in range(S)).reshape(N, S)
         return cls(problem, demands, arrays, index, signals, field.array(table))
+
+    @cached_property
+    def local(self) -> tuple[Condition, ...]:
+        """The conditions on the program's states."""
+        return tuple(demand.on(self.index, len(self.arrays.p)) for demand in self.demands)
 
     @property
     def deterministic(self) -> bool:
@@ -159,7 +165,8 @@ class ChannelProgram:
         entries = [(row, self.t[s, self.arrays.group_of[j]], field.one), (row, self.q[:, s], -p * self.arrays.E[:, j])]
         self._eve = self._builder.rows(len(s), entries)
         self.demands = [demand for demand in layout.demands if demand.priced]
-        self._place = {demand.name: demand.rows(self) for demand in self.demands}
+        self._local = [demand for demand in layout.local if demand.priced]
+        self._place = {demand.name: demand.rows(self) for demand in self._local}
 
     def columns(self, shape: int | tuple[int, ...]) -> Array:
         """Auxiliary columns of a condition."""
@@ -204,7 +211,9 @@ class ChannelProgram:
     def _channel(self, q: Array) -> Array:
         if self.arrays.exact:
             return q
-        q = np.where(q > 1e-13, q, 0.0)
+        # likelihood ratios bind tiny probabilities to larger ones: there only a signal as a whole counts as never sent
+        sent = q.max(axis=0) > 1e-13 if any(d.by_ratio for d in self.demands) else q > 1e-13
+        q = np.where(sent, np.maximum(q, 0.0), 0.0)
         total = q.sum(axis=1, keepdims=True)
         q = q / np.where(total > 0, total, 1.0)
         if self.allowed is None and any(d.by_ratio for d in self.demands) and self._broken(q):
@@ -219,8 +228,8 @@ class ChannelProgram:
 
     def _dual(self, y: Array) -> Multipliers:
         duals, S = -y if self.arrays.exact else np.maximum(-y, 0.0), len(self.signals)
-        prices = {d.name: d.prices(self, self._place[d.name], duals) for d in self.demands}
-        replies = [d.replies(self, self._place[d.name], duals) for d in self.demands if isinstance(d, Margin)]
+        prices = {d.name: d.prices(self, self._place[d.name], duals) for d in self._local}
+        replies = [d.replies(self, self._place[d.name], duals) for d in self._local if isinstance(d, Margin)]
         if replies:
             return Multipliers(replies[0], prices)
         if self.signals.eve is not None:

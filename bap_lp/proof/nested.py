@@ -3,8 +3,8 @@
 Tier k has a Bob and Eves of its own, and they see the signals of tiers 1, ..., k. Alice minimises
     sum_k w_k (R_B,k - lam_k R_E,k).
 Signals (i_1, ..., i_K) of the Bobs' decisions are enough. Pool the signals of any nested mechanism on which Bob 1
-decides alike, then those of tier 2 with the same i_1 on which Bob 2 does, and so on: what Bob k sees, (i_1, ..., i_k), is a
-function of what he saw, his decision stays optimal on each pooled signal (a convex cone), and no Eve gains.
+decides alike, then those of tier 2 with the same i_1 on which Bob 2 does, and so on. What tier k sees, (i_1, ..., i_k),
+is a function of what it saw; its Bob's decision stays optimal on each pooled signal (a convex cone), and no Eve gains.
 With rho[x,i_1..i_K] = P(X = x, signals) and any u_k >= 0 whose entries for a prefix (i_1..i_k) and an Eve sum to
 w_k lam_k,
     sum_k w_k R_A,k >= sum_x p(x) min_{i_1..i_K} sum_k (w_k B_k(x,i_k) - sum_j u_k[i_1..i_k, j] E_k(x,j)) = bound(u),

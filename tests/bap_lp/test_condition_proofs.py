@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from definitions import holds
 from strategies import conditioned, few_lams, few_states, private
 
 from bap_lp import (
@@ -41,37 +42,6 @@ from bap_lp.proof.conditional import ConditionedProblem
 from bap_lp.rational import EXACT, Array, number, public
 
 quick = settings(max_examples=40, deadline=None)
-
-
-def holds(problem: Problem, conditions: Conditions, q: Array, told: Array, prescribed: Array | None) -> bool:
-    """Whether a channel meets the conditions, from their definitions."""
-    p, B, E = problem.prior, problem.bob_loss, problem.eve_loss
-    rho, states = p[:, None] * q, range(len(p))
-    bob = sum(sum(rho[x, s] * B[x, i] for x in states) for s, i in enumerate(told))
-    eve = sum(min(sum(rho[x, s] * E[x, j] for x in states) for j in range(g.start, g.stop))
-              for s in range(q.shape[1]) for g in problem.eve_groups)  # fmt: skip
-    ok = conditions.min_eve_risk is None or eve >= conditions.min_eve_risk
-    ok = ok and (conditions.max_bob_risk is None or bob <= conditions.max_bob_risk)
-    if conditions.private:
-        for x, y in product(states, repeat=2):
-            near = conditions.neighbours is None or (x, y) in conditions.neighbours or (y, x) in conditions.neighbours
-            d = 1 if conditions.metric is None else int(conditions.metric[x][y])
-            ok = ok and (
-                x == y or not near or all(q[x, s] <= conditions.exp_epsilon**d * q[y, s] for s in range(q.shape[1]))
-            )
-    ok = ok and (not conditions.deterministic or set(q.ravel().tolist()) <= {0, 1})
-    ok = ok and (conditions.max_signals is None or sum(max(column) > 0 for column in q.T) <= conditions.max_signals)
-    if conditions.margin is not None and prescribed is not None:
-        for s, i in enumerate(told):
-            mass = sum(rho[:, s])
-            agents = [(B, int(i), range(B.shape[1]))]
-            agents += [
-                (E, int(j), range(g.start, g.stop)) for j, g in zip(prescribed[s], problem.eve_groups, strict=True)
-            ]
-            for losses, own, others in agents:
-                played = {d: sum(rho[x, s] * losses[x, d] for x in states) for d in others}
-                ok = ok and all(played[own] + conditions.margin * mass <= v for d, v in played.items() if d != own)
-    return bool(ok)
 
 
 @pytest.mark.slow
@@ -129,7 +99,7 @@ class Leakage(Condition):
     most: Any
     name = "leakage"
     width = 3
-    state = 1
+    states = (1,)
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         return "leaks" if sent.q.max(axis=0).sum() > self.most + unit else ""

@@ -14,6 +14,7 @@ import pytest
 from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from definitions import holds
 from strategies import conditioned, few_lams, few_states, parts_of, private, table
 
 from bap_lp.conditions.conditions import Conditions
@@ -61,25 +62,10 @@ def library(problem: Problem) -> list[Mechanism]:
     return made
 
 
-def ratios(problem: Problem, conditions: Conditions) -> dict[tuple[int, int], Any]:
-    """(x, x') -> the largest q(s|x) / q(s|x') allowed, written independently of the library."""
-    N, ratio = len(problem.p), conditions.exp_epsilon
-    if not conditions.private:
-        return {}
-    if conditions.metric is not None:
-        return {(x, y): ratio ** int(conditions.metric[x][y]) for x, y in product(range(N), repeat=2)}
-    if conditions.neighbours is not None:
-        return {pair: ratio for x, y in conditions.neighbours for pair in ((x, y), (y, x))}
-    return dict.fromkeys(product(range(N), repeat=2), ratio)
-
-
 def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> bool:
-    q, found = mechanism.channel, risks(problem, mechanism)
-    ok = conditions.min_eve_risk is None or found.eve >= conditions.min_eve_risk
-    ok = ok and (conditions.max_bob_risk is None or found.bob <= conditions.max_bob_risk)
-    ok = ok and all((q[x] <= r * q[y]).all() for (x, y), r in ratios(problem, conditions).items())
-    ok = ok and (not conditions.deterministic or bool(((q == 0) | (q == 1)).all()))
-    ok = ok and (conditions.max_signals is None or int((q > 0).any(axis=0).sum()) <= conditions.max_signals)
+    q = mechanism.channel
+    told = (problem.prior[:, None] * q).T.dot(problem.bob_loss).argmin(axis=1)
+    ok = holds(problem, replace(conditions, margin=None), q, told)
     return ok and (conditions.margin is None or has_margin(problem, mechanism, conditions.margin))
 
 

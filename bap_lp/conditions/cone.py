@@ -1,0 +1,108 @@
+"""Conditions that speak about one signal at a time: for every signal s and every k, sum_x g_k(x) q[x,s] <= 0.
+
+The rows form a cone in the likelihoods q(s|.), so sums of signals stay in it: such a condition survives pooling, and one
+signal per decision of Bob is enough. A row is named by (s, k). A notion says which vectors g_k it has, in this order,
+and what its row means.
+
+Averaging two states with equal losses, weighted by their probabilities, keeps sum_x g_k(x) q[x,s] if g_k(x) / p(x) is
+the same for both: such states are merged, and their g_k added. A state of probability zero matters only where some
+g_k(x) is not zero; it is then a variable of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bap_lp.conditions.base import Condition, LinearRows, MapTable
+from bap_lp.conditions.lagrangian import Prices, SentSignals
+from bap_lp.conditions.signals import Signals
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.merging import class_sums
+from bap_lp.rational import Array, field_of, floats
+
+
+@dataclass(frozen=True, eq=False)
+class ConeRow:
+    """What a vector g_k means: the demand in words, the number it has and where, and minus the slope in that number.
+
+    slope: h(x) with d/dr sum_x g_k(x) q[x,s] = -sum_x h(x) q[x,s], r being what relaxes the demand; None if nothing does.
+    """
+
+    label: str
+    words: str
+    slope: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SignalCone(Condition):
+    """g[k,x] and what each k means, in working numbers."""
+
+    g: Array
+    meaning: tuple[ConeRow, ...]
+    p: Array
+    width: ClassVar[int] = 2
+    by_ratio: ClassVar[bool] = True
+
+    @property
+    def null_row(self) -> bool:  # type: ignore[override]
+        return not (self.g[:, self.p == 0] != 0).any()
+
+    def features(self) -> Array:
+        return (self.g / np.where(self.p > 0, self.p, 1 + 0 * self.p)).T
+
+    def on(self, index: Array, count: int) -> SignalCone:
+        slopes = [None if row.slope is None else class_sums(row.slope, index, count) for row in self.meaning]
+        meaning = tuple(replace(row, slope=slope) for row, slope in zip(self.meaning, slopes, strict=True))
+        return replace(
+            self, g=class_sums(self.g.T, index, count).T, meaning=meaning, p=class_sums(self.p, index, count)
+        )
+
+    @cached_property
+    def _sizes(self) -> Array:
+        return abs(self.g)
+
+    def check(self, sent: SentSignals, unit: Any) -> str:
+        if not len(self.g):
+            return ""
+        sums = self.g.dot(sent.q)
+        wrong = sums > (unit * self._sizes.dot(sent.q) if unit else 0)
+        if not wrong.any():
+            return ""
+        k, s = (int(v[0]) for v in np.nonzero(wrong))
+        return f"signal {s} breaks {self.meaning[k].label}: {self.meaning[k].words}"
+
+    def places(self, arrays: Arrays, signals: Signals) -> Array:
+        return np.indices((len(signals), len(self.g))).reshape(2, -1).T
+
+    def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
+        inside = (places >= 0).all() and (places < [len(signals), len(self.g)]).all()
+        return "" if not len(places) or inside else f"a price of {self.name} is about none of its rows"
+
+    def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
+        s, k = places.T
+        row, x = np.nonzero((self.g != 0)[k])
+        return LinearRows(arrays.field.zeros(len(places)), q=(row, x, s[row], self.g[k[row], x]))
+
+    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
+        """R_A falls by sum_s w[s,k] sum_x h_k(x) q[x,s] per unit of the number of a demand."""
+        out: dict[str, Any] = {}
+        (s, k), field = prices.places.T, sent.arrays.field
+        for number, row in enumerate(self.meaning):
+            own = k == number
+            slope = self.p if row.slope is None else row.slope
+            rate = field.zero + (prices.weights[own] * slope.dot(sent.q)[s[own]]).sum() if own.any() else field.zero
+            out[row.label] = out.get(row.label, field.zero) + rate
+        return out
+
+    def sieve(self, table: MapTable) -> Array:
+        keep: Array = np.ones(len(table.maps), dtype=bool)
+        g = floats(self.g) if field_of(self.g).exact else self.g
+        slack = table.unit * np.abs(g).sum(axis=1)
+        for k, row in enumerate(g):
+            for s in range(int(table.maps.max(initial=0)) + 1):
+                keep &= (table.maps == s) @ row <= slack[k]
+        return keep

@@ -1,0 +1,152 @@
+"""Events, and the numbers that come with them, as users write them.
+
+An event is a list of states (labels or positions); P(A) is its probability. A demand about events is a small table, such
+as {event, at_most}. Here it is read once into a frozen value, so that conditions can be compared, printed and saved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp.rational import Array, Field, InputError, number, public, text
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+
+Event = tuple[Any, ...]  # labels or positions of states
+LARGEST_LOG = 600.0  # of a likelihood ratio: beyond it floats cannot follow
+
+
+def listed(values: Any, field: str, rule: str) -> Sequence[Any]:
+    """A list, tuple or array; strings and tables are refused."""
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, (Sequence, np.ndarray)):
+        raise InputError(field, values, rule)
+    return values  # type: ignore[return-value]
+
+
+def read_event(value: Any, field: str) -> Event:
+    """A list of states, not empty."""
+    states = tuple(listed(value, field, "must be a list of states"))
+    if not states:
+        raise InputError(field, None, "must name at least one state")
+    for state in states:
+        if isinstance(state, bool) or not isinstance(state, (str, int, np.integer)):
+            raise InputError(field, state, "must be labels or positions of states")
+    return tuple(s if isinstance(s, str) else int(s) for s in states)
+
+
+def position(problem: Problem, state: Any, field: str) -> int:
+    """The position of a state that is named by its label or its position."""
+    if isinstance(state, str):
+        if state not in problem.states:
+            raise InputError(field, state, "is not a state")
+        return problem.states.index(state)
+    if isinstance(state, (bool, float)) or not 0 <= int(state) < len(problem.states):
+        raise InputError(field, state, f"must be a label or a position between 0 and {len(problem.states) - 1}")
+    return int(state)
+
+
+def mask(problem: Problem, event: Event, field: str) -> Array:
+    """Which states of the problem belong to the event."""
+    out = np.zeros(len(problem.p), dtype=bool)
+    where = {label: x for x, label in enumerate(problem.states)}
+    for state in event:
+        out[where[state] if state in where else position(problem, state, field)] = True
+    return out
+
+
+def indicator(problem: Problem, event: Event, field: str, numbers: Field) -> Array:
+    """One on the states of the event, zero elsewhere, in working numbers."""
+    inside = mask(problem, event, field)
+    return np.where(inside, numbers.full(len(inside), 1), numbers.zeros(len(inside)))
+
+
+def read_number(value: Any, field: str, low: int, high: int | None = None) -> Any:
+    """A number of a demand, Fraction or float, within its range."""
+    found = number(value, field)
+    if found < low:
+        raise InputError(field, found, f"must be at least {low}")
+    if high is not None and found > high:
+        raise InputError(field, found, f"must be at most {high}")
+    if high is None and found > 10**300:
+        raise InputError(field, found, "must be at most 1e300")
+    return public(found)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """exp_epsilon, exact, or epsilon, in floats: one of the two."""
+
+    exp_epsilon: Any = None
+    epsilon: Any = None
+
+    def read(self, field: str) -> None:
+        """Check the numbers and bring them to Fractions or floats."""
+        if (self.exp_epsilon is None) == (self.epsilon is None):
+            raise InputError(field, None, "needs exp_epsilon or epsilon, one of the two")
+        for name, low in (("exp_epsilon", 1), ("epsilon", 0)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, read_number(getattr(self, name), f"{field}.{name}", low))
+        log = self.epsilon if self.exp_epsilon is None else math.log(self.exp_epsilon)
+        if log > LARGEST_LOG:
+            raise InputError(f"{field}.epsilon", log, f"must be at most {LARGEST_LOG:.0f}")
+
+    @property
+    def exact(self) -> bool:
+        """epsilon is not exact (unless 0), as its exponential is irrational."""
+        return not isinstance(self.exp_epsilon, float) and self.epsilon in (None, 0)
+
+    def ratio(self, numbers: Field) -> Any:
+        """K = exp(eps) in working numbers."""
+        if self.exp_epsilon is not None:
+            return numbers.number(self.exp_epsilon)
+        return numbers.one if self.epsilon == 0 else numbers.number(math.exp(self.epsilon))
+
+    @property
+    def stated(self) -> str:
+        return f"exp({self.epsilon})" if self.exp_epsilon is None else str(self.exp_epsilon)
+
+
+def rows_of(kind: type, values: Any, field: str) -> tuple[Any, ...]:
+    """Demands of one kind from a list of tables (or of values read before)."""
+    rule = "must be a list of tables"
+    out = []
+    for k, row in enumerate(listed(values, field, rule)):
+        out.append(row if isinstance(row, kind) else table(kind, row, f"{field}[{k}]"))
+    return tuple(out)
+
+
+def table(kind: type, row: Any, field: str) -> Any:
+    """A demand from its table; unknown and missing keys are refused."""
+    names = [f.name for f in fields(kind)]
+    if not isinstance(row, Mapping):
+        raise InputError(field, row, f"must be a table with {', '.join(names)}")
+    for key in row:
+        if key not in names:
+            raise InputError(f"{field}.{key}", None, f"is not a known key: it may have {', '.join(names)}")
+    needed = kind.required  # type: ignore[attr-defined]
+    if needed not in row:
+        raise InputError(f"{field}.{needed}", None, "is missing")
+    out = kind(**row)
+    out.read(field)
+    return out
+
+
+def plain(value: Any) -> Any:
+    """A demand as the file would have it: tables, lists, and numbers as text."""
+    if hasattr(value, "__dataclass_fields__"):
+        parts = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {name: plain(part) for name, part in parts.items() if part is not None}
+    if isinstance(value, tuple):
+        return [plain(part) for part in value]
+    return value if isinstance(value, (str, bool, int)) else text(value)
+
+
+def named(event: Event) -> str:
+    """An event as a sentence names it."""
+    return " or ".join(str(state) for state in event[:6]) + (" or ..." if len(event) > 6 else "")

@@ -1,0 +1,102 @@
+"""pufferfish: P(s|A) <= K P(s|B) and P(s|B) <= K P(s|A) for pairs of secrets A, B, under each of several priors.
+
+Kifer and Machanavajjhala (2014). With a prior r, P_r(s|A) = sum_{x in A} r(x) q[x,s] / r(A). A pair of which one secret
+has probability zero under a prior asks nothing under it. The rows (module `cone`) are, demand by demand, prior by prior
+and pair by pair, first A against B, then B against A:
+    g(x) = r(x) 1_A(x) / r(A) - K r(x) 1_B(x) / r(B).
+Without priors, r is the problem's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bap_lp.conditions.cone import ConeRow, SignalCone
+from bap_lp.conditions.events import Ratio, indicator, listed, named, read_event, rows_of
+from bap_lp.model.labels import probability
+from bap_lp.rational import Array, Field, InputError, public
+
+if TYPE_CHECKING:
+    from bap_lp.conditions.conditions import Conditions
+    from bap_lp.model.problem import Problem
+
+
+@dataclass(frozen=True)
+class SecretPairs(Ratio):
+    """Pairs of events that must look alike, up to the ratio K, to somebody with any of the priors."""
+
+    pairs: Any = None
+    priors: Any = None
+    required: ClassVar[str] = "pairs"
+
+    def read(self, field: str) -> None:
+        super().read(field)
+        out = []
+        for k, given in enumerate(listed(self.pairs, f"{field}.pairs", "must be a list of pairs of events")):
+            pair = listed(given, f"{field}.pairs[{k}]", "must be a pair of events")
+            if len(pair) != 2:
+                raise InputError(f"{field}.pairs[{k}]", given, "must be a pair of events")
+            out.append(tuple(read_event(event, f"{field}.pairs[{k}][{m}]") for m, event in enumerate(pair)))
+        object.__setattr__(self, "pairs", tuple(out))
+        if self.priors is not None:
+            rows = listed(self.priors, f"{field}.priors", "must be a list of priors")
+            if not len(rows):
+                raise InputError(f"{field}.priors", None, "must hold at least one prior")
+            read = [probability(row, f"{field}.priors[{k}]") for k, row in enumerate(rows)]
+            object.__setattr__(self, "priors", tuple(tuple(public(row).tolist()) for row in read))
+
+    @property
+    def exact(self) -> bool:
+        return super().exact and not any(isinstance(v, float) for row in self.priors or () for v in row)
+
+    def __str__(self) -> str:
+        pairs = "; ".join(f"{named(a)} against {named(b)}" for a, b in self.pairs[:4])
+        return f"{pairs}{'; ...' if len(self.pairs) > 4 else ''}, within a factor {self.stated}"
+
+
+class Pufferfish(SignalCone):
+    name = "pufferfish"
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        value = given.pufferfish
+        if value is not None:
+            alone = isinstance(value, (Mapping, SecretPairs))
+            read = rows_of(SecretPairs, [value] if alone else value, cls.name)
+            object.__setattr__(given, cls.name, read)
+
+    @classmethod
+    def is_exact(cls, given: Conditions) -> bool:
+        return all(one.exact for one in given.pufferfish or ())
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
+        if given.pufferfish is None:
+            return None
+        vectors: list[Array] = []
+        meaning: list[ConeRow] = []
+        p = field.array(problem.p)
+        for d, one in enumerate(given.pufferfish):
+            label, K = f"{cls.name}[{d}]", one.ratio(field)
+            events = [
+                [indicator(problem, event, f"{label}.pairs[{k}][{m}]", field) for m, event in enumerate(pair)]
+                for k, pair in enumerate(one.pairs)
+            ]
+            for n, prior in enumerate(one.priors or [None]):
+                if prior is not None and len(prior) != len(p):
+                    rule = f"has {len(prior)} entries, must have {len(p)}, one per state"
+                    raise InputError(f"{label}.priors[{n}]", None, rule)
+                r = p if prior is None else field.array(probability(list(prior), f"{label}.priors[{n}]"))
+                for k, (a, b) in enumerate(events):
+                    if r.dot(a) > 0 and r.dot(b) > 0:
+                        first, second = r * a / r.dot(a), r * b / r.dot(b)
+                        words = " and ".join(map(named, one.pairs[k])) + f" must look alike up to a factor {one.stated}"
+                        for more, less in ((first, second), (second, first)):
+                            vectors.append(more - K * less)
+                            meaning.append(ConeRow(label, words, less))
+        g = field.zeros((len(vectors), len(p)))
+        for k, vector in enumerate(vectors):
+            g[k] = vector
+        return cls(g, tuple(meaning), p)

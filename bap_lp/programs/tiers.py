@@ -136,7 +136,7 @@ def tiers(
     >>> public, research = (Problem(["3/4", "1/4"], bob, [[0, 1], [k, 0]]) for k in (10, 2))
     >>> both = tiers([public, research], "1/3")
     >>> print(both.value, both.separate, both.price_of_nesting, both.verify().ok)
-    19/120 19/120 0 True
+    13/40 13/40 0 True
     """
     given, prices, shares = tiers_of(problems, lams, weights)
     able = all(problem.exact for problem in given) and all(map(is_exact, (*prices, *shares)))

@@ -3,8 +3,10 @@
 Agent a acts on pi_a(x) and L_a(x,d) (see `model.beliefs`). If signal s prescribes own(s,a) to him, then for other d
     sum_x pi_a(x) (w_a L_a(x,own(s,a)) - w_a L_a(x,d) + m) q[x,s] <= 0
 with the margin m, zero unless one is asked for: ties are for Alice. States that only an agent believes possible have
-rows too. Nobody has to demand this condition. It belongs to every problem in which an agent's prior or loss is not
-Alice's, and it is why one signal per tuple of decisions is enough and needed: tuples pool, single decisions do not.
+rows too. States are merged if the ratios pi_a(x) / p(x) and the losses are equal: then their rows are multiples.
+
+Nobody has to demand this condition. It belongs to every problem in which an agent's prior or loss is not Alice's. One
+signal per tuple of decisions is then enough, and needed: signals of one tuple may be pooled, those of one decision not.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.beliefs import Belief
+from bap_lp.model.merging import class_sums
 from bap_lp.rational import Array, Field, number
 
 if TYPE_CHECKING:
@@ -29,11 +32,10 @@ class Obedience(Condition):
     name = "beliefs"
     width = 3  # signal, agent, decision
     tuples = True
-    merges = False
-    null_row = False
 
-    def __init__(self, margin: Any, beliefs: list[Belief], bobs: tuple[int, ...], starts: list[int]) -> None:
-        self.margin, self.beliefs, self.bobs, self.starts = margin, beliefs, bobs, starts
+    def __init__(self, margin: Any, beliefs: list[Belief], bobs: tuple[int, ...], starts: list[int], p: Array) -> None:
+        self.margin, self.beliefs, self.bobs, self.starts, self.p = margin, beliefs, bobs, starts, p
+        self.null_row = not any((belief.mass[p == 0] > 0).any() for belief in beliefs)
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Obedience | None:
@@ -41,7 +43,19 @@ class Obedience(Condition):
             return None
         margin = field.number(number(0 if given.margin is None else given.margin, "margin"))
         bobs = tuple(len(bob.decisions or ()) for bob in problem.bobs)
-        return cls(margin, [b.in_field(field) for b in problem.beliefs], bobs, [g.start for g in problem.eve_groups])
+        starts = [g.start for g in problem.eve_groups]
+        return cls(margin, [b.in_field(field) for b in problem.beliefs], bobs, starts, field.array(problem.p))
+
+    def features(self) -> Array:
+        own = np.hstack([part for b in self.beliefs for part in (b.mass[:, None], b.act)])
+        return np.where(self.p[:, None] > 0, own / np.where(self.p > 0, self.p, 1 + 0 * self.p)[:, None], 0 * own)
+
+    def on(self, index: Array, count: int) -> Obedience:
+        beliefs = [
+            Belief(b.name, b.role, class_sums(b.mass, index, count), class_sums(b.act, index, count), b.counted, b.size)
+            for b in self.beliefs
+        ]
+        return Obedience(self.margin, beliefs, self.bobs, self.starts, class_sums(self.p, index, count))
 
     def told(self, signals: Signals) -> Array:
         """own(s,a): what signal s prescribes to agent a, Bobs first."""

@@ -101,7 +101,9 @@ class TierSolution(Tabular):
 
     def _headline(self) -> str:
         price = equals("price of nesting", self.price_of_nesting, fraction)
-        return f": {kind(self.exact)}, {len(self.lams)} tiers, {equals('value', self.value, fraction)}, {price}"
+        return (
+            f": {kind(self.exact)}, {counted(len(self.lams), 'tier')}, {equals('value', self.value, fraction)}, {price}"
+        )
 
     def _grid(self, most: int | None = None) -> Grid:
         parts = list(zip(self.problems, self.lams, self.weights, self.risks, self.mechanisms, strict=True))

@@ -43,6 +43,7 @@ from bap_lp import (
 )
 from bap_lp.model.evaluation import risks
 from bap_lp.path.region import attainable_region
+from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.releases import full, meets, null, randomised_response
 
 
@@ -293,6 +294,36 @@ def test_floor_and_privacy_hold_together_with_obedience(problem: Problem, lam: F
     assert verify(problem, best.certificate)
 
 
+@settings(max_examples=20, deadline=None)
+@given(misaligned(states=3, eves=1), few_lams, parts_of(0, 1, 6))
+def test_posterior_caps_and_leakage_hold_together_with_obedience(problem: Problem, lam: F, share: F) -> None:
+    """A cap on the posterior of one state, above its prior, and a cap on maximal leakage."""
+    N, p = len(problem.p), np.array(problem.prior, dtype=float)
+    cap = problem.prior[0] + (1 - problem.prior[0]) * share
+
+    def rows(_: Any, tuples: list[tuple[int, ...]]) -> tuple[list[Any], list[float]]:
+        out = []
+        for s in range(len(tuples)):
+            row = np.zeros((N, len(tuples)))
+            row[:, s] = p * ((np.arange(N) == 0) - float(cap))
+            out.append(row.ravel())
+        return out, [0.0] * len(out)
+
+    wanted = Conditions(posterior_caps=[{"event": [0], "at_most": cap}])
+    best = solve(problem, lam, conditions=wanted)
+    assert float(best.value) == pytest.approx(reference(problem, float(lam), extra=rows), abs=1e-7)
+    assert verify(problem, best.certificate)
+    leaky = solve(problem, lam, conditions=Conditions(max_leakage=1 + share))
+    assert sum(max(column) for column in leaky.mechanism.channel.T) <= 1 + share
+    assert leaky.value >= solve(problem, lam).value
+    assert verify(problem, leaky.certificate)
+
+
+def test_a_floor_per_signal_is_refused_for_own_beliefs() -> None:
+    with pytest.raises(InputError, match="signal_floor is not defined for agents who act on beliefs of their own"):
+        solve(prosecutor(), 1, conditions=Conditions(signal_floor="1/10"))
+
+
 def partitions(count: int) -> Any:
     if count == 0:
         yield ()
@@ -356,6 +387,30 @@ def test_comparison_uses_the_agents_own_replies_and_never_beats_the_optimum() ->
         best = found["randomised response"]
         tried = [by_hand(problem, randomised_response(problem, F(k, 60)), F(1, 2)) for k in range(41)]
         assert best.alice <= min(tried)
+
+
+def test_states_that_nobody_tells_apart_are_merged_and_the_proof_is_about_all_of_them() -> None:
+    problem = random_problem(Random(21), 3, 2, 2)
+    copies = 40
+    fine = Problem(
+        [F(str(v)) / copies for v in problem.p for _ in range(copies)],
+        bobs=[_copied(a, copies) for a in problem.bobs],
+        eves=[_copied(a, copies) for a in problem.eves],
+    )
+    layout = ChannelLayout.of(fine, Conditions())
+    assert len(layout.arrays.p) == 3
+    best = solve(fine, 1)
+    assert best.value == solve(problem, 1).value
+    assert verify(fine, best.certificate)
+    assert lambda_path(fine).verify()
+
+
+def _copied(agent: Agent, copies: int) -> Agent:
+    tables = {
+        name: None if (part := getattr(agent, name)) is None else [row for row in part for _ in range(copies)]
+        for name in ("loss", "harm")
+    }
+    return Agent(**tables, prior=[F(str(v)) / copies for v in agent.prior for _ in range(copies)])
 
 
 def random_problem(rng: Random, N: int, b: int, e: int) -> Problem:

@@ -232,8 +232,8 @@ def test_the_optimal_location_privacy_of_a_grid(p: list[F], error: F) -> None:
     assert location_claim(p, F(1, 4)) == error
 
 
-# ElSalamouny, Chatzikokolakis, Palamidessi (2014), Generalized differential privacy: regions of priors that admit robust
-# optimal mechanisms: the tight-constraints mechanism on a grid
+# ElSalamouny, Chatzikokolakis, Palamidessi (2014), Generalized differential privacy: regions of priors that admit
+# robust optimal mechanisms: the tight-constraints mechanism on a grid
 
 
 def tight_claim(K: F) -> tuple[F, F]:

@@ -115,7 +115,7 @@ def _frontier(path: Path, conditions: Conditions | None) -> tuple[Path, str]:
 
 
 def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name: str) -> list[np.ndarray]:
-    name = "attainable: some mechanism does this" + ("" if whole else " (and perhaps more above)")
+    name = "attainable: some mechanism does this" if whole else "attainable, and perhaps more above"
     corners = np.array([_place(risks) for risks in region])
     if len(corners) > 2:
         ax.add_patch(Polygon(corners, closed=True, fc="#dcecf7", ec=lt.SKY, lw=0.8, label=name, zorder=1))

@@ -76,6 +76,26 @@ def solve(
     margin: Annotated[
         str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
     ] = None,
+    delta: Annotated[str | None, typer.Option(metavar="D", help="With epsilon or exp-epsilon: up to delta.")] = None,
+    max_leakage: Annotated[
+        str | None, typer.Option(metavar="C", help="Sum over signals of the largest q(s|x) at most this.")
+    ] = None,
+    signal_floor: Annotated[
+        list[str] | None, typer.Option(metavar="R", help="Eve's risk given any signal at least this; or EVE:R.")
+    ] = None,
+    posterior_cap: Annotated[
+        list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) at most C; A are states, a,b,...")
+    ] = None,
+    posterior_floor: Annotated[list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) at least C.")] = None,
+    posterior_ratio: Annotated[
+        list[str] | None, typer.Option(metavar="A:K", help="P(A | signal) / P(A) between 1/K and K.")
+    ] = None,
+    independent_of: Annotated[
+        list[str] | None, typer.Option(metavar="A", help="The signal must not depend on whether A holds.")
+    ] = None,
+    pufferfish: Annotated[
+        list[str] | None, typer.Option(metavar="A|B:K", help="P(signal | A) and P(signal | B) within a factor K.")
+    ] = None,
 ) -> None:
     """Find an optimal mechanism and prove it.
 
@@ -83,11 +103,13 @@ def solve(
     the options below. An option takes the place of the file's condition.
     """
     from bap_cli import inputs, outputs, results, show
+    from bap_cli.condition_options import structured
     from bap_cli.progress import Progress
-    from bap_lp import evaluate, solve
+    from bap_lp import condition_costs, evaluate, solve
 
     outputs.check_folder(out)
     loaded = inputs.load(file)
+    events = structured(posterior_cap, posterior_floor, posterior_ratio, independent_of, pufferfish, signal_floor)
     asked = {
         "min_eve_risk": min_eve_risk,
         "max_bob_risk": max_bob_risk,
@@ -96,17 +118,21 @@ def solve(
         "deterministic": deterministic,
         "max_signals": max_signals,
         "margin": margin,
+        "delta": delta,
+        "max_leakage": max_leakage,
+        **events,
     }
-    with inputs.named(loaded, lam, asked), Progress() as progress:
+    with outputs.conflict_in(out), inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
         solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
         evaluation = evaluate(loaded.problem, solution.mechanism)
+        costs = condition_costs(solution)
         comparison = None if as_json else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution) if out is not None else ""
     if as_json:
-        outputs.print_json(results.solution_document(solution, evaluation))
+        outputs.print_json(results.solution_document(solution, evaluation, costs))
     else:
-        show.show_solution(solution, evaluation, comparison, file, inputs.choice(loaded, lam), written)
+        show.show_solution(solution, evaluation, comparison, file, inputs.choice(loaded, lam), written, costs)
 
 
 @app.command(**_USUAL)
@@ -123,9 +149,14 @@ def verify(
     from bap_cli.progress import Progress
     from bap_lp import Verdict, verify
     from bap_lp.files.certificates import load_certificate
+    from bap_lp.files.conflicts import load_conflict
     from bap_lp.files.documents import source_name
 
     loaded = inputs.load(file)
+    conflict = load_conflict(certificate)
+    if conflict is not None:
+        show.show_conflict(loaded, conflict, source_name(certificate))
+        return
     proof = load_certificate(certificate)
     wanted = proof.lam if lam is None else inputs.number(loaded, lam)
     with Progress("checking"):
@@ -207,8 +238,8 @@ def plot(
         "map.png"
     ),
     kind: Annotated[
-        Literal["map", "path", "channel", "signals"],
-        typer.Option(help="Risk-utility map, least R_A for every lambda, an optimal mechanism, or its signals."),
+        Literal["map", "path", "epsilon", "channel", "signals"],
+        typer.Option(help="Risk-utility map, least R_A by lambda or epsilon, an optimal mechanism, or its signals."),
     ] = "map",
     lam: Lambda = None,
 ) -> None:

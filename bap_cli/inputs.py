@@ -65,7 +65,10 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Mapping[str, Any] 
             field = f"{loaded.source}: {error.field}"
         elif name in Conditions.__dataclass_fields__:
             own = asked is None or asked.get(name) is None
-            field = f"{loaded.source}: conditions.{error.field}" if own else "--" + name.replace("_", "-")
+            option = "--" + name.replace("_", "-").replace("caps", "cap")
+            field = f"{loaded.source}: conditions.{error.field}" if own else option
         else:
             raise
-        raise InputError(field, error.value, error.rule) from None
+        again = type(error)(field, error.value, error.rule)
+        again.__dict__.update({k: v for k, v in vars(error).items() if k not in ("field", "value", "rule")})
+        raise again from None

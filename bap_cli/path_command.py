@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -27,17 +27,35 @@ def path(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Problem file (TOML, JSON) or a name of `bap examples`.")],
     use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    over: Annotated[
+        Literal["lambda", "epsilon"], typer.Option(help="What varies: lambda, or epsilon at one lambda.")
+    ] = "lambda",
+    lam: Annotated[
+        str | None, typer.Option("--lambda", metavar="L", help="With --over epsilon; the file's own by default.")
+    ] = None,
+    tolerance: Annotated[
+        str | None, typer.Option(metavar="T", help="With --over epsilon: width of the band, 1/50 of the fall of R_A.")
+    ] = None,
 ) -> None:
-    """Find an optimal mechanism for every lambda.
+    """Find an optimal mechanism for every lambda, or for every epsilon.
 
     From lambda = 0, where only utility counts, to infinity, where only privacy does: the pieces on which one mechanism
-    is optimal are the vertices of the risk-utility frontier, under the file's conditions if it sets any.
+    is optimal are the vertices of the risk-utility frontier, under the file's conditions if it sets any. With --over
+    epsilon: what differential privacy costs, exact at some epsilon and within a proved band between them.
     """
     from bap_cli import inputs, outputs
     from bap_cli.progress import Progress
     from bap_lp.path.pieces import lambda_path
+    from bap_lp.rational import InputError
 
     loaded = inputs.load(file)
+    if over == "epsilon":
+        from bap_cli.epsilon_path import run
+
+        return run(loaded, lam, tolerance, use_floats, as_json)
+    for option, value in (("--lambda", lam), ("--tolerance", tolerance)):
+        if value is not None:
+            raise InputError(option, value, "needs --over epsilon")
     with inputs.named(loaded), Progress("every lambda") as progress:
         found = lambda_path(loaded.problem, False if use_floats else None, progress, loaded.conditions)
     if as_json:

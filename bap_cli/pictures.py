@@ -11,6 +11,7 @@ from bap_cli import inputs
 from bap_cli.progress import Progress
 from bap_lp.files.documents import write_files
 from bap_lp.files.problems import ProblemFile
+from bap_lp.path.epsilon import epsilon_path
 from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.solving import solve
 
@@ -56,6 +57,9 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
     with inputs.named(loaded, lam), Progress("drawing") as progress, style:
         if kind == "map":
             ax = plots.risk_utility_map(problem, price, conditions=conditions)
+        elif kind == "epsilon":
+            found = epsilon_path(problem, price, conditions=conditions, progress=progress)
+            ax = plots.value_of_epsilon(found)[0]
         elif kind == "path":
             ax = plots.value_of_lambda(lambda_path(problem, progress=progress, conditions=conditions), price)
         else:

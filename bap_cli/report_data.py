@@ -152,13 +152,15 @@ def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
 
 def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
-    from bap_cli.show import conditions_in_words
+    from bap_cli.show import conditions_in_words, costs_in_words
+    from bap_lp.programs.costs import condition_costs
 
     if best.conditions is None:
         return None
     price = best.price_of_conditions
     words = label(conditions_in_words(best.conditions))
-    return {"words": words, "price": None if price is None else both(price)}
+    costs = [label(line) for line in costs_in_words(condition_costs(best))]
+    return {"words": words, "price": None if price is None else both(price), "costs": costs}
 
 
 def _calibrated(problem: Problem) -> Number | None:

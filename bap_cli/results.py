@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.files.mechanisms import mechanism_document
@@ -14,13 +15,16 @@ if TYPE_CHECKING:
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
+    from bap_lp.programs.costs import ConditionCost
     from bap_lp.programs.solution import Solution
     from bap_lp.releases import Comparison
 
 
-def solution_document(solution: Solution, evaluation: Evaluation) -> dict[str, Any]:
-    """What `bap solve --json` prints; under conditions also what they cost and the prices of floor and cap."""
-    return _conditions(solution) | {
+def solution_document(
+    solution: Solution, evaluation: Evaluation, costs: Sequence[ConditionCost] = ()
+) -> dict[str, Any]:
+    """What `bap solve --json` prints; under conditions also what they cost and the shadow prices of their numbers."""
+    return _conditions(solution, costs) | {
         "exact": solution.exact,
         "lambda": text(solution.lam),
         "risks": _risks(solution.risks, solution.lam),
@@ -33,14 +37,16 @@ def solution_document(solution: Solution, evaluation: Evaluation) -> dict[str, A
     }
 
 
-def _conditions(solution: Solution) -> dict[str, Any]:
+def _conditions(solution: Solution, each: Sequence[ConditionCost]) -> dict[str, Any]:
     proof = solution.certificate.proof
     if proof is None or solution.conditions is None:
         return {}
     costs = {"price_of_conditions": solution.price_of_conditions, "price_of_determinism": solution.price_of_determinism}
     document: dict[str, Any] = {"conditions": conditions_document(proof.conditions)}
     document |= {name: text(cost) for name, cost in costs.items() if cost is not None}
-    return document | {"prices": {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)}}
+    prices = {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)}
+    prices |= {label: text(price) for one in each for label, price in one.shadow_prices.items()}
+    return document | {"prices": prices, "costs": {one.name: text(one.cost) for one in each}}
 
 
 def evaluation_document(problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number) -> dict[str, Any]:

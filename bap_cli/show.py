@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import shlex
+import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
+from bap_lp.conditions.events import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import public
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
+    from bap_lp.programs.costs import ConditionCost
     from bap_lp.programs.solution import Solution
     from bap_lp.proof.certificate import Certificate
+    from bap_lp.proof.infeasible import Infeasibility
     from bap_lp.releases import Comparison
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
@@ -50,7 +54,13 @@ def small_comparison(solution: Solution, progress: Callable[[str], None]) -> Com
 
 
 def show_solution(
-    solution: Solution, evaluation: Evaluation, comparison: Comparison | None, file: str, choice: str, written: str
+    solution: Solution,
+    evaluation: Evaluation,
+    comparison: Comparison | None,
+    file: str,
+    choice: str,
+    written: str,
+    costs: Sequence[ConditionCost] = (),
 ) -> None:
     """What `bap solve` prints."""
     out = console()
@@ -65,7 +75,7 @@ def show_solution(
         out.print()
         _releases(out, comparison)
     out.print()
-    among = _among(out, solution)
+    among = _among(out, solution, costs)
     if solution.exact and solution.gap == 0:
         out.print(f"Proved optimal among all mechanisms{among}: {equals('value = bound', solution.value)}.")
         if both(solution.value).startswith("≈"):
@@ -83,7 +93,7 @@ def show_solution(
     out.print(f"Check it:  {clean(check, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
 
 
-def _among(out: Console, solution: Solution) -> str:
+def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> str:
     """The conditions and their cost, if there are any; and how to speak of the mechanisms that meet them."""
     proof = solution.certificate.proof
     if proof is None or solution.conditions is None:
@@ -99,7 +109,36 @@ def _among(out: Console, solution: Solution) -> str:
         if solution.price_of_determinism:
             parts.append(f"of that {both(solution.price_of_determinism)} because randomness or signals are limited")
         _paragraph(out, "; ".join(parts) + ".")
+        for line in costs_in_words(costs):
+            _paragraph(out, line)
     return " that meet the conditions"
+
+
+def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
+    """What each of several conditions costs alone, and the shadow prices that are not zero."""
+    out = []
+    for one in costs:
+        alone = f"Without {one.name} R_A would be {both(one.cost)} lower" if len(costs) > 1 else ""
+        prices = [f"{both(price)} per unit of {label}" for label, price in one.shadow_prices.items() if price]
+        if one.name in ("min_eve_risk", "max_bob_risk"):
+            prices = []  # told already
+        rates = f"R_A falls by {', '.join(prices)}" if prices else ""
+        if alone or rates:
+            out.append("; ".join(filter(None, (alone, rates))) + ".")
+    return out
+
+
+def show_conflict(loaded: ProblemFile, conflict: Infeasibility, source: str) -> None:
+    """What `bap verify` prints about a proof that conditions cannot be met; the exit code is 1 if it is none."""
+    import typer
+
+    verdict = conflict.verify(loaded.problem)
+    if not verdict:
+        print(f"bap: {source} does not prove a conflict: {clean(verdict.reason, 500)}", file=sys.stderr)
+        raise typer.Exit(1)
+    out = console()
+    out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified, no mechanism meets the conditions.")
+    _paragraph(out, f"Conditions: {conditions_in_words(conflict.conditions)}.")
 
 
 def conditions_in_words(conditions: Conditions) -> str:
@@ -107,6 +146,12 @@ def conditions_in_words(conditions: Conditions) -> str:
     for name, value in conditions.given().items():
         if name in ("neighbours", "metric"):
             words.append("between neighbours" if name == "neighbours" else "along a metric")
+        elif name == "signal_floor" and isinstance(value, tuple):
+            words.append("signal_floor " + ", ".join(f"{clean(eve)} {fraction(floor)}" for eve, floor in value))
+        elif name == "independent_of":
+            words.append("signals independent of " + "; of ".join(clean(named(event)) for event in value))
+        elif isinstance(value, tuple):
+            words.append(f"{name}: " + "; ".join(clean(str(one), 200) for one in value))
         else:
             words.append(name if value is True else f"{name} = {value if name == 'max_signals' else fraction(value)}")
     return ", ".join(words)

@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Agent, MergedProblem, Problem
     from bap_lp.model.risks import Risks
+    from bap_lp.path.epsilon import EpsilonPath, epsilon_path
     from bap_lp.path.frontier import corner, frontier, sdc
     from bap_lp.path.pieces import chooses, excess, lambda_path
+    from bap_lp.programs.costs import condition_costs
     from bap_lp.programs.robust import rank_worst_case, robust
     from bap_lp.programs.solution import Solution
     from bap_lp.programs.solving import solve
     from bap_lp.programs.tiers import tiers
     from bap_lp.proof.certificate import Certificate, Verdict, verify
+    from bap_lp.proof.infeasible import ConflictError
     from bap_lp.proof.nested import verify_tiers
     from bap_lp.proof.worst_case import verify_robust
     from bap_lp.questions.sensitivity import sensitivity
@@ -44,6 +47,8 @@ __all__ = [
     "Agent",
     "Certificate",
     "Conditions",
+    "ConflictError",
+    "EpsilonPath",
     "Evaluation",
     "Family",
     "InputError",
@@ -57,7 +62,9 @@ __all__ = [
     "calibrate",
     "chooses",
     "compare",
+    "condition_costs",
     "corner",
+    "epsilon_path",
     "evaluate",
     "excess",
     "frontier",
@@ -104,13 +111,16 @@ _ROOMS = {
     "model.mechanism": "Mechanism",
     "model.problem": "Agent MergedProblem Problem",
     "model.risks": "Risks",
+    "path.epsilon": "EpsilonPath epsilon_path",
     "path.frontier": "corner frontier sdc",
     "path.pieces": "chooses excess lambda_path",
+    "programs.costs": "condition_costs",
     "programs.robust": "rank_worst_case robust",
     "programs.solution": "Solution",
     "programs.solving": "solve",
     "programs.tiers": "tiers",
     "proof.certificate": "Certificate Verdict verify",
+    "proof.infeasible": "ConflictError",
     "proof.nested": "verify_tiers",
     "proof.worst_case": "verify_robust",
     "questions.sensitivity": "sensitivity",

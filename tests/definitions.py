@@ -10,7 +10,7 @@ from bap_lp import Conditions, Problem
 
 
 def holds(problem: Problem, conditions: Conditions, q: Any, told: Any, prescribed: Any = None) -> bool:
-    """Whether a channel meets the conditions; told[s] is Bob's decision, prescribed[s] those of the Eves in a margin."""
+    """Whether a channel meets the conditions; told[s] is Bob's decision, prescribed[s] the Eves' with a margin."""
     return not broken(problem, conditions, q, told, prescribed)
 
 

@@ -71,7 +71,7 @@ function drawProblem() {
   lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...agents(problem.bobs), " to lose little and ",
     ...agents(problem.eves), " to lose much: of all mechanisms, one with the least R_A = R_B − λ R_E."]);
   if (data.beliefs) lines.push([`${data.beliefs}. R_B and R_E are what Alice counts under her own probabilities.`]);
-  if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A.`]);
+  if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A. ${(data.conditions.costs || []).join(" ")}`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
   const tables = [...problem.bobs.map((a) => [a, "expected loss of "]), ...problem.eves.map((a) => [a, "loss of "])].map(([agent, what]) =>

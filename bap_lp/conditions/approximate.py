@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import LinearRows
+from bap_lp.conditions.base import LinearRows, Part
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.signals import Signals
@@ -35,6 +35,14 @@ class ApproximatePrivacy(Privacy):
     by_ratio = False
     states = (1, 2)
     delta: Any
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        def at(delta: Any) -> ApproximatePrivacy:
+            out = ApproximatePrivacy(self.base, self.distances, self.field)
+            out.delta = delta
+            return out
+
+        return [Part("delta", self.delta, 1, self.field.one, at)]
 
     @classmethod
     def validate(cls, given: Conditions) -> None:
@@ -119,6 +127,9 @@ class ApproximatePrivacy(Privacy):
 
     def rows(self, program: RowSink) -> Any:
         return super(Privacy, self).rows(program)
+
+    def lazy(self, place: Any) -> Array:
+        return super(Privacy, self).lazy(place)
 
     def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
         return super(Privacy, self).prices(program, place, duals)

@@ -73,6 +73,21 @@ class MapTable:
     unit: float
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A demand that can be told apart from the others of its notion.
+
+    label: as in the user's table; value: its number, None if it has none; looser: 1 if larger numbers ask less, or
+    -1; limit: a number that asks as little as possible; at: the condition with this demand alone, at another number.
+    """
+
+    label: str
+    value: Any
+    looser: int
+    limit: Any
+    at: Callable[[Any], Condition]
+
+
 class Condition:
     """One demand in the working numbers of a problem; `of` makes it from what the user wrote."""
 
@@ -97,6 +112,19 @@ class Condition:
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Condition | None:
         """The condition for a problem, None if it is not demanded."""
+        raise NotImplementedError
+
+    @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        """The fields of Conditions that state it."""
+        return (cls.name,)
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        """The demands it is made of, one by one."""
+        return [Part(self.name, None, 1, None, lambda _: self)]
+
+    def joined(self, other: Condition) -> Condition:
+        """This demand and another of the same notion."""
         raise NotImplementedError
 
     def features(self) -> Array | None:
@@ -140,6 +168,10 @@ class Condition:
             k, column, value = rows.a
             entries.append((k, program.columns(rows.columns)[column], value))
         return places, program.rows(len(places), entries, rows.rhs)
+
+    def lazy(self, place: Any) -> Array:
+        """Rows of the program that an optimum without them seldom violates; none by default."""
+        return np.zeros(0, dtype=np.int64)
 
     def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
         """The multipliers on the problem's own states, from the duals (>= 0) of all rows of the program.
@@ -232,7 +264,8 @@ def _coupled(groups: list[Shares], one: Any) -> list[tuple[tuple[int, ...], Any]
         return [((), one)]
     if len(groups) == 1:
         return [((x,), share) for x, share in groups[0]]
-    out, (left, right) = [], ([list(member) for member in reversed(group)] for group in groups)
+    out: list[tuple[tuple[int, ...], Any]] = []
+    left, right = ([list(member) for member in reversed(group)] for group in groups)
     while left and right:
         step = min(left[-1][1], right[-1][1])
         out.append(((left[-1][0], right[-1][0]), step))
@@ -245,6 +278,8 @@ def _coupled(groups: list[Shares], one: Any) -> list[tuple[tuple[int, ...], Any]
 
 class RiskLimit(Condition):
     """A limit on one of the risks: one row and one price."""
+
+    looser: ClassVar[int] = 1
 
     def __init__(self, limit: Any) -> None:
         self.limit = limit
@@ -259,6 +294,10 @@ class RiskLimit(Condition):
 
     def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
         return {self.name: sent.arrays.field.zero + prices.total}
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        most = arrays.B.max() + 0 * self.limit
+        return [Part(self.name, self.limit, self.looser, most if self.looser > 0 else 0 * self.limit, type(self))]
 
     @classmethod
     def document(cls, prices: Prices) -> dict[str, Any]:

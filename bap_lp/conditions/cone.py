@@ -1,7 +1,7 @@
 """Conditions that speak about one signal at a time: for every signal s and every k, sum_x g_k(x) q[x,s] <= 0.
 
-The rows form a cone in the likelihoods q(s|.), so sums of signals stay in it: such a condition survives pooling, and one
-signal per decision of Bob is enough. A row is named by (s, k). A notion says which vectors g_k it has, in this order,
+The rows form a cone in the likelihoods q(s|.), so sums of signals stay in it: such a condition survives pooling, and
+one signal per decision of Bob is enough. A row is named by (s, k). A notion says which vectors g_k it has, in this order,
 and what its row means.
 
 Averaging two states with equal losses, weighted by their probabilities, keeps sum_x g_k(x) q[x,s] if g_k(x) / p(x) is
@@ -12,12 +12,12 @@ g_k(x) is not zero; it is then a variable of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, LinearRows, MapTable
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
@@ -27,14 +27,17 @@ from bap_lp.rational import Array, field_of, floats
 
 @dataclass(frozen=True, eq=False)
 class ConeRow:
-    """What a vector g_k means: the demand in words, the number it has and where, and minus the slope in that number.
+    """What a vector g_k means: where the demand stands, its words, its number, and how g_k depends on that.
 
-    slope: h(x) with d/dr sum_x g_k(x) q[x,s] = -sum_x h(x) q[x,s], r being what relaxes the demand; None if nothing does.
+    slope: h(x), where g_k at number c + looser r is g_k - r h, looser for r > 0; None without a number.
     """
 
     label: str
     words: str
     slope: Array | None = None
+    value: Any = None
+    looser: int = 1
+    limit: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,27 @@ class SignalCone(Condition):
         return replace(
             self, g=class_sums(self.g.T, index, count).T, meaning=meaning, p=class_sums(self.p, index, count)
         )
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        """One per label, with all its rows."""
+        out = []
+        for label in dict.fromkeys(row.label for row in self.meaning):
+            own = [k for k, row in enumerate(self.meaning) if row.label == label]
+            first = self.meaning[own[0]]
+            out.append(Part(label, first.value, first.looser, first.limit, partial(self._at, own)))
+        return out
+
+    def _at(self, own: list[int], value: Any) -> SignalCone:
+        g, meaning = self.g[own].copy(), [self.meaning[k] for k in own]
+        for k, row in enumerate(meaning):
+            if row.slope is not None and value is not None:
+                g[k] = g[k] - row.looser * (value - row.value) * row.slope
+                meaning[k] = replace(row, value=value)
+        return replace(self, g=g, meaning=tuple(meaning))
+
+    def joined(self, other: Condition) -> SignalCone:
+        assert isinstance(other, SignalCone)
+        return replace(self, g=np.concatenate([self.g, other.g]), meaning=self.meaning + other.meaning)
 
     @cached_property
     def _sizes(self) -> Array:

@@ -16,6 +16,7 @@ from bap_lp.rational import Array
 class EveFloor(RiskLimit):
     name = "min_eve_risk"
     numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
+    looser = -1
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         if sent.eve_risk < self.limit - unit * sent.arrays.E.max():

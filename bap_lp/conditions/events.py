@@ -1,7 +1,7 @@
 """Events, and the numbers that come with them, as users write them.
 
-An event is a list of states (labels or positions); P(A) is its probability. A demand about events is a small table, such
-as {event, at_most}. Here it is read once into a frozen value, so that conditions can be compared, printed and saved.
+An event is a list of states (labels or positions); P(A) is its probability. A demand about events is a small table,
+such as {event, at_most}. Here it is read once into a frozen value, so that conditions can be compared, printed and saved.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def plain(value: Any) -> Any:
         return {name: plain(part) for name, part in parts.items() if part is not None}
     if isinstance(value, tuple):
         return [plain(part) for part in value]
-    return value if isinstance(value, (str, bool, int)) else text(value)
+    return value if value is None or isinstance(value, (str, bool, int)) else text(value)
 
 
 def named(event: Event) -> str:

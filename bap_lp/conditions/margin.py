@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, LinearRows, Reader, RowSink
+from bap_lp.conditions.base import Condition, LinearRows, Part, Reader, RowSink
 from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays, signal_losses
@@ -72,6 +72,9 @@ class Margin(Condition):
         table = program.arrays.field.zeros((len(program.signals), len(self.names)))
         table[tuple(place[0].T)] = duals[place[1]]
         return table
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        return [Part(self.name, self.margin, -1, 0 * self.margin, lambda m: Margin(m, self.names))]
 
     def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum w[s,d] P(s) per unit; the part of Eve's obedience is in u and not counted here."""

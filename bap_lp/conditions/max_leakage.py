@@ -2,8 +2,8 @@
 
 With auxiliary columns m[s] the rows are q[x,s] - m[s] <= 0, named (s, x), and sum_s m[s] <= c, named (-1, -1). The
 maximum of a sum is at most the sum of the maxima: pooling signals, averaging equal states and giving a state of
-probability zero the null row can only lower the left side. c lies between 1, where nothing is released, and the number of
-signals, where everything may be.
+probability zero the null row can only lower the left side. c lies between 1, where nothing is released, and the number
+of signals, where everything may be.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, LinearRows, MapTable
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
@@ -61,6 +61,9 @@ class MaximalLeakage(Condition):
         rhs = field.zeros(len(places))
         rhs[total] = self.most
         return LinearRows(rhs, q=(single, x, s, field.full(len(single), 1)), a=(k, column, value), columns=S)
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        return [Part(self.name, self.most, 1, arrays.field.number(len(signals)) + self.most, MaximalLeakage)]
 
     def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
         return {self.name: sent.arrays.field.zero + prices.weights[prices.places[:, 0] < 0].sum()}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, LinearRows
-from bap_lp.conditions.lagrangian import SentSignals
+from bap_lp.conditions.base import Condition, LinearRows, Part
+from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.beliefs import Belief
@@ -45,6 +45,28 @@ class Obedience(Condition):
         bobs = tuple(len(bob.decisions or ()) for bob in problem.bobs)
         starts = [g.start for g in problem.eve_groups]
         return cls(margin, [b.in_field(field) for b in problem.beliefs], bobs, starts, field.array(problem.p))
+
+    @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        return ("margin",)
+
+    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
+        """R_A falls by sum w[s,a,d] P_a(s) per unit of margin, with the agents' own probabilities of the signals."""
+        masses = np.stack([belief.mass.dot(sent.q) for belief in self.beliefs])
+        total = (prices.weights * masses[prices.places[:, 1], prices.places[:, 0]]).sum()
+        return {"margin": sent.arrays.field.zero + total} if self.margin > 0 else {}
+
+    def at(self, margin: Any) -> Obedience:
+        """With another margin."""
+        return Obedience(margin, self.beliefs, self.bobs, self.starts, self.p)
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        """The margin, if there is one; obedience itself is no demand that could be dropped."""
+        return [Part("margin", self.margin, -1, 0 * self.margin, self.at)] if self.margin > 0 else []
+
+    def joined(self, other: Condition) -> Condition:
+        assert isinstance(other, Obedience)
+        return self if self.margin >= other.margin else other
 
     def features(self) -> Array:
         own = np.hstack([part for b in self.beliefs for part in (b.mass[:, None], b.act)])

@@ -1,12 +1,12 @@
 """Conditions on what anybody believes about events after any signal, and on Eve's risk there.
 
     posterior_caps    P(A|s) <= at_most, P(A|s) >= at_least      g(x) = p(x) (1_A(x) - c),  p(x) (c - 1_A(x))
-    posterior_ratio   P(A) / K <= P(A|s) <= K P(A)               g(x) = p(x) (1_A(x) - K P(A)),  p(x) (P(A)/K - 1_A(x))
+    posterior_ratio   P(A) / K <= P(A|s) <= K P(A)               g(x) = p(x) (1_A(x) - K P(A)),  p(x) (P(A) - K 1_A(x))
     independent_of    P(A|s) = P(A)                              g(x) = p(x) (1_A(x) - P(A)) and its negative
     signal_floor      E_g[L(x,j)|s] >= f for every j of Eve g    g(x) = p(x) (f - L(x,j))
 
-each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before at_least,
-above before below, decisions of the first Eve before those of the second. An event of probability zero has posterior
+each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before
+at_least, above before below, decisions of the first Eve before those of the second. An event of probability zero has posterior
 zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
 """
 
@@ -74,10 +74,6 @@ class PosteriorRatio(Ratio):
         return f"P({named(self.event)} | signal) within a factor {self.stated} of P({named(self.event)})"
 
 
-def _row(label: str, words: str, slope: Array | None = None) -> ConeRow:
-    return ConeRow(label, words, slope)
-
-
 def _cone(kind: type[SignalCone], rows: list[tuple[Array, ConeRow]], problem: Problem, field: Field) -> Any:
     p = field.array(problem.p)
     g = field.zeros((len(rows), len(p)))
@@ -109,7 +105,8 @@ class PosteriorCaps(SignalCone):
                 if getattr(cap, name) is not None:
                     c = field.number(getattr(cap, name))
                     words = f"P({named(cap.event)} | signal) must be {name.replace('_', ' ')} {getattr(cap, name)}"
-                    rows.append((sign * p * (inside - c), _row(f"{cls.name}[{k}].{name}", words, p)))
+                    limit = field.one if sign > 0 else field.zero
+                    rows.append((sign * p * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, p, c, sign, limit)))
         return _cone(cls, rows, problem, field)
 
 
@@ -133,8 +130,9 @@ class PosteriorRatios(SignalCone):
         for k, one in enumerate(given.posterior_ratio):
             inside, K = indicator(problem, one.event, f"{cls.name}[{k}].event", field), one.ratio(field)
             whole, label, words = p.dot(inside), f"{cls.name}[{k}]", f"{one}"
-            rows.append((p * (inside - K * whole), _row(label, words, p * whole)))
-            rows.append((p * (whole / K - inside), _row(label, words, p * (whole / K / K))))
+            limit = K * field.number(10**6)
+            rows.append((p * (inside - K * whole), ConeRow(label, words, p * whole, K, 1, limit)))
+            rows.append((p * (whole - K * inside), ConeRow(label, words, p * inside, K, 1, limit)))
         return _cone(cls, rows, problem, field)
 
 
@@ -159,10 +157,8 @@ class Independence(SignalCone):
         p, rows = field.array(problem.p), []
         for k, event in enumerate(given.independent_of):
             inside = indicator(problem, event, f"{cls.name}[{k}]", field)
-            vector, row = (
-                p * (inside - p.dot(inside)),
-                _row(f"{cls.name}[{k}]", f"it must not depend on {named(event)}"),
-            )
+            vector = p * (inside - p.dot(inside))
+            row = ConeRow(f"{cls.name}[{k}]", f"it must not depend on {named(event)}")
             rows += [(vector, row), (-vector, row)]
         return _cone(cls, rows, problem, field)
 
@@ -210,5 +206,6 @@ class SignalFloor(SignalCone):
                 floor = field.number(wanted[eve.name])
                 label = f"{cls.name}.{eve.name}" if isinstance(given.signal_floor, tuple) else cls.name
                 words = f"the risk of {eve.name} given a signal must be at least {wanted[eve.name]}"
-                rows += [(p * (floor - loss), _row(label, words, p)) for loss in field.array(eve.loss).T]
+                row = ConeRow(label, words, p, floor, -1, field.zero)
+                rows += [(p * (floor - loss), row) for loss in field.array(eve.loss).T]
         return _cone(cls, rows, problem, field)

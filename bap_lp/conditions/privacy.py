@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, LinearRows, MapTable, RowSink
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSink
 from bap_lp.conditions.events import LARGEST_LOG, listed, position
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
 
+_NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
 _BITS = 100_000  # of an exact K^d
 
 
@@ -44,6 +45,14 @@ class Privacy(Condition):
         """base: K in working numbers; distances: d(x,x') for the pairs (x, x') asked for, None for all pairs."""
         self.base, self.distances, self.field = base, distances, field
         self.merges = self.null_row = distances is None
+
+    @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        return "exp_epsilon", "epsilon", "neighbours", "metric", "delta"
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        most = self.field.number(10**6) * self.base
+        return [Part("exp_epsilon", self.base, 1, most, lambda K: Privacy(K, self.distances, self.field))]
 
     @classmethod
     def validate(cls, given: Conditions) -> None:
@@ -210,6 +219,17 @@ class Privacy(Condition):
         row, low = np.arange(N * S).reshape(N, S), program.columns(S)
         lower = program.rows(N * S, [(row, program.q, -one), (row, low, one)])
         return lower, program.rows(N * S, [(row, program.q, one), (row, low, -self.base)])
+
+    def lazy(self, place: Any) -> Array:
+        """Of a metric, the pairs that are not among the nearest."""
+        apart = {d for d in (self.distances or {}).values() if d > 0}
+        if self.distances is None or len(apart) < 2:
+            return super().lazy(place)
+        places, rows = place
+        near = _NEAR * min(apart)
+        known, where = np.unique(places[:, 1:], axis=0, return_inverse=True)
+        far = np.array([self.distances[x, y] > near for x, y in known.tolist()])[where.ravel()]
+        return np.arange(rows.start, rows.stop)[far]
 
     def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
         if self.distances is not None:

@@ -95,7 +95,7 @@ class Pufferfish(SignalCone):
                         words = " and ".join(map(named, one.pairs[k])) + f" must look alike up to a factor {one.stated}"
                         for more, less in ((first, second), (second, first)):
                             vectors.append(more - K * less)
-                            meaning.append(ConeRow(label, words, less))
+                            meaning.append(ConeRow(label, words, less, K, 1, K * field.number(10**6)))
         g = field.zeros((len(vectors), len(p)))
         for k, vector in enumerate(vectors):
             g[k] = vector

@@ -94,7 +94,7 @@ def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> 
 def _proof_document(proof: Proof) -> dict[str, Any]:
     """What a certificate adds to lambda, value, rho and u when there are conditions."""
     out: dict[str, Any] = {"conditions": conditions_document(proof.conditions), "channel": texts(proof.channel)}
-    out |= _prices_document(proof.prices)
+    out |= prices_document(proof.prices)
     branches = []
     for branch in proof.branches:
         document: dict[str, Any] = {"signals": list(branch.keep), "u": texts(branch.multipliers.u)}
@@ -102,11 +102,12 @@ def _proof_document(proof: Proof) -> dict[str, Any]:
             document["states"] = [[x, list(signals)] for x, signals in branch.fixed]
         if branch.void:
             document["void"] = True
-        branches.append(document | _prices_document(branch.multipliers.prices))
+        branches.append(document | prices_document(branch.multipliers.prices))
     return out | ({"branches": branches} if branches else {})
 
 
-def _prices_document(prices: Mapping[str, Prices]) -> dict[str, Any]:
+def prices_document(prices: Mapping[str, Prices]) -> dict[str, Any]:
+    """The keys of the prices in a certificate."""
     return _merged([_NOTHING, *(TABLE[name].document(own) for name, own in prices.items())])
 
 
@@ -133,16 +134,18 @@ def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
                 raise InputError(f"branches[{k}].states", row, "must be a state and a list of signals")
             fixed.append((row[0], tuple(row[1])))
         u = field.array(signed_table(part["u"], f"branches[{k}].u"))
-        dual = Multipliers(u, _read_prices(part, field))
+        dual = Multipliers(u, read_prices(part, field))
         branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void") is True))
-    return Proof(conditions, channel, _read_prices(document, field), tuple(branches))
+    return Proof(conditions, channel, read_prices(document, field), tuple(branches))
 
 
 def _positions(values: Any, count: int) -> bool:
     return isinstance(values, list) and all(type(v) is int and 0 <= v < count for v in values)
 
 
-def _read_prices(document: dict[str, Any], field: Field) -> dict[str, Prices]:
+def read_prices(document: dict[str, Any], field: Field) -> dict[str, Prices]:
+    """The prices in a certificate's document."""
+
     def reader(value: Any, place: str) -> Any:
         return number(long_number(value), place)
 

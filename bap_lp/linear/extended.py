@@ -2,8 +2,8 @@
 
 Rows are scaled to integers, the basis B is factored once in floats (SuperLU), and x is built up step by step: with
 y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the bits of y are
-appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is seen as clearly
-as one of 1/2. That is what it takes to judge a basis where the float solver's tolerances are too coarse; a basis that
+appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is seen as
+clearly as one of 1/2. That is what it takes to judge a basis where the float solver's tolerances are too coarse; a basis that
 passes is then proved in fractions.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -28,6 +28,7 @@ class FloatVertex:
     tied: bool = True  # whether the ties were settled
 
 
+_ROUNDS = 60  # of rows that are added
 _PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
 _OPTIONS = {
@@ -49,6 +50,7 @@ def solve_lp(
     ties: Sequence[Array] = (),
     start: Array | None = None,
     worth: Callable[[Array, Array], bool] | None = None,
+    lazy: Array | None = None,
 ) -> FloatVertex:
     """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
 
@@ -56,10 +58,14 @@ def solve_lp(
 
     Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
     rows with a dual made equalities. z and basis are those of the end, y and value those of the program's own cost.
-    worth: whether a solution (z, y) is worth the ties; without them `tied` is false.
+    worth: whether a solution (z, y) is worth the ties; without them `tied` is false. lazy: rows that are left out until
+    a solution violates them; most of them never are.
     """
     highs = solver()
+    basis = None if lazy is None or start is not None else _by_rows(lp, lazy)
     _pass(highs, lp)
+    if basis is not None:
+        highs.setBasis(_basis(lp, basis))
     if start is not None:
         highs.setOptionValue("simplex_strategy", _PRIMAL)
         highs.setBasis(_basis(lp, start))
@@ -85,6 +91,40 @@ def solve_lp(
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
     return FloatVertex(z, y, value, basic, optimal, (first_z, plain), tied)
+
+
+def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
+    """The basis of the program, found by adding rows that are violated; None if that does not work out."""
+    from scipy.sparse import csc_matrix
+
+    (m, n), inf = lp.shape, highspy.kHighsInf
+    matrix = csc_matrix((lp.value, lp.index, lp.start), shape=(m, n)).tocsr()
+    inside = np.flatnonzero(~lazy)
+    highs = solver()
+    part = matrix[inside].tocsc()
+    few = replace(lp, start=part.indptr.astype(np.int64), index=part.indices.astype(np.int64), value=part.data,
+                  rhs=lp.rhs[inside], equality=lp.equality[inside], row_kind=lp.row_kind[inside])  # fmt: skip
+    _pass(highs, few)
+    for _ in range(_ROUNDS):
+        highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None  # the rows left out may be what bounds it
+        over = matrix @ np.array(highs.getSolution().col_value) - lp.rhs
+        over[inside] = 0.0
+        # a row counts as violated relative to its terms, as far as the solver can tell
+        violated = np.flatnonzero(over > 1e-9)
+        if not len(violated):
+            status, basic = highs.getBasicVariables()
+            if status != highspy.HighsStatus.kOk:
+                return None
+            rows = inside[-1 - basic[basic < 0]]
+            return np.concatenate([basic[basic >= 0], n + rows, n + np.setdiff1d(np.arange(m), inside)])
+        new = matrix[violated]
+        bounds = np.full(len(violated), -inf), lp.rhs[violated]
+        pattern = new.indptr[:-1].astype(np.int32), new.indices.astype(np.int32), new.data
+        highs.addRows(len(violated), *bounds, new.nnz, *pattern)
+        inside = np.concatenate([inside, violated])
+    return None
 
 
 def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:

@@ -58,18 +58,19 @@ def optimum(
     accept: Callable[[Array, Array], bool] | None = None,
     limit: int | None = None,
     start: Array | None = None,
+    lazy: Array | None = None,
 ) -> Optimum:
     """The optimum of a program, exact if its numbers are.
 
     ties: further costs, minimised in turn over the optimal face. accept: whether a float solution (z, y) is good
     enough; if neither the one that the ties choose nor the one before them is, the program is finished in exact
     arithmetic and rounded. limit: on the exact steps (LongWalk beyond it). start: the variables of a feasible basis, if
-    one is at hand. Raises Infeasible if there is no feasible point.
+    one is at hand. lazy: rows that few solutions violate. Raises Infeasible if there is no feasible point.
     """
     if lp.shape[0] >= _MANY_ROWS and lp.field.exact:
-        found = _by_looks(lp, ties, start, limit)
-        if found is not None:
-            return found
+        large = _by_looks(lp, ties, start, limit, lazy)
+        if large is not None:
+            return large
     small, columns, rows = scaled(lp.rounded)
     tied = [floats(cost) * columns for cost in ties]
     many = lp.shape[0] >= _MANY_ROWS and accept is not None and not lp.field.exact
@@ -78,7 +79,7 @@ def optimum(
         return not many or accept(z * columns, y * rows)  # type: ignore[misc]
 
     try:
-        vertex = solve_lp(small, tied, start, worth)
+        vertex = solve_lp(small, tied, start, worth, lazy)
         basic, (plain_z, plain), sure = vertex.basic, vertex.before_ties, vertex.optimal
     except SolverError:
         basic = plain = np.arange(lp.shape[1], sum(lp.shape))
@@ -101,7 +102,9 @@ def optimum(
     )
 
 
-def _by_looks(lp: LinearProgram, ties: Sequence[Array], start: Array | None, limit: int | None) -> Optimum | None:
+def _by_looks(
+    lp: LinearProgram, ties: Sequence[Array], start: Array | None, limit: int | None, lazy: Array | None
+) -> Optimum | None:
     """A large exact program: its own cost and then each tie on the face that is left, by looks; one proof at the end.
 
     The face is read off to 120 bits. A column that is taken for tied by mistake would show in the proof.
@@ -111,9 +114,9 @@ def _by_looks(lp: LinearProgram, ties: Sequence[Array], start: Array | None, lim
     for k, cost in enumerate([lp.cost, *ties]):
         m, n = face.shape
         face = replace(face, cost=cost[number[:n]])
-        small, columns, _ = scaled(face.rounded)
+        small, _, _ = scaled(face.rounded)
         try:
-            vertex = solve_lp(small, (), basic)
+            vertex = solve_lp(small, (), basic, None, None if k else lazy)
         except SolverError:
             break
         look = looked(face, vertex.basic)

@@ -170,7 +170,7 @@ def _conditioned_path(
     if not exactly(problem, EXACT.zero, exact, conditions):
         problem = problem.as_float()
     layout = ChannelLayout.of(problem, conditions)
-    within_range(layout)
+    within_range(layout, conditions)
     ends: list[tuple[Branch, ...]] = []
 
     def at(lam: Any, bob_weight: int = 1) -> SupportLine:

@@ -1,74 +1,175 @@
-"""What is attainable: an infeasible combination of conditions is refused with the range of the one that cannot hold.
+"""What is attainable: conditions that nothing meets are refused with a conflict, the nearest numbers, and the proof.
 
-R_E is largest under the null release, which is deterministic, private and sends one signal; R_B is smallest under the
-full release. With more conditions the ends of the ranges are optima of the same program: min R_B, or max R_E.
+Every condition but max_bob_risk and margin is met by the null release, if anything meets it: posteriors average to the
+prior and Eve's risks at the signals to at most her risk without a release. So a conflict is a demand out of its own
+range, or one that involves max_bob_risk or margin.
+
+The conflict is found by a deletion filter: leave out one demand after the other, and keep it out if the rest is still
+impossible. The nearest number of a demand, given all others, may be a root of a polynomial. It is enclosed by exact
+programs to nine digits, and the simplest fraction there is named if the others allow it: a number that is attainable,
+while nothing nearer is, up to the ninth digit.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
+from flint import fmpq
+
+from bap_lp.conditions.base import Condition, Part
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.events import plain
 from bap_lp.conditions.obedience import Obedience
+from bap_lp.conditions.signals import signals_of
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
-from bap_lp.rational import InputError, public
+from bap_lp.programs.ties import weights
+from bap_lp.proof.infeasible import ConflictError, Infeasibility
+from bap_lp.rational import InputError, public, show
+
+_FINE = 10**9  # digits of a nearest number
+_STEPS = 80  # programs for a nearest number
+_SEARCHED = 4000  # probabilities of a program up to which nearest numbers are looked for
+_RULES = {
+    "max_bob_risk": "cannot be met: under the other conditions R_B is at least {}",
+    "min_eve_risk": "cannot be met: under the other conditions R_E is at most {}",
+}
 
 
-def within_range(layout: ChannelLayout) -> None:
+def within_range(layout: ChannelLayout, conditions: Conditions) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
     if layout.problem.misaligned:
         return  # the full release need not be the most useful as Alice counts, nor the null release the most private
     (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(layout.problem))
-    loose, limits = public(layout.arrays.field.tolerance), _limits(layout)
+    loose = public(layout.arrays.field.tolerance)
+    limits = {d.name: public(d.limit) for d in layout.demands if d.name in _RULES}  # type: ignore[attr-defined]
     floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
     if floor is not None and floor > eve_null * (1 + loose):
         rule = f"is not attainable: R_E lies between {eve_full} (full release) and {eve_null} (null release)"
-        raise InputError("min_eve_risk", floor, rule + ", which is the most private of all")
+        raise _refused("min_eve_risk", floor, rule + ", which is the most private of all", layout, conditions, eve_null)
     if cap is not None and cap < bob_full * (1 - loose):
         rule = f"is not attainable: R_B lies between {bob_full} (full release) and {bob_null} (null release)"
-        raise InputError("max_bob_risk", cap, rule)
+        raise _refused("max_bob_risk", cap, rule, layout, conditions, bob_full)
 
 
-def refusal(layout: ChannelLayout) -> InputError:
-    """Why the conditions cannot hold together, and which value of one of them could."""
-    limits, zero = _limits(layout), layout.arrays.field.zero
-    if limits.get("margin") and layout.problem.misaligned and not _feasible(_only_obedience(layout)):
-        rule = "is not attainable: no mechanism makes every agent prefer his decision by that much"
-        return InputError("margin", limits["margin"], rule)
-    if (
-        "margin" in limits
-        and not layout.problem.misaligned
-        and not _feasible(layout.without("min_eve_risk", "max_bob_risk"))
-    ):
-        full, null = (public(margin_of(layout.problem, kind)) for kind in (False, True))
+def _refused(
+    name: str, value: Any, rule: str, layout: ChannelLayout, conditions: Conditions, near: Any
+) -> ConflictError:
+    return _with(ConflictError(name, value, rule), (name,), {name: near}, layout, conditions)
+
+
+def _with(
+    error: ConflictError, conflict: tuple[str, ...], near: dict[str, Any], layout: ChannelLayout, conditions: Conditions
+) -> ConflictError:
+    error.conflict = conflict
+    error.__dict__["nearest"] = near
+    try:
+        found = ChannelProgram(layout, layout.arrays.field.zero, 0, elastic=True).solve()
+        proof = Infeasibility(conditions, found.dual.u, found.dual.prices)
+        error.proof = proof if proof.verify(layout.problem) else None
+    except (Infeasible, ArithmeticError):
+        error.proof = None
+    return error
+
+
+def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = False) -> ConflictError:
+    """Why the conditions cannot hold together, and which number of one of them could.
+
+    Floats are explained in fractions, by the decimals they print as: feasibility at an end of a range is no question
+    for floats.
+    """
+    if not layout.arrays.exact:
+        twin = rational(conditions)
+        if twin.exact:
+            problem = layout.problem.rationalised()
+            try:
+                best = refusal(ChannelLayout.of(problem, twin), twin, decimals=True)
+            except (InputError, Infeasible):
+                best = None
+            if best is not None and best.conflict:
+                rounded = {name: float(value) for name, value in best.attainable.items()}
+                return _with(best, best.conflict, rounded, layout, conditions)
+    arrays = layout.problem.arrays
+    parts = [p for demand in layout.demands if demand.priced for p in demand.parts(arrays, layout.signals)]
+    conflict = list(parts)
+    for part in parts:
+        fewer = [other for other in conflict if other is not part]
+        if not _feasible(_laid(layout, [p.at(p.value) for p in fewer])):
+            conflict = fewer
+    labels = tuple(part.label for part in conflict)
+    near: dict[str, Any] = {}
+    if layout.arrays.exact and layout.weights.size <= _SEARCHED:
+        for part in conflict:
+            found = None if part.value is None else nearest(layout, parts, part)
+            if found is not None:
+                near[part.label] = public(found)
+    return _with(_explained(layout, conflict, near, decimals), labels, near, layout, conditions)
+
+
+def rational(conditions: Conditions) -> Conditions:
+    """The conditions with every float read as the decimal it prints as, and epsilon as exp_epsilon."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, dict):
+            out = {name: read(v) for name, v in value.items()}
+            if "epsilon" in out:
+                out["exp_epsilon"] = repr(math.exp(float(Fraction(out.pop("epsilon")))))
+            return out
+        if isinstance(value, (list, tuple)):
+            return [read(v) for v in value]
+        return repr(value) if isinstance(value, float) else value
+
+    return Conditions(**read({name: plain(value) for name, value in conditions.given().items()}))
+
+
+def _explained(layout: ChannelLayout, conflict: list[Part], near: dict[str, Any], decimals: bool) -> ConflictError:
+    """The line that says it: the limits on risks first, as they are what everything else conflicts with."""
+
+    def said(value: Any) -> str:
+        return f"{float(value):.9g}" if decimals else show(value)
+
+    values = {part.label: part.value for part in conflict}
+    together = "" if len(conflict) < 2 else f"; in conflict: {', '.join(values)}"
+    if "margin" in values and len(values) == 1:
+        most = f", the largest is {said(near['margin'])}" if "margin" in near else ""
+        if layout.problem.misaligned:
+            rule = "is not attainable: no mechanism makes every agent prefer his decision by that much"
+            return ConflictError("margin", _given(conflict[0], decimals), rule + most)
+        full, null = (said(public(margin_of(layout.problem, kind))) for kind in (False, True))
         rule = f"is not attainable: full release leaves a margin of {full}, null release {null}, no mechanism that much"
-        return InputError("margin", limits["margin"], rule)
-    without = layout.without("max_bob_risk")
-    if "max_bob_risk" in limits and _feasible(without):
-        low = public(without.sent(ChannelProgram(without, zero).solve().q).told_risk)
-        rule = f"cannot be met: under the other conditions R_B is at least {low}"
-        return InputError("max_bob_risk", limits["max_bob_risk"], rule)
-    without = layout.without("min_eve_risk")
-    if "min_eve_risk" in limits and _feasible(without):
-        high = public(without.sent(ChannelProgram(without, zero + 1, 0).solve().q).eve_risk)
-        rule = f"cannot be met: under the other conditions R_E is at most {high}"
-        return InputError("min_eve_risk", limits["min_eve_risk"], rule)
-    named = (d.name for d in layout.demands if d.name != Obedience.name)
-    return InputError("conditions", None, "cannot be met together: " + ", ".join(named))
+        return ConflictError("margin", _given(conflict[0], decimals), rule + most)
+    order = [*(name for name in _RULES if name in near), *near]
+    if order:
+        label = order[0]
+        part = next(part for part in conflict if part.label == label)
+        end = "least" if part.looser > 0 else "largest"
+        rule = _RULES.get(label, f"cannot be met: the {end} that the other conditions allow is {{}}")
+        others = [f"{name} = {said(value)}" for name, value in near.items() if name != label]
+        instead = f"; or with {' or '.join(others)}" if others else ""
+        return ConflictError(label, _given(part, decimals), rule.format(said(near[label])) + together + instead)
+    return ConflictError("conditions", None, "cannot be met together: " + ", ".join(values))
 
 
-def _only_obedience(layout: ChannelLayout) -> ChannelLayout:
-    return layout.without(*(d.name for d in layout.demands if d.name != Obedience.name))
+def _given(part: Part, decimals: bool) -> Any:
+    return float(part.value) if decimals else public(part.value)
 
 
-def _limits(layout: ChannelLayout) -> dict[str, Any]:
-    """The numbers of floor, cap and margin."""
-    found = {d.name: getattr(d, "limit", getattr(d, "margin", None)) for d in layout.demands}
-    if Obedience.name in found:
-        found["margin"] = found.pop(Obedience.name)
-    return {name: public(value) for name, value in found.items() if value is not None}
+def _laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
+    """The layout with these demands; those of one notion become one."""
+    # agents with beliefs of their own obey whatever else is demanded
+    by_name: dict[str, Condition] = {d.name: d.at(0 * d.margin) for d in layout.demands if isinstance(d, Obedience)}
+    for demand in demands:
+        by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
+    signals = signals_of(layout.problem, any(demand.tuples for demand in by_name.values()))
+    field = layout.arrays.field
+    shape = len(layout.arrays.p), len(signals)
+    table = weights(shape[0] * shape[1], field).reshape(shape)
+    return replace(layout, demands=tuple(by_name.values()), signals=signals, weights=table)
 
 
 def _feasible(layout: ChannelLayout) -> bool:
@@ -77,6 +178,45 @@ def _feasible(layout: ChannelLayout) -> bool:
     except Infeasible:
         return False
     return True
+
+
+def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
+    """The number of a demand nearest to the one given that the others allow; None if there is none."""
+
+    def feasible(value: Any) -> bool:
+        return _feasible(_laid(layout, [p.at(value if p is part else p.value) for p in parts]))
+
+    no, yes = part.value, part.limit
+    if not feasible(yes):
+        return None
+    for _ in range(_STEPS):
+        if abs(yes - no) * _FINE <= max(abs(no), abs(yes)):
+            break
+        low, high = min(no, yes), max(no, yes)
+        if high > 4 * low > 0:  # from 2 to a million: by factors
+            middle = fmpq(*Fraction(math.sqrt(low * high)).limit_denominator(1000).as_integer_ratio())
+        else:
+            middle = simplest(low + (high - low) / 3, high - (high - low) / 3)
+        if feasible(middle):
+            yes = middle
+        else:
+            no = middle
+    short = simplest(min(no, yes), max(no, yes))
+    return short if feasible(short) else yes
+
+
+def simplest(low: fmpq, high: fmpq) -> fmpq:
+    """The fraction with the least denominator from low to high, by the Stern-Brocot tree."""
+    if low < 0 < high or low == 0:
+        return fmpq(0)
+    if high < 0:
+        return -simplest(-high, -low)
+    whole = low.p // low.q
+    if whole == low:
+        return fmpq(whole)
+    if whole + 1 <= high:
+        return fmpq(whole + 1)
+    return whole + 1 / simplest(1 / (high - whole), 1 / (low - whole))
 
 
 def margin_of(problem: Problem, null: bool) -> Any:

@@ -43,7 +43,7 @@ def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions
     if not exactly(problem, lam, exact, conditions):
         problem, lam = problem.as_float(), float(lam)
     layout = ChannelLayout.of(problem, conditions)
-    within_range(layout)
+    within_range(layout, conditions)
     found, bound, branches, relaxed = best_channel(layout, lam, conditions)
     best = conclude(layout, lam, conditions, found, bound, branches)
     if not conditions.empty:
@@ -70,7 +70,7 @@ def best_channel(
     try:
         relaxed = ChannelProgram(layout, lam, bob_weight).solve()
     except Infeasible:
-        raise refusal(layout) from None
+        raise refusal(layout, conditions) from None
     if not layout.deterministic and layout.most is None:
         return relaxed, relaxed.bound, (), relaxed
     found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight)

@@ -195,7 +195,11 @@ class ChannelProgram:
             wide[keep] = z
             return self._channel(wide[self.q]), self._dual(y)
 
-        found = optimum(lp, ties=ties, accept=lambda z, y: self._good(*read(z, y)))
+        lazy = np.zeros(lp.shape[0], dtype=bool)
+        for demand in self._local:
+            lazy[demand.lazy(self._place[demand.name])] = True
+        accept = lambda z, y: self._good(*read(z, y))  # noqa: E731
+        found = optimum(lp, ties=ties, accept=accept, lazy=lazy if lazy.any() else None)
         q, dual = read(found.z, found.y)
         return ChannelOptimum(q, dual, self._bound(dual), found.how)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from definitions import holds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from definitions import holds
 from strategies import conditioned, few_lams, few_states, private
 
 from bap_lp import (

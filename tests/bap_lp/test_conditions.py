@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from definitions import holds
 from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from definitions import holds
 from strategies import conditioned, few_lams, few_states, parts_of, private, table
 
 from bap_lp.conditions.conditions import Conditions

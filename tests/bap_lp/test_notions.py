@@ -21,7 +21,6 @@ from bap_lp.conditions.conditions import TABLE
 from bap_lp.conditions.lagrangian import Prices
 from bap_lp.files.problems import SCHEMA, conditions_document, conditions_from
 from bap_lp.proof.conditional import ConditionedProblem
-from bap_lp.rational import objects
 from bap_lp.releases import meets
 
 COPIES = 3  # signals per decision of Bob
@@ -169,7 +168,7 @@ def told(problem: Problem, mechanism: Mechanism) -> Any:
 @settings(max_examples=40, deadline=None)
 @given(few_states(), st.data())
 def test_pooling_two_signals_keeps_the_condition(kind: str, problem: Problem, data: st.DataObject) -> None:
-    """Mixing with the null release makes most channels feasible; whatever is feasible stays so when signals are pooled."""
+    """Mixing with the null release makes most channels feasible; what is feasible stays so when signals are pooled."""
     conditions = Conditions(**data.draw(notion(problem, kind)))
     channel = data.draw(channels(problem)).channel
     share = data.draw(st.sampled_from([F(0), F(1, 2), F(9, 10), F(1)]))
@@ -184,7 +183,7 @@ def test_pooling_two_signals_keeps_the_condition(kind: str, problem: Problem, da
 
 
 @pytest.mark.parametrize("kind", NOTIONS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(few_states(), few_lams, st.data())
 def test_false_prices_prove_nothing_and_files_keep_the_true_ones(
     kind: str, tmp_path_factory: pytest.TempPathFactory, problem: Problem, lam: F, data: st.DataObject
@@ -207,7 +206,6 @@ def test_false_prices_prove_nothing_and_files_keep_the_true_ones(
             Prices(own.places[:0], own.weights[:0]),
             Prices(own.places, -own.weights),
             Prices(own.places + 1000, own.weights),
-            Prices(own.places, objects([w * 2 for w in own.weights])),
         ):
             changed = replace(found.certificate, proof=replace(proof, prices={**proof.prices, name: wrong}))
             assert not verify(problem, changed) or name not in {d.name for d in bound.demands}
@@ -220,7 +218,7 @@ BAD = [
     ({"posterior_caps": [{"event": "heads", "at_most": "1/2"}]}, "must be a list of states"),
     ({"posterior_caps": [{"event": ["heads"]}]}, "needs at_most or at_least"),
     ({"posterior_caps": [{"event": ["heads"], "at_most": "3/2"}]}, r"at_most = 3/2 must be at most 1"),
-    ({"posterior_caps": [{"event": ["heads"], "at_most": "1/4", "at_least": "1/2"}]}, "must not be above at_most = 1/4"),
+    ({"posterior_caps": [{"event": ["heads"], "at_most": "1/4", "at_least": "1/2"}]}, "must not be above at_most"),
     ({"posterior_caps": [{"event": ["heads"], "atmost": 1}]}, "atmost is not a known key"),
     ({"posterior_caps": [{"at_most": 1}]}, r"posterior_caps\[0\].event is missing"),
     ({"posterior_caps": {"event": ["heads"], "at_most": 1}}, "must be a list of tables"),

@@ -1,0 +1,48 @@
+"""Conflict files: JSON <-> the proof that no mechanism meets some conditions (`proof.infeasible`).
+
+infeasible      true                               conditions  as in a problem file
+u               signals x Eve's decisions          and the keys of the prices, as in a certificate
+conflict        labels of demands that cannot hold together; attainable: the nearest numbers, both for the reader
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from bap_lp.files.certificates import prices_document, read_prices
+from bap_lp.files.documents import located, read_document, source_name
+from bap_lp.files.problems import conditions_document, conditions_from
+from bap_lp.files.tables import signed_table, texts
+from bap_lp.proof.infeasible import ConflictError, Infeasibility
+from bap_lp.rational import EXACT, FLOAT, InputError, is_exact, text
+
+
+def conflict_document(error: ConflictError) -> dict[str, Any]:
+    """The JSON document of a conflict that has a proof."""
+    assert error.proof is not None
+    return {
+        "infeasible": True,
+        "conflict": list(error.conflict),
+        "attainable": {name: text(value) for name, value in error.attainable.items()},
+        "conditions": conditions_document(error.proof.conditions),
+        "u": texts(error.proof.u),
+        **prices_document(error.proof.prices),
+    }
+
+
+def load_conflict(path: str | os.PathLike[str]) -> Infeasibility | None:
+    """Read a conflict file; None if the file is something else."""
+    document = read_document(path)
+    if not isinstance(document, dict) or document.get("infeasible") is not True:
+        return None
+    with located(source_name(path)):
+        for key in ("conditions", "u"):
+            if key not in document:
+                raise InputError(key, None, "is missing")
+        if not isinstance(document["conditions"], dict):
+            raise InputError("conditions", document["conditions"], "must be a table")
+        u = signed_table(document["u"], "u")
+        conditions = conditions_from(document["conditions"])
+        field = EXACT if is_exact(u) and conditions.exact else FLOAT
+        return Infeasibility(conditions, field.array(u), read_prices(document, field))

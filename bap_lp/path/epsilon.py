@@ -1,0 +1,270 @@
+"""Every epsilon at once: V(K), the least R_A under differential privacy with exp(epsilon) = K, at a fixed lam.
+
+A larger K allows more mechanisms, so V does not increase. At rational K it is solved exactly, with a certificate;
+between two neighbours K1 < K < K2 it lies between the bound at K2 and the value at K1. That band is certified by the two
+certificates alone, whatever V does inside. It is refined, at a simple fraction near the geometric mean, until it is
+narrow everywhere. The path starts at K = 1, or at the least K that the other conditions allow, and ends where V is as
+good as without differential privacy (`free`), or at the largest K that can be written down.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Displayed, Grid, Tabular, both, counted, equals, fraction, kind, risks_line
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.programs.solution import Solution
+from bap_lp.programs.solving import solve
+from bap_lp.proof.certificate import Certificate, Verdict, verify
+from bap_lp.proof.infeasible import ConflictError
+from bap_lp.rational import InputError, number, public
+
+EpsilonProgress = Callable[[str], None]
+_LARGEST = 2**20  # of K, if V does not come close to `free` before
+_CLOSE = Fraction(101, 100)  # ratio of the two K between which the other conditions become possible
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EpsilonPoint(Displayed):
+    """The optimum at one K = exp(epsilon)."""
+
+    exp_epsilon: Fraction
+    solution: Solution
+
+    @property
+    def epsilon(self) -> float:
+        return math.log(self.exp_epsilon)
+
+    @property
+    def value(self) -> Number:
+        return self.solution.value
+
+    @property
+    def bound(self) -> Number:
+        return self.solution.bound
+
+    @property
+    def risks(self) -> Risks:
+        return self.solution.risks
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.solution.mechanism
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.solution.certificate
+
+    def _headline(self) -> str:
+        at = equals("K", self.exp_epsilon, fraction)
+        return f": {at}, {equals('R_A', self.value, fraction)}, {risks_line(self.risks.bob, self.risks.eve)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EpsilonPath(Tabular):
+    """V(K) at some K, by increasing K, and a certified band between them.
+
+    width: of the band, at most; free: the least R_A without differential privacy; impossible: the largest K found at
+    which the other conditions cannot be met, None if K = 1 is possible.
+    """
+
+    problem: Problem
+    lam: Number
+    conditions: Conditions | None
+    points: tuple[EpsilonPoint, ...]
+    free: Number
+    impossible: Fraction | None = None
+
+    @property
+    def exact(self) -> bool:
+        return all(point.solution.exact for point in self.points)
+
+    @property
+    def width(self) -> Number:
+        """The largest width of the band, the stretch beyond the last K included."""
+        ends = [a.value - b.bound for a, b in pairwise(self.points)]
+        return max([*ends, self.points[-1].value - self._least])
+
+    @property
+    def _least(self) -> Number:
+        return min(self.free, self.points[-1].bound)
+
+    def band(self, exp_epsilon: Any) -> tuple[Number, Number]:
+        """Lower and upper end of V at any K from the first point on.
+
+        Raises:
+            InputError: if K lies before the first point.
+        """
+        K = public(number(exp_epsilon, "exp_epsilon"))
+        known = [point.exp_epsilon for point in self.points]
+        if known[0] > K:
+            raise InputError("exp_epsilon", K, f"must be at least {known[0]}")
+        k = bisect_left(known, K)
+        if k < len(known) and known[k] == K:
+            return self.points[k].bound, self.points[k].value
+        return (self.points[k].bound if k < len(known) else self._least), self.points[k - 1].value
+
+    def verify(self) -> Verdict:
+        """Check every certificate again, with arithmetic alone; the band follows from them."""
+        for point in self.points:
+            verdict = verify(self.problem, point.certificate)
+            asked = None if point.certificate.proof is None else point.certificate.proof.conditions
+            if not verdict or asked is None or asked.exp_epsilon != point.exp_epsilon:
+                return Verdict(False, f"at K = {point.exp_epsilon}: {verdict.reason}")
+        return Verdict(
+            True, f"V is proved at {counted(len(self.points), 'value')} of K, and so is the band between them"
+        )
+
+    def summary(self) -> str:
+        """What privacy costs, in plain sentences."""
+        first, last = self.points[0], self.points[-1]
+        return (
+            f"At {equals('lambda', self.lam)}, from K = {both(first.exp_epsilon)} to {both(last.exp_epsilon)}, R_A "
+            f"falls from {both(first.value)} to {both(last.value)}; without differential privacy it is {both(self.free)}.\n"
+            f"Between the {counted(len(self.points), 'value')} it is known up to {float(self.width):.2g}."
+        )
+
+    def _headline(self) -> str:
+        ends = f"K from {fraction(self.points[0].exp_epsilon)} to {fraction(self.points[-1].exp_epsilon)}"
+        return f": {kind(self.exact)}, {counted(len(self.points), 'value')}, {ends}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        columns = ("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E", "signals")
+        rows = [
+            (p.exp_epsilon, p.epsilon, p.value, p.risks.bob, p.risks.eve, len(p.mechanism.signals))
+            for p in self.points[:most]
+        ]
+        return Grid(columns, rows, len(self.points))
+
+
+def epsilon_path(
+    problem: Problem,
+    lam: Any = "calibrated",
+    *,
+    conditions: Conditions | None = None,
+    tolerance: Any = "1/50",
+    exact: bool | None = None,
+    most: int = 400,
+    progress: EpsilonProgress | None = None,
+) -> EpsilonPath:
+    """The least R_A as a function of epsilon: exact at rational exp(epsilon), with a certified band between.
+
+    Args:
+        problem: the problem.
+        lam: a non-negative number, or "calibrated".
+        conditions: which pairs or metric, which delta, and any other conditions; their epsilon is replaced. By default
+            all pairs of states.
+        tolerance: how wide the band may be, as a part of the whole fall of R_A.
+        exact: True insists on rationals, False works in floats, None follows the numbers given.
+        most: how many optima are computed at most.
+        progress: is told in words how far it is.
+
+    Returns:
+        The path, with its width as reached.
+
+    Raises:
+        InputError: if the other conditions cannot be met at any K, or the tolerance is not positive.
+
+    >>> from bap_lp import Problem, epsilon_path
+    >>> bit = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
+    >>> path = epsilon_path(bit, 0, tolerance="1/4")
+    >>> [str(v) for v in path.band(3)], path.points[0]
+    (['1/4', '1/4'], <EpsilonPoint: K = 1, R_A = 1/2, R_B = 1/2, R_E = 1/2>)
+    """
+    allowed = public(number(tolerance, "tolerance"))
+    if not allowed > 0:
+        raise InputError("tolerance", allowed, "must be positive")
+    price, given = public(lam_of(problem, lam)), conditions or Conditions()
+    rest = replace(given, exp_epsilon=None, epsilon=None, neighbours=None, metric=None, delta=None)
+    found = _Sampler(problem, price, given, exact, most, progress)
+    free = solve(problem, price, exact, conditions=None if rest.empty else rest).value
+    impossible = found.start()
+    goal = allowed * max(found.points[min(found.points)].value - free, 0)
+    found.extend(free, goal)
+    found.refine(goal)
+    points = tuple(found.points[K] for K in sorted(found.points))
+    solved = points[0].solution
+    return EpsilonPath(solved.problem, solved.lam, conditions, points, free, impossible)
+
+
+class _Sampler:
+    def __init__(
+        self,
+        problem: Problem,
+        lam: Number,
+        given: Conditions,
+        exact: bool | None,
+        most: int,
+        progress: EpsilonProgress | None,
+    ) -> None:
+        self.problem, self.lam, self.given, self.exact, self.most = problem, lam, given, exact, most
+        self.progress = progress
+        self.points: dict[Fraction, EpsilonPoint] = {}
+
+    def at(self, K: Fraction) -> EpsilonPoint:
+        if self.progress is not None:
+            self.progress(f"epsilon: {len(self.points)} optima, exp(epsilon) = {float(K):.4g}")
+        asked = replace(self.given, exp_epsilon=K, epsilon=None)
+        self.points[K] = EpsilonPoint(K, solve(self.problem, self.lam, self.exact, conditions=asked))
+        return self.points[K]
+
+    def start(self) -> Fraction | None:
+        """The first point: K = 1, or soon after the least K that is possible. The largest K found impossible."""
+        low, high = None, Fraction(1)
+        while True:
+            try:
+                self.at(high)
+                break
+            except ConflictError:
+                if high >= _LARGEST:
+                    raise
+                low, high = high, high * 2
+        while low is not None and high > low * _CLOSE:
+            middle = between(low, high)
+            try:
+                self.at(middle)
+                high = middle
+            except ConflictError:
+                low = middle
+        return low
+
+    def extend(self, free: Number, goal: Number) -> None:
+        """Double K until V is near the optimum without differential privacy."""
+        K = max(self.points)
+        while self.points[K].value - free > goal and K < _LARGEST and len(self.points) < self.most:
+            try:
+                self.at(K * 2)
+            except InputError:  # K^d is too large to be written down
+                return
+            K = K * 2
+
+    def refine(self, goal: Number) -> None:
+        """Halve, in epsilon, the widest stretch of the band until none is wider than the goal."""
+        while len(self.points) < self.most:
+            known = sorted(self.points)
+            wide = [(self.points[a].value - self.points[b].bound, a, b) for a, b in pairwise(known)]
+            width, low, high = max(wide, default=(0, Fraction(1), Fraction(1)))
+            floor = 0 if isinstance(width, Fraction) else 1e-9
+            if width <= max(goal, floor) or high <= low * (1 + Fraction(1, 10**6)):
+                return
+            self.at(between(low, high))
+
+
+def between(low: Fraction, high: Fraction) -> Fraction:
+    """A simple fraction near the geometric mean of two numbers, strictly between them."""
+    middle = math.sqrt(low * high)
+    for digits in range(1, 40):
+        found = Fraction(middle).limit_denominator(2**digits)
+        if low < found < high and abs(found - Fraction(middle)) <= (high - low) / 8:
+            return found
+    return (low + high) / 2

@@ -1,0 +1,62 @@
+"""The proof that no mechanism meets the conditions: multipliers with which the bound on zero is above zero.
+
+With beta = lam = 0 the Lagrangian bound of `conditions.lagrangian` lies below 0 = 0 R_B - 0 R_E of every channel that
+meets the conditions. If it is positive, there is no such channel. Checked with arithmetic alone, like a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import Multipliers, Prices
+from bap_lp.model.display import Displayed
+from bap_lp.model.problem import Problem
+from bap_lp.proof.certificate import Verdict
+from bap_lp.proof.conditional import ConditionedProblem, proved
+from bap_lp.rational import Array, InputError, ReadOnly
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Infeasibility(ReadOnly, Displayed):
+    """Conditions that no mechanism meets, with the multipliers that prove it."""
+
+    conditions: Conditions
+    u: Array
+    prices: Mapping[str, Prices]
+
+    def _headline(self) -> str:
+        return f": {', '.join(self.conditions.given())}"
+
+    def verify(self, problem: Problem) -> Verdict:
+        """Whether the multipliers prove that no mechanism of the problem meets the conditions."""
+        try:
+            asked = ConditionedProblem.of(problem, self.conditions)
+        except ValueError as error:
+            return Verdict(False, f"its conditions do not fit the problem: {error}")
+        field = asked.arrays.field
+        dual = Multipliers(self.u, self.prices).in_field(field)
+        wrong, bound = proved(asked.arrays, asked.demands, asked.signals, field.zero, dual, asked.unit, None, 0)
+        if wrong:
+            return Verdict(False, wrong)
+        if not bound > 0:
+            return Verdict(False, "the multipliers do not prove that the conditions cannot be met")
+        return Verdict(True, "the multipliers prove that no mechanism meets the conditions")
+
+
+class ConflictError(InputError):
+    """Conditions that no mechanism meets.
+
+    conflict: the labels of conditions that cannot hold together, while they can if any of them is left out;
+    attainable: for the ones with a number, the number nearest to the one demanded that the others allow;
+    proof: the multipliers, None if there are none to show.
+    """
+
+    conflict: tuple[str, ...] = ()
+    proof: Infeasibility | None = None
+
+    @property
+    def attainable(self) -> dict[str, Any]:
+        return dict(self.__dict__.get("nearest", {}))

@@ -70,7 +70,9 @@ def fair_columns() -> dict[str, Array]:
     return {name: coded(values)[0] for name, values in table.items() if name != "affairs"}
 
 
-def fair(eves: Sequence[tuple[str, Sequence[str], object]] = (("affair", ("age", "occupation"), ASYMMETRIC),)) -> RecordProgram:
+def fair(
+    eves: Sequence[tuple[str, Sequence[str], object]] = (("affair", ("age", "occupation"), ASYMMETRIC),),
+) -> RecordProgram:
     """Publish rate_marriage, religious, children and educ."""
     return program(fair_columns(), dict.fromkeys(("rate_marriage", "religious", "children", "educ"), "absolute"), eves)
 
@@ -93,7 +95,10 @@ def adult_columns() -> dict[str, Array]:
             if len(cells) == len(_ADULT):
                 rows.append(cells)
     table = {name: [row[k] for row in rows] for k, name in enumerate(_ADULT)}
-    out = {name: coded(table[name])[0] for name in ("workclass", "marital_status", "occupation", "relationship", "race", "sex", "income")}
+    out = {
+        name: coded(table[name])[0]
+        for name in ("workclass", "marital_status", "occupation", "relationship", "race", "sex", "income")
+    }
     out["age"] = np.digitize([int(v) for v in table["age"]], [25, 35, 45, 55, 65])
     out["hours"] = np.digitize([int(v) for v in table["hours"]], [20, 40, 41, 60])
     out["education"] = np.digitize([int(v) for v in table["education_num"]], [7, 9, 10, 11, 13, 14, 15])

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from bap_lp.rational import Array, common_denominator, floats, is_exact
 
@@ -27,7 +26,9 @@ class ColumnTables:
     def __init__(self, program: RecordProgram, spreads: Array) -> None:
         self.levels, self.exact = program.levels, program.exact
         relative = [table - _row_minima(table) for table in program.losses]
-        tables = [np.stack([table / a for a in spreads]) for table in relative]  # spread, truth, published
+        tables = [
+            np.stack([table / a if a else table for a in spreads]) for table in relative
+        ]  # spread, truth, published
         self.unit: Any = 1.0
         if self.exact:
             self.unit = common_denominator(np.concatenate([t.ravel() for t in tables]))
@@ -43,8 +44,8 @@ class ColumnTables:
 
     def _rates(self, spreads: Array) -> Array:
         if not self.exact:
-            return 1.0 / spreads
-        inverse = np.array([1 / a for a in spreads], dtype=object)
+            return 1.0 / np.where(spreads > 0, spreads, 1.0)
+        inverse = np.array([1 / a if a else 1 / (a + 1) for a in spreads], dtype=object)
         whole = _whole(inverse * common_denominator(inverse))
         return whole if whole.dtype != object and float(whole.max()) < 2.0**19 else whole.astype(object)
 
@@ -53,13 +54,7 @@ class ColumnTables:
         return [kind * truths + codes[:, k] for k, truths in enumerate(self.truths)]
 
     def decisions(self, attained: list[Array]) -> tuple[Array, Array]:
-        """All decisions whose level is attained in every column: (record, decision), sorted by record."""
-        record = np.arange(len(attained[0]))
-        decision = np.zeros(len(record), dtype=np.int64)
-        for allowed, levels in zip(attained, self.levels, strict=True):
-            k, level = np.nonzero(allowed[record])
-            record, decision = record[k], decision[k] * levels + level
-        return record, decision
+        return all_decisions(attained, self.levels)
 
     def costs(self, place: list[Array]) -> Array:
         """C(x,i) of records at all decisions."""
@@ -67,6 +62,16 @@ class ColumnTables:
         for table, at in zip(self.tables, place, strict=True):
             out = (out[:, :, None] + table[at][:, None, :]).reshape(len(out), -1)
         return out
+
+
+def all_decisions(attained: list[Array], levels: tuple[int, ...]) -> tuple[Array, Array]:
+    """All decisions whose level is allowed in every column, (row, decision), sorted; attained: rows x levels by column."""
+    row = np.arange(len(attained[0]))
+    decision = np.zeros(len(row), dtype=np.int64)
+    for allowed, count in zip(attained, levels, strict=True):
+        k, level = np.nonzero(allowed[row])
+        row, decision = row[k], decision[k] * count + level
+    return row, decision
 
 
 class ColumnLosses:

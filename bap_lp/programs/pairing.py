@@ -123,7 +123,9 @@ class _Pairs:
         n, at = sum(self.shape), self.shape[0]
         paired = [b < n for _, b in self.arcs]
         whole = self.cost.dtype == object
-        own = [self.cost[a, b - at] if on else (0 if whole else 0.0) for (a, b), on in zip(self.arcs, paired, strict=True)]
+        own = [
+            self.cost[a, b - at] if on else (0 if whole else 0.0) for (a, b), on in zip(self.arcs, paired, strict=True)
+        ]
         self.A = np.array(self.tree.potentials(own, 0 if whole else 0.0), dtype=self.cost.dtype)
         self.k = np.array(self.tree.potentials([-int(on) for on in paired], 0), dtype=np.int64)
 

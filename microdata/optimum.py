@@ -41,7 +41,7 @@ def optimise(
         lam: a non-negative number, or "calibrated": full and null release tie (the null release tells nothing, but
             every Eve still has the columns that she knows).
         exact: True insists on rationals, False works in floats, None follows the numbers given.
-        workers: processes to solve components in; None decides by the size.
+        workers: processes to solve components in; None: this process alone.
         client: a Dask client to solve components on instead.
         progress: called with the number of record types solved so far, and of all.
 

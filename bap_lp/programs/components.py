@@ -129,7 +129,7 @@ class ComponentTask:
 
         found = solve_undivided(arrays, self.lam, None, self.places)
         if arrays.exact:
-            v = _least_margins(arrays, found.u)
+            v = arrays.least_margins(found.u)
         else:
             v = (arrays.B - arrays.E @ found.u.T).min(axis=1)
         return ComponentAnswer(found.rho, found.u, v, found.how)
@@ -217,16 +217,6 @@ def _ceilings(C: Array, A: Array, k: Array, lam: Any) -> list[Any]:
             least = (C[at] - A[at][:, None]).min(axis=0)
             parts.append([fmpq(int(v)) - slope * lam for v in least.tolist()])
     return [min(options) for options in zip(*parts, strict=True)]
-
-
-def _least_margins(arrays: Arrays, u: Array) -> Array:
-    """min_i B(x,i) - u_i.E(x), exactly; floats say which i may be least."""
-    x, i = arrays.near_minimum(u)
-    values = arrays.B[x, i] - (arrays.E[x] * u[i]).sum(axis=1)
-    out: dict[int, Any] = {}
-    for state, value in zip(x.tolist(), values.tolist(), strict=True):
-        out[state] = min(out.get(state, value), value)
-    return objects(out[state] for state in range(len(arrays.p)))
 
 
 class TableLosses:

@@ -39,7 +39,7 @@ def solve(
 
     lam: a non-negative number, or "calibrated" (full and null release tie). exact: True insists on rationals, False
     works in floats, None follows the numbers given. formulation: "compact", or "paper" for the paper's own program.
-    workers, client: processes, or a Dask client, for a problem that splits into components; by default the size decides.
+    workers, client: processes, or a Dask client, for a problem that splits into components; None: this process.
     """
     price = lam_of(problem, lam)
     if formulation not in ("compact", "paper"):

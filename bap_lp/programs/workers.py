@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from typing import Any, Protocol
 
 from bap_lp.rational import InputError
-
-_MANY = 20_000_000  # estimated steps from which processes pay for their start
-
 
 class Task(Protocol):
     """Something that can be solved apart from the rest; `effort` is an estimate of its steps."""
@@ -23,13 +18,12 @@ class Task(Protocol):
 
 
 def worker_count(tasks: Sequence[Task], workers: int | None) -> int:
-    """The number of processes: as told, or by the work that could be shared."""
-    if workers is not None:
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise InputError("workers", workers, "must be a positive integer")
-        return min(workers, max(len(tasks), 1))
-    work = [task.effort for task in tasks]
-    return min(os.cpu_count() or 1, len(tasks)) if sum(work) - max(work, default=0) >= _MANY else 1
+    """The number of processes: as told; None is this one."""
+    if workers is None:
+        return 1
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InputError("workers", workers, "must be a positive integer")
+    return min(workers, max(len(tasks), 1))
 
 
 def answers(tasks: Sequence[Task], workers: int | None = None, client: Any = None) -> Iterator[tuple[int, Any]]:
@@ -39,7 +33,7 @@ def answers(tasks: Sequence[Task], workers: int | None = None, client: Any = Non
         yield from ((k, task.solve()) for k, task in enumerate(tasks))
         return
     executor: Executor = (
-        client.get_executor() if client is not None else ProcessPoolExecutor(count, get_context("spawn"))
+        client.get_executor() if client is not None else ProcessPoolExecutor(count)
     )
     futures: dict[Any, int] = {}
     try:

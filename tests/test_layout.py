@@ -22,7 +22,8 @@ PACKAGES = {
     "bap_lp": set(),
     "gaussian": {"bap_lp"},
     "discretise": {"bap_lp", "gaussian"},
-    "bap_cli": {"bap_lp", "gaussian", "discretise"},
+    "microdata": {"bap_lp"},
+    "bap_cli": {"bap_lp", "gaussian", "discretise", "microdata"},
 }
 BASE = {"rational", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}

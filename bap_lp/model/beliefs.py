@@ -62,15 +62,21 @@ class Belief(ReadOnly):
 
 
 def beliefs_of(problem: Problem) -> tuple[Belief, ...]:
-    """One per Bob, then one per group of Eve's columns."""
+    """One per Bob, then one per group of Eve's columns: an Eve who knows z acts on pi(x) k(z|x)."""
 
-    def belief(agent: Agent, role: str) -> Belief:
+    def belief(agent: Agent, role: str, name: str, share: Array | None) -> Belief:
         mass = problem.p if agent.prior is None else agent.prior
-        counted = agent.weight * (agent.loss if agent.harm is None else agent.harm)
-        loss = agent.weight * agent.loss
-        return Belief(agent.name, role, mass, mass[:, None] * loss, counted, loss.max())
+        loss, harm = agent.weight * agent.loss, agent.weight * (agent.loss if agent.harm is None else agent.harm)
+        if share is not None:
+            mass, harm = mass * share, harm * share[:, None]
+        return Belief(name, role, mass, mass[:, None] * loss, harm, loss.max())
 
-    return *(belief(bob, "bob") for bob in problem.bobs), *(belief(eve, "eve") for eve in problem.eves)
+    shares = problem.eve_shares
+    eves = (
+        belief(problem.eves[n], "eve", problem.view_name(n, z), None if z is None or shares is None else shares[:, k])
+        for k, (n, z) in enumerate(problem.eve_views)
+    )
+    return *(belief(bob, "bob", bob.name, None) for bob in problem.bobs), *eves
 
 
 def replies(problem: Problem, q: Array, rho: Array) -> tuple[list[Array], list[Array]]:

@@ -46,11 +46,18 @@ from bap_lp.rational import (
 
 @dataclass(frozen=True)
 class AgentDecisions:
-    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve"."""
+    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve".
+
+    An Eve who knows something decides for every value z that is possible at the signal: `known` is z, `probability` its
+    probability given the signal, `posterior` what she believes about the data.
+    """
 
     agent: str
     role: str
     decisions: tuple[str, ...]
+    known: str | None = None
+    probability: Number | None = None
+    posterior: dict[str, Number] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +92,8 @@ class Signal(Displayed):
 
     def _named(self, role: str) -> list[str]:
         group = [d for d in self.decisions if d.role == role]
-        return [d if len(group) == 1 else f"{one.agent}: {d}" for one in group for d in one.decisions]
+        alone = len(group) == 1 and group[0].known is None
+        return [d if alone else f"{one.agent}: {d}" for one in group for d in one.decisions]
 
     def _headline(self) -> str:
         acts = [
@@ -120,8 +128,12 @@ class Evaluation(Tabular, Risks):
         return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
 
     def _grid(self, most: int | None = None) -> Grid:
-        agents = [d.agent for d in self.signals[0].decisions] if self.signals else []
-        rows = [(s.signal, s.probability, *(", ".join(d.decisions) for d in s.decisions)) for s in self.signals[:most]]
+        # an Eve who knows something has a column per value; at some signals a value may be impossible
+        agents = list(dict.fromkeys(d.agent for s in self.signals for d in s.decisions))
+        rows = []
+        for s in self.signals[:most]:
+            told = {d.agent: ", ".join(d.decisions) for d in s.decisions}
+            rows.append((s.signal, s.probability, *(told.get(agent, "") for agent in agents)))
         return Grid(("signal", "probability", *agents), rows, len(self.signals))
 
 
@@ -186,8 +198,12 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
     if problem.misaligned:
         return _on_own_beliefs(problem, mechanism, rho)
-    tables = [[signal_losses(rho, a.loss) for a in group] for group in (problem.bobs, problem.eves)]
+    tables = [[signal_losses(rho, a.loss) for a in problem.bobs], _heard(problem, rho)]
     own = [[tree_sum(t.min(axis=1)) for t in group] for group in tables]
+    own[1] = [
+        sum((risk for risk, (n, _) in zip(own[1], problem.eve_views, strict=True) if n == k), field_of(rho).zero)
+        for k in range(len(problem.eves))
+    ]
     # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
     bob, eve = (
         sum(a.weight * risk if is_exact(rho) else float(a.weight) * risk for a, risk in zip(group, found, strict=True))
@@ -196,39 +212,65 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     base = _with_errors(bob, eve, rho)
     names = [a.name for a in (*problem.bobs, *problem.eves)]
     agents = dict(zip(names, map(public, (*own[0], *own[1])), strict=True))
+    deciders = [*problem.bobs, *(problem.eves[n] for n, _ in problem.eve_views)]
+    heard = [*tables[0], *tables[1]]
     decisions = [
-        [
-            AgentDecisions(a.name, role, _best(t[s], a))
-            for role, agents, tables_ in zip(("bob", "eve"), (problem.bobs, problem.eves), tables, strict=True)
-            for a, t in zip(agents, tables_, strict=True)
-        ]
-        for s in range(len(mechanism.signals))
+        [_best(t[s], agent) for t, agent in zip(heard, deciders, strict=True)] for s in range(len(mechanism.signals))
     ]
     signals = _signals(problem, mechanism, rho, decisions)
     return Evaluation(base.bob, base.eve, base.bob_error, base.eve_error, signals, agents)
 
 
+def _share(problem: Problem, k: int, rho: Array) -> Array:
+    """k(z|x) of a group of Eve's columns, in the numbers of rho."""
+    assert problem.eve_shares is not None
+    share = problem.eve_shares[:, k]
+    return share if is_exact(rho) else floats(share)
+
+
+def _heard(problem: Problem, rho: Array) -> list[Array]:
+    """sum_x rho[x,s] k(z|x) E(x,j), unweighted, for every Eve and every value that she may know."""
+    out = []
+    for k, (n, z) in enumerate(problem.eve_views):
+        loss = problem.eves[n].loss
+        if z is None:
+            out.append(signal_losses(rho, loss))
+        else:
+            share = _share(problem, k, rho)
+            live = np.flatnonzero(share != 0)
+            out.append(signal_losses(rho[live] * share[live, None], loss[live]))
+    return out
+
+
 def _on_own_beliefs(problem: Problem, mechanism: Mechanism, rho: Array) -> Evaluation:
     found, played, risks = _own_risks(problem, mechanism, rho)
-    q, group = mechanism.q if is_exact(rho) else floats(mechanism.q), (*problem.bobs, *problem.eves)
+    q = mechanism.q if is_exact(rho) else floats(mechanism.q)
     best = [belief.in_field(field_of(rho)).best(q) for belief in problem.beliefs]
+    owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
+    group = (*problem.bobs, *problem.eves)
     decisions = []
     for s in range(q.shape[1]):
         at_signal = []
-        for belief, agent, own, open_ in zip(problem.beliefs, group, played, best, strict=True):
-            names, first = agent.decisions or (), int(own[s])
+        for owner, own, open_ in zip(owners, played, best, strict=True):
+            names, first = group[owner].decisions or (), int(own[s])
             others = [names[d] for d in np.flatnonzero(open_[s]).tolist() if d != first]
-            at_signal.append(AgentDecisions(belief.name, belief.role, (names[first], *others)))
+            at_signal.append((names[first], *others))
         decisions.append(at_signal)
-    signals = _signals(problem, mechanism, rho, decisions)
-    alone = {a.name: public(r / field_of(rho).number(a.weight)) for a, r in zip(group, risks, strict=True)}
+    signals, field_ = _signals(problem, mechanism, rho, decisions), field_of(rho)
+    alone = {
+        a.name: public(
+            sum((r for r, k in zip(risks, owners, strict=True) if k == n), field_.zero) / field_.number(a.weight)
+        )
+        for n, a in enumerate(group)
+    }
     return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, signals, alone)
 
 
 def _signals(
-    problem: Problem, mechanism: Mechanism, rho: Array, decisions: list[list[AgentDecisions]]
+    problem: Problem, mechanism: Mechanism, rho: Array, decisions: list[list[tuple[str, ...]]]
 ) -> tuple[Signal, ...]:
-    out = []
+    """decisions: the best ones at every signal, of every Bob and then of every Eve at every value that she may know."""
+    out, bobs = [], len(problem.bobs)
     for s, name in enumerate(mechanism.signals):
         mass = rho[:, s].sum()
         if mass == 0:
@@ -238,13 +280,24 @@ def _signals(
         if problem.theta is not None:
             table = problem.theta.posterior if is_exact(rho) else floats(problem.theta.posterior)
             theta = dict(zip(problem.theta.labels, map(public, posterior.dot(table).tolist()), strict=True))
+        told = [AgentDecisions(a.name, "bob", own) for a, own in zip(problem.bobs, decisions[s][:bobs], strict=True)]
+        for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
+            if z is None:
+                told.append(AgentDecisions(problem.eves[n].name, "eve", own))
+                continue
+            seen = rho[:, s] * _share(problem, k, rho)
+            total = seen.sum()
+            if total > 0:
+                chance = public(total / mass if is_exact(rho) else float(total / mass))
+                belief = dict(zip(problem.states, map(public, (seen / total).tolist()), strict=True))
+                told.append(AgentDecisions(problem.view_name(n, z), "eve", own, z, chance, belief))
         out.append(
             Signal(
                 name,
                 public(mass if is_exact(rho) else float(mass)),
                 dict(zip(problem.states, map(public, posterior.tolist()), strict=True)),
                 theta,
-                tuple(decisions[s]),
+                tuple(told),
             )
         )
     return tuple(out)
@@ -261,6 +314,8 @@ def _best(losses: Array, agent: Agent) -> tuple[str, ...]:
 def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: Any, eve_acts_on: Any) -> Evaluation:
     if len(problem.eves) != 1:
         raise InputError("eve_prior", None, "and eve_acts_on need a problem with one Eve")
+    if problem.eve_shares is not None:
+        raise InputError("eve_prior", None, "and eve_acts_on need an Eve without knowledge besides the signal")
     eve = problem.eves[0]
     belief = problem.p if eve_prior is None else probability(eve_prior, "eve_prior")
     desire = eve.loss if eve_acts_on is None else array(eve_acts_on, "eve_acts_on", 2)

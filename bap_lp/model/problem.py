@@ -20,9 +20,22 @@ import numpy as np
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
+from bap_lp.model.knowledge import expanded_losses, knowledge_of, shares_of, values_of
 from bap_lp.model.labels import labels, probability, weight_of
 from bap_lp.model.merging import class_sums, merge_index
-from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact, number, objects, public, same_kind
+from bap_lp.rational import (
+    Array,
+    InputError,
+    ReadOnly,
+    array,
+    field_of,
+    floats,
+    is_exact,
+    number,
+    objects,
+    public,
+    same_kind,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,9 @@ class Agent:
 
     harm: what Alice counts instead of the loss, a table of the same shape. prior: what the agent believes about the
     states, instead of p(x). See `beliefs`.
+
+    What an Eve knows about the data besides the signal: `knows`, a label per state, or `knowledge`, k(z|x), a row per
+    state.
     """
 
     loss: Any
@@ -38,6 +54,8 @@ class Agent:
     name: str = ""
     weight: Any = 1
     _: KW_ONLY
+    knows: Any = None
+    knowledge: Any = None
     harm: Any = None
     prior: Any = None
 
@@ -86,12 +104,19 @@ class Problem(ReadOnly, Tabular):
             self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
         self.B = _product_loss(self.bobs)
-        weighted = [_weighted(a) for a in self.eves]
+        shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
+        weighted = [expanded_losses(_weighted(a), share) for a, share in zip(self.eves, shares, strict=True)]
         self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
-        self.eve_groups = groups_of([a.loss.shape[1] for a in self.eves])
+        self.eve_views = tuple(
+            (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
+        )
+        self.eve_groups = groups_of([self.eves[n].loss.shape[1] for n, _ in self.eve_views])
+        self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
         self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
         self.eve_decisions = tuple(
-            d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions or ()
+            d if len(self.eves) == 1 and z is None else f"{self.view_name(n, z)}: {d}"
+            for n, z in self.eve_views
+            for d in self.eves[n].decisions or ()
         )
         self._freeze()
 
@@ -102,10 +127,33 @@ class Problem(ReadOnly, Tabular):
                 if isinstance(part, np.ndarray):
                     part.flags.writeable = False
 
+    def view_name(self, eve: int, known: str | None) -> str:
+        """An Eve at one value of what she knows: "neighbour, age=3"."""
+        return self.eves[eve].name if known is None else f"{self.eves[eve].name}, {known}"
+
+    @cached_property
+    def attackers(self) -> tuple[Agent, ...]:
+        """One agent without knowledge per group of columns of E: an Eve at z has the losses k(z|x) E(x,j)."""
+        if self.eve_shares is None:
+            return self.eves
+        out = []
+        for k, (n, z) in enumerate(self.eve_views):
+            eve, share = self.eves[n], self.eve_shares[:, [k]]
+            own = {"name": self.view_name(n, z), "knows": None, "knowledge": None}
+            harm = None if eve.harm is None else expanded_losses(eve.harm, share)
+            out.append(replace(eve, loss=expanded_losses(eve.loss, share), harm=harm, **own))
+        return tuple(out)
+
     def _identity(self) -> tuple[Any, ...]:
         """What makes two problems equal, besides the arrays: labels, agents and parameter, but not the title."""
         agents = [
-            (a.name, tuple(a.decisions or ()), a.weight, a.harm is None, a.prior is None)
+            (
+                a.name,
+                tuple(a.decisions or ()),
+                a.weight,
+                a.knows,
+                *(own is None for own in (a.harm, a.prior, a.knowledge)),
+            )
             for a in (*self.bobs, *self.eves)
         ]
         return type(self), self.exact, self.shape, len(self.bobs), *agents, self.theta and self.theta.labels
@@ -174,7 +222,7 @@ class Problem(ReadOnly, Tabular):
     @cached_property
     def arrays(self) -> Arrays:
         """The numbers that computations work on."""
-        return Arrays(self.p, self.B, self.E, self.eve_groups)
+        return Arrays(self.p, self.B, self.E, self.eve_groups, self.eve_shares)
 
     @cached_property
     def beliefs(self) -> tuple[Belief, ...]:
@@ -257,7 +305,9 @@ class Problem(ReadOnly, Tabular):
             f"the most probable is {clean(self.states[likeliest])}, with probability {share}."
         )
         for agent in (*self.bobs, *self.eves):
-            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.")
+            values = values_of(agent.knows, agent.knowledge)
+            knows = "" if values is None else f" She already knows which of {counted(len(values), 'case')} holds."
+            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.{knows}")
         lines.append("All numbers are exact." if self.exact else "The numbers are floats.")
         return "\n".join(lines)
 
@@ -288,7 +338,17 @@ class MergedProblem(Problem):
             theta = Theta(origin.theta.labels, weighted / p[:, None])
 
         def reduced(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(a, loss=a.loss[first], harm=None, prior=None) for a in group]
+            return [
+                replace(
+                    a,
+                    loss=a.loss[first],
+                    knows=None if a.knows is None else [a.knows[x] for x in first.tolist()],
+                    knowledge=None if a.knowledge is None else a.knowledge[first],
+                    harm=None,
+                    prior=None,
+                )
+                for a in group
+            ]
 
         names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
         names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
@@ -324,6 +384,10 @@ def _agents(
         names = labels(agent.decisions, where, table.shape[1])
         weight = weight_of(agent.weight, f"{role}s[{k}].weight")
         name = agent.name or role.capitalize() + (str(k + 1) if k else "")
+        knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
+        if role == "bob" and (knows is not None or knowledge is not None):
+            rule = "is for an Eve: a Bob has the signal alone"
+            raise InputError(f"bobs[{k}].{'knows' if knowledge is None else 'knowledge'}", None, rule)
         harm = None if agent.harm is None else array(agent.harm, f"{role}s[{k}].harm", 2)
         if harm is not None and harm.shape != table.shape:
             raise InputError(
@@ -335,7 +399,8 @@ def _agents(
             if len(prior) != rows:
                 rule = f"has {len(prior)} entries, must have {rows}, one per state"
                 raise InputError(f"{role}s[{k}].prior", None, rule)
-        out.append(replace(agent, loss=table, decisions=names, name=name, weight=weight, harm=harm, prior=prior))
+        read = {"loss": table, "decisions": names, "name": name, "weight": weight, "harm": harm, "prior": prior}
+        out.append(replace(agent, **read, knows=knows, knowledge=knowledge))
     if not out:
         raise InputError(f"{role}s", None, "must not be empty")
     labels([a.name for a in out], f"names of {role}s", len(out))
@@ -348,13 +413,15 @@ def _as_float(agent: Agent) -> Agent:
 
 def _over(agent: Agent, change: Callable[[Array], Array]) -> Agent:
     """The agent with every array changed."""
-    harm, prior = (None if part is None else change(part) for part in (agent.harm, agent.prior))
-    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior)
+    own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
+    harm, prior, knowledge = own
+    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior, knowledge=knowledge)
 
 
 def _parts(agent: Agent) -> list[Any]:
     """The numbers of an agent."""
-    return [part for part in (agent.loss, agent.weight, agent.harm, agent.prior) if part is not None]
+    own = (agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
+    return [part for part in own if part is not None]
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:

@@ -58,7 +58,7 @@ def attainable_region(
     full, null = (Risks(*map(public, pair)) for pair in extremes(problem))
     if problem.misaligned:
         return _hull([full, null, *(Risks(piece.risks.bob, piece.risks.eve) for piece in path.pieces)]), False
-    whole = prod(len(eve.decisions or ()) for eve in problem.eves) <= _MOST_DECISIONS
+    whole = prod(len(eve.decisions or ()) for eve in problem.attackers) <= _MOST_DECISIONS
     back: list[Risks] = []
 
     def told(count: int, lam: float) -> None:
@@ -68,7 +68,7 @@ def attainable_region(
             progress(count, lam)
 
     if whole:
-        mirrored = Problem(problem.p, bobs=problem.eves, eves=problem.bobs, states=problem.states)
+        mirrored = Problem(problem.p, bobs=problem.attackers, eves=problem.bobs, states=problem.states)
         try:
             other = lambda_path(mirrored, path.exact, told)
             back = [Risks(piece.risks.eve, piece.risks.bob) for piece in reversed(other.pieces)]

@@ -452,6 +452,33 @@ def test_a_margin_has_a_shadow_price_and_conflicts_are_explained() -> None:
     assert refused.value.proof.verify(prosecutor())
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.data(), few_lams)
+def test_an_eve_with_knowledge_and_beliefs_is_one_eve_per_value(data: st.DataObject, lam: F) -> None:
+    """At z she acts on pi(x) k(z|x): Eves with the losses k(z|x) L and harms k(z|x) H do the same."""
+    N, d = data.draw(st.integers(2, 3)), 2
+    loss, harm = data.draw(table(parts_of(0, 2), N, d)), data.draw(table(parts_of(0, 2), N, d))
+    p, belief, bob = data.draw(priors(N)), data.draw(priors(N)), [Agent(data.draw(table(parts_of(0, 2), N, 2)))]
+    k = [data.draw(priors(2)) for _ in range(N)]
+    eve = Agent(loss, harm=harm, prior=belief, knowledge=k)
+    views = [
+        Agent(
+            [[row[z] * v for v in own] for row, own in zip(k, loss, strict=True)],
+            harm=[[row[z] * v for v in own] for row, own in zip(k, harm, strict=True)],
+            prior=belief,
+            name=str(z),
+        )
+        for z in (0, 1)
+    ]
+    one, several = Problem(p, bobs=bob, eves=[eve]), Problem(p, bobs=bob, eves=views)
+    best = solve(one, lam)
+    assert best.value == solve(several, lam).value
+    assert verify(one, best.certificate)
+    found, split = evaluate(one, best.mechanism), evaluate(several, best.mechanism)
+    assert (found.bob, found.eve) == (split.bob, split.eve)
+    assert found.agents["Eve"] == sum(split.agents[z] for z in ("0", "1"))
+
+
 def test_often_the_obedience_program_beats_the_aligned_optimum() -> None:
     rng, better = Random(3), 0
     for _ in range(40):

@@ -139,9 +139,9 @@ class Problem(ReadOnly, Tabular):
         out = []
         for k, (n, z) in enumerate(self.eve_views):
             eve, share = self.eves[n], self.eve_shares[:, [k]]
-            own = {"name": self.view_name(n, z), "knows": None, "knowledge": None}
+            loss, name = expanded_losses(eve.loss, share), self.view_name(n, z)
             harm = None if eve.harm is None else expanded_losses(eve.harm, share)
-            out.append(replace(eve, loss=expanded_losses(eve.loss, share), harm=harm, **own))
+            out.append(replace(eve, loss=loss, harm=harm, name=name, knows=None, knowledge=None))
         return tuple(out)
 
     def _identity(self) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Conditions that speak about one signal at a time: for every signal s and every k, sum_x g_k(x) q[x,s] <= 0.
 
 The rows form a cone in the likelihoods q(s|.), so sums of signals stay in it: such a condition survives pooling, and
-one signal per decision of Bob is enough. A row is named by (s, k). A notion says which vectors g_k it has, in this order,
+one signal per decision of Bob is enough. A row is named by (s, k). A notion says which vectors g_k it has, in order,
 and what its row means.
 
 Averaging two states with equal losses, weighted by their probabilities, keeps sum_x g_k(x) q[x,s] if g_k(x) / p(x) is

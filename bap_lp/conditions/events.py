@@ -1,7 +1,7 @@
 """Events, and the numbers that come with them, as users write them.
 
 An event is a list of states (labels or positions); P(A) is its probability. A demand about events is a small table,
-such as {event, at_most}. Here it is read once into a frozen value, so that conditions can be compared, printed and saved.
+such as {event, at_most}. Here it is read into a frozen value, so that conditions can be compared, printed and saved.
 """
 
 from __future__ import annotations

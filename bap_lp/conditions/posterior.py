@@ -6,8 +6,8 @@
     signal_floor      E_g[L(x,j)|s] >= f for every j of Eve g    g(x) = p(x) (f - L(x,j))
 
 each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before
-at_least, above before below, decisions of the first Eve before those of the second. An event of probability zero has posterior
-zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
+at_least, above before below, decisions of the first Eve before those of the second. An event of probability zero has
+posterior zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
 """
 
 from __future__ import annotations
@@ -172,7 +172,9 @@ class SignalFloor(SignalCone):
         if value is None:
             return
         if isinstance(value, (Mapping, tuple, list)):
-            pairs = value.items() if isinstance(value, Mapping) else value
+            pairs = list(value.items() if isinstance(value, Mapping) else value)
+            if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+                raise InputError(cls.name, value, "must be a number, or a table of numbers by Eve's name")
             read = tuple((str(name), read_number(floor, f"{cls.name}.{name}", 0)) for name, floor in pairs)
             if not read:
                 raise InputError(cls.name, None, "must name at least one Eve")

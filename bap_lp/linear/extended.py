@@ -3,8 +3,8 @@
 Rows are scaled to integers, the basis B is factored once in floats (SuperLU), and x is built up step by step: with
 y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the bits of y are
 appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is seen as
-clearly as one of 1/2. That is what it takes to judge a basis where the float solver's tolerances are too coarse; a basis that
-passes is then proved in fractions.
+clearly as one of 1/2. That is what it takes to judge a basis where the float solver's tolerances are too coarse; a
+basis that passes is then proved in fractions.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bap_lp.rational import Array
 
 _STEP = 24  # bits gained in a step; the factors have 53, less those lost to the condition of the basis
 _SMALL = 2**24  # entries up to which products with 24 bits can be summed in 64-bit integers
+SPARE = 40  # last bits of an answer, which are not to be trusted
 _DEEP = 160  # bits of an answer behind the point
 
 
@@ -103,7 +104,9 @@ class ExtendedBasis:
             return x, 0
         for _ in range(4 * _DEEP // _STEP):
             top = max(map(abs, residual.tolist()))
-            if top == 0 or bits >= _DEEP:
+            if top == 0:
+                return x << SPARE, bits + SPARE  # exact: no bit of it is noise
+            if bits >= _DEEP:
                 return x, bits
             lost = max(top.bit_length() - 900, 0)
             y = self.factor.solve((residual >> lost).astype(float), trans="T" if transposed else "N")

@@ -11,13 +11,12 @@ import math
 
 import numpy as np
 
-from bap_lp.linear.extended import ExtendedBasis, ExtendedProgram, Unsolved, to_floats
+from bap_lp.linear.extended import SPARE, ExtendedBasis, ExtendedProgram, Unsolved, to_floats
 from bap_lp.linear.program import LinearProgram
 from bap_lp.linear.refine import magnified_basis
 from bap_lp.rational import Array
 
 _LOOKS = 12
-_NOISE = 40  # last bits of an extended number, which are not to be trusted
 
 
 class Look:
@@ -59,7 +58,7 @@ class Look:
 
 def _clean(numerators: Array, bits: int) -> Array:
     """Without what is noise."""
-    least = 1 << max(min(_NOISE, bits // 2), 0)
+    least = 1 << max(min(SPARE, bits // 2), 0)
     return np.where(np.abs(numerators) < least, 0, numerators)
 
 

@@ -1,7 +1,7 @@
 """Every epsilon at once: V(K), the least R_A under differential privacy with exp(epsilon) = K, at a fixed lam.
 
 A larger K allows more mechanisms, so V does not increase. At rational K it is solved exactly, with a certificate;
-between two neighbours K1 < K < K2 it lies between the bound at K2 and the value at K1. That band is certified by the two
+between two neighbours K1 < K < K2 it lies between the bound at K2 and the value at K1. That band is certified by both
 certificates alone, whatever V does inside. It is refined, at a simple fraction near the geometric mean, until it is
 narrow everywhere. The path starts at K = 1, or at the least K that the other conditions allow, and ends where V is as
 good as without differential privacy (`free`), or at the largest K that can be written down.
@@ -23,6 +23,9 @@ from bap_lp.model.display import Displayed, Grid, Tabular, both, counted, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.programs.attainable import within_range
+from bap_lp.programs.conditioned import exactly
+from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import Certificate, Verdict, verify
@@ -127,10 +130,10 @@ class EpsilonPath(Tabular):
 
     def summary(self) -> str:
         """What privacy costs, in plain sentences."""
-        first, last = self.points[0], self.points[-1]
+        first, last, free = self.points[0], self.points[-1], both(self.free)
         return (
             f"At {equals('lambda', self.lam)}, from K = {both(first.exp_epsilon)} to {both(last.exp_epsilon)}, R_A "
-            f"falls from {both(first.value)} to {both(last.value)}; without differential privacy it is {both(self.free)}.\n"
+            f"falls from {both(first.value)} to {both(last.value)}; without differential privacy it is {free}.\n"
             f"Between the {counted(len(self.points), 'value')} it is known up to {float(self.width):.2g}."
         )
 
@@ -221,22 +224,30 @@ class _Sampler:
     def start(self) -> Fraction | None:
         """The first point: K = 1, or soon after the least K that is possible. The largest K found impossible."""
         low, high = None, Fraction(1)
-        while True:
-            try:
-                self.at(high)
-                break
-            except ConflictError:
-                if high >= _LARGEST:
-                    raise
-                low, high = high, high * 2
+        while not self.possible(high):
+            if high >= _LARGEST:
+                self.at(high)  # raises, and says why
+            low, high = high, high * 2
         while low is not None and high > low * _CLOSE:
             middle = between(low, high)
-            try:
-                self.at(middle)
-                high = middle
-            except ConflictError:
-                low = middle
+            low, high = (low, middle) if self.possible(middle) else (middle, high)
+        self.at(high)
         return low
+
+    def possible(self, K: Fraction) -> bool:
+        """Whether anything meets the conditions at K."""
+        asked = replace(self.given, exp_epsilon=K, epsilon=None)
+        problem = self.problem if exactly(self.problem, self.lam, self.exact, asked) else self.problem.as_float()
+        layout = ChannelLayout.of(problem, asked)
+        within_range(layout, asked)
+        if not ChannelProgram(layout, layout.arrays.field.zero).feasible():
+            return False
+        if asked.combinatorial:
+            try:
+                self.at(K)
+            except ConflictError:
+                return False
+        return True
 
     def extend(self, free: Number, goal: Number) -> None:
         """Double K until V is near the optimum without differential privacy."""

@@ -173,15 +173,19 @@ def _laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
 
 
 def _feasible(layout: ChannelLayout) -> bool:
-    try:
-        ChannelProgram(layout, layout.arrays.field.zero).solve()
-    except Infeasible:
-        return False
-    return True
+    return ChannelProgram(layout, layout.arrays.field.zero).feasible()
 
 
 def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
     """The number of a demand nearest to the one given that the others allow; None if there is none."""
+    if part.label in _RULES:  # the least R_B and the largest R_E are optima themselves
+        rest, zero = _laid(layout, [p.at(p.value) for p in parts if p is not part]), layout.arrays.field.zero
+        try:
+            if part.label == "max_bob_risk":
+                return rest.sent(ChannelProgram(rest, zero).solve().q).told_risk
+            return rest.sent(ChannelProgram(rest, zero + 1, 0).solve().q).eve_risk
+        except Infeasible:
+            return None
 
     def feasible(value: Any) -> bool:
         return _feasible(_laid(layout, [p.at(value if p is part else p.value) for p in parts]))

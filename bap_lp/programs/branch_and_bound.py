@@ -30,7 +30,8 @@ from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelPr
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.conditional import broken
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import TOLERANCE, Array, InputError
+from bap_lp.proof.infeasible import ConflictError
+from bap_lp.rational import TOLERANCE, Array
 
 _NODES = 1000  # programs of a search at most; of 20 states and 3 decisions about a minute
 _ENTRIES = 100_000  # probabilities in all of them: larger programs take longer, so fewer are solved
@@ -75,9 +76,11 @@ def combinatorial(
     return replace(relaxed, q=search.best[1], how=how), bound if low is None else max(bound, low), branches
 
 
-def _hopeless(conditions: Conditions) -> InputError:
+def _hopeless(conditions: Conditions) -> ConflictError:
     name = "deterministic" if conditions.deterministic else "max_signals"
-    return InputError(name, getattr(conditions, name), "cannot be met together with the other conditions")
+    error = ConflictError(name, getattr(conditions, name), "cannot be met together with the other conditions")
+    error.conflict = tuple(conditions.given())
+    return error
 
 
 @dataclass(frozen=True, eq=False)

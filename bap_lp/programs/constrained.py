@@ -29,7 +29,7 @@ from bap_lp.conditions.lagrangian import Multipliers, SentSignals
 from bap_lp.conditions.margin import Margin
 from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.signals import Signals, signals_of
-from bap_lp.linear.optimum import optimum
+from bap_lp.linear.optimum import Infeasible, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
@@ -202,6 +202,15 @@ class ChannelProgram:
         found = optimum(lp, ties=ties, accept=accept, lazy=lazy if lazy.any() else None)
         q, dual = read(found.z, found.y)
         return ChannelOptimum(q, dual, self._bound(dual), found.how)
+
+    def feasible(self) -> bool:
+        """Whether any channel meets the conditions: without a cost every feasible vertex is an optimum."""
+        lp = self.program()
+        try:
+            optimum(replace(lp, cost=lp.field.zeros(len(lp.cost))))
+        except Infeasible:
+            return False
+        return True
 
     def _ties(self, count: int) -> list[Array]:
         first, weight = self.arrays.field.zeros(count), self.arrays.field.zeros(count)

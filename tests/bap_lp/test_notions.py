@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction as F
+from itertools import product
 from typing import Any
 
 import jsonschema
@@ -20,8 +21,9 @@ from bap_lp import Conditions, InputError, Mechanism, Problem, load_certificate,
 from bap_lp.conditions.conditions import TABLE
 from bap_lp.conditions.lagrangian import Prices
 from bap_lp.files.problems import SCHEMA, conditions_document, conditions_from
+from bap_lp.model.evaluation import risks
 from bap_lp.proof.conditional import ConditionedProblem
-from bap_lp.releases import meets
+from bap_lp.releases import meets, null
 
 COPIES = 3  # signals per decision of Bob
 
@@ -131,7 +133,7 @@ def reference(problem: Problem, lam: F, c: Conditions) -> float | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", NOTIONS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(few_states(), few_lams, st.data())
 def test_the_optimum_is_that_of_a_program_with_many_signals(
     kind: str, problem: Problem, lam: F, data: st.DataObject
@@ -158,6 +160,36 @@ def test_notions_combine(problem: Problem, lam: F, kinds: set[str], data: st.Dat
     rough = solve(problem, lam, exact=False, conditions=conditions)
     assert rough.value == pytest.approx(float(found.value), abs=1e-8)
     assert verify(problem, rough.certificate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["deterministic", "max_signals", "margin"])
+@settings(max_examples=25, deadline=None)
+@given(few_states(3), few_lams, st.sampled_from(NOTIONS), st.data())
+def test_notions_hold_together_with_what_is_not_convex(
+    limit: str, problem: Problem, lam: F, kind: str, data: st.DataObject
+) -> None:
+    wanted = data.draw(notion(problem, kind))
+    b = problem.shape[1]
+    if limit == "margin":
+        conditions = Conditions(**wanted, margin=0)  # weak obedience: the same optimum, on tuples of decisions
+        found = solve(problem, lam, conditions=conditions)
+        assert found.value == solve(problem, lam, conditions=Conditions(**wanted)).value
+        assert verify(problem, found.certificate)
+        return
+    conditions = Conditions(**wanted, **{limit: True if limit == "deterministic" else 1})
+    found = solve(problem, lam, conditions=conditions)
+    assert found.gap == 0
+    assert verify(problem, found.certificate)
+    if limit == "max_signals":
+        assert found.value == min(problem.prior.dot(problem.bob_loss)) - lam * risks(problem, null(problem)).eve
+        return
+    values = []
+    for choice in product(range(b), repeat=len(problem.p)):
+        q = np.array([[F(int(s == c)) for s in range(b)] for c in choice])
+        if not broken(problem, conditions, q, range(b)):
+            values.append(risks(problem, Mechanism(q.tolist())).alice(lam))
+    assert found.value == min(values)
 
 
 def told(problem: Problem, mechanism: Mechanism) -> Any:
@@ -226,6 +258,10 @@ BAD = [
     ({"posterior_ratio": [{"event": ["heads"], "exp_epsilon": "1/2"}]}, "exp_epsilon = 1/2 must be at least 1"),
     ({"signal_floor": {"Mallory": 1}}, "signal_floor.Mallory = 1 names no Eve: there is Eve"),
     ({"signal_floor": {}}, "must name at least one Eve"),
+    ({"signal_floor": [1, 2]}, "must be a number, or a table of numbers by Eve's name"),
+    ({"pufferfish": 3}, "must be a list of tables"),
+    ({"posterior_caps": [{"event": [["heads"]], "at_most": 1}]}, "must be labels or positions of states"),
+    ({"posterior_caps": [{"event": ["heads"], "at_most": float("nan")}]}, "at_most"),
     ({"signal_floor": -1}, "signal_floor = -1 must be at least 0"),
     ({"delta": "1/2"}, "delta = 1/2 needs epsilon or exp_epsilon"),
     ({"max_leakage": "1/2"}, "max_leakage = 1/2 must be at least 1"),

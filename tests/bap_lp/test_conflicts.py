@@ -1,0 +1,192 @@
+"""Conditions that nothing meets: a minimal conflict, what is attainable, and a proof; and what conditions cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction as F
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import NOTIONS, few_lams, few_states, notion
+
+from bap_cli.main import main
+from bap_lp import Conditions, ConflictError, Problem, condition_costs, solve
+from bap_lp.model.evaluation import risks
+from bap_lp.programs.attainable import simplest
+from bap_lp.rational import number
+from bap_lp.releases import full, null
+
+COIN = Problem.from_model(
+    ["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]], states=["heads", "tails"]
+)
+REFUSED: list[tuple[dict[str, Any], tuple[str, ...], dict[str, F]]] = [
+    ({"posterior_caps": [{"event": ["heads"], "at_most": "1/2"}]}, ("posterior_caps[0].at_most",),
+     {"posterior_caps[0].at_most": F(3, 4)}),
+    ({"posterior_caps": [{"event": ["heads", "tails"], "at_most": "1/2"}]}, ("posterior_caps[0].at_most",),
+     {"posterior_caps[0].at_most": F(1)}),
+    ({"posterior_caps": [{"event": ["heads"], "at_most": "4/5"}, {"event": ["heads"], "at_least": "9/10"}]},
+     ("posterior_caps[1].at_least",), {"posterior_caps[1].at_least": F(3, 4)}),
+    ({"signal_floor": 1}, ("signal_floor",), {"signal_floor": F(3, 4)}),
+    ({"signal_floor": {"Eve": 2}, "max_leakage": 2}, ("signal_floor.Eve",), {"signal_floor.Eve": F(3, 4)}),
+    ({"max_leakage": "5/4", "max_bob_risk": "3/10"}, ("max_bob_risk", "max_leakage"),
+     {"max_bob_risk": F(7, 16), "max_leakage": F(9, 5)}),
+    ({"exp_epsilon": 2, "delta": "1/10", "max_bob_risk": "3/10", "max_leakage": 2}, ("max_bob_risk", "delta"),
+     {"max_bob_risk": F(2, 5), "delta": F(7, 10)}),
+    ({"independent_of": [["heads"]], "max_bob_risk": "3/10"}, ("max_bob_risk", "independent_of[0]"),
+     {"max_bob_risk": F(1, 2)}),
+    ({"pufferfish": {"pairs": [[["heads"], ["tails"]]], "exp_epsilon": 2}, "max_bob_risk": "3/10"},
+     ("max_bob_risk", "pufferfish[0]"), {"max_bob_risk": F(5, 12), "pufferfish[0]": F(9)}),
+    ({"posterior_ratio": [{"event": ["heads"], "exp_epsilon": "11/10"}], "max_bob_risk": "3/10"},
+     ("max_bob_risk", "posterior_ratio[0]"), {"max_bob_risk": F(19, 42), "posterior_ratio[0]": F(2)}),
+    ({"margin": "1/3", "exp_epsilon": 2}, ("exp_epsilon", "margin"), {"margin": F(1, 7)}),
+    ({"min_eve_risk": 1}, ("min_eve_risk",), {"min_eve_risk": F(3, 4)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "conflict", "near"), REFUSED)
+def test_a_conflict_is_named_with_the_nearest_numbers_and_proved(
+    wanted: dict[str, Any], conflict: tuple[str, ...], near: dict[str, F]
+) -> None:
+    with pytest.raises(ConflictError) as refused:
+        solve(COIN, "1/3", conditions=Conditions(**wanted))
+    error = refused.value
+    assert (error.conflict, error.attainable) == (conflict, near)
+    assert "\n" not in str(error)
+    assert error.proof is not None
+    assert error.proof.verify(COIN)
+    assert not replace(error.proof, prices={}).verify(COIN)
+    assert not replace(error.proof, conditions=Conditions()).verify(COIN)
+
+
+def test_the_conflict_is_explained_in_floats_too() -> None:
+    with pytest.raises(ConflictError, match=r"at_most = 0.5 cannot be met: .* allow is 0.75$") as refused:
+        solve(COIN, "1/3", False, conditions=Conditions(posterior_caps=[{"event": [0], "at_most": 0.5}]))
+    assert refused.value.attainable == {"posterior_caps[0].at_most": 0.75}
+    assert refused.value.proof is not None
+    assert refused.value.proof.verify(COIN.as_float())
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(few_states(3, eves=1), few_lams, st.sets(st.sampled_from(NOTIONS), min_size=1, max_size=2), st.data())
+def test_a_conflict_is_minimal_and_the_nearest_number_is_attainable(
+    problem: Problem, lam: F, kinds: set[str], data: st.DataObject
+) -> None:
+    low, high = risks(problem, full(problem)), risks(problem, null(problem))
+    share = data.draw(st.sampled_from([F(0), F(1, 4)]))
+    wanted: dict[str, Any] = {"max_bob_risk": low.bob + (high.bob - low.bob) * share}
+    for kind in sorted(kinds):
+        wanted |= data.draw(notion(problem, kind))
+    error = refused(problem, lam, wanted)
+    if error is None:
+        return
+    assert error.proof is not None
+    assert error.proof.verify(problem)
+    # the null release meets everything but the cap, so the cap is in every conflict
+    assert "max_bob_risk" in error.conflict
+    nearest = error.attainable["max_bob_risk"]
+    assert refused(problem, lam, {**wanted, "max_bob_risk": nearest}) is None
+    below = nearest - (nearest - wanted["max_bob_risk"]) / 1000
+    assert refused(problem, lam, {**wanted, "max_bob_risk": below}) is not None
+
+
+def refused(problem: Problem, lam: F, wanted: dict[str, Any]) -> ConflictError | None:
+    try:
+        solve(problem, lam, conditions=Conditions(**wanted))
+    except ConflictError as error:
+        return error
+    return None
+
+
+@given(st.fractions(-3, 3, max_denominator=50), st.fractions(0, 1, max_denominator=1000))
+def test_the_simplest_fraction_lies_between(low: F, width: F) -> None:
+    found = simplest(number(low, "low"), number(low + width, "high"))
+    assert low <= F(int(found.p), int(found.q)) <= low + width
+    shortest = next(q for q in range(1, 60) if -(-low.numerator * q // low.denominator) <= (low + width) * q)
+    assert int(found.q) == shortest
+
+
+@pytest.mark.parametrize(
+    ("wanted", "label", "at", "looser"),
+    [
+        (lambda v: {"posterior_caps": [{"event": [0], "at_most": v}]}, "posterior_caps[0].at_most", F(9, 10), 1),
+        (lambda v: {"posterior_caps": [{"event": [0], "at_least": v}]}, "posterior_caps[0].at_least", F(1, 10), -1),
+        (lambda v: {"posterior_ratio": [{"event": [0], "exp_epsilon": v}]}, "posterior_ratio[0]", F(11, 10), 1),
+        (lambda v: {"signal_floor": v}, "signal_floor", F(1, 3), -1),
+        (lambda v: {"exp_epsilon": v, "metric": [[0, 2], [2, 0]]}, "exp_epsilon", F(3), 1),
+        (lambda v: {"exp_epsilon": v, "delta": F(1, 10)}, "exp_epsilon", F(3), 1),
+        (lambda v: {"exp_epsilon": 3, "delta": v}, "delta", F(1, 10), 1),
+        (lambda v: {"max_leakage": v}, "max_leakage", F(3, 2), 1),
+        (lambda v: {"pufferfish": {"pairs": [[[0], [1]]], "exp_epsilon": v}}, "pufferfish[0]", F(3), 1),
+    ],
+)
+def test_a_shadow_price_is_the_slope_of_the_optimum(wanted: Any, label: str, at: F, looser: int) -> None:
+    lam, step = F(1, 30), F(1, 10**6)
+    found = solve(COIN, lam, conditions=Conditions(**wanted(at)))
+    [cost] = condition_costs(found)
+    assert cost.cost == found.price_of_conditions > 0
+    sides = [solve(COIN, lam, conditions=Conditions(**wanted(at + way * looser * step))).value for way in (1, -1)]
+    falls = (found.value - sides[0]) / step, (sides[1] - found.value) / step
+    assert min(falls) <= cost.shadow_prices[label] <= max(falls)
+
+
+def test_the_costs_of_several_conditions_are_differences_of_optima() -> None:
+    wanted = {"max_leakage": "3/2", "posterior_caps": [{"event": [0], "at_most": "9/10"}], "signal_floor": "1/4"}
+    found = solve(COIN, "1/30", conditions=Conditions(**wanted))
+    for one in condition_costs(found):
+        rest = {name: value for name, value in wanted.items() if name != one.name}
+        assert one.cost == found.value - solve(COIN, "1/30", conditions=Conditions(**rest)).value
+    assert condition_costs(solve(COIN, "1/30")) == ()
+
+
+def test_the_command_line_states_conditions_costs_and_conflicts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--posterior-cap", "heads:1/2", "--posterior-floor", "heads:1/10", "--pufferfish", "heads|tails:4"]
+    options += ["--posterior-ratio", '["heads"]:3', "--signal-floor", "Eve:1/4", "--max-leakage", "7/4"]
+    assert main(["solve", "coin_toss", *options, "--exp-epsilon", "5", "--delta", "1/10", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["conditions"]["posterior_caps"] == [
+        {"event": ["heads"], "at_most": "1/2"},
+        {"event": ["heads"], "at_least": "1/10"},
+    ]
+    assert document["conditions"]["signal_floor"] == {"Eve": "1/4"}
+    assert set(document["costs"]) == {
+        "posterior_caps", "posterior_ratio", "signal_floor", "pufferfish", "max_leakage", "approximate_privacy"
+    }  # fmt: skip
+    assert {"posterior_caps[0].at_most", "delta", "max_leakage"} <= set(document["prices"])
+    assert main(["solve", "coin_toss", *options]) == 0
+    assert "Without max_leakage R_A would be" in " ".join(capsys.readouterr().out.split())
+    out = tmp_path / "o"
+    assert main(["solve", "coin_toss", "--posterior-cap", "tails:1/2", "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert error == "bap: --posterior-cap = 1/2 cannot be met: the least that the other conditions allow is 3/4\n"
+    assert [p.name for p in out.iterdir()] == ["conflict.json"]
+    assert main(["verify", "coin_toss", str(out / "conflict.json")]) == 0
+    assert "no mechanism meets the conditions" in capsys.readouterr().out
+    changed = json.loads((out / "conflict.json").read_text())
+    changed["conditions"]["posterior_caps"][0]["at_most"] = "4/5"
+    (out / "conflict.json").write_text(json.dumps(changed))
+    assert main(["verify", "coin_toss", str(out / "conflict.json")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--posterior-cap", "heads"], "must be STATES:NUMBER"),
+        (["--posterior-cap", "edge:1/2"], "--posterior-cap = 'edge' is not a state"),
+        (["--posterior-cap", "[heads:1/2"], "must be a JSON list of states"),
+        (["--pufferfish", "heads:2"], "must be two events with | between them"),
+        (["--signal-floor", "Mallory:1/2"], "names no Eve"),
+        (["--delta", "1/2"], "--delta = 1/2 needs epsilon or exp_epsilon"),
+    ],
+)
+def test_bad_options_are_one_line(option: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "coin_toss", *option]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
+from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import public
 
@@ -176,6 +177,9 @@ def heading(out: Console, problem: Problem, exact: bool) -> None:
     theta = f"{counted(len(problem.theta.labels), 'parameter value')}, " if problem.theta is not None else ""
     kind = "exact arithmetic" if exact else "float arithmetic"
     out.print(f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
+    for eve in problem.eves:
+        if values := values_of(eve.knows, eve.knowledge):
+            out.print(f"{clean(eve.name, 60)} already knows which of {counted(len(values), 'case')} holds")
     if problem.null_states:
         out.print(
             f"Of probability zero: {listed(problem.null_states)}; left out of the optimisation, "

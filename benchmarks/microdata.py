@@ -77,7 +77,9 @@ def main() -> None:
     exactly, found = timed(lambda: optimise(table))
     checking, verdict = timed(found.verify, 1)
     assert verdict, verdict.reason
-    print(f"  floats {in_floats:.2f} s, exact {exactly:.2f} s ({exactly / in_floats:.1f} times), check {checking:.2f} s")
+    print(
+        f"  floats {in_floats:.2f} s, exact {exactly:.2f} s ({exactly / in_floats:.1f} times), check {checking:.2f} s"
+    )
     seconds, value, share = highs_on_components(table, float(found.lam))
     if share == 1.0:
         own = sum(float((part.v * found.program.p[part.states]).sum()) for part in found.components if part.groups)
@@ -94,7 +96,10 @@ def main() -> None:
     print(f"Adult: {sizes}: exact {slow:.2f} s, at most {memory:.0f} MiB so far")
     eves = {
         "a secret with seven levels": [("yrs_married", ("age", "occupation"), None)],
-        "two Eves, joined in one component": [("affair", ("age",), ASYMMETRIC), ("affair", ("occupation",), ASYMMETRIC)],
+        "two Eves, joined in one component": [
+            ("affair", ("age",), ASYMMETRIC),
+            ("affair", ("occupation",), ASYMMETRIC),
+        ],
         "two Eves who know two columns each": [
             ("affair", ("age", "occupation"), ASYMMETRIC),
             ("affair", ("educ", "occupation_husb"), ASYMMETRIC),

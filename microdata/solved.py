@@ -266,7 +266,7 @@ def verify_records(found: RecordOptimum) -> Verdict:
     if len(rho) and (rho < 0).any():
         return Verdict(False, "rho must not be negative")
     off = summed(rho, state, found.types) - program.p
-    wrong = np.flatnonzero(np.abs(off) > field.tolerance * program.p)
+    wrong = np.flatnonzero(~(np.abs(off) <= field.tolerance * program.p))
     if len(wrong):
         return Verdict(False, f"rho of record type {wrong[0]} does not sum to its probability {program.p[wrong[0]]}")
     bound = field.zero
@@ -282,7 +282,7 @@ def verify_records(found: RecordOptimum) -> Verdict:
     risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
     value = sum(columns[1:], columns[0]) - lam * weighted_risk(program, risks)
     slack = 0 if program.exact else TOLERANCE * size
-    if value - bound > slack or abs(value - field.number(found.value)) > slack:
+    if not (value - bound <= slack and abs(value - field.number(found.value)) <= slack):  # also if one is not a number
         return Verdict(False, f"rho has value {value}, v proves {bound}, the optimum claims {found.value}")
     if program.exact:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no release goes below")
@@ -338,7 +338,7 @@ def _unproved(found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRow
                 size[mine] += paid
         gap = score - small[cut : cut + len(states), None]
         if not exact:
-            if gap.min() < -loose:
+            if not gap.min() >= -loose:
                 return f"v of record type {states[gap.min(axis=1).argmin()]} is too large"
             continue
         error = (

@@ -16,7 +16,7 @@ made over all of them. In exact arithmetic R is settled by a float filter wherev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.arrays import UNIT
 from bap_lp.programs.ties import weight_at
-from bap_lp.rational import Array, Field, field_of, floats, objects
+from bap_lp.rational import EXACT, TOLERANCE, Array, Field, field_of, floats, lifted, objects
 
 _NEAREST = 6  # decisions per state to start with
 _ENTER = 3.0  # columns that enter in a round, per state
@@ -338,7 +338,33 @@ def _on_simplex(u: Array, lam: float) -> Array:
 
 
 def solve_priced(program: PricedProgram) -> PricedOptimum:
-    """The optimum of a component, exact if its numbers are, with replies for every decision and group."""
+    """The optimum of a component, exact if its numbers are, with replies for every decision and group.
+
+    Floats are rationals too: where the data outrun the solver's tolerances, they are solved exactly and rounded.
+    """
+    if program.field.exact:
+        return _solved(program)
+    size = max(float(program.table.max()), float(program.lam) * float(program.loss.max()), 1e-300)
+    try:
+        found = _solved(program)
+        if _value(program, found) - float(program.p @ found.v) <= 0.1 * TOLERANCE * size * float(program.p.sum()):
+            return found
+    except ArithmeticError:
+        pass
+    whole = replace(
+        program,
+        p=lifted(program.p),
+        entries=lambda x, i: lifted(program.table[x, i]),
+        loss=lifted(program.loss),
+        lam=EXACT.number(program.lam),
+    )
+    exact, pricing = _solved(whole), _Pricing(program)
+    pricing.u = floats(exact.u)
+    v = (program.table - pricing.paid()).min(axis=1)
+    return PricedOptimum(exact.state, exact.decision, floats(exact.rho), v, pricing.u, exact.rounds)
+
+
+def _solved(program: PricedProgram) -> PricedOptimum:
     master, pricing = _Master(program), _Pricing(program)
     own = program.table.argmin(axis=1)
     master.add(_first_columns(program, own))
@@ -471,9 +497,31 @@ def _concluded(master: _Master, pricing: _Pricing, z: Array, v: Array, u: Array,
     if program.field.exact:
         live = np.flatnonzero([bool(r) for r in rho])
         return PricedOptimum(x[live], i[live], rho[live], v, pricing.exact_u, rounds)  # type: ignore[attr-defined]
+    margins = program.table - pricing.paid()
     rho = np.where(rho > 1e-13 * program.p[x], rho, 0.0)
     total = np.bincount(x, weights=rho, minlength=master.n)
-    rho = rho * (program.p / total)[x]
+    lost = np.flatnonzero(total < 1e-9 * program.p)  # a row the solver lost follows the rule of u
+    rho = np.where(np.isin(x, lost), 0.0, rho)
+    rho = rho * (program.p / np.where(total > 0, total, 1.0))[x]
     live = np.flatnonzero(rho)
-    proved = (program.table - pricing.paid()).min(axis=1)  # what the replies prove, whatever the solver did
-    return PricedOptimum(x[live], i[live], rho[live], proved, pricing.u, rounds)
+    state, decision = np.append(x[live], lost), np.append(i[live], margins[lost].argmin(axis=1))
+    rho = np.append(rho[live], program.p[lost])
+    # v is what the replies prove, whatever the solver did
+    return PricedOptimum(state, decision, rho, margins.min(axis=1), pricing.u, rounds)
+
+
+def _value(program: PricedProgram, found: PricedOptimum) -> float:
+    """R_A of a float joint table, relative to the least losses."""
+    x, i, rho = found.state, found.decision, found.rho
+    total = float((program.table[x, i] * rho).sum())
+    pairs, losses = [], []
+    for s in range(program.group.shape[1]):
+        live = np.flatnonzero(program.group[x, s] >= 0)
+        pairs.append(i[live] * len(program.widths) + program.group[x[live], s])
+        losses.append(rho[live, None] * program.loss[x[live], s])
+    pair, heard = np.concatenate(pairs), np.concatenate(losses)
+    names, place = np.unique(pair, return_inverse=True)
+    sums = np.zeros((len(names), heard.shape[1]))
+    np.add.at(sums, place.ravel(), heard)
+    inside = np.arange(heard.shape[1]) < program.widths[names % len(program.widths)][:, None]
+    return total - float(program.lam) * float(np.where(inside, sums, np.inf).min(axis=1, initial=np.inf).sum())

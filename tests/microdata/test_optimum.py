@@ -216,3 +216,22 @@ def test_codes_outside_the_tables_are_refused() -> None:
         optimise(program, -1)
     with pytest.raises(InputError, match="must be exact"):
         optimise(program.as_float(), 1, exact=True)
+
+
+@pytest.mark.parametrize("lam", [1e-9, 1.0, 1e6])
+def test_hostile_floats_still_have_a_certified_gap(lam: float) -> None:
+    random = np.random.default_rng(0)
+    types = np.unique(random.integers(0, [4, 3, 2, 5], (200, 4)), axis=0)
+    p = 10.0 ** random.uniform(-12, 0, len(types))
+    losses = (1e6 * np.abs(np.subtract.outer(np.arange(4), np.arange(4))), 1e-6 * (1 - np.eye(3)))
+    first = RecordEve("first", types[:, 2], types[:, 3], np.array([[0, 1e3], [2e-3, 0]]))
+    second = RecordEve("second", types[:, 1], types[:, 0], np.array([[0, 1, 0.3], [2e-3, 0, 1], [1, 0.2, 0]]))
+    found = optimise(RecordProgram(p / p.sum(), types[:, :2], losses, (first, second)), lam)
+    assert found.verify()
+    size = 3e6 + lam * 1e3
+    assert 0 <= found.gap <= 1e-9 * size
+
+
+def test_a_number_that_is_none_proves_nothing() -> None:
+    found = optimise(table(), 0.5, exact=False)
+    assert not replace(found, value=float("nan")).verify()

@@ -15,8 +15,9 @@ from typing import Any
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.display import both, clean, fraction
+from bap_lp.model.display import both, clean, counted, fraction
 from bap_lp.model.evaluation import AgentDecisions, evaluate
+from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
@@ -176,7 +177,9 @@ def _problem(problem: Problem) -> dict[str, Any]:
             return values if values is None else [[fraction(v) for v in row] for row in public(values[:_ROWS]).tolist()]
 
         weight = both(public(one.weight)) if several else None
-        own = {"name": label(one.name), "weight": weight, "decisions": _labels(one.decisions or ())}
+        known = values_of(one.knows, one.knowledge)
+        name = label(one.name) + ("" if known is None else f" (who knows which of {counted(len(known), 'case')} holds)")
+        own = {"name": name, "weight": weight, "decisions": _labels(one.decisions or ())}
         prior = None if one.prior is None else [fraction(v) for v in public(one.prior[:_ROWS]).tolist()]
         return own | {"loss": table(one.loss), "harm": table(one.harm), "prior": prior}
 

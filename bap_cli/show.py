@@ -14,6 +14,7 @@ from rich.table import Table
 
 from bap_lp.conditions.events import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
+from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import public
 
@@ -224,6 +225,9 @@ def heading(out: Console, problem: Problem, exact: bool) -> None:
     out.print(f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
     if problem.misaligned:
         out.print(own_beliefs(problem), soft_wrap=True)
+    for eve in problem.eves:
+        if values := values_of(eve.knows, eve.knowledge):
+            out.print(f"{clean(eve.name, 60)} already knows which of {counted(len(values), 'case')} holds")
     if problem.null_states and not problem.misaligned:
         out.print(
             f"Of probability zero: {listed(problem.null_states)}; left out of the optimisation, "

@@ -4,36 +4,39 @@ States touch groups of Eve's replies: E_g(x,.) is not constant there. Relative t
 E' = E - min_j E, which only shifts the value) the dual of the compact program asks for v and, for every decision i and
 group g, u[i,g] in lam times the simplex with
     R(x,i) = B'(x,i) - sum_{g touched by x} u[i,g].E'_g(x) - v(x) >= 0       for all x and i.
-The program on some columns (x,i) gives v, and u[i,g] wherever a chosen column of i touches g. Elsewhere u[i,g] is free:
-it is placed so that the smallest R over the states of g is as large as this method can make it. Columns with R < 0 enter, and the
-program is solved again. At the end R >= 0 everywhere: decisions without columns are proved unused, with their own u[i,g].
-Each state touches few groups, so nothing of the size states x all replies is ever built.
+The program on some columns (x,i) gives v, and u[i,g] wherever a chosen column of i touches g. Elsewhere u[i,g] is
+free: it is placed so that the smallest R over the states of g is as large as this method can make it. Columns with R
+< 0 enter, and the program is solved again. At the end R >= 0 everywhere: decisions without columns are proved unused,
+with their own u[i,g]. Each state touches few groups, so nothing of the size states x all replies is ever built.
 
-Columns with R = 0 enter as well before the last solution, so that the choice among several optima (module `ties`) is made
-over all of them. In exact arithmetic R is settled by a float filter wherever that decides.
+Columns with R = 0 enter as well before the last solution, so that the choice among several optima (module `ties`) is
+made over all of them. In exact arithmetic R is settled by a float filter wherever that decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from flint import fmpq
 
-from bap_lp.linear.highs import SolverError, solve_lp
+from bap_lp.linear.highs import SolverError, solve_interior, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.arrays import UNIT
 from bap_lp.programs.ties import weight_at
-from bap_lp.rational import EXACT, Array, Field, field_of, floats, objects
+from bap_lp.rational import EXACT, TOLERANCE, Array, Field, field_of, floats, lifted, objects
 
 _NEAREST = 6  # decisions per state to start with
 _ENTER = 3.0  # columns that enter in a round, per state
 _CLEAR = 1e-9  # reduced costs above minus this, of the largest cost, count as non-negative in floats
 _TIED = 1e-8  # below this they count as zero
 _ROUNDS = 500
+_LARGE = 2_000  # rows from which an interior point is faster than the simplex method from the last basis
+_FEW = 0.05  # new columns per state below which the last basis is a good start
+_SWEEPS = 3
 _GAMES = 60  # steps of regret matching
 
 
@@ -61,7 +64,7 @@ class PricedProgram:
 
 @dataclass(frozen=True, eq=False)
 class PricedOptimum:
-    """Non-zero entries (x, i, rho), v relative to the least losses, and u: (b, groups, w), rows in lam times the simplex."""
+    """Non-zero entries (x, i, rho), v relative to the least losses, and u (b, groups, w), in lam times simplices."""
 
     state: Array
     decision: Array
@@ -153,7 +156,7 @@ class _Master:
         )
 
     def remember(self, basic: Array, lp: LinearProgram) -> None:
-        _, _, rows, height = self.layout()
+        _, _, rows, _ = self.layout()
         flags = np.zeros(sum(lp.shape), dtype=bool)
         flags[basic] = True
         count = len(self.columns)
@@ -229,17 +232,29 @@ class _Pricing:
                 out[x] += self.loss[x, s] @ self.u[:, g].T
         return out
 
-    def place(self, master: _Master, y_replies: Array, v: Array) -> Array:
-        """Take the replies of pairs in the master, place the others; R of all columns."""
+    def place(self, master: _Master, y_replies: Array, v: Array, slack: float | None = None) -> Array:
+        """Take the replies of pairs in the master, place the others; R of all columns.
+
+        With `slack`, replies in the master that leave a column below minus this are placed again: a dual vertex is
+        often one of many solutions.
+        """
         i, g = np.divmod(master.pairs, self.G)
         present = np.zeros((self.b, self.G), dtype=bool)
         present[i, g] = True
         self.u[i, g] = _on_simplex(y_replies, self.lam)
         R = self.program.table - self.paid() - v[:, None]
-        for g in range(self.G):
-            free = np.flatnonzero(~present[:, g])
+        for k in range(self.G):
+            free = np.flatnonzero(~present[:, k])
             if len(free):
-                self._place(g, free, R)
+                self._place(k, free, R)
+        for _ in range(_SWEEPS if slack is not None else 0):
+            bad = -slack > R  # type: ignore[operator]
+            if not bad.any():
+                break
+            for k, parts in enumerate(self.members):
+                late = np.flatnonzero(np.any([bad[x].any(axis=0) for _, x in parts], axis=0))
+                if len(late):
+                    self._place(k, late, R)
         return R
 
     def _place(self, g: int, free: Array, R: Array) -> None:
@@ -266,8 +281,9 @@ class _Pricing:
 def best_replies(room: Array, rows: Array, lam: float) -> Array:
     """u in lam times the simplex, (m, w), with a large min over kinds k of room[k] - u.rows[k]; room is (kinds, m).
 
-    Two replies: the best. More: first by the best reply of every kind, which suffices if a kind loses the same by all other
-    replies; where that leaves something negative, by regret matching in the game with payoff room[k] - lam rows[k,j].
+    Two replies: the best. More: first by the best reply of every kind, which suffices if a kind loses the same by all
+    other replies; where that leaves something negative, by regret matching in the game with payoff room[k] - lam
+    rows[k,j].
     """
     (K, w), m = rows.shape, room.shape[1]
     top = rows.max(axis=1)
@@ -322,7 +338,33 @@ def _on_simplex(u: Array, lam: float) -> Array:
 
 
 def solve_priced(program: PricedProgram) -> PricedOptimum:
-    """The optimum of a component, exact if its numbers are, with replies for every decision and group."""
+    """The optimum of a component, exact if its numbers are, with replies for every decision and group.
+
+    Floats are rationals too: where the data outrun the solver's tolerances, they are solved exactly and rounded.
+    """
+    if program.field.exact:
+        return _solved(program)
+    size = max(float(program.table.max()), float(program.lam) * float(program.loss.max()), 1e-300)
+    try:
+        found = _solved(program)
+        if _value(program, found) - float(program.p @ found.v) <= 0.1 * TOLERANCE * size * float(program.p.sum()):
+            return found
+    except ArithmeticError:
+        pass
+    whole = replace(
+        program,
+        p=lifted(program.p),
+        entries=lambda x, i: lifted(program.table[x, i]),
+        loss=lifted(program.loss),
+        lam=EXACT.number(program.lam),
+    )
+    exact, pricing = _solved(whole), _Pricing(program)
+    pricing.u = floats(exact.u)
+    v = (program.table - pricing.paid()).min(axis=1)
+    return PricedOptimum(exact.state, exact.decision, floats(exact.rho), v, pricing.u, exact.rounds)
+
+
+def _solved(program: PricedProgram) -> PricedOptimum:
     master, pricing = _Master(program), _Pricing(program)
     own = program.table.argmin(axis=1)
     master.add(_first_columns(program, own))
@@ -336,8 +378,10 @@ def solve_priced(program: PricedProgram) -> PricedOptimum:
         found = optimum(lp, ties=ties(master, program.field), start=start)
         master.remember(found.basic, lp)
         v, u = found.y[: master.n], master.replies(found.y)
-        R = pricing.place(master, floats(u), floats(v))
-        late = _exact_late(master, pricing, u, v, R) if program.field.exact else _late(master, R, _CLEAR * size)
+        if program.field.exact:
+            late = _exact_late(master, pricing, u, v, pricing.place(master, floats(u), floats(v)))
+        else:
+            _, late = _priced(master, pricing, u, v, _CLEAR * size)
         if not len(late):
             return _concluded(master, pricing, found.z, v, u, last)
         master.add(late)
@@ -346,26 +390,38 @@ def solve_priced(program: PricedProgram) -> PricedOptimum:
 
 def _in_floats(master: _Master, pricing: _Pricing, size: float) -> int:
     """Solve and price in floats until no reduced cost is negative; then let the tied columns enter."""
+    many = True
     for rounds in range(1, _ROUNDS):
-        lp, columns, rows = scaled(master.program_on(field_of(master.program.table)))
+        lp, _, rows = scaled(master.program_on(field_of(master.program.table)))
         try:
-            vertex = solve_lp(lp, start=master.start(lp))
+            fresh = many and lp.shape[0] > _LARGE
+            vertex = solve_interior(lp) if fresh else solve_lp(lp, start=master.start(lp))
         except SolverError:
             return rounds
         master.remember(vertex.basic, lp)
         y = vertex.y * rows
-        R = pricing.place(master, master.replies(y), y[: master.n])
-        late = _late(master, R, _CLEAR * size)
+        R, late = _priced(master, pricing, master.replies(y), y[: master.n], _CLEAR * size)
+        many = len(late) > _FEW * master.n
         if not len(late):
-            tied = np.flatnonzero((R <= _TIED * size).ravel())
+            tied = np.flatnonzero((_TIED * size >= R).ravel())
             master.add(tied)
             return rounds
         master.add(late)
     return _ROUNDS
 
 
+def _priced(master: _Master, pricing: _Pricing, u: Array, v: Array, slack: float) -> tuple[Array, Array]:
+    """R, and the columns that enter: with replies placed again where that helps, at last with those of the duals."""
+    R = pricing.place(master, u, v, slack)
+    late = _late(master, R, slack)
+    if len(late) or R.min() >= -slack:
+        return R, late
+    R = pricing.place(master, u, v)
+    return R, _late(master, R, slack)
+
+
 def _late(master: _Master, R: Array, slack: float) -> Array:
-    """Columns with a negative reduced cost that are not in the master: the most negative of every state and decision."""
+    """Columns outside the master with a negative reduced cost: the most negative of every state and decision."""
     bad = -slack > R
     if not bad.any():
         return np.zeros(0, dtype=np.int64)
@@ -441,9 +497,31 @@ def _concluded(master: _Master, pricing: _Pricing, z: Array, v: Array, u: Array,
     if program.field.exact:
         live = np.flatnonzero([bool(r) for r in rho])
         return PricedOptimum(x[live], i[live], rho[live], v, pricing.exact_u, rounds)  # type: ignore[attr-defined]
+    margins = program.table - pricing.paid()
     rho = np.where(rho > 1e-13 * program.p[x], rho, 0.0)
     total = np.bincount(x, weights=rho, minlength=master.n)
-    rho = rho * (program.p / total)[x]
+    lost = np.flatnonzero(total < 1e-9 * program.p)  # a row the solver lost follows the rule of u
+    rho = np.where(np.isin(x, lost), 0.0, rho)
+    rho = rho * (program.p / np.where(total > 0, total, 1.0))[x]
     live = np.flatnonzero(rho)
-    proved = (program.table - pricing.paid()).min(axis=1)  # what the replies prove, whatever the solver did
-    return PricedOptimum(x[live], i[live], rho[live], proved, pricing.u, rounds)
+    state, decision = np.append(x[live], lost), np.append(i[live], margins[lost].argmin(axis=1))
+    rho = np.append(rho[live], program.p[lost])
+    # v is what the replies prove, whatever the solver did
+    return PricedOptimum(state, decision, rho, margins.min(axis=1), pricing.u, rounds)
+
+
+def _value(program: PricedProgram, found: PricedOptimum) -> float:
+    """R_A of a float joint table, relative to the least losses."""
+    x, i, rho = found.state, found.decision, found.rho
+    total = float((program.table[x, i] * rho).sum())
+    pairs, losses = [], []
+    for s in range(program.group.shape[1]):
+        live = np.flatnonzero(program.group[x, s] >= 0)
+        pairs.append(i[live] * len(program.widths) + program.group[x[live], s])
+        losses.append(rho[live, None] * program.loss[x[live], s])
+    pair, heard = np.concatenate(pairs), np.concatenate(losses)
+    names, place = np.unique(pair, return_inverse=True)
+    sums = np.zeros((len(names), heard.shape[1]))
+    np.add.at(sums, place.ravel(), heard)
+    inside = np.arange(heard.shape[1]) < program.widths[names % len(program.widths)][:, None]
+    return total - float(program.lam) * float(np.where(inside, sums, np.inf).min(axis=1, initial=np.inf).sum())

@@ -1,14 +1,32 @@
-"""The optimal release of a table of records, component by component, with priced decisions."""
+"""The optimal release of a table of records: parts, solved one by one or on workers, with one certificate.
+
+Records that no Eve can use are released at Bob's best decision. A part with one Eve of two guesses is a transportation
+problem (`paired_parts`); any other part is solved by pricing columns (`priced_parts`). No part needs to know of another, and
+the certificate of the whole is their concatenation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from typing import Any
 
+import numpy as np
+
+from bap_lp.programs.ties import weight_at
+from bap_lp.rational import Array, InputError, field_of, is_exact, public
+from microdata.columns import all_decisions
+from microdata.merging_records import expanded, merged_records
+from microdata.paired_parts import PairedTask
+from microdata.parts import Parts, parts_of, spreads_of
 from microdata.records import RecordProgram
-from microdata.solved import RecordOptimum
+from microdata.risks_of_records import record_lam
+from microdata.solved import RecordComponent, RecordOptimum, conclude_records
 
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
+_MANY = 20_000_000  # pairs from which processes pay for their start
 
 
 def optimise(
@@ -35,5 +53,120 @@ def optimise(
 
     Raises:
         InputError: lam is negative or undefined, or an exact solution of floats is asked for.
+
+    >>> import numpy as np
+    >>> from microdata import RecordEve, RecordProgram, optimise
+    >>> eve = RecordEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
+    >>> table = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [1], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> found = optimise(table, lam=2)
+    >>> print(found.value, found.bob, found.eve, bool(found.verify()))
+    -1/4 1/4 1/4 True
     """
-    raise NotImplementedError
+    if workers is not None and workers < 1:
+        raise InputError("workers", workers, "must be positive")
+    price = record_lam(program, lam)
+    if exact is None:
+        exact = program.exact and is_exact(price)
+    if exact and not (program.exact and is_exact(price)):
+        rule = 'must be exact, such as "1/3", for an exact solution'
+        raise InputError("lam" if program.exact else "program", public(price) if program.exact else None, rule)
+    if not exact:
+        program, price = program.as_float(), float(price)
+    small, index = merged_records(program)
+    parts = parts_of(small)
+    plans = [_plan(small, parts, members, price) for members in parts.members]
+    done, total = len(parts.free), len(small.p)
+    tell = progress or (lambda *_: None)
+    tell(done, total)
+    answers: list[Any] = [None] * len(plans)
+    for k, answer in _solved([task for task, _, _ in plans], workers, client):
+        answers[k] = answer
+        done += len(plans[k][1])
+        tell(done, total)
+    found = [
+        RecordComponent(parts.free, *_free_rows(small, parts.free), base_of(small, parts, parts.free, price), (), None)
+    ]
+    for (_, states, groups), a in zip(plans, answers, strict=True):
+        v = base_of(small, parts, states, price) + a.v
+        found.append(RecordComponent(states, a.row, a.decision, a.rho, v, groups, a.replies))
+    whole = [expanded(program, small, index, part) for part in found if len(part.states)]
+    how = "components with priced decisions"
+    return conclude_records(program, price, whole, how + (", exact" if exact else ", in floats"))
+
+
+def base_of(program: RecordProgram, parts: Parts, states: Array, lam: Any) -> Array:
+    """min_i B(x,i) - lam sum_n min_j E_n(x,j): v of a record that no Eve can use."""
+    out = field_of(program.p).zeros(len(states))
+    for k, table in enumerate(program.losses):
+        out = out + table.min(axis=1)[program.codes[states, k]]
+    for rows, eve in zip(parts.eves, program.eves, strict=True):
+        out = out - (rows.least * lam)[eve.secret[states]]
+    return out
+
+
+def _free_rows(program: RecordProgram, states: Array) -> tuple[Array, Array, Array]:
+    """Records that no Eve can use, at Bob's best decision; the fixed weights choose among several."""
+    best = [(table <= table.min(axis=1)[:, None])[program.codes[states, k]] for k, table in enumerate(program.losses)]
+    row, decision = all_decisions(best, program.levels)
+    weight = weight_at(states[row] * program.decisions + decision)
+    order = np.lexsort((weight, row))
+    first = order[np.flatnonzero(np.diff(row[order], prepend=-1))]
+    return row[first], decision[first], program.p[states[row[first]]]
+
+
+def _plan(
+    program: RecordProgram, parts: Parts, members: Array, lam: Any
+) -> tuple[Any, Array, tuple[tuple[int, int], ...]]:
+    """The task of a part, its records in the order of the task, and its groups."""
+    touching = [n for n, rows in enumerate(parts.eves) if (rows.group[members] >= 0).any()]
+    groups = tuple(
+        (n, int(z))
+        for n in touching
+        for z in np.unique(program.eves[n].known[members[parts.eves[n].group[members] >= 0]])
+    )
+    n = touching[0]
+    if len(groups) == 1 and parts.eves[n].guesses == 2:
+        spread, side = spreads_of(parts.eves[n])
+        secret = program.eves[n].secret[members]
+        states = members[np.argsort(side[secret], kind="stable")]
+        secret = program.eves[n].secret[states]
+        cut = int((side[secret] == 0).sum())
+        places = states * program.decisions
+        task = PairedTask(
+            parts.tables(program, n), cut, program.codes[states], secret, program.p[states], spread[secret], places, lam
+        )
+        return task, states, groups
+    from microdata.priced_parts import priced_task
+
+    return priced_task(program, parts, members, groups, lam), members, groups
+
+
+def _solved(tasks: Sequence[Any], workers: int | None, client: Any) -> Iterator[tuple[int, Any]]:
+    """(k, answer) of the tasks as they are done: here, in processes, or on a Dask client."""
+    if client is None and (workers or _default_workers(tasks)) == 1:
+        yield from ((k, task.solve()) for k, task in enumerate(tasks))
+        return
+    # largest first, so that no worker starts a long task when the others are done
+    order = sorted(range(len(tasks)), key=lambda k: -len(tasks[k].p))
+    count = workers or _default_workers(tasks)
+    executor = client.get_executor() if client is not None else ProcessPoolExecutor(count, get_context("spawn"))
+    futures = {}
+    try:
+        futures = {executor.submit(_answer, tasks[k]): k for k in order}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _answer(task: Any) -> Any:
+    return task.solve()
+
+
+def _default_workers(tasks: Sequence[Any]) -> int:
+    work = [len(task.p) ** 2 for task in tasks]
+    return min(os.cpu_count() or 1, len(tasks)) if sum(work) - max(work, default=0) >= _MANY else 1

@@ -17,13 +17,20 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array, Field
 
 
+def weight_at(place: Array) -> Array:
+    """The fixed weights of these places, numbered x*b + i in the table of (merged) states and decisions, as floats."""
+    key = (place.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
+        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
+    return ((key >> np.uint64(32)) + np.uint64(1)).astype(float)  # integers up to 2^32
+
+
 @lru_cache(maxsize=16)
 def weights(count: int, field: Field) -> Array:
     """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
-    key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
-        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
-    out = field.list(map(fmpq if field.exact else float, ((key >> np.uint64(32)) + np.uint64(1)).tolist()))
+    out = weight_at(np.arange(count))
+    if field.exact:
+        out = field.list(map(fmpq, map(int, out.tolist())))
     out.flags.writeable = False
     return out
 

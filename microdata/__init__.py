@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from microdata.files import load_study
     from microdata.optimum import optimise
     from microdata.records import RecordEve, RecordProgram
     from microdata.solution import StudySolution
@@ -23,11 +24,13 @@ __all__ = [
     "RecordProgram",
     "Study",
     "StudySolution",
+    "load_study",
     "optimise",
     "read_table",
 ]
 
 _MODULES = {
+    "files": "load_study",
     "optimum": "optimise",
     "records": "RecordEve RecordProgram",
     "solution": "StudySolution",

@@ -123,8 +123,8 @@ def audit_channel(
     columns = {}
     for target, k in zip(study.targets, study.published, strict=True):
         loss = floats(target.loss).astype(float)
-        mine = channel.joint(fitted, p, fitted[:, k], len(loss)).T @ loss
-        mean = channel.expect(types, types[:, k], loss[:, mine.argmin(axis=1)])
+        read = _decoded(channel, len(columns), channel.joint(fitted, p, fitted[:, k], len(loss)), loss)
+        mean = channel.expect(types, types[:, k], loss[:, read])
         columns[target.column] = _estimate(mean, counts)
         total += float(target.weight) * mean
     names = list(ATTACKERS) if attackers is None else list(attackers)
@@ -138,6 +138,16 @@ def audit_channel(
     eve, informed = (_estimate(part, counts) for part in sums)
     told = utility(study, channel, types, counts)
     return Audit(int(counts.sum()), unseen, _estimate(total, counts), columns, eve, informed, tuple(eves), told)
+
+
+def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array:
+    """What Bob reads in column j at every signal: his Bayes decision under the prior.
+
+    Where the prior has never seen the signal he takes it literally, if its symbols are levels, or decides as without it.
+    """
+    told = channel.decode(np.arange(channel.signals))[:, j]
+    literal = told if channel.symbols[j] == loss.shape[1] else np.full(len(told), (joint.sum(axis=1) @ loss).argmin())
+    return np.where(joint.sum(axis=0) > 0, (joint.T @ loss).argmin(axis=1), literal)
 
 
 def _estimate(value: Array, counts: Array) -> Estimate:

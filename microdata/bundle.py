@@ -10,6 +10,7 @@ A study that is read again is fitted again to its counts, which gives the same p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,16 +21,18 @@ import numpy as np
 from bap_lp.files.certificates import certificate_document, load_certificate
 from bap_lp.files.documents import dumps, located, read_document, source_name
 from bap_lp.files.problems import conditions_document, conditions_from
-from bap_lp.files.tables import texts
-from bap_lp.rational import Array, InputError, array, number, objects, public, text
+from bap_lp.files.tables import long_number, texts
+from bap_lp.rational import Array, InputError, ReadOnly, array, number, objects, public, text
 from microdata.audit import counted_types
 from microdata.levels import Column
 from microdata.prior import fit
+from microdata.records import RecordProgram
 from microdata.solution import StudySolution, conditioned_solution, solution_of
 from microdata.solved import RecordComponent, RecordOptimum
 from microdata.study import Spy, Study, Target
 
 FORMAT = "bap microdata 1"
+_STORED = 5_000_000  # replies that are written; without them the proof is found again when the folder is read
 PUBLIC = ("study.json", "mechanism.json", "result.json")
 CONFIDENTIAL = ("prior.json", "certificate.json")
 
@@ -94,7 +97,7 @@ def _mechanism_document(solution: StudySolution) -> dict[str, Any]:
 def _certificate_document(solution: StudySolution) -> dict[str, Any]:
     proof = solution.proof
     if not isinstance(proof, RecordOptimum):
-        return {"conditions": certificate_document(proof), "bound": text(solution.bound), "method": solution.method}
+        return certificate_document(proof)
     return {
         "lambda": text(proof.lam),
         "value": text(proof.value),
@@ -106,19 +109,51 @@ def _certificate_document(solution: StudySolution) -> dict[str, Any]:
         "columns": [text(v) for v in proof.columns],
         "method": proof.method,
         "exact": proof.exact,
-        "components": [
+        "components": None if _many(proof) else [
             {
                 "states": c.states.tolist(),
                 "row": c.row.tolist(),
                 "decision": c.decision.tolist(),
                 "rho": [text(v) for v in c.rho.tolist()],
+                "v": [text(v) for v in c.v.tolist()],
                 "groups": [list(map(int, g)) for g in c.groups],
-                "active": c.active.tolist(),
-                "replies": [[text(v) for v in u] for u in c.replies.tolist()],
+                **_replies_document(proof, c),
             }
             for c in proof.components
         ],
     }
+
+
+def _many(best: RecordOptimum) -> bool:
+    columns = sum(best.program.eves[n].loss.shape[1] for part in best.components for n, _ in part.groups)
+    return best.decisions * columns > _STORED
+
+
+@dataclass(frozen=True, eq=False)
+class StoredReplies(ReadOnly):
+    """Eve's replies as they were written: decision i has row place[i] of the table."""
+
+    table: Array
+    place: Array
+
+    def of(self, program: RecordProgram, decision: Array) -> Array:
+        return self.table[self.place[decision]]
+
+
+def _replies_document(best: RecordOptimum, part: RecordComponent) -> dict[str, Any]:
+    """The distinct replies, and which one each decision has."""
+    if part.replies is None:
+        return {"replies": None}
+    rows = [tuple(map(text, u)) for u in part.replies.of(best.program, np.arange(best.decisions)).tolist()]
+    place = {row: k for k, row in enumerate(dict.fromkeys(rows))}
+    return {"replies": [list(row) for row in place], "reply_of": [place[row] for row in rows]}
+
+
+def _replies(document: dict[str, Any]) -> StoredReplies | None:
+    if document["replies"] is None:
+        return None
+    rows = document["replies"]
+    return StoredReplies(_numbers([v for u in rows for v in u], (len(rows), -1)), np.array(document["reply_of"]))
 
 
 def load_solution(folder: str | Path) -> StudySolution:
@@ -187,33 +222,32 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
 
 
 def _value(value: Any) -> Any:
-    return public(number(value, "certificate")) if isinstance(value, str) else float(value)
+    return public(number(long_number(value), "certificate")) if isinstance(value, str) else float(value)
 
 
 def _numbers(values: list[Any], shape: tuple[int, ...] | None = None) -> Array:
-    out = objects(number(v, "certificate") for v in values) if any(isinstance(v, str) for v in values) else np.array(values, dtype=float)
+    exact = any(isinstance(v, str) for v in values)
+    out = objects(number(long_number(v), "certificate") for v in values) if exact else np.array(values, dtype=float)
     return out if shape is None else out.reshape(shape)
 
 
 def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolution:
-    if "conditions" in document:
-        from bap_lp.files.certificates import certificate_from_dict
-
-        certificate = certificate_from_dict(document["conditions"], source_name(folder / "certificate.json"))
-        bound = _value(document["bound"])
-        found = SimpleNamespace(
-            lam=certificate.lam, value=certificate.value, bound=bound, gap=certificate.value - bound, method=document["method"]
-        )
+    if study.conditions is not None:
+        certificate, result = load_certificate(folder / "certificate.json"), read_document(folder / "result.json")
+        bound, at = _value(result["bound"]), (certificate.lam, certificate.value)
+        found = SimpleNamespace(lam=at[0], value=at[1], bound=bound, gap=at[1] - bound, method=result["method"])
         return conditioned_solution(study, certificate, found)
+    if document["components"] is None:
+        return study.solve(_value(document["lambda"]), bool(document["exact"]))
     components = tuple(
         RecordComponent(
             np.array(c["states"], dtype=np.int64),
             np.array(c["row"], dtype=np.int64),
             np.array(c["decision"], dtype=np.int64),
             _numbers(c["rho"]),
+            _numbers(c["v"]),
             tuple((int(n), int(z)) for n, z in c["groups"]),
-            np.array(c["active"], dtype=np.int64),
-            _numbers([v for u in c["replies"] for v in u], (len(c["active"]), -1)),
+            _replies(c),
         )
         for c in document["components"]
     )

@@ -127,9 +127,7 @@ def distinct(cells: Any) -> tuple[Array, list[Any]]:
 
 def key_of(value: Any, numeric: bool) -> Any:
     """What makes two cells the same level."""
-    if not numeric:
-        return str(value)
-    return Fraction(str(value).strip()) if not isinstance(value, bool) else Fraction(int(value))
+    return Fraction(str(value).strip()) if numeric and is_number(value) else str(value)
 
 
 def is_number(value: Any) -> bool:
@@ -157,10 +155,10 @@ def column_of(cells: Any, name: str, given: Mapping[str, Any] | None, source: st
     if (bands := options.get("bands")) is not None:
         return _banded(values, name, bands, numeric, holes, where)
     merged, values = _merged(values, name, options.get("merge"), numeric, where)
-    if merged:
-        numeric = False
     if (levels := options.get("levels")) is not None:
         ordered, numeric = _given(values, name, levels, where)
+    elif merged:
+        ordered = values
     else:
         ordered = _natural(values, cells, numeric, pandas, where, most)
     if len(ordered) > most:
@@ -218,18 +216,20 @@ def _given(values: list[Any], name: str, levels: Any, where: str) -> tuple[list[
 def _merged(
     values: list[Any], name: str, merge: Any, numeric: bool, where: str
 ) -> tuple[dict[str, str], list[Any]]:
-    """Levels that stand for several cells, and the levels that are left, each where its first cell was."""
+    """Levels that stand for several cells, and the levels that are left, each where its first (or least) cell was."""
     if merge is None:
         return {}, values
     if not isinstance(merge, Mapping):
         raise InputError(f"columns.{name}.merge", merge, 'must be a table such as {other = ["a", "b"]}')
     merged: dict[str, str] = {}
+    if numeric:
+        values = sorted(values, key=lambda v: key_of(v, True))
     found = {str(key_of(v, numeric)): v for v in values}
     for level, cells in merge.items():
         if isinstance(cells, str) or not isinstance(cells, Sequence):
             raise InputError(f"columns.{name}.merge.{level}", cells, "must be a list of cells")
         for cell in cells:
-            key = str(key_of(cell, numeric)) if not numeric or is_number(cell) else str(cell)
+            key = str(key_of(cell, numeric))
             if key not in found:
                 raise InputError(where, str(cell), f"is not in the table, but in columns.{name}.merge.{level}")
             if key in merged:

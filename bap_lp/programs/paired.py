@@ -104,4 +104,15 @@ def paired_optimum(
         state.append(np.concatenate([states, left]))
         decision.append(np.concatenate([met, choice.single[k][0][left]]))
         amount.append(np.concatenate([found.flow, found.rest[k][left]]))
-    return PairedOptimum(found, *(np.concatenate(part) for part in (side, state, decision, amount)))
+    return PairedOptimum(found, *_collected(*(np.concatenate(part) for part in (side, state, decision, amount))))
+
+
+def _collected(side: Array, state: Array, decision: Array, amount: Array) -> tuple[Array, Array, Array, Array]:
+    """Several pairs of a state may meet at one decision: their amounts are added."""
+    order = np.lexsort((decision, state, side))
+    side, state, decision, amount = (a[order] for a in (side, state, decision, amount))
+    new = (np.diff(side, prepend=-1) != 0) | (np.diff(state, prepend=-1) != 0) | (np.diff(decision, prepend=-1) != 0)
+    starts = np.flatnonzero(new)
+    if len(starts) < len(amount):
+        amount = np.add.reduceat(amount, starts)
+    return side[starts], state[starts], decision[starts], amount

@@ -5,8 +5,11 @@ A released record s_k comes from a record of unknown type x_k with shares theta 
     theta | x           Dirichlet(a + counts of the x_k)
 Released records with the same signal (and the same kept columns) are exchangeable, so the first step is one multinomial draw per
 distinct released record, and its sizes are the number of distinct records, not of records. The shares of types given (s, z)
-that the draws imply are also what an Eve with this analyst's prior believes. The prior is Dirichlet(a) with a = 1 / types by
-default: it weighs as much as one record.
+that the draws imply are also what an Eve with this analyst's prior believes. By default a = min(1, sqrt(n) / types), so the prior
+weighs at most as much as sqrt(n) of the n records, the weight that is minimax for the shares of a multinomial.
+
+What the released columns do not identify stays as uncertain as the prior makes it: a secret that is not published is such a
+thing, unless the channel lets it through.
 """
 
 from __future__ import annotations
@@ -125,11 +128,13 @@ class RecordPosterior(ReadOnly, Displayed):
         return f": {counted(len(self.draws), 'draw')}, {counted(len(self.types), 'record type')}, {counted(self.records, 'record')}"
 
 
-def posterior_of(solution: StudySolution, released: Any, draws: int = 1000, seed: int = 0) -> RecordPosterior:
+def posterior_of(solution: StudySolution, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None) -> RecordPosterior:
     """The posterior given a released file; see `StudySolution.posterior`."""
     study, channel = solution.study, solution.channel
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
         raise InputError("draws", draws, "must be a positive integer")
+    if concentration is not None and not 0 < concentration < np.inf:
+        raise InputError("concentration", concentration, "must be positive and finite")
     names = [str(name) for name in released.columns]
     told = []
     for target in study.targets:
@@ -144,7 +149,9 @@ def posterior_of(solution: StudySolution, released: Any, draws: int = 1000, seed
     sizes = [*channel.symbols, *(study.levels[k] for k in marks)]
     seen = keys(np.column_stack([*told, *extra]), sizes)
     sent = keys(np.column_stack([channel.decode(signal), types[row][:, marks]]), sizes)
-    return sampled(study, types, (row, signal, floats(q).astype(float)), channel.decode(np.arange(channel.signals)), sent, seen, draws, seed)
+    entries = (row, signal, floats(q).astype(float))
+    signals = channel.decode(np.arange(channel.signals))
+    return sampled(study, types, entries, signals, sent, seen, draws, seed, concentration)
 
 
 def _released_codes(study: Study, name: str, released: Any) -> Array:
@@ -179,7 +186,7 @@ def sampled(
     inside = np.arange(width) < length[at][:, None]
     entry = order[place]
     source, weight = row[entry], np.where(inside, q[entry], 0.0)
-    a = 1.0 / len(types) if concentration is None else concentration
+    a = min(1.0, float(np.sqrt(len(seen))) / len(types)) if concentration is None else concentration
     generator = np.random.default_rng(seed)
     theta = np.full(len(types), 1.0 / len(types))
 

@@ -129,20 +129,23 @@ class StudySolution(Tabular):
 
         return compare_releases(self, attackers)
 
-    def posterior(self, released: Any, draws: int = 1000, seed: int = 0) -> RecordPosterior:
+    def posterior(
+        self, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None
+    ) -> RecordPosterior:
         """What an analyst who knows the channel learns about the population from a released file.
 
         Args:
             released: a file drawn with `release`.
             draws: how many draws from the posterior are kept.
             seed: of the Markov chain.
+            concentration: a of the Dirichlet prior of the shares; min(1, sqrt(records) / types) by default.
 
         Returns:
             Draws of the shares of record types, with credible intervals for tables of one or two columns.
         """
         from microdata.posterior import posterior_of
 
-        return posterior_of(self, released, draws, seed)
+        return posterior_of(self, released, draws, seed, concentration)
 
     @cached_property
     def changed(self) -> tuple[Number, ...]:

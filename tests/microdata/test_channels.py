@@ -39,7 +39,8 @@ def study() -> Study:
 
 @pytest.fixture(scope="module")
 def channels(study: Study) -> dict:
-    single = Study(table(), {"pay": "absolute", "town": {"loss": "0-1", "weight": 2}}, [Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]]), Eve("job", knows=["town"], weight=0.5)][:1], columns={})
+    eve = Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]])
+    single = Study(table(), {"pay": "absolute", "town": {"loss": "0-1", "weight": 2}}, [eve])
     best = single.solve(1).channel
     found = {channel.name: channel for channel in alternatives(study)[0]}
     assert not alternatives(study)[1]
@@ -124,7 +125,8 @@ def test_draws_have_the_probabilities_of_the_channel(study, channels, name):
 
 def test_float_priors_give_float_risks_near_the_exact_ones(study, channels):
     rough = Study(table(), {"pay": "absolute", "town": {"loss": "0-1", "weight": 2.0}}, [Eve("ill", knows=["age"], loss=[[0, 1.0], [3, 0]])])
-    for channel in alternatives(rough)[0]:
+    same = [channel for channel in alternatives(rough)[0] if "known" not in channel.name]
+    for channel in same:
         found = channel_risks(rough, channel)
         assert not found.exact
         assert found.bob == pytest.approx(float(channel_risks(study, channels[channel.name]).bob), abs=1e-12)

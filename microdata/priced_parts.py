@@ -50,9 +50,7 @@ class PricedTask:
         table = np.zeros((len(self.p), 1))
         for k, part in enumerate(relative):
             table = (table[:, :, None] + floats(part)[self.codes[:, k]][:, None, :]).reshape(len(table), -1)
-        program = PricedProgram(
-            self.p, table, entries, self.group, self.loss, self.widths, self.lam, self.places
-        )
+        program = PricedProgram(self.p, table, entries, self.group, self.loss, self.widths, self.lam, self.places)
         found = solve_priced(program)
         inside = np.arange(self.loss.shape[2]) < self.widths[:, None]
         replies = StoredReplies(found.u[:, inside])
@@ -75,6 +73,4 @@ def priced_task(
         loss[live, s, : rows.guesses] = rows.relative[eve.secret[members[live]]]
     widths = np.array([parts.eves[n].guesses for n, _ in groups])
     places = members * program.decisions
-    return PricedTask(
-        program.p[members], program.codes[members], program.losses, group, loss, widths, lam, places
-    )
+    return PricedTask(program.p[members], program.codes[members], program.losses, group, loss, widths, lam, places)

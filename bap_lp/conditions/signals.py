@@ -7,13 +7,16 @@ a margin, survives pooling only where Bob and all Eves decide alike; both risks 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.rational import Array, ReadOnly
+from bap_lp.rational import Array, InputError, ReadOnly
+
+_MOST = 2_000_000  # tuples
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +41,11 @@ def signals_of(problem: Problem, tuples: bool) -> Signals:
     if not tuples:
         return Signals(np.arange(b), None, problem.bob_decisions)
     sizes = [g.stop - g.start for g in problem.eve_groups]
+    if b * math.prod(sizes) > _MOST:
+        rule = f"needs a signal for each of {b * math.prod(sizes)} tuples of decisions, more than {_MOST}"
+        raise InputError("margin", None, rule)
     table = np.indices((b, *sizes)).reshape(1 + len(sizes), -1).T
-    eves = [a.decisions or () for a in problem.eves]
+    eves = [problem.eves[n].decisions or () for n, _ in problem.eve_views]
     names = tuple(
         f"{problem.bob_decisions[row[0]]} / " + ", ".join(eves[g][j] for g, j in enumerate(row[1:]))
         for row in table.tolist()

@@ -18,6 +18,7 @@ from typing import Any
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
 from bap_lp.files.tables import texts
+from bap_lp.model.knowledge import text_of
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.rational import InputError, number, public, text
 
@@ -121,7 +122,17 @@ def _one_prior(data: dict[str, Any], theta: Any) -> None:
 
 def _agents(tables: Any) -> list[Agent]:
     group = tables if isinstance(tables, list) else [tables]
-    return [Agent(t["loss"], t.get("decisions"), t.get("name", ""), t.get("weight", 1)) for t in group]
+    return [
+        Agent(
+            t["loss"],
+            t.get("decisions"),
+            t.get("name", ""),
+            t.get("weight", 1),
+            knows=t.get("knows"),
+            knowledge=t.get("knowledge"),
+        )
+        for t in group
+    ]
 
 
 def _lam(value: Any) -> Any:
@@ -154,6 +165,7 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
             {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": texts(a.loss)}
+            | text_of(a.knows, a.knowledge)
             for a in group
         ]
 

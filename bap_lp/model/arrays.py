@@ -10,7 +10,7 @@ One code path serves rationals and floats; in floats `bound` is lowered by more 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -45,12 +45,16 @@ _MANY = 20_000  # float states from which merging is left to the game, which sam
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arrays(ReadOnly, Displayed):
-    """p (N), B (N x b) and E (N x e, one slice of `groups` per Eve, weighted): fmpq or float64, never mixed."""
+    """p (N), B (N x b) and E (N x e, one slice of `groups` per Eve, weighted): fmpq or float64, never mixed.
+
+    Where an Eve knows z, she has a group per z, whose columns are k(z|x) E(x,j); `shares` (N x groups) has k(z|x).
+    """
 
     p: Array
     B: Array
     E: Array
     groups: tuple[slice, ...]
+    shares: Array | None = None
 
     def _headline(self) -> str:
         return f": {kind(self.exact)}, (N, b, e) = {self.shape}"
@@ -78,7 +82,7 @@ class Arrays(ReadOnly, Displayed):
     @cached_property
     def rounded(self) -> Arrays:
         """The same numbers as the nearest floats."""
-        return self if not self.exact else Arrays(floats(self.p), floats(self.B), floats(self.E), self.groups)
+        return self if not self.exact else self._each(floats)
 
     @cached_property
     def integers(self) -> Integers | None:
@@ -94,11 +98,15 @@ class Arrays(ReadOnly, Displayed):
 
     def lifted(self) -> Arrays:
         """Floats as the rationals they are."""
-        return self if self.exact else Arrays(lifted(self.p), lifted(self.B), lifted(self.E), self.groups)
+        return self if self.exact else self._each(lifted)
 
     def states(self, which: Any) -> Arrays:
         """Some of the states; their probabilities may sum to less than one."""
-        return Arrays(self.p[which], self.B[which], self.E[which], self.groups)
+        return self._each(lambda table: table[which])
+
+    def _each(self, change: Callable[[Array], Array]) -> Arrays:
+        shares = None if self.shares is None else change(self.shares)
+        return Arrays(change(self.p), change(self.B), change(self.E), self.groups, shares)
 
     def decisions(self, which: Any) -> Arrays:
         """Some of Bob's decisions."""
@@ -115,7 +123,7 @@ class Arrays(ReadOnly, Displayed):
         if count == len(index):
             return self, index
         first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]
-        return Arrays(class_sums(self.p, index, count), self.B[first], self.E[first], self.groups), index
+        return replace(self.states(first), p=class_sums(self.p, index, count)), index
 
     def size(self, lam: Any) -> float:
         """The scale on which a float gap is judged: the largest loss that enters R_A."""

@@ -33,6 +33,7 @@ from bap_lp.rational import (
     Array,
     InputError,
     array,
+    field_of,
     floats,
     is_exact,
     objects,
@@ -45,11 +46,18 @@ _TIE = 1e-9  # two decisions of a float problem tie when their risks at a signal
 
 @dataclass(frozen=True)
 class AgentDecisions:
-    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve"."""
+    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve".
+
+    An Eve who knows something decides for every value z that is possible at the signal: `known` is z, `probability` its
+    probability given the signal, `posterior` what she believes about the data.
+    """
 
     agent: str
     role: str
     decisions: tuple[str, ...]
+    known: str | None = None
+    probability: Number | None = None
+    posterior: dict[str, Number] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +92,8 @@ class Signal(Displayed):
 
     def _named(self, role: str) -> list[str]:
         group = [d for d in self.decisions if d.role == role]
-        return [d if len(group) == 1 else f"{one.agent}: {d}" for one in group for d in one.decisions]
+        alone = len(group) == 1 and group[0].known is None
+        return [d if alone else f"{one.agent}: {d}" for one in group for d in one.decisions]
 
     def _headline(self) -> str:
         acts = [
@@ -119,8 +128,12 @@ class Evaluation(Tabular, Risks):
         return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
 
     def _grid(self, most: int | None = None) -> Grid:
-        agents = [d.agent for d in self.signals[0].decisions] if self.signals else []
-        rows = [(s.signal, s.probability, *(", ".join(d.decisions) for d in s.decisions)) for s in self.signals[:most]]
+        # an Eve who knows something has a column per value; at some signals a value may be impossible
+        agents = list(dict.fromkeys(d.agent for s in self.signals for d in s.decisions))
+        rows = []
+        for s in self.signals[:most]:
+            told = {d.agent: ", ".join(d.decisions) for d in s.decisions}
+            rows.append((s.signal, s.probability, *(told.get(agent, "") for agent in agents)))
         return Grid(("signal", "probability", *agents), rows, len(self.signals))
 
 
@@ -168,8 +181,12 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
-    tables = [[signal_losses(rho, a.loss) for a in group] for group in (problem.bobs, problem.eves)]
+    tables = [[signal_losses(rho, a.loss) for a in problem.bobs], _heard(problem, rho)]
     own = [[tree_sum(t.min(axis=1)) for t in group] for group in tables]
+    own[1] = [
+        sum((risk for risk, (n, _) in zip(own[1], problem.eve_views, strict=True) if n == k), field_of(rho).zero)
+        for k in range(len(problem.eves))
+    ]
     # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
     bob, eve = (
         sum(a.weight * risk if is_exact(rho) else float(a.weight) * risk for a, risk in zip(group, found, strict=True))
@@ -180,6 +197,27 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     agents = dict(zip(names, map(public, (*own[0], *own[1])), strict=True))
     signals = _signals(problem, mechanism, rho, *tables)
     return Evaluation(base.bob, base.eve, base.bob_error, base.eve_error, signals, agents)
+
+
+def _share(problem: Problem, k: int, rho: Array) -> Array:
+    """k(z|x) of a group of Eve's columns, in the numbers of rho."""
+    assert problem.eve_shares is not None
+    share = problem.eve_shares[:, k]
+    return share if is_exact(rho) else floats(share)
+
+
+def _heard(problem: Problem, rho: Array) -> list[Array]:
+    """sum_x rho[x,s] k(z|x) E(x,j), unweighted, for every Eve and every value that she may know."""
+    out = []
+    for k, (n, z) in enumerate(problem.eve_views):
+        loss = problem.eves[n].loss
+        if z is None:
+            out.append(signal_losses(rho, loss))
+        else:
+            share = _share(problem, k, rho)
+            live = np.flatnonzero(share != 0)
+            out.append(signal_losses(rho[live] * share[live, None], loss[live]))
+    return out
 
 
 def _signals(
@@ -196,10 +234,19 @@ def _signals(
             table = problem.theta.posterior if is_exact(rho) else floats(problem.theta.posterior)
             theta = dict(zip(problem.theta.labels, map(public, posterior.dot(table).tolist()), strict=True))
         decisions = [
-            AgentDecisions(a.name, role, _best(t[s], a))
-            for role, agents, tables in (("bob", problem.bobs, bob_tables), ("eve", problem.eves, eve_tables))
-            for a, t in zip(agents, tables, strict=True)
+            AgentDecisions(a.name, "bob", _best(t[s], a)) for a, t in zip(problem.bobs, bob_tables, strict=True)
         ]
+        for k, (n, z) in enumerate(problem.eve_views):
+            eve, losses = problem.eves[n], eve_tables[k][s]
+            if z is None:
+                decisions.append(AgentDecisions(eve.name, "eve", _best(losses, eve)))
+                continue
+            seen = rho[:, s] * _share(problem, k, rho)
+            total = seen.sum()
+            if total > 0:
+                chance = public(total / mass if is_exact(rho) else float(total / mass))
+                belief = dict(zip(problem.states, map(public, (seen / total).tolist()), strict=True))
+                decisions.append(AgentDecisions(problem.view_name(n, z), "eve", _best(losses, eve), z, chance, belief))
         out.append(
             Signal(
                 name,
@@ -223,6 +270,8 @@ def _best(losses: Array, agent: Agent) -> tuple[str, ...]:
 def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: Any, eve_acts_on: Any) -> Evaluation:
     if len(problem.eves) != 1:
         raise InputError("eve_prior", None, "and eve_acts_on need a problem with one Eve")
+    if problem.eve_shares is not None:
+        raise InputError("eve_prior", None, "and eve_acts_on need an Eve without knowledge besides the signal")
     eve = problem.eves[0]
     belief = problem.p if eve_prior is None else probability(eve_prior, "eve_prior")
     desire = eve.loss if eve_acts_on is None else array(eve_acts_on, "eve_acts_on", 2)

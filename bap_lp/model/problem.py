@@ -8,7 +8,7 @@ multiplied by its weight; several Bobs act on the product of their decision spac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -17,19 +17,38 @@ import numpy as np
 
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
+from bap_lp.model.knowledge import expanded_losses, knowledge_of, shares_of, values_of
 from bap_lp.model.labels import labels, probability, weight_of
 from bap_lp.model.merging import class_sums, merge_index
-from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact, number, objects, public, same_kind
+from bap_lp.rational import (
+    Array,
+    InputError,
+    ReadOnly,
+    array,
+    field_of,
+    floats,
+    is_exact,
+    number,
+    objects,
+    public,
+    same_kind,
+)
 
 
 @dataclass(frozen=True)
 class Agent:
-    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision)."""
+    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
+
+    What an Eve knows about the data besides the signal: `knows`, a label per state, or `knowledge`, k(z|x), a row per
+    state.
+    """
 
     loss: Any
     decisions: Sequence[str] | None = None
     name: str = ""
     weight: Any = 1
+    knows: Any = field(default=None, kw_only=True)
+    knowledge: Any = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +87,8 @@ class Problem(ReadOnly, Tabular):
         self.bobs = _agents(bobs, bob_loss, bob_decisions, "bob", len(p))
         self.eves = _agents(eves, eve_loss, eve_decisions, "eve", len(p))
         agents = (*self.bobs, *self.eves)
-        self.exact = is_exact(p) and all(is_exact(a.loss) and is_exact(a.weight) for a in agents)
+        numbers = [part for a in agents for part in (a.loss, a.weight, a.knowledge) if part is not None]
+        self.exact = is_exact(p) and all(map(is_exact, numbers))
         if not self.exact:
             p = floats(p)
             p = p / p.sum()
@@ -76,12 +96,19 @@ class Problem(ReadOnly, Tabular):
             self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
         self.B = _product_loss(self.bobs)
-        weighted = [_weighted(a) for a in self.eves]
+        shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
+        weighted = [expanded_losses(_weighted(a), share) for a, share in zip(self.eves, shares, strict=True)]
         self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
-        self.eve_groups = groups_of([a.loss.shape[1] for a in self.eves])
+        self.eve_views = tuple(
+            (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
+        )
+        self.eve_groups = groups_of([self.eves[n].loss.shape[1] for n, _ in self.eve_views])
+        self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
         self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
         self.eve_decisions = tuple(
-            d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions or ()
+            d if len(self.eves) == 1 and z is None else f"{self.view_name(n, z)}: {d}"
+            for n, z in self.eve_views
+            for d in self.eves[n].decisions or ()
         )
         self._freeze()
 
@@ -89,15 +116,34 @@ class Problem(ReadOnly, Tabular):
         super()._freeze()
         for agent in (*self.bobs, *self.eves):
             agent.loss.flags.writeable = False
+            if agent.knowledge is not None:
+                agent.knowledge.flags.writeable = False
+
+    def view_name(self, eve: int, known: str | None) -> str:
+        """An Eve at one value of what she knows: "neighbour, age=3"."""
+        return self.eves[eve].name if known is None else f"{self.eves[eve].name}, {known}"
+
+    @cached_property
+    def attackers(self) -> tuple[Agent, ...]:
+        """One agent without knowledge per group of columns of E: an Eve at z has the losses k(z|x) E(x,j)."""
+        if self.eve_shares is None:
+            return self.eves
+        out = []
+        for k, (n, z) in enumerate(self.eve_views):
+            eve = self.eves[n]
+            loss = expanded_losses(eve.loss, self.eve_shares[:, [k]])
+            out.append(replace(eve, loss=loss, name=self.view_name(n, z), knows=None, knowledge=None))
+        return tuple(out)
 
     def _identity(self) -> tuple[Any, ...]:
         """What makes two problems equal, besides the arrays: labels, agents and parameter, but not the title."""
-        agents = [(a.name, tuple(a.decisions or ()), a.weight) for a in (*self.bobs, *self.eves)]
+        agents = [(a.name, tuple(a.decisions or ()), a.weight, a.knows) for a in (*self.bobs, *self.eves)]
         return type(self), self.exact, self.shape, len(self.bobs), *agents, self.theta and self.theta.labels
 
     def _tables(self) -> list[Array]:
         parameter = [] if self.theta is None else [self.theta.posterior]
-        return [self.p, *(a.loss for a in (*self.bobs, *self.eves)), *parameter]
+        known = [a.knowledge if a.knowledge is not None else np.zeros(0) for a in self.eves]
+        return [self.p, *(a.loss for a in (*self.bobs, *self.eves)), *known, *parameter]
 
     def __eq__(self, other: object) -> bool:
         """Whether two problems have the same numbers and labels; their titles do not count."""
@@ -152,7 +198,7 @@ class Problem(ReadOnly, Tabular):
     @cached_property
     def arrays(self) -> Arrays:
         """The numbers that computations work on."""
-        return Arrays(self.p, self.B, self.E, self.eve_groups)
+        return Arrays(self.p, self.B, self.E, self.eve_groups, self.eve_shares)
 
     @cached_property
     def prior(self) -> Array:
@@ -190,7 +236,15 @@ class Problem(ReadOnly, Tabular):
             return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(a, loss=read(a.loss), weight=number(str(a.weight), "weight")) for a in group]
+            return [
+                replace(
+                    a,
+                    loss=read(a.loss),
+                    weight=number(str(a.weight), "weight"),
+                    knowledge=None if a.knowledge is None else read(a.knowledge),
+                )
+                for a in group
+            ]
 
         theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
         return self._with(read(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
@@ -219,7 +273,9 @@ class Problem(ReadOnly, Tabular):
             f"the most probable is {clean(self.states[likeliest])}, with probability {share}."
         )
         for agent in (*self.bobs, *self.eves):
-            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.")
+            values = values_of(agent.knows, agent.knowledge)
+            knows = "" if values is None else f" She already knows which of {counted(len(values), 'case')} holds."
+            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.{knows}")
         lines.append("All numbers are exact." if self.exact else "The numbers are floats.")
         return "\n".join(lines)
 
@@ -250,7 +306,15 @@ class MergedProblem(Problem):
             theta = Theta(origin.theta.labels, weighted / p[:, None])
 
         def reduced(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(a, loss=a.loss[first]) for a in group]
+            return [
+                replace(
+                    a,
+                    loss=a.loss[first],
+                    knows=None if a.knows is None else [a.knows[x] for x in first.tolist()],
+                    knowledge=None if a.knowledge is None else a.knowledge[first],
+                )
+                for a in group
+            ]
 
         names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
         names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
@@ -286,7 +350,12 @@ def _agents(
         names = labels(agent.decisions, where, table.shape[1])
         weight = weight_of(agent.weight, f"{role}s[{k}].weight")
         name = agent.name or role.capitalize() + (str(k + 1) if k else "")
-        out.append(replace(agent, loss=table, decisions=names, name=name, weight=weight))
+        knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
+        if role == "bob" and (knows is not None or knowledge is not None):
+            rule = "is for an Eve: a Bob has the signal alone"
+            raise InputError(f"bobs[{k}].{'knows' if knowledge is None else 'knowledge'}", None, rule)
+        read = {"loss": table, "decisions": names, "name": name, "weight": weight}
+        out.append(replace(agent, **read, knows=knows, knowledge=knowledge))
     if not out:
         raise InputError(f"{role}s", None, "must not be empty")
     labels([a.name for a in out], f"names of {role}s", len(out))
@@ -294,7 +363,8 @@ def _agents(
 
 
 def _as_float(agent: Agent) -> Agent:
-    return replace(agent, loss=floats(agent.loss), weight=float(agent.weight))
+    knowledge = None if agent.knowledge is None else floats(agent.knowledge)
+    return replace(agent, loss=floats(agent.loss), weight=float(agent.weight), knowledge=knowledge)
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:

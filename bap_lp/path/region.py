@@ -33,7 +33,7 @@ def attainable_region(
     """
     path = all_mechanisms(path) or lambda_path(problem)
     full, null = (Risks(*map(public, pair)) for pair in extremes(problem))
-    whole = prod(len(eve.decisions or ()) for eve in problem.eves) <= _MOST_DECISIONS
+    whole = prod(len(eve.decisions or ()) for eve in problem.attackers) <= _MOST_DECISIONS
     back: list[Risks] = []
 
     def told(count: int, lam: float) -> None:
@@ -43,7 +43,7 @@ def attainable_region(
             progress(count, lam)
 
     if whole:
-        mirrored = Problem(problem.p, bobs=problem.eves, eves=problem.bobs, states=problem.states)
+        mirrored = Problem(problem.p, bobs=problem.attackers, eves=problem.bobs, states=problem.states)
         try:
             other = lambda_path(mirrored, path.exact, told)
             back = [Risks(piece.risks.eve, piece.risks.bob) for piece in reversed(other.pieces)]

@@ -65,9 +65,13 @@ def _feasible(layout: ChannelLayout) -> bool:
 def margin_of(problem: Problem, null: bool) -> Any:
     """The smallest margin by which a decision is preferred at a signal of the null or the full release."""
     tables = [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
+    whole, shares = problem.arrays.field.full(len(problem.p), 1), problem.eve_shares
+    weights = [whole] + [whole if shares is None else shares[:, k] for k in range(len(problem.eve_groups))]
     out = []
-    for table in tables:
-        rows = [problem.p.dot(table)] if null else [r for r, mass in zip(table, problem.p, strict=True) if mass > 0]
+    for table, share in zip(tables, weights, strict=True):
+        live = (problem.p > 0) & (share > 0)
+        rows = [problem.p.dot(table) / problem.p.dot(share)] if null and live.any() else []
+        rows = rows if null else [row / part for row, part in zip(table[live], share[live], strict=True)]
         for row in rows:
             best = sorted(row)
             if len(best) > 1:

@@ -58,7 +58,7 @@ def solve(
     if formulation == "paper":
         joint, method = solve_paper(arrays, price, rho)
         joint = joint if exact else normalised(joint, arrays)
-        replies = [", ".join(d) for d in product(*(eve.decisions or () for eve in problem.eves))]
+        replies = [", ".join(d) for d in product(*(problem.eves[n].decisions or () for n, _ in problem.eve_views))]
         names = tuple(f"{i} / {j}" for i in names for j in replies)
         rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), len(replies)), rho.shape[1]).T
     mechanism = published(problem, arrays, index, joint, names)

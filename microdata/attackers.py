@@ -76,12 +76,17 @@ def trained(name: str, features: Array, secret: Array, loss: Array) -> Callable[
         raise InputError("attackers", None, "need scikit-learn: pip install 'bap-lp[microdata]'") from None
     if "kneighborsclassifier" in getattr(model, "named_steps", {}):
         model.set_params(kneighborsclassifier__n_neighbors=min(25, len(secret)))
-    model.fit(features, secret)
+    from threadpoolctl import threadpool_limits
+
+    # tables of records are small, and threads that wait for each other cost more than they bring
+    with threadpool_limits(limits=1):
+        model.fit(features, secret)
 
     def guesses(asked: Array) -> Array:
         likely = np.zeros((len(asked), len(loss)))
         if len(asked):
-            likely[:, model.classes_] = model.predict_proba(asked)
+            with threadpool_limits(limits=1):
+                likely[:, model.classes_] = model.predict_proba(asked)
         return (likely @ loss).argmin(axis=1)
 
     return guesses

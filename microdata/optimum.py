@@ -7,15 +7,13 @@ the certificate of the whole is their concatenation.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from bap_lp.programs.ties import weight_at
+from bap_lp.programs.workers import answers as solved_parts
 from bap_lp.rational import Array, InputError, field_of, is_exact, public
 from microdata.columns import all_decisions
 from microdata.merging_records import expanded, merged_records
@@ -26,7 +24,6 @@ from microdata.risks_of_records import record_lam
 from microdata.solved import RecordComponent, RecordOptimum, conclude_records
 
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
-_MANY = 20_000_000  # pairs from which processes pay for their start
 
 
 def optimise(
@@ -44,7 +41,7 @@ def optimise(
         lam: a non-negative number, or "calibrated": full and null release tie (the null release tells nothing, but
             every Eve still has the columns that she knows).
         exact: True insists on rationals, False works in floats, None follows the numbers given.
-        workers: processes to solve components in; None decides by the size.
+        workers: processes to solve components in; None: this process alone.
         client: a Dask client to solve components on instead.
         progress: called with the number of record types solved so far, and of all.
 
@@ -62,8 +59,6 @@ def optimise(
     >>> print(found.value, found.bob, found.eve, bool(found.verify()))
     -1/4 1/4 1/4 True
     """
-    if workers is not None and workers < 1:
-        raise InputError("workers", workers, "must be positive")
     price = record_lam(program, lam)
     if exact is None:
         exact = program.exact and is_exact(price)
@@ -79,7 +74,7 @@ def optimise(
     tell = progress or (lambda *_: None)
     tell(done, total)
     answers: list[Any] = [None] * len(plans)
-    for k, answer in _solved([task for task, _, _ in plans], workers, client):
+    for k, answer in solved_parts([task for task, _, _ in plans], workers, client):
         answers[k] = answer
         done += len(plans[k][1])
         tell(done, total)
@@ -139,34 +134,3 @@ def _plan(
     from microdata.priced_parts import priced_task
 
     return priced_task(program, parts, members, groups, lam), members, groups
-
-
-def _solved(tasks: Sequence[Any], workers: int | None, client: Any) -> Iterator[tuple[int, Any]]:
-    """(k, answer) of the tasks as they are done: here, in processes, or on a Dask client."""
-    if client is None and (workers or _default_workers(tasks)) == 1:
-        yield from ((k, task.solve()) for k, task in enumerate(tasks))
-        return
-    # largest first, so that no worker starts a long task when the others are done
-    order = sorted(range(len(tasks)), key=lambda k: -len(tasks[k].p))
-    count = workers or _default_workers(tasks)
-    executor = client.get_executor() if client is not None else ProcessPoolExecutor(count, get_context("spawn"))
-    futures = {}
-    try:
-        futures = {executor.submit(_answer, tasks[k]): k for k in order}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _answer(task: Any) -> Any:
-    return task.solve()
-
-
-def _default_workers(tasks: Sequence[Any]) -> int:
-    work = [len(task.p) ** 2 for task in tasks]
-    return min(os.cpu_count() or 1, len(tasks)) if sum(work) - max(work, default=0) >= _MANY else 1

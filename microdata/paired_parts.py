@@ -98,6 +98,10 @@ class PairedTask:
     places: Array
     lam: Any
 
+    @property
+    def effort(self) -> float:
+        return float(self.cut) * (len(self.p) - self.cut) * 10
+
     def solve(self) -> PartAnswer:
         halves = slice(0, self.cut), slice(self.cut, None)
         left, right = halves

@@ -37,6 +37,10 @@ class PricedTask:
     lam: Any
     places: Array
 
+    @property
+    def effort(self) -> float:
+        return float(len(self.p)) ** 2 * 100
+
     def solve(self) -> PartAnswer:
         levels = tuple(table.shape[1] for table in self.losses)
         relative = [table - table.min(axis=1)[:, None] for table in self.losses]

@@ -39,6 +39,7 @@ UNIT = 2.0**-53  # relative error of one float operation
 _TINY = 1e-290  # covers underflow in a float filter
 _LONG = 200  # bits
 _FEW = 64  # entries of a joint table up to which filters cost more than they save
+_FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
 
@@ -203,13 +204,29 @@ class Arrays(ReadOnly, Displayed):
     def bound(self, u: Array) -> Any:
         """sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)): below R_A of every mechanism."""
         if self.exact:
-            return self.p.dot((self.B - self.E.dot(u.T)).min(axis=1))
+            return tree_sum(self.p * self.least_margins(u))
         total = 0.0
         for cut in blocks(len(self.p)):
             margins = [self.B[cut, i] - self.E[cut] @ u[i] for i in range(len(u))]
             total += float(self.p[cut] @ reduce(np.minimum, margins))
         size = float(self.B.max()) + float((u @ self.E.max(axis=0)).max())  # of any margin; the prior sums to one
         return total - (self.E.shape[1] + 40) * float(np.finfo(float).eps) * size
+
+    def least_margins(self, u: Array) -> Array:
+        """min_i (B(x,i) - sum_j u[i,j] E(x,j)) for every x, exactly; floats say which i may attain it."""
+        if self.B.size * self.E.shape[1] <= _FILTERED:
+            return (self.B - self.E.dot(u.T)).min(axis=1)
+        x, i = self.near_minimum(u)
+        state, column = np.nonzero(self.E != 0)
+        cuts = np.searchsorted(state, np.arange(len(self.p) + 1))
+        out: list[Any] = [None] * len(self.p)
+        replies = u.tolist()
+        for at, signal, loss in zip(x.tolist(), i.tolist(), self.B[x, i].tolist(), strict=True):
+            row = replies[signal]
+            for j in column[cuts[at] : cuts[at + 1]].tolist():
+                loss = loss - row[j] * self.E[at, j]
+            out[at] = loss if out[at] is None or loss < out[at] else out[at]
+        return objects(out)
 
     def near_minimum(self, u: Array) -> tuple[Array, Array]:
         """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, by a float filter.

@@ -32,11 +32,14 @@ def solve(
     formulation: str = "compact",
     progress: SolveProgress | None = None,
     conditions: Conditions | None = None,
+    workers: int | None = None,
+    client: Any = None,
 ) -> Solution:
     """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
     lam: a non-negative number, or "calibrated" (full and null release tie). exact: True insists on rationals, False
     works in floats, None follows the numbers given. formulation: "compact", or "paper" for the paper's own program.
+    workers, client: processes, or a Dask client, for a problem that splits into components; None: this process.
     """
     price = lam_of(problem, lam)
     if formulation not in ("compact", "paper"):
@@ -53,7 +56,7 @@ def solve(
     if not exact:
         problem, price = problem.as_float(), float(price)
     arrays, index = problem.arrays.merged()
-    best = solve_compact(arrays, price, progress)
+    best = solve_compact(arrays, price, progress, workers, client)
     rho, joint, names, method = best.rho, best.rho, problem.bob_decisions, best.how
     if formulation == "paper":
         joint, method = solve_paper(arrays, price, rho)

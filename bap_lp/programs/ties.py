@@ -47,8 +47,12 @@ def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Ar
     return [private, generic]
 
 
-def compact_ties(arrays: Arrays) -> list[Array]:
-    """`tie_costs` of the compact program."""
-    (N, b, _), G = arrays.shape, len(arrays.groups)
+def compact_ties(arrays: Arrays, places: Array | None = None) -> list[Array]:
+    """`tie_costs` of the compact program; places: the numbers of (x, 0) among the weights, if they are not x * b."""
+    (N, b, _), G, field = arrays.shape, len(arrays.groups), arrays.field
     columns = np.arange(N * b + b * G)
-    return tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), arrays.field)
+    out = tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), field)
+    if places is not None:
+        own = weight_at((places[:, None] + np.arange(b)).ravel())
+        out[1][: N * b] = field.list(map(fmpq, map(int, own.tolist()))) if field.exact else own
+    return out

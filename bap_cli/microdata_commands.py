@@ -18,7 +18,9 @@ from bap_lp.files.documents import source_name, write_files
 from bap_lp.model.display import clean
 from bap_lp.rational import InputError
 
-app = typer.Typer(help="A table of records: optimal release, audit, report.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="A table of records: optimal release, audit, report.", no_args_is_help=True, rich_markup_mode=None
+)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `bap microdata solve --out` wrote.")]
 Table = Annotated[Path, typer.Argument(metavar="FILE", help="A table of records, CSV or Parquet.")]
@@ -152,7 +154,7 @@ def report_command(
     threshold: Threshold = 10,
     attackers: Attackers = True,
 ) -> None:
-    """Write a page for the person who signs: what is released, its risks, their proof, the audit and the alternatives."""
+    """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
     from bap_cli.microdata_report import report_page
     from microdata.cells import small_cells
 

@@ -1,7 +1,8 @@
 """The report of a study: one HTML file for the person who signs, complete in itself.
 
-Nothing of a table becomes markup: every label is escaped. A content security policy lets no script run and nothing load. The
-public page has no prior, no counts below the threshold and no exact fractions: its numbers are rounded to three decimals.
+Nothing of a table becomes markup: every label is escaped. A content security policy lets no script run and nothing
+load. The public page has no prior, no counts below the threshold and no exact fractions: its numbers are rounded to
+three decimals.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from microdata.solution import StudySolution
 
 _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
-table { width: auto; } td, th { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
-th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft); font-weight: 600; }
-.texts2 :is(td, th):nth-child(2), .texts3 :is(td, th):nth-child(-n+3) { text-align: left; }
-tr.best td, tr.best th { background: #e3f3ec; } img { max-width: 100%; height: auto; display: block; margin: .4rem 0; }
-ul { padding-left: 1.2rem; } li { margin: .25rem 0; } .secret { background: #fdeaea; border-left: 5px solid #a30000; padding: .5rem .8rem; }
+table { width: auto; } td, th { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
+vertical-align: top; } th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft);
+font-weight: 600; } .texts2 :is(td, th):nth-child(2), .texts3 :is(td, th):nth-child(-n+3) { text-align: left; }
+tr.best td, tr.best th { background: #e3f3ec; } img { max-width: 100%; height: auto; display: block; margin: .4rem
+0; } ul { padding-left: 1.2rem; } li { margin: .25rem 0; } .secret { background: #fdeaea; border-left: 5px solid
+#a30000; padding: .5rem .8rem; }
 """
 _LISTED = 40
 
@@ -82,7 +84,8 @@ def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: 
         cells = "".join(f"<td>{escape(str(c))}</td>" for c in rest)
         mark = ' class="best"' if k == best else ""
         lines.append(f"<tr{mark}><th>{escape(str(first))}</th>{cells}</tr>")
-    return f'<div class="scroll"><table class="texts{texts}"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'<div class="scroll"><table class="texts{texts}">{body}</table></div>'
 
 
 def _section(title: str, *parts: str) -> str:
@@ -112,12 +115,13 @@ def _head(solution: StudySolution, public: bool) -> str:
         )
     verdict = "verdict" if solution.exact else "verdict float"
     return (
-        f'<p class="kicker">{"Public report" if public else "Internal report: confidential"}</p><h1>{escape(title)}</h1>'
+        f'<p class="kicker">{"Public report" if public else "Internal report: confidential"}</p>'
+        f"<h1>{escape(title)}</h1>"
         f'<p class="{verdict}">{escape(proved)}</p>'
         + _words(f"Published, record by record and partly changed at random: {columns}. Protected: {secrets}. {size}")
         + _words(
-            f"The price of what the adversaries learn is lambda = {_number(solution.lam, public)}. In the model the analyst's "
-            f"risk is R_B = {_number(solution.risks.bob, public)}, the adversaries' is R_E = "
+            f"The price of what the adversaries learn is lambda = {_number(solution.lam, public)}. In the model the "
+            f"analyst's risk is R_B = {_number(solution.risks.bob, public)}, the adversaries' is R_E = "
             f"{_number(solution.risks.eve, public)}, and R_A = R_B - lambda R_E = {_number(solution.value, public)}."
         )
     )
@@ -133,7 +137,9 @@ def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str
         rows.append(row)
     more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
     text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
-    return _section("What is released", _words(text), _table(["column", "levels", "risk", "cells changed", *more], rows))
+    return _section(
+        "What is released", _words(text), _table(["column", "levels", "risk", "cells changed", *more], rows)
+    )
 
 
 def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
@@ -144,7 +150,9 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         rows.append([s.name, study.names[s.secret], knows, *(_number(v, public) for v in (risk, null, full))])
     parts = [
         _words("A larger risk means that the adversary errs more. Without a release she errs most."),
-        _table(["adversary", "wants", "knows", "risk with the release", "without a release", "whole record"], rows, texts=3),
+        _table(
+            ["adversary", "wants", "knows", "risk with the release", "without a release", "whole record"], rows, texts=3
+        ),
     ]
     if audit is not None:
         seen = "" if public else f", {audit.unseen} of types that were not fitted"
@@ -165,8 +173,11 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
 def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
     grid = comparison._grid()
     rows = []
-    for row, (name, *cells) in zip(comparison.rows, grid.rows, strict=True):
-        shown = ["" if v != v else f"{v:.1%}" if h == "cells changed" else f"{v:.3f}" for h, v in zip(grid.columns[1:], cells, strict=True)]
+    for row, (_, *cells) in zip(comparison.rows, grid.rows, strict=True):
+        shown = [
+            "" if v != v else f"{v:.1%}" if h == "cells changed" else f"{v:.3f}"
+            for h, v in zip(grid.columns[1:], cells, strict=True)
+        ]
         rows.append([row.name, *shown])
     best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
     text = "What could have been done instead, at the same price: the smaller R_A, the better."
@@ -179,7 +190,7 @@ def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
     def few(value: int) -> str:
         return f"fewer than {threshold}" if public and value < threshold else str(value)
 
-    rows = []
+    rows: list[Any] = []
     for eve in audit.eves:
         d = eve.disclosure
         links = "" if d.reidentified != d.reidentified else f"{d.reidentified:.1f}"
@@ -193,8 +204,13 @@ def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
             [f"{eve.name}: records whose secret is guessed at more cost", "0%", f"{d.worse:.1%}"],
         ]
     u = audit.utility
-    rows += [["distance of one-way margins", "", f"{u.one_way:.4f}"], ["distance of two-way margins", "", f"{u.two_way:.4f}"]]
-    return _section("Measures of disclosure control", _table(["on held-out records", "without release", "with it"], rows))
+    rows += [
+        ["distance of one-way margins", "", f"{u.one_way:.4f}"],
+        ["distance of two-way margins", "", f"{u.two_way:.4f}"],
+    ]
+    return _section(
+        "Measures of disclosure control", _table(["on held-out records", "without release", "with it"], rows)
+    )
 
 
 def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
@@ -203,7 +219,9 @@ def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
     types, p = study.prior.types, floats(study.program.p).astype(float)
     row, signal, q = solution.channel.rows(types)
     told, mass = solution.channel.decode(signal), p[row] * floats(q).astype(float)
-    parts = [_words("By column, how often a true level (row) is released as each level (column), averaged over the records.")]
+    parts = [
+        _words("By column, how often a true level (row) is released as each level (column), averaged over the records.")
+    ]
     for j, (target, k) in enumerate(zip(study.targets, study.published, strict=True)):
         labels = study.columns[k].labels
         table = np.zeros((len(labels), len(labels)))
@@ -224,15 +242,18 @@ def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
 
 def _proof(solution: StudySolution, public: bool) -> str:
     verdict = solution.verify()
-    words = f"Checked with arithmetic alone when this page was written: {verdict.reason if not public else 'the proof holds'}."
-    rows = [
+    reason = "the proof holds" if public else verdict.reason
+    words = f"Checked with arithmetic alone when this page was written: {reason}."
+    rows: list[Any] = [
         ["R_A of this release", _number(solution.value, public)],
         ["no release goes below", _number(solution.bound, public)],
         ["gap", "0" if solution.exact and solution.gap == 0 else f"{float(solution.gap):.1e}"],
         ["independent parts", solution.components],
         ["method", solution.method],
     ]
-    more = _words("The exact proof contains the prior and is shown on request to those who may see it.") if public else ""
+    more = (
+        _words("The exact proof contains the prior and is shown on request to those who may see it.") if public else ""
+    )
     return _section("Proof", _words(words), _table(["", ""], rows, texts=2), more)
 
 
@@ -242,12 +263,16 @@ def _limits(solution: StudySolution, audit: Audit | None) -> str:
         "The promise is about the adversaries described here. Somebody who knows more about a person may learn more.",
         "The model takes shares of the fitted records for the population. The audit says how far that holds.",
         "Records are protected one by one: each is drawn on its own, and relations between persons are not considered.",
-        "An analyst must use the published mechanism to estimate relations between columns; changed cells distort raw tables.",
+        "Changed cells distort raw tables: to estimate relations between columns, use the published mechanism.",
     ]
     if audit is not None and audit.bob.value > 1.5 * float(solution.risks.bob) + 2 * audit.bob.error:
-        points.append("Held-out records are changed more than the model says: it is fitted to too few records per type.")
+        points.append(
+            "Held-out records are changed more than the model says: it is fitted to too few records per type."
+        )
     if study.prior.alpha == 0 and len(study.prior.types) > study.records / 5:
-        points.append("There are few records per record type. Smoothing, bands or merged levels would make the model more honest.")
+        points.append(
+            "There are few records per record type. Smoothing, bands or merged levels would make the model more honest."
+        )
     return _section("What this does not promise", "<ul>" + "".join(f"<li>{escape(p)}</li>" for p in points) + "</ul>")
 
 

@@ -1,16 +1,16 @@
 """What people would have used instead of the optimum, each as a channel with exact risks.
 
-    as is           the published columns unchanged
-    suppress        nothing, or one column left out
-    generalise      neighbouring levels of every column joined in pairs; the missing level stays alone
-    swap            every cell is exchanged with that of a random record with probability 1/20 or 1/5. In a large table the
-                    new value is a draw from the column's margin, independent of the record
-    PRAM            invariant post-randomisation. With P_ii = 9/10, the rest equally likely (sdcMicro's default draws P_ii from
-                    0.8 to 1), and Q the Bayes inverse of P under the margin p, R = a P Q + (1 - a) I with its default
-                    a = 1/2; p R = p, so that margins are kept in expectation
-    randomised      k-ary randomised response in every column: the truth has e^eps times the probability of any other level
-    synthetic       a record drawn from the prior: it depends on nothing, so nobody learns anything about this record
-    synthetic | z   a record drawn from the prior given the columns that some Eve knows
+as is           the published columns unchanged
+suppress        nothing, or one column left out
+generalise      neighbouring levels of every column joined in pairs; the missing level stays alone
+swap            every cell is exchanged with that of a random record with probability 1/20 or 1/5. In a large table the
+                new value is a draw from the column's margin, independent of the record
+PRAM            invariant post-randomisation. With P_ii = 9/10, the rest equally likely (sdcMicro's default draws P_ii
+                from 0.8 to 1), and Q the Bayes inverse of P under the margin p, R = a P Q + (1 - a) I with its default
+                a = 1/2; p R = p, so that margins are kept in expectation
+randomised      k-ary randomised response in every column: the truth has e^eps times the probability of any other level
+synthetic       a record drawn from the prior: it depends on nothing, so nobody learns anything about this record
+synthetic | z   a record drawn from the prior given the columns that some Eve knows
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def compare_releases(solution: StudySolution, attackers: Sequence[str] | None = 
     held = counted_types(codes, study.levels) if len(codes) else None
     channels, omitted = alternatives(study)
     rows = []
-    for channel in (solution.channel, *channels):
+    everything: list[RecordChannel] = [solution.channel, *channels]
+    for channel in everything:
         own = channel is solution.channel
         risks = _solved(solution) if own else channel_risks(study, channel)
         price = lam if risks.exact and not isinstance(lam, float) else float(lam)
@@ -210,5 +211,5 @@ def _synthetic(study: Study, name: str, given: tuple[int, ...]) -> KeyedChannel:
     key, at = np.unique(_key(study, types, given), return_inverse=True)
     table = np.full((len(key) + 1, study.decisions), fmpq(0) if exact else 0.0, dtype=object if exact else float)
     np.add.at(table, (at, told), p)
-    np.add.at(table, (len(key), told), p)  # the last row is for values never seen: the whole population
+    np.add.at(table[-1], told, p)  # the last row is for values never seen: the whole population
     return KeyedChannel(name, study.levels, study.published, given, key, table / table.sum(axis=1)[:, None])

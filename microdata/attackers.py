@@ -1,8 +1,8 @@
 """Learned attackers: what scikit-learn's classifiers make of a released file.
 
-An attacker is trained on (released record, columns Eve knows) -> secret of the fitted half, as if somebody had leaked its
-secrets, and answers with the guess of least expected loss under the probabilities it predicts. It decides from (signal, z)
-alone, so on any distribution of records it cannot beat an Eve who knows that distribution.
+An attacker is trained on (released record, columns Eve knows) -> secret of the fitted half, as if somebody had
+leaked its secrets, and answers with the guess of least expected loss under the probabilities it predicts. It
+decides from (signal, z) alone, so on any distribution of records it cannot beat an Eve who knows that distribution.
 """
 
 from __future__ import annotations

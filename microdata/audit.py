@@ -1,7 +1,8 @@
 """The audit: a release judged on records that were not used to fit it.
 
-A decision rule d(s, z) of Eve has the risk sum_x h(x) v(x), v(x) = sum_s q(s|x) L(secret(x), d(s, z(x))), where h is the
-distribution of the audited records: a mean over records, whose standard error is that of v. Three kinds of Eve decide:
+A decision rule d(s, z) of Eve has the risk sum_x h(x) v(x), v(x) = sum_s q(s|x) L(secret(x), d(s, z(x))), where h
+is the distribution of the audited records: a mean over records, whose standard error is that of v. Three kinds of
+Eve decide:
     prior       by Alice's prior, the Eve of the model; where the prior has never seen (s, z), as without a release
     informed    by h itself: no adversary who sees (s, z) does better on these records
     attackers   learned from the released half that was fitted (`microdata.attackers`)
@@ -120,7 +121,7 @@ def audit_channel(
         channel = channel.over(types)
     h = counts / counts.sum()
     total = np.zeros(len(types))
-    columns = {}
+    columns: dict[str, Estimate] = {}
     for target, k in zip(study.targets, study.published, strict=True):
         loss = floats(target.loss).astype(float)
         read = _decoded(channel, len(columns), channel.joint(fitted, p, fitted[:, k], len(loss)), loss)
@@ -143,7 +144,8 @@ def audit_channel(
 def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array:
     """What Bob reads in column j at every signal: his Bayes decision under the prior.
 
-    Where the prior has never seen the signal he takes it literally, if its symbols are levels, or decides as without it.
+    Where the prior has never seen the signal he takes it literally, if its symbols are levels, or decides as
+    without it.
     """
     told = channel.decode(np.arange(channel.signals))[:, j]
     literal = told if channel.symbols[j] == loss.shape[1] else np.full(len(told), (joint.sum(axis=1) @ loss).argmin())

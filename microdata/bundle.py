@@ -1,7 +1,7 @@
 """The folder of a solved study: all that release, audit and report need, without the table itself.
 
     study.json          columns with their levels, losses, Eves: nothing about single records
-    mechanism.json      the channel: for every record type of the fit, the records it may be released as, with probabilities
+    mechanism.json      the channel: for every fitted record type, the records it may be released as
     certificate.json    the proof: joint tables and Eve's replies by component, or the certificate under conditions
     result.json         what `bap microdata solve --json` prints
     prior.json          counts of the fitted and of the held-out record types: confidential, as the table is
@@ -61,8 +61,8 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         ],
         "publish": [{"column": t.column, "loss": texts(t.loss), "weight": text(t.weight)} for t in study.targets],
         "eves": [
-            {"name": s.name, "secret": s.secret, "knows": list(s.knows), "loss": texts(s.loss), "weight": text(s.weight)}
-            for s in study.spies
+            {"name": s.name, "secret": s.secret, "knows": list(s.knows), "loss": texts(s.loss), "weight":
+            text(s.weight)} for s in study.spies
         ],
         "holdout": str(study.holdout),
         "seed": study.seed,
@@ -109,7 +109,9 @@ def _certificate_document(solution: StudySolution) -> dict[str, Any]:
         "columns": [text(v) for v in proof.columns],
         "method": proof.method,
         "exact": proof.exact,
-        "components": None if _many(proof) else [
+        "components": None
+        if _many(proof)
+        else [
             {
                 "states": c.states.tolist(),
                 "row": c.row.tolist(),
@@ -130,7 +132,7 @@ def _many(best: RecordOptimum) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredReplies(ReadOnly):
+class WrittenReplies(ReadOnly):
     """Eve's replies as they were written: decision i has row place[i] of the table."""
 
     table: Array
@@ -149,11 +151,11 @@ def _replies_document(best: RecordOptimum, part: RecordComponent) -> dict[str, A
     return {"replies": [list(row) for row in place], "reply_of": [place[row] for row in rows]}
 
 
-def _replies(document: dict[str, Any]) -> StoredReplies | None:
+def _replies(document: dict[str, Any]) -> WrittenReplies | None:
     if document["replies"] is None:
         return None
     rows = document["replies"]
-    return StoredReplies(_numbers([v for u in rows for v in u], (len(rows), -1)), np.array(document["reply_of"]))
+    return WrittenReplies(_numbers([v for u in rows for v in u], (len(rows), -1)), np.array(document["reply_of"]))
 
 
 def load_solution(folder: str | Path) -> StudySolution:
@@ -181,7 +183,9 @@ def load_solution(folder: str | Path) -> StudySolution:
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise InputError(source_name(folder), None, f"is not what was written: {type(error).__name__} {error}") from None
+        raise InputError(
+            source_name(folder), None, f"is not what was written: {type(error).__name__} {error}"
+        ) from None
 
 
 def kept_columns(folder: str | Path) -> tuple[str, ...]:
@@ -193,7 +197,14 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     study = Study.__new__(Study)
     study.title, study.source, study.seed = document["title"], "frame", document["seed"]
     study.columns = tuple(
-        Column(c["name"], tuple(c["labels"]), tuple(c["values"]), c["numeric"], tuple(map(Fraction, c["bands"])), c["merged"])
+        Column(
+            c["name"],
+            tuple(c["labels"]),
+            tuple(c["values"]),
+            c["numeric"],
+            tuple(map(Fraction, c["bands"])),
+            c["merged"],
+        )
         for c in document["columns"]
     )
     study.names = tuple(c.name for c in study.columns)
@@ -208,7 +219,9 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     study.holdout = Fraction(document["holdout"])
     given = document["conditions"]
     study.conditions = conditions_from(given) if given else None
-    parts = [np.array(counts[name], dtype=np.int64).reshape(-1, len(study.names) + 1) for name in ("fitted", "held_out")]
+    parts = [
+        np.array(counts[name], dtype=np.int64).reshape(-1, len(study.names) + 1) for name in ("fitted", "held_out")
+    ]
     sides = [np.repeat(part[:, :-1], part[:, -1], axis=0) for part in parts]
     study.codes = np.concatenate(sides)
     study.left_out = np.arange(len(study.codes)) >= len(sides[0])
@@ -252,8 +265,14 @@ def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolu
         for c in document["components"]
     )
     program = study.program if document["exact"] else study.program.as_float()
+    numbers = {name: _value(document[name]) for name in ("value", "bob", "eve", "bound", "gap")}
     best = RecordOptimum(
-        program, *(_value(document[k]) for k in ("lambda", "value", "bob", "eve", "bound", "gap")),
-        tuple(map(_value, document["eves"])), tuple(map(_value, document["columns"])), components, document["method"],
-    )  # fmt: skip
+        program=program,
+        lam=_value(document["lambda"]),
+        eves=tuple(map(_value, document["eves"])),
+        columns=tuple(map(_value, document["columns"])),
+        components=components,
+        method=document["method"],
+        **numbers,
+    )
     return solution_of(study, best)

@@ -23,7 +23,9 @@ class SmallCells:
     def __str__(self) -> str:
         named = "; ".join(f"{name} ({count})" for name, count in self.cells[:3])
         more = f" and {len(self.cells) - 3} more" if len(self.cells) > 3 else ""
-        return f"fewer than {self.threshold} records are in {len(self.cells)} cells that {self.eve} knows: {named}{more}"
+        return (
+            f"fewer than {self.threshold} records are in {len(self.cells)} cells that {self.eve} knows: {named}{more}"
+        )
 
 
 def small_cells(study: Study, threshold: int = THRESHOLD) -> tuple[SmallCells, ...]:
@@ -37,7 +39,12 @@ def small_cells(study: Study, threshold: int = THRESHOLD) -> tuple[SmallCells, .
         rows = rows_of(value, [study.levels[k] for k in spy.knows])
         few = sorted(np.flatnonzero(counts < threshold).tolist(), key=lambda k: int(counts[k]))
         cells = tuple(
-            (", ".join(f"{study.names[c]}={study.columns[c].labels[v]}" for c, v in zip(spy.knows, rows[k], strict=True)), int(counts[k]))
+            (
+                ", ".join(
+                    f"{study.names[c]}={study.columns[c].labels[v]}" for c, v in zip(spy.knows, rows[k], strict=True)
+                ),
+                int(counts[k]),
+            )
             for k in few
         )
         if cells:

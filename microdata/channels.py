@@ -4,8 +4,8 @@ A channel q(s|x) sends a record of type x to one of `signals` signals; a signal 
 column. Everything that is measured needs two sums only,
     joint      J[g,s] = sum_{x in g} w(x) q(s|x)             weights of types, added up by group g and signal
     expect     v(x) = sum_s q(s|x) V[g(x),s]                 the mean of a table over the signals of each type
-so no table of types times signals is ever made. Where columns are perturbed independently, q is a product of one matrix per
-column, and both sums are contractions column by column.
+so no table of types times signals is ever made. Where columns are perturbed independently, q is a product of one
+matrix per column, and both sums are contractions column by column.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Rule = Callable[[Array], Sequence[tuple[Array, Array]]]  # types never fitted ->
 class RecordChannel(Protocol):
     """What a channel can do. `symbols`: how many symbols each published column has."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     @property
     def symbols(self) -> tuple[int, ...]: ...
@@ -95,7 +96,9 @@ class TableChannel(ReadOnly):
         key = np.concatenate([self.key, new])
         order = np.argsort(key, kind="stable")
         length = np.concatenate([np.diff(self.start), [len(d) for d, _ in rows]])
-        first = np.concatenate([self.start[:-1], len(self.decision) + np.cumsum(length[len(self.key) :]) - length[len(self.key) :]])
+        first = np.concatenate(
+            [self.start[:-1], len(self.decision) + np.cumsum(length[len(self.key) :]) - length[len(self.key) :]]
+        )
         at = _ranges(first[order], length[order])
         decision = np.concatenate([self.decision, *(d for d, _ in rows)])[at]
         probability = np.concatenate([self.probability, *(q for _, q in rows)])[at]

@@ -1,15 +1,14 @@
 """What statistical offices measure: disclosure on the columns Eve knows, and utility of the released cells.
 
 Of the audited records, with z the known columns and s the released record:
-    k                 the smallest number of records that share a z; `unique` counts the records that are alone with theirs
-    l                 the smallest number of different secrets among records that share a z
-    reidentified      the expected number of records an intruder links correctly if she picks at random among those that
-                      share z: one per value of z. Known columns that are published too are linked by what was released:
-                      the intruder takes the released value that names her target most often, in expectation
-    posterior         the largest probability of any secret given (z, s), under Alice's prior; `before` is given z and the true
-                      record, `null` given z alone
-    better, worse     the share of records whose secret the Eve of the model guesses at less, or more, cost than without a
-                      release
+    k              the smallest number of records that share a z; `unique` counts records that are alone with theirs
+    l              the smallest number of different secrets among records that share a z
+    reidentified   the expected number of records an intruder links correctly if she picks at random among those that
+                   share z: one per value of z. Known columns that are published too are linked by what was released:
+                   the intruder takes the released value that names her target most often, in expectation
+    posterior      the largest probability of any secret given (z, s), under Alice's prior; `null` is given z alone
+    better, worse  the share of records whose secret the Eve of the model guesses at less, or more, cost than without
+                   a release
 Utility: the share of changed cells by column, and the total variation distance of one- and two-way margins.
 """
 
@@ -92,7 +91,9 @@ def disclosure(
     mass, shares = model.sum(axis=1), model.sum(axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         after = np.nanmax(np.where(mass[:, None] > 0, model / mass[:, None], 0.0), initial=0.0)
-        none = np.nanmax(np.where(shares.sum(axis=1)[:, None] > 0, shares / shares.sum(axis=1)[:, None], 0.0), initial=0.0)
+        none = np.nanmax(
+            np.where(shares.sum(axis=1)[:, None] > 0, shares / shares.sum(axis=1)[:, None], 0.0), initial=0.0
+        )
     costs = loss[:, rule].transpose(1, 0, 2)  # z, secret, signal
     silent = loss[:, alone].T[:, :, None]
     near = 1e-12 * max(float(loss.max()), 1e-300)
@@ -100,7 +101,9 @@ def disclosure(
         float(h @ channel.expect(types, group, table.reshape(-1, rule.shape[1]).astype(float)))
         for table in (costs < silent - near, costs > silent + near)
     ]
-    return replace(Disclosure.empty(), posterior=float(after), posterior_null=float(none), better=share[0], worse=share[1])
+    return replace(
+        Disclosure.empty(), posterior=float(after), posterior_null=float(none), better=share[0], worse=share[1]
+    )
 
 
 def _linked(study: Study, channel: RecordChannel, spy: Spy, types: Array, counts: Array) -> float:

@@ -3,8 +3,8 @@
 With J[s, g] the probability of signal s and group g,
     R_B = sum_k w_k sum_s min_i sum_l J[s, x_k = l] L_k(l, i)        every Bob decides for himself at every signal
     R_E = sum_n w_n sum_{s,z} min_j sum_v J[s, (z, secret = v)] L_n(v, j).
-For columns perturbed independently the sums are done in integers over a common denominator: 64 bits where a bound on the
-largest sum allows it, unlimited ones else, and floats where that would take too long.
+For columns perturbed independently the sums are done in integers over a common denominator: 64 bits where a bound
+on the largest sum allows it, unlimited ones else, and floats where that would take too long.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ def _block(
     groups = count * values
     if exact:
         scales = [common_denominator(t) for t in (p[mine], loss, *_tables(channel))]
-        weights, costs, *tables = (_integers(t, s) for t, s in zip((p[mine], loss, *_tables(channel)), scales, strict=True))
+        weights, costs, *tables = (
+            _integers(t, s) for t, s in zip((p[mine], loss, *_tables(channel)), scales, strict=True)
+        )
         # every row of an integer matrix sums to its scale, so the largest sum is the whole mass times all scales
         bound = int(sum(weights)) * prod(int(s.p) for s in scales[2:]) * int(max(costs.ravel()))
         small = bound < _SAFE
@@ -150,5 +152,3 @@ def _of_table(study: Study, channel: TableChannel, p: Array, known: Array, wante
     np.add.at(table, (at, wanted[row]), mass)
     best = table.dot(loss).min(axis=1)
     return tree_sum(best) if exact else float(best.sum())
-
-

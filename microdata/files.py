@@ -1,10 +1,10 @@
 """Study files: TOML -> Study; every error names the file, and its fields as the file spells them.
 
-    data        the table, CSV or Parquet, relative to the file          publish.COLUMN   loss, weight
-    [[eve]]     secret, knows, loss, name, weight                        prior            smoothing, toward
-    columns     levels, bands or merge by column                         audit            holdout, seed
-    release     keep: known columns to publish as they are               alice            lambda
-    conditions  as in problem files, on record types                     title
+data        the table, CSV or Parquet, relative to the file          publish.COLUMN   loss, weight
+[[eve]]     secret, knows, loss, name, weight                        prior            smoothing, toward
+columns     levels, bands or merge by column                         audit            holdout, seed
+release     keep: known columns to publish as they are               alice            lambda
+conditions  as in problem files, on record types                     title
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
     return StudyFile(study, lam, keep, source, shown)
 
 
-class _fields:  # noqa: N801
+class _fields:
     """Errors of Study with the names of the file; errors about the data name the data."""
 
     def __init__(self, source: str, data: str, several: bool) -> None:

@@ -1,8 +1,8 @@
 """Columns: how the cells of a column become levels 0, 1, ..., and levels become cells again.
 
-Levels are, in this order of precedence: bands of a numeric column, [a, b) with the last one closed; levels that are given;
-numbers, truth values and dates by value; text in order of appearance. Numbers written as text are numbers: "1", "1.0" and
-"01" are one level. Missing cells are a level of their own, after all others.
+Levels are, in this order of precedence: bands of a numeric column, [a, b) with the last one closed; levels that are
+given; numbers, truth values and dates by value; text in order of appearance. Numbers written as text are numbers:
+"1", "1.0" and "01" are one level. Missing cells are a level of their own, after all others.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _LABEL = "(missing)"
 class Column:
     """A column with its levels.
 
-    labels: the levels as people read them. values: the text a release writes, None where missing. numeric: whether cells
-    are compared as numbers. bands: the ends of the bands, or none. merged: the level that stands for several, by cell.
+    labels: the levels as people read them. values: the text a release writes, None where missing. numeric: whether
+    cells are compared as numbers. bands: the ends of the bands, or none. merged: the level that stands for several,
+    by cell.
     """
 
     name: str
@@ -133,7 +134,9 @@ def key_of(value: Any, numeric: bool) -> Any:
 def is_number(value: Any) -> bool:
     if isinstance(value, str):
         return _NUMBER.fullmatch(value) is not None
-    return isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool) and abs(value) < np.inf
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
+        return False
+    return bool(-np.inf < value < np.inf)
 
 
 def column_of(cells: Any, name: str, given: Mapping[str, Any] | None, source: str, most: int = MOST_LEVELS) -> Column:
@@ -213,9 +216,7 @@ def _given(values: list[Any], name: str, levels: Any, where: str) -> tuple[list[
     return [texts.get(key, level) for key, level in zip(keys, levels, strict=True)], numeric
 
 
-def _merged(
-    values: list[Any], name: str, merge: Any, numeric: bool, where: str
-) -> tuple[dict[str, str], list[Any]]:
+def _merged(values: list[Any], name: str, merge: Any, numeric: bool, where: str) -> tuple[dict[str, str], list[Any]]:
     """Levels that stand for several cells, and the levels that are left, each where its first (or least) cell was."""
     if merge is None:
         return {}, values
@@ -268,5 +269,7 @@ def _band(value: Any, ends: tuple[Fraction, ...], where: str) -> int:
         raise InputError(where, str(value), "must be a number, because the column has bands")
     at = Fraction(str(value).strip())
     if not ends[0] <= at <= ends[-1]:
-        raise InputError(where, str(value), f"must lie between {_plain(ends[0])} and {_plain(ends[-1])}, as its bands do")
+        raise InputError(
+            where, str(value), f"must lie between {_plain(ends[0])} and {_plain(ends[-1])}, as its bands do"
+        )
     return min(sum(at >= end for end in ends[1:]), len(ends) - 2)

@@ -1,7 +1,8 @@
 """Losses on one column: a name or a table, row: truth, column: what is published or guessed.
 
-Over L levels that are not missing, "0-1" is 1 for every error, "absolute" |i - j| / (L - 1) and "squared" its square: ranks
-divided by the largest difference. To publish a level for a missing cell, or the other way round, costs 1.
+Over L levels that are not missing, "0-1" is 1 for every error, "absolute" |i - j| / (L - 1) and "squared" its
+square: ranks divided by the largest difference. To publish a level for a missing cell, or the other way round,
+costs 1.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def loss_table(loss: Any, column: Column, field: str) -> Array:
         return _named(loss, size, column.missing)
     table = array(loss, field, 2)
     if len(table) != size:
-        rule = f"has {len(table)} rows, must have {size}, one per level of {column.name}: {', '.join(column.labels[:8])}"
+        rule = (
+            f"has {len(table)} rows, must have {size}, one per level of {column.name}: {', '.join(column.labels[:8])}"
+        )
         raise InputError(field, None, rule)
     return table
 

@@ -1,7 +1,7 @@
 """Pictures of a study: the optimum and the alternatives on one map, and the Eves of an audit side by side.
 
-The map has U = -R_B to the right and R = -R_E upwards, as everywhere in this house: R_A falls towards the bottom right. A filled
-mark is what the model says; the hollow mark at the end of its line is what held-out records say.
+The map has U = -R_B to the right and R = -R_E upwards, as everywhere in this house: R_A falls towards the bottom
+right. A filled mark is what the model says; the hollow mark at the end of its line is what held-out records say.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
 
     rows = []
     for eve in audit.eves:
-        kinds = {"no release": eve.null, "Alice's prior": eve.prior} | eve.attackers | {"informed: a limit": eve.informed}
+        kinds = (
+            {"no release": eve.null, "Alice's prior": eve.prior} | eve.attackers | {"informed: a limit": eve.informed}
+        )
         many = len(audit.eves) > 1
         rows += [(f"{eve.name}, {name}" if many else name, one) for name, one in kinds.items()]
     ax = lt.axes(ax, 6.6, 0.6 + 0.36 * len(rows))

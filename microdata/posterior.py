@@ -1,15 +1,17 @@
 """The analyst's posterior: what a released file says about the population, given that the channel is public.
 
-A released record s_k comes from a record of unknown type x_k with shares theta over the types. Data augmentation alternates
+A released record s_k comes from a record of unknown type x_k with shares theta over the types. Data augmentation
+alternates
     x_k | theta, s_k    with probabilities proportional to theta_x q(s_k|x)
     theta | x           Dirichlet(a + counts of the x_k)
-Released records with the same signal (and the same kept columns) are exchangeable, so the first step is one multinomial draw per
-distinct released record, and its sizes are the number of distinct records, not of records. The shares of types given (s, z)
-that the draws imply are also what an Eve with this analyst's prior believes. By default a = min(1, sqrt(n) / types), so the prior
-weighs at most as much as sqrt(n) of the n records, the weight that is minimax for the shares of a multinomial.
+Released records with the same signal (and the same kept columns) are exchangeable, so the first step is one
+multinomial draw per distinct released record, and its sizes are the number of distinct records, not of records. The
+shares of types given (s, z) that the draws imply are also what an Eve with this analyst's prior believes. By
+default a = min(1, sqrt(n) / types), so the prior weighs at most as much as sqrt(n) of the n records, the weight
+that is minimax for the shares of a multinomial.
 
-What the released columns do not identify stays as uncertain as the prior makes it: a secret that is not published is such a
-thing, unless the channel lets it through.
+What the released columns do not identify stays as uncertain as the prior makes it: a secret that is not published
+is such a thing, unless the channel lets it through.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ _EM = 30  # steps from equal shares towards the mode: the chain starts where it 
 class RecordPosterior(ReadOnly, Displayed):
     """Draws of the shares of record types.
 
-    types: (N, columns) levels. draws: (D, N). records: the released records used. unexplained: released records that no fitted
-    type can be released as; they are left out.
+    types: (N, columns) levels. draws: (D, N). records: the released records used. unexplained: released records
+    that no fitted type can be released as; they are left out.
     """
 
     study: Study
@@ -76,11 +78,19 @@ class RecordPosterior(ReadOnly, Displayed):
             shares[:, k] = self.draws[:, cell == k].sum(axis=1)
         low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0)
         pandas = pandas_module()
-        labels = [[self.study.columns[k].labels[v] for v in rows_of(np.arange(count), sizes)[:, j]] for j, k in enumerate(at)]
-        index = pandas.MultiIndex.from_arrays(labels, names=names) if len(names) == 2 else pandas.Index(labels[0], name=names[0])
+        labels = [
+            [self.study.columns[k].labels[v] for v in rows_of(np.arange(count), sizes)[:, j]] for j, k in enumerate(at)
+        ]
+        index = (
+            pandas.MultiIndex.from_arrays(labels, names=names)
+            if len(names) == 2
+            else pandas.Index(labels[0], name=names[0])
+        )
         return pandas.DataFrame({"mean": shares.mean(axis=0), "low": low, "high": high}, index=index)
 
-    def believes(self, column: str, released: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> dict[str, float]:
+    def believes(
+        self, column: str, released: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    ) -> dict[str, float]:
         """What an Eve with these draws believes about a column of one record.
 
         Args:
@@ -113,7 +123,9 @@ class RecordPosterior(ReadOnly, Displayed):
         joint = self.draws * weight
         total = joint.sum(axis=1, keepdims=True)
         if not (total > 0).any():
-            raise InputError("released", str(dict(released)), "cannot come from any fitted record type with these known cells")
+            raise InputError(
+                "released", str(dict(released)), "cannot come from any fitted record type with these known cells"
+            )
         joint = joint[total[:, 0] > 0] / total[total[:, 0] > 0]
         mean = joint.mean(axis=0)
         labels = study.columns[at].labels
@@ -125,10 +137,13 @@ class RecordPosterior(ReadOnly, Displayed):
         return self.study.names.index(name)
 
     def _headline(self) -> str:
-        return f": {counted(len(self.draws), 'draw')}, {counted(len(self.types), 'record type')}, {counted(self.records, 'record')}"
+        types = counted(len(self.types), "record type")
+        return f": {counted(len(self.draws), 'draw')}, {types}, {counted(self.records, 'record')}"
 
 
-def posterior_of(solution: StudySolution, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None) -> RecordPosterior:
+def posterior_of(
+    solution: StudySolution, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None
+) -> RecordPosterior:
     """The posterior given a released file; see `StudySolution.posterior`."""
     study, channel = solution.study, solution.channel
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
@@ -161,7 +176,9 @@ def _released_codes(study: Study, name: str, released: Any) -> Array:
     place = {value: k for k, value in enumerate(column.values) if value is not None}
     codes = np.array([column.missing if cell is None or cell != cell else place.get(str(cell), -1) for cell in cells])
     if (codes < 0).any():
-        raise InputError(f"released: column {name!r}", str(cells.iloc[int((codes < 0).argmax())]), "is not one of its levels")
+        raise InputError(
+            f"released: column {name!r}", str(cells.iloc[int((codes < 0).argmax())]), "is not one of its levels"
+        )
     return codes.astype(np.int64)
 
 
@@ -169,7 +186,7 @@ def sampled(
     study: Study, types: Array, entries: tuple[Array, Array, Array], told: Array, sent: Array, seen: Array, draws: int,
     seed: int, concentration: float | None = None,
 ) -> RecordPosterior:  # fmt: skip
-    """The chain: `sent` is what each entry of the channel shows in a released file, `seen` what each released record shows."""
+    """The chain. `sent`: what each entry of the channel shows in a file; `seen`: what each released record shows."""
     if draws * len(types) > _MOST:
         raise InputError("draws", draws, f"times {len(types)} record types must be at most {_MOST}")
     row, _, q = entries

@@ -2,13 +2,14 @@
 
 A record type is a tuple of levels. Of n records n_x are of type x; the prior is
     p(x) = (n_x + alpha m_x) / (n + alpha),        m_x a product of shares of the same records,
-exact for rational alpha. With toward = "margins", m is the product of all one-way margins; with "pooled" it is the share of
-the published and secret columns times the share of the known ones, so that only the association between the two is smoothed.
-alpha = 0 gives the counts over n. alpha = "held-out" is the candidate with the largest likelihood of records left out, in FOLDS
-folds; records that no candidate gives positive probability are not counted.
+exact for rational alpha. With toward = "margins", m is the product of all one-way margins; with "pooled" it is the
+share of the published and secret columns times the share of the known ones, so that only the association between
+the two is smoothed.
+alpha = 0 gives the counts over n. alpha = "held-out" is the candidate with the largest likelihood of records left out,
+in FOLDS folds; records that no candidate gives positive probability are not counted.
 
-Which records are held out, and the folds, follow the order of SHA-256 digests of "seed:record number": the same on every
-machine, and unrelated to the order of the file.
+Which records are held out, and the folds, follow the order of SHA-256 digests of "seed:record number": the same on
+every machine, and unrelated to the order of the file.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ def held_out(count: int, share: Fraction, seed: int) -> Array:
     return out
 
 
-def fit(codes: Array, levels: Sequence[int], alpha: Any, toward: str, joined: Sequence[Sequence[int]], seed: int) -> Prior:
+def fit(
+    codes: Array, levels: Sequence[int], alpha: Any, toward: str, joined: Sequence[Sequence[int]], seed: int
+) -> Prior:
     """The prior of records given as rows of levels.
 
     joined: the groups of columns whose joint shares are multiplied in m: one column each for "margins".

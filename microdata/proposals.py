@@ -1,8 +1,8 @@
 """A first study file for a table: the columns found with their levels, and proposals to start from.
 
-Proposed are, in this order: a secret, the text or truth-value column with the fewest levels, or else the last column with few;
-two known columns, those with the fewest levels of the rest; up to four published columns. Columns with many numbers are banded
-at their quantiles; columns with many texts are left out.
+Proposed are, in this order: a secret, the text or truth-value column with the fewest levels, or else the last
+column with few; two known columns, those with the fewest levels of the rest; up to four published columns. Columns
+with many numbers are banded at their quantiles; columns with many texts are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _FEW, _BANDS, _PUBLISHED, _KNOWN, _DECISIONS = 12, 4, 4, 2, 2000
 
 @dataclass(frozen=True)
 class Found:
-    """A column of the table: its kind, its distinct cells, whether some are missing, and bands if it has many numbers."""
+    """A column of the table: its kind, its distinct cells, whether some are missing, and bands if it has many
+    numbers."""
 
     name: str
     kind: str
@@ -69,13 +70,15 @@ def proposal(frame: Any, data: str) -> str:
     columns = [_found(frame[name], name) for name in names]
     usable = [c for c in columns if c.usable]
     if len(usable) < 2:
-        raise InputError(data, None, "needs at least two columns with 2 to 12 levels, or with numbers that can be banded")
+        raise InputError(
+            data, None, "needs at least two columns with 2 to 12 levels, or with numbers that can be banded"
+        )
     secret = _secret(usable)
     rest = [c for c in usable if c is not secret]
     known, published, price = _chosen(frame, secret, rest)
     lines = [
-        f"# A study of {len(frame)} records. Everything below is a proposal: decide yourself what is published, what is",
-        "# secret and what an adversary knows already. Columns that are not mentioned are dropped first.",
+        f"# A study of {len(frame)} records. Everything below is a proposal: decide yourself what is published,",
+        "# what is secret and what an adversary knows already. Columns that are not mentioned are dropped first.",
         f"data = {_quoted(data)}",
         "",
         *(_comment(c) for c in columns),
@@ -85,7 +88,7 @@ def proposal(frame: Any, data: str) -> str:
         ordered = column.kind == "numbers"
         lines += [
             f"[publish.{_key(column.name)}]",
-            f'loss = "{"absolute" if ordered else "0-1"}"  # "0-1", "absolute", "squared", or a table (row: truth, column: published)',
+            f'loss = "{"absolute" if ordered else "0-1"}"  # "0-1", "absolute", "squared", or a table',
             "weight = 1",
             "",
         ]
@@ -106,7 +109,7 @@ def proposal(frame: Any, data: str) -> str:
         lines += [f"[columns.{_key(column.name)}]", f"bands = [{', '.join(column.bands)}]", ""]
     lines += [
         "[audit]",
-        f'holdout = {_quoted("1/2") if len(frame) > 1 else 0}  # share of records kept for the audit; 0 for none',
+        f"holdout = {_quoted('1/2') if len(frame) > 1 else 0}  # share of records kept for the audit; 0 for none",
         "",
         "[alice]",
         f'lambda = {price}  # the price of Eve\'s knowledge; "calibrated": full and null release tie',
@@ -115,7 +118,7 @@ def proposal(frame: Any, data: str) -> str:
         "# keep = []  # known columns to publish as they are: every Eve must know them",
         "",
         "# [conditions]  # as in problem files, on record types",
-        "# min_eve_risk = \"1/10\"",
+        '# min_eve_risk = "1/10"',
     ]
     return "\n".join(lines) + "\n"
 
@@ -125,14 +128,17 @@ def _chosen(frame: Any, secret: Found, rest: list[Found]) -> tuple[list[Found], 
     ranked = sorted(rest, key=lambda c: c.levels)
     for count in range(min(_KNOWN, len(rest) - 1), -1, -1):
         known = ranked[:count]
-        published, size = [], 1
+        published: list[Found] = []
+        size = 1
         for column in [c for c in rest if c not in known]:
             if len(published) < _PUBLISHED and (not published or size * column.levels <= _DECISIONS):
                 published.append(column)
                 size *= column.levels
         bands = {c.name: {"bands": list(c.bands)} for c in (*published, secret, *known) if c.bands}
         eve = Eve(secret.name, [c.name for c in known])
-        study = Study(frame, {c.name: "0-1" for c in published}, [eve], columns=bands, holdout="1/2" if len(frame) > 1 else 0)
+        study = Study(
+            frame, {c.name: "0-1" for c in published}, [eve], columns=bands, holdout="1/2" if len(frame) > 1 else 0
+        )
         try:
             record_lam(study.program, "calibrated")
             return known, published, '"calibrated"'

@@ -1,8 +1,8 @@
 """The file to publish: every record replaced by a draw from the channel at its type.
 
 A row of the channel is written over its least common denominator d, and a uniform integer below d picks the released
-record, so an exact channel is drawn from exactly; the integers come from the operating system's secure source unless a seed
-is given. Draws of different records are independent.
+record, so an exact channel is drawn from exactly; the integers come from the operating system's secure source
+unless a seed is given. Draws of different records are independent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class ReleaseLog(Tabular):
     """What a release did: records, changed cells by published column, records of types never fitted, columns kept.
 
-    records: how many were released. touched: how many have a changed cell. seed: None for a release that may be published.
+    records: how many were released. touched: how many have a changed cell. seed: None for a release that may be
+    published.
     """
 
     records: int

@@ -1,9 +1,9 @@
 """StudySolution: the optimal release of a study, its risks and proof, and what is done with it.
 
-Without conditions the program splits by what the Eves know and is solved with priced decisions (`microdata.optimum`); with
-conditions it is an ordinary Problem on record types. Either way the channel has a row per record type of the fit, and a rule
-for all other types: Alice's rule argmin_i B(x,i) - u_i.E(x), or under conditions the overall distribution of the signals,
-which tells nothing.
+Without conditions the program splits by what the Eves know and is solved with priced decisions
+(`microdata.optimum`); with conditions it is an ordinary Problem on record types. Either way the channel has a row
+per record type of the fit, and a rule for all other types: Alice's rule argmin_i B(x,i) - u_i.E(x), or under
+conditions the overall distribution of the signals, which tells nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class StudySolution(Tabular):
     """An optimal release at lam. `gap` is value - bound: 0 if exact, certified and tiny if not.
 
-    columns and eves hold every column's and every Eve's own unweighted risk; nulls and fulls are the Eves' risks if nothing
-    or the whole record is released. proof: the optimum by components, or a certificate under conditions.
+    columns and eves hold every column's and every Eve's own unweighted risk; nulls and fulls are the Eves' risks if
+    nothing or the whole record is released. proof: the optimum by components, or a certificate under conditions.
     """
 
     study: Study
@@ -198,7 +198,9 @@ class StudySolution(Tabular):
         if self.exact and self.gap == 0:
             lines.append("This is proved exactly: no release has a smaller R_A.")
         else:
-            lines.append(f"This is proved up to {float(self.gap):.2g}: no release has an R_A below {float(self.bound):.12g}.")
+            lines.append(
+                f"This is proved up to {float(self.gap):.2g}: no release has an R_A below {float(self.bound):.12g}."
+            )
         for t, risk, changed in zip(study.targets, self.columns, self.changed, strict=True):
             lines.append(f"Column {t.column}: risk {both(risk)}; {float(changed):.1%} of its cells are changed.")
         for s, risk, null, full in zip(study.spies, self.eves, self.nulls, self.fulls, strict=True):
@@ -268,8 +270,8 @@ def _solution(
         nulls.append(public(mass.dot(eve.loss).min(axis=1).sum()))
         fulls.append(public(mass.sum(axis=0).dot(eve.loss.min(axis=1))))
     return StudySolution(
-        study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), tuple(nulls), tuple(fulls),
-        components, best.method, channel, proof,
+        study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), tuple(nulls),
+        tuple(fulls), components, best.method, channel, proof,
     )  # fmt: skip
 
 
@@ -322,7 +324,10 @@ def conditioned_solution(study: Study, certificate: Certificate, found: Any) -> 
 
     channel = _channel(study, start, decision, q[row, decision], rule)
     own = channel_risks(study, channel)
-    columns = [v / (public(t.weight) if own.exact else float(t.weight)) for v, t in zip(own.columns, study.targets, strict=True)]
+    columns = [
+        v / (public(t.weight) if own.exact else float(t.weight))
+        for v, t in zip(own.columns, study.targets, strict=True)
+    ]
     return _solution(study, found, own.risks, columns, own.eves, 1, channel, certificate)
 
 

@@ -1,9 +1,9 @@
 """Study: a table of records, what is published of it, and the Eves who want its secrets.
 
-A record x is a tuple of levels. Bob wants the published columns, one Bob per column with a loss of its own; a signal is a
-perturbed record. Eve wants a secret column and knows others. Columns that are neither published, secret nor known are
-dropped first; then records with equal levels are one record type, a state of the problem, and p(x) is fitted to their
-counts (`microdata.prior`).
+A record x is a tuple of levels. Bob wants the published columns, one Bob per column with a loss of its own; a
+signal is a perturbed record. Eve wants a secret column and knows others. Columns that are neither published, secret
+nor known are dropped first; then records with equal levels are one record type, a state of the problem, and p(x) is
+fitted to their counts (`microdata.prior`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _TOWARD = ("margins", "pooled")
 class Eve:
     """One Eve: the column she wants, the columns she has, what her guesses cost her, her name and her weight in R_E.
 
-    loss: "0-1" (the default), "absolute", "squared", or a table with a row per level of the secret and a column per guess.
+    loss: "0-1" (the default), "absolute", "squared", or a table with a row per level of the secret and a column per
+    guess.
 
     >>> Eve("affair", knows=["age"], loss=[[0, 1], [3, 0]])
     Eve(secret='affair', knows=('age',), loss=[[0, 1], [3, 0]], name='', weight=1)
@@ -80,7 +81,8 @@ class Study(Displayed):
 
     Args:
         frame: a pandas DataFrame, a row per record.
-        publish: by column, its loss: "0-1", "absolute", "squared" (in ranks divided by levels - 1), a table (row: truth,
+        publish: by column, its loss: "0-1", "absolute", "squared" (in ranks divided by levels - 1), a table (row:
+        truth,
             column: published), or a mapping with `loss` and `weight`.
         eves: the Eves.
         smoothing: alpha of the prior, a non-negative number, or "held-out".
@@ -200,9 +202,7 @@ class Study(Displayed):
         """The compact program, as sums over columns."""
         types, p = self.prior.types, self.prior.p
         losses = [_times(t.weight, t.loss) for t in self.targets]
-        eves = [
-            RecordEve(s.name, types[:, s.secret], self.known(types, s), s.loss, s.weight) for s in self.spies
-        ]
+        eves = [RecordEve(s.name, types[:, s.secret], self.known(types, s), s.loss, s.weight) for s in self.spies]
         return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
 
     def state_names(self, types: Array | None = None) -> list[str]:

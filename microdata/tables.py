@@ -1,8 +1,9 @@
 """Tables of records on disk: CSV (UTF-8, a header line, one record per line) and Parquet, as pandas DataFrames.
 
 A CSV file is read as text, so that what is written again looks as it did ("007" stays "007"); whether a column holds
-numbers is decided by its levels (`microdata.levels`). Empty cells, `NA` and `NaN` are missing. A line with more or fewer
-cells than the header is refused. The separator is a comma; a header without commas may use semicolons or tabs.
+numbers is decided by its levels (`microdata.levels`). Empty cells, `NA` and `NaN` are missing. A line with more or
+fewer cells than the header is refused. The separator is a comma; a header without commas may use semicolons or
+tabs.
 """
 
 from __future__ import annotations
@@ -111,7 +112,10 @@ def _csv(path: str | os.PathLike[str], source: str) -> Any:
     check_names(names, source)
     columns = zip(*records, strict=True) if records else [()] * len(names)
     none = dict.fromkeys(MISSING)
-    data = {name: pandas.array([none.get(c, c) for c in cells], dtype="str") for name, cells in zip(names, columns, strict=True)}
+    data = {
+        name: pandas.array([none.get(c, c) for c in cells], dtype="str")
+        for name, cells in zip(names, columns, strict=True)
+    }
     frame = pandas.DataFrame(data)
     frame.attrs["separator"] = mark
     return frame

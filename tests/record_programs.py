@@ -1,4 +1,5 @@
-"""The program of a table of records as an ordinary problem, for comparison: one Eve per value of what each Eve knows."""
+"""The program of a table of records as an ordinary problem, for comparison: one Eve per value of what each Eve
+knows."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ holdout = 0
 lambda = "calibrated"
 """
 KEYS = [
-    "exact", "lambda", "risks", "bound", "gap", "records", "types", "decisions", "components", "columns", "eves", "audit",
-    "smoothing",
+    "exact", "lambda", "risks", "bound", "gap", "records", "types", "decisions", "components", "columns", "eves",
+    "audit", "smoothing",
 ]  # fmt: skip
 
 
@@ -50,7 +50,9 @@ def survey(n: int = 120, seed: int = 0) -> pd.DataFrame:
     rating = np.clip(generator.integers(1, 5, n) - affair, 1, 4)
     faith = generator.choice(["none", "some", "NA"], n)
     age = generator.integers(18, 70, n)
-    return pd.DataFrame({"id": range(n), "age": age, "rating": rating, "faith": faith, "affair": np.where(affair, "yes", "no")})
+    return pd.DataFrame(
+        {"id": range(n), "age": age, "rating": rating, "faith": faith, "affair": np.where(affair, "yes", "no")}
+    )
 
 
 @pytest.fixture
@@ -121,13 +123,19 @@ def test_python_and_the_command_give_the_same_answer(folder, capsys):
 
 @pytest.mark.slow
 def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder, capsys):
-    (folder / "study.toml").write_text(STUDY.replace("holdout = 0", 'holdout = "1/3"').replace("smoothing = 0", 'smoothing = "held-out"'))
+    (folder / "study.toml").write_text(
+        STUDY.replace("holdout = 0", 'holdout = "1/3"').replace("smoothing = 0", 'smoothing = "held-out"')
+    )
     _, out, err = run(capsys, "solve", "study.toml", "--out", "D", "--json")
     result = json.loads(out)
     assert result["audit"]["records"] == 40
     assert result["records"] == 80
     assert F(result["smoothing"]) > 0
-    assert set(result["audit"]["eves"][0]["attackers"]) == {"logistic regression", "gradient boosting", "nearest neighbours"}
+    assert set(result["audit"]["eves"][0]["attackers"]) == {
+        "logistic regression",
+        "gradient boosting",
+        "nearest neighbours",
+    }
     from microdata.bundle import load_solution
 
     again = load_solution("D")
@@ -148,7 +156,11 @@ def test_the_proposed_study_is_valid_and_solves(folder, capsys):
 
 @pytest.mark.parametrize(
     "text",
-    ["a,b\n1,2\n2,2\n1,3\n", 'we"ird,b = c,é\nx,1,u\ny,2,v\nx,3,\n', "a,b,c\n" + "".join(f"{k % 2},{k},{k / 7}\n" for k in range(50))],
+    [
+        "a,b\n1,2\n2,2\n1,3\n",
+        'we"ird,b = c,é\nx,1,u\ny,2,v\nx,3,\n',
+        "a,b,c\n" + "".join(f"{k % 2},{k},{k / 7}\n" for k in range(50)),
+    ],
 )
 def test_proposals_for_odd_tables_solve_too(folder, capsys, text):
     (folder / "odd.csv").write_text(text, encoding="utf-8")
@@ -253,8 +265,14 @@ HEAD = "age,rating,faith,affair\n"
         (lambda folder: (folder / "survey.csv").unlink(), "survey.csv cannot be read: No such file"),
         (lambda folder: (folder / "study.toml").unlink(), "study.toml cannot be read"),
         (edit('data = "survey.csv"', ""), "study.toml: data is missing"),
-        (edit("[publish.rating]", "[publish.rat]"), "study.toml: publish.rat names column 'rat', which survey.csv does not"),
-        (edit('secret = "affair"', 'secret = "age"'), "study.toml: eve[0].secret = 'age' is among the columns she knows"),
+        (
+            edit("[publish.rating]", "[publish.rat]"),
+            "study.toml: publish.rat names column 'rat', which survey.csv does not",
+        ),
+        (
+            edit('secret = "affair"', 'secret = "age"'),
+            "study.toml: eve[0].secret = 'age' is among the columns she knows",
+        ),
         (edit('secret = "affair"', 'secret = "love"'), "study.toml: eve[0].secret names column 'love'"),
         (edit('secret = "affair"', ""), "study.toml: eve[0].secret is missing"),
         (edit('knows = ["age"]', 'knows = ["wage"]'), "study.toml: eve[0].knows names column 'wage'"),
@@ -296,10 +314,16 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
     [
         (("release", "nowhere", "survey.csv", "-o", "x.csv"), "must be a folder written by"),
         (("release", "D", "other.csv", "-o", "x.csv"), "other.csv cannot be read"),
-        (("release", "D", "bad.csv", "-o", "x.csv"), "bad.csv: column 'rating', record 1 = '99' must be one of the levels"),
+        (
+            ("release", "D", "bad.csv", "-o", "x.csv"),
+            "bad.csv: column 'rating', record 1 = '99' must be one of the levels",
+        ),
         (("release", "D", "short.csv", "-o", "x.csv"), "short.csv: column = 'age' is missing"),
         (("release", "D", "survey.csv", "-o", "survey.csv"), "must not be the table itself"),
-        (("release", "D", "survey.csv", "-o", "x.csv", "--keep", "affair"), "--keep = 'affair' would tell neighbour more"),
+        (
+            ("release", "D", "survey.csv", "-o", "x.csv", "--keep", "affair"),
+            "--keep = 'affair' would tell neighbour more",
+        ),
         (("release", "D", "survey.csv", "-o", "no/x.csv"), "must be in a directory that exists"),
         (("audit", "D", "bad.csv"), "bad.csv: column 'rating'"),
         (("audit", "empty", "survey.csv"), "study.json cannot be read"),

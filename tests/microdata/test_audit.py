@@ -21,7 +21,9 @@ def records(n: int, seed: int) -> pd.DataFrame:
     generator = np.random.default_rng(seed)
     ill = generator.integers(0, 2, n)
     pay = np.clip(generator.integers(0, 3, n) + ill, 0, 2)
-    return pd.DataFrame({"age": generator.integers(0, 4, n), "ill": ill, "pay": pay, "town": generator.integers(0, 2, n)})
+    return pd.DataFrame(
+        {"age": generator.integers(0, 4, n), "ill": ill, "pay": pay, "town": generator.integers(0, 2, n)}
+    )
 
 
 EVES = [Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]], name="one", weight=2), Eve("town", name="two")]
@@ -90,7 +92,9 @@ def test_risks_and_standard_errors_are_those_of_simulated_releases():
     spy, loss = study.spies[0], floats(study.spies[0].loss)
     fitted, p = study.prior.types, floats(study.program.p)
     z_fit, z = study.known(fitted, spy), study.known(held, spy)
-    joint = {v: channel.joint(fitted[z_fit == v], p[z_fit == v], fitted[z_fit == v, spy.secret], 2) for v in np.unique(z)}
+    joint = {
+        v: channel.joint(fitted[z_fit == v], p[z_fit == v], fitted[z_fit == v, spy.secret], 2) for v in np.unique(z)
+    }
     total = []
     generator = np.random.default_rng(0)
     for _ in range(300):

@@ -24,7 +24,9 @@ def table(n: int = 70, seed: int = 2) -> pd.DataFrame:
     ill = generator.integers(0, 2, n)
     pay = np.clip(generator.integers(0, 3, n) + ill, 0, 2)
     town = generator.choice(["n", "s", None], n)
-    return pd.DataFrame({"age": generator.integers(0, 3, n), "ill": ill, "pay": pay, "town": town, "job": generator.integers(0, 2, n)})
+    return pd.DataFrame(
+        {"age": generator.integers(0, 3, n), "ill": ill, "pay": pay, "town": town, "job": generator.integers(0, 2, n)}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,8 @@ def channels(study: Study) -> dict:
 
 NAMES = [
     "as is", "suppress all", "suppress pay", "suppress town", "generalise", "swap 5%", "swap 20%", "PRAM",
-    "randomised response e^eps = 2", "randomised response e^eps = 20", "synthetic", "synthetic given known columns", "optimum",
+    "randomised response e^eps = 2", "randomised response e^eps = 20", "synthetic",
+    "synthetic given known columns", "optimum",
 ]  # fmt: skip
 
 
@@ -124,7 +127,11 @@ def test_draws_have_the_probabilities_of_the_channel(study, channels, name):
 
 
 def test_float_priors_give_float_risks_near_the_exact_ones(study, channels):
-    rough = Study(table(), {"pay": "absolute", "town": {"loss": "0-1", "weight": 2.0}}, [Eve("ill", knows=["age"], loss=[[0, 1.0], [3, 0]])])
+    rough = Study(
+        table(),
+        {"pay": "absolute", "town": {"loss": "0-1", "weight": 2.0}},
+        [Eve("ill", knows=["age"], loss=[[0, 1.0], [3, 0]])],
+    )
     same = [channel for channel in alternatives(rough)[0] if "known" not in channel.name]
     for channel in same:
         found = channel_risks(rough, channel)
@@ -134,7 +141,9 @@ def test_float_priors_give_float_risks_near_the_exact_ones(study, channels):
 
 def test_large_numbers_do_not_overflow(study, channels):
     channel = channels["swap 5%"]
-    odd = [m * fmpq(1, 10**18 + 9) + fmpq(10**18 + 8, 10**18 + 9) * np.tile(m[0], (len(m), 1)) for m in channel.matrices]
+    odd = [
+        m * fmpq(1, 10**18 + 9) + fmpq(10**18 + 8, 10**18 + 9) * np.tile(m[0], (len(m), 1)) for m in channel.matrices
+    ]
     wide = ColumnChannel("odd", channel.published, tuple(odd))
     reference = evaluate(undivided(study.program), Mechanism(whole(wide, study.prior.types)))
     found = channel_risks(study, wide)
@@ -143,7 +152,7 @@ def test_large_numbers_do_not_overflow(study, channels):
 
 @pytest.mark.parametrize("margin", [["1/2", "1/3", "1/6"], ["1", "0", "0"], ["1/4", "0", "3/4"]])
 def test_pram_keeps_the_margin_and_its_rows_are_distributions(margin):
-    p = objects(fmpq(*map(int, (v.split("/") + ["1"])[:2])) for v in margin)
+    p = objects(fmpq(*map(int, [*v.split("/"), "1"][:2])) for v in margin)
     matrix = invariant(p)
     assert is_exact(matrix)
     assert (p.dot(matrix) == p).all()

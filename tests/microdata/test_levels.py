@@ -106,7 +106,10 @@ def test_an_unknown_level_names_column_record_value_and_levels():
         made.codes(pd.Series([None, "a"]), "new.csv")
 
 
-@given(st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=2), st.sampled_from(["Int64", "float64", "str", "object"]))
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=2),
+    st.sampled_from(["Int64", "float64", "str", "object"]),
+)
 def test_codes_and_cells_are_inverse_and_keep_the_type(values, dtype):
     texts = [None if v is None else str(v) for v in values] if dtype == "str" else values
     cells = pd.Series(texts, dtype=dtype)
@@ -127,7 +130,11 @@ def test_a_missing_cell_makes_integers_nullable():
 
 def test_named_losses_are_ranks_over_the_largest_difference():
     made, _ = column([10, 20, 40])
-    assert public(loss_table("absolute", made, "f")).tolist() == [[0, F(1, 2), 1], [F(1, 2), 0, F(1, 2)], [1, F(1, 2), 0]]
+    assert public(loss_table("absolute", made, "f")).tolist() == [
+        [0, F(1, 2), 1],
+        [F(1, 2), 0, F(1, 2)],
+        [1, F(1, 2), 0],
+    ]
     assert public(loss_table("squared", made, "f"))[0].tolist() == [0, F(1, 4), 1]
     assert public(loss_table("0-1", made, "f"))[0].tolist() == [0, 1, 1]
     holed, _ = column([10, 20, None, 40])

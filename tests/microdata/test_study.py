@@ -29,8 +29,13 @@ def frames(draw: st.DrawFn, most: int = 14) -> pd.DataFrame:
 
 def study_of(frame: pd.DataFrame, **more) -> Study:
     levels = {"columns": {c: {"levels": sorted(set(range(3 if c == "pay" else 2)))} for c in frame}}
-    eves = [Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]], name="one"), Eve("job", knows=["age", "town"], name="two", weight=2)]
-    return Study(frame, {"pay": "absolute", "town": {"loss": "0-1", "weight": 2}}, more.pop("eves", eves), **levels, **more)
+    eves = [
+        Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]], name="one"),
+        Eve("job", knows=["age", "town"], name="two", weight=2),
+    ]
+    return Study(
+        frame, {"pay": "absolute", "town": {"loss": "0-1", "weight": 2}}, more.pop("eves", eves), **levels, **more
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -91,7 +96,9 @@ def test_the_split_is_deterministic_exact_and_depends_on_the_seed():
 def test_the_ordinary_problem_has_the_same_optimum_and_risks():
     generator = np.random.default_rng(5)
     frame = pd.DataFrame({c: generator.integers(0, 2, 60) for c in ("age", "ill", "pay", "town")})
-    study = Study(frame, {"pay": "absolute", "town": "0-1"}, [Eve("ill", knows=["age"], loss=[[0, 1], [2, 0]], name="N")])
+    study = Study(
+        frame, {"pay": "absolute", "town": "0-1"}, [Eve("ill", knows=["age"], loss=[[0, 1], [2, 0]], name="N")]
+    )
     found, problem = study.solve(), study.problem()
     other = solve(problem)
     assert (found.lam, found.value, found.risks.bob) == (other.lam, other.value, other.risks.bob)
@@ -122,7 +129,9 @@ def test_calibrated_is_where_full_and_null_release_tie():
     frame = pd.DataFrame({"ill": [0, 0, 1, 1, 1], "pay": [0, 1, 1, 1, 0]})
     study = Study(frame, {"pay": "0-1"}, [Eve("ill")])
     assert public(record_lam(study.program, "calibrated")) == F(2, 5) / F(2, 5)
-    certain = Study(pd.DataFrame({"z": [0, 1], "ill": [0, 1], "pay": [0, 1]}), {"pay": "0-1"}, [Eve("ill", knows=["z"])])
+    certain = Study(
+        pd.DataFrame({"z": [0, 1], "ill": [0, 1], "pay": [0, 1]}), {"pay": "0-1"}, [Eve("ill", knows=["z"])]
+    )
     with pytest.raises(InputError, match="undefined"):
         certain.solve()
 

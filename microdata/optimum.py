@@ -24,6 +24,7 @@ from microdata.risks_of_records import record_lam
 from microdata.solved import RecordComponent, RecordOptimum, conclude_records
 
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
+_PAIRS = True  # whether parts with one Eve of two guesses are solved by pairs; tests compare the two ways
 
 
 def optimise(
@@ -120,7 +121,7 @@ def _plan(
         for z in np.unique(program.eves[n].known[members[parts.eves[n].group[members] >= 0]])
     )
     n = touching[0]
-    if len(groups) == 1 and parts.eves[n].guesses == 2:
+    if _PAIRS and len(groups) == 1 and parts.eves[n].guesses == 2:
         spread, side = spreads_of(parts.eves[n])
         secret = program.eves[n].secret[members]
         states = members[np.argsort(side[secret], kind="stable")]

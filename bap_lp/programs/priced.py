@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.linear.highs import SolverError, solve_lp
+from bap_lp.linear.highs import SolverError, solve_interior, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.arrays import UNIT
@@ -34,6 +34,9 @@ _ENTER = 3.0  # columns that enter in a round, per state
 _CLEAR = 1e-9  # reduced costs above minus this, of the largest cost, count as non-negative in floats
 _TIED = 1e-8  # below this they count as zero
 _ROUNDS = 500
+_LARGE = 2_000  # rows from which an interior point is faster than the simplex method from the last basis
+_FEW = 0.05  # new columns per state below which the last basis is a good start
+_SWEEPS = 3
 _GAMES = 60  # steps of regret matching
 
 
@@ -229,8 +232,12 @@ class _Pricing:
                 out[x] += self.loss[x, s] @ self.u[:, g].T
         return out
 
-    def place(self, master: _Master, y_replies: Array, v: Array) -> Array:
-        """Take the replies of pairs in the master, place the others; R of all columns."""
+    def place(self, master: _Master, y_replies: Array, v: Array, slack: float | None = None) -> Array:
+        """Take the replies of pairs in the master, place the others; R of all columns.
+
+        With `slack`, replies in the master that leave a column below minus this are placed again: a dual vertex is often
+        one of many solutions.
+        """
         i, g = np.divmod(master.pairs, self.G)
         present = np.zeros((self.b, self.G), dtype=bool)
         present[i, g] = True
@@ -240,6 +247,14 @@ class _Pricing:
             free = np.flatnonzero(~present[:, g])
             if len(free):
                 self._place(g, free, R)
+        for _ in range(_SWEEPS if slack is not None else 0):
+            bad = -slack > R  # type: ignore[operator]
+            if not bad.any():
+                break
+            for g, parts in enumerate(self.members):
+                late = np.flatnonzero(np.any([bad[x].any(axis=0) for _, x in parts], axis=0)) if parts else ()
+                if len(late):
+                    self._place(g, np.asarray(late), R)
         return R
 
     def _place(self, g: int, free: Array, R: Array) -> None:
@@ -336,8 +351,10 @@ def solve_priced(program: PricedProgram) -> PricedOptimum:
         found = optimum(lp, ties=ties(master, program.field), start=start)
         master.remember(found.basic, lp)
         v, u = found.y[: master.n], master.replies(found.y)
-        R = pricing.place(master, floats(u), floats(v))
-        late = _exact_late(master, pricing, u, v, R) if program.field.exact else _late(master, R, _CLEAR * size)
+        if program.field.exact:
+            late = _exact_late(master, pricing, u, v, pricing.place(master, floats(u), floats(v)))
+        else:
+            _, late = _priced(master, pricing, u, v, _CLEAR * size)
         if not len(late):
             return _concluded(master, pricing, found.z, v, u, last)
         master.add(late)
@@ -346,22 +363,34 @@ def solve_priced(program: PricedProgram) -> PricedOptimum:
 
 def _in_floats(master: _Master, pricing: _Pricing, size: float) -> int:
     """Solve and price in floats until no reduced cost is negative; then let the tied columns enter."""
+    many = True
     for rounds in range(1, _ROUNDS):
         lp, columns, rows = scaled(master.program_on(field_of(master.program.table)))
         try:
-            vertex = solve_lp(lp, start=master.start(lp))
+            fresh = many and lp.shape[0] > _LARGE
+            vertex = solve_interior(lp) if fresh else solve_lp(lp, start=master.start(lp))
         except SolverError:
             return rounds
         master.remember(vertex.basic, lp)
         y = vertex.y * rows
-        R = pricing.place(master, master.replies(y), y[: master.n])
-        late = _late(master, R, _CLEAR * size)
+        R, late = _priced(master, pricing, master.replies(y), y[: master.n], _CLEAR * size)
+        many = len(late) > _FEW * master.n
         if not len(late):
             tied = np.flatnonzero((R <= _TIED * size).ravel())
             master.add(tied)
             return rounds
         master.add(late)
     return _ROUNDS
+
+
+def _priced(master: _Master, pricing: _Pricing, u: Array, v: Array, slack: float) -> tuple[Array, Array]:
+    """R, and the columns that enter: first with replies placed again where that helps, at last with those of the duals."""
+    R = pricing.place(master, u, v, slack)
+    late = _late(master, R, slack)
+    if len(late) or R.min() >= -slack:
+        return R, late
+    R = pricing.place(master, u, v)
+    return R, _late(master, R, slack)
 
 
 def _late(master: _Master, R: Array, slack: float) -> Array:

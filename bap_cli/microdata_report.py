@@ -28,7 +28,7 @@ _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
 table { width: auto; } td, th { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
 vertical-align: top; } th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft);
-font-weight: 600; } .texts2 :is(td, th):nth-child(2), .texts3 :is(td, th):nth-child(-n+3) { text-align: left; }
+font-weight: 600; } .texts2 :is(td, th):nth-child(2), .texts3 :is(td, th):nth-child(-n+3), .texts4 :is(td, th) { text-align: left; }
 tr.best td, tr.best th { background: #e3f3ec; } img { max-width: 100%; height: auto; display: block; margin: .4rem
 0; } ul { padding-left: 1.2rem; } li { margin: .25rem 0; } .secret { background: #fdeaea; border-left: 5px solid
 #a30000; padding: .5rem .8rem; }
@@ -49,6 +49,7 @@ def report_page(
     progress("drawing")
     body = [
         _head(solution, public),
+        _columns(solution),
         _released(solution, audit, public),
         _attack(solution, audit, public),
         _alternatives(comparison, public),
@@ -125,6 +126,20 @@ def _head(solution: StudySolution, public: bool) -> str:
             f"{_number(solution.risks.eve, public)}, and R_A = R_B - lambda R_E = {_number(solution.value, public)}."
         )
     )
+
+
+def _columns(solution: StudySolution) -> str:
+    """Every column that is used: its part in the study, and how its cells became levels."""
+    study = solution.study
+    rows = []
+    for k, column in enumerate(study.columns):
+        parts = ["published"] if k in study.published else []
+        parts += [f"secret for {s.name}" for s in study.spies if s.secret == k]
+        parts += [f"known to {s.name}" for s in study.spies if k in s.knows]
+        how = "banded" if column.bands else "some levels merged" if column.merged else "as in the table"
+        shown = ", ".join(column.labels[:12]) + (", ..." if len(column) > 12 else "")
+        rows.append([column.name, "; ".join(parts), shown, how])
+    return _section("The columns", _table(["column", "part", "levels", "recoding"], rows, texts=4))
 
 
 def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.game.blas import one_blas_thread
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import Array, floats
 from microdata.attackers import ATTACKERS, trained
@@ -114,6 +115,11 @@ def audit_channel(
     study: Study, channel: RecordChannel, types: Array, counts: Array, attackers: Sequence[str] | None = None
 ) -> Audit:
     """Judge a channel on records given as types and counts; attackers: names, all if None."""
+    with one_blas_thread():  # the products are many and small: threads would only wait for each other
+        return _judged(study, channel, types, counts, list(ATTACKERS) if attackers is None else list(attackers))
+
+
+def _judged(study: Study, channel: RecordChannel, types: Array, counts: Array, names: list[str]) -> Audit:
     fitted, p = study.prior.types, floats(study.program.p).astype(float)
     unseen = 0
     if isinstance(channel, TableChannel):
@@ -128,7 +134,6 @@ def audit_channel(
         mean = channel.expect(types, types[:, k], loss[:, read])
         columns[target.column] = _estimate(mean, counts)
         total += float(target.weight) * mean
-    names = list(ATTACKERS) if attackers is None else list(attackers)
     leaked = _training(study, channel) if names else None
     eves, sums = [], [np.zeros(len(types)), np.zeros(len(types))]
     for spy in study.spies:

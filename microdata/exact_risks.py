@@ -75,7 +75,7 @@ def _least(study: Study, channel: RecordChannel, known: Array, wanted: Array, lo
         assert isinstance(channel, ColumnChannel)
         exact = exact and all(map(is_exact, channel.matrices))
     values = len(loss)
-    block = max(1, _CELLS // (max(channel.signals, _inner(channel)) * values))
+    block = max(1, _CELLS // (_widest(channel) * values))
     total: Any = fmpq(0) if exact else 0.0
     for low in range(0, len(levels), block):
         mine = np.flatnonzero((z >= low) & (z < low + block))
@@ -88,8 +88,14 @@ def _least(study: Study, channel: RecordChannel, known: Array, wanted: Array, lo
     return total
 
 
-def _inner(channel: Any) -> int:
-    return prod(channel.levels) if isinstance(channel, ColumnChannel) else 1
+def _widest(channel: Any) -> int:
+    """The width of the largest table on the way."""
+    return max(channel.signals, prod(channel.levels) if isinstance(channel, ColumnChannel) else len(channel.table))
+
+
+def _inner(channel: Any, tables: list[Array]) -> int:
+    """Products per signal, roughly."""
+    return sum(t.shape[0] for t in tables) if isinstance(channel, ColumnChannel) else len(channel.table)
 
 
 def _block(
@@ -105,7 +111,7 @@ def _block(
         # every row of an integer matrix sums to its scale, so the largest sum is the whole mass times all scales
         bound = int(sum(weights)) * prod(int(s.p) for s in scales[2:]) * int(max(costs.ravel()))
         small = bound < _SAFE
-        steps = groups * max(channel.signals, _inner(channel)) * sum(t.shape[1] for t in tables)
+        steps = groups * channel.signals * _inner(channel, tables)
         if small or steps <= _LONG:
             kind = np.int64 if small else object
             joint = _joint(channel, types, weights.astype(kind), group, groups, [t.astype(kind) for t in tables])

@@ -23,6 +23,7 @@ from bap_lp.rational import Array, InputError, floats, is_exact, lifted, number,
 from microdata.channels import TableChannel
 from microdata.exact_risks import channel_risks
 from microdata.prior import keys
+from microdata.rule import alices_rule
 from microdata.solved import RecordOptimum
 from microdata.study import Study
 
@@ -289,8 +290,7 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
         known = np.column_stack([study.known(types, spy) for spy in study.spies])
         secrets = types[:, [spy.secret for spy in study.spies]]
         codes = types[:, list(study.published)]
-        chosen = (best.rule(*map(list, record)) for record in zip(codes, secrets, known, strict=True))
-        return [(np.array([i], dtype=np.int64), one) for i in chosen]
+        return [(np.array([i], dtype=np.int64), one) for i in alices_rule(best, codes, secrets, known).tolist()]
 
     return rule
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 import tomllib
 from fractions import Fraction as F
 
@@ -225,6 +226,13 @@ def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, cap
     assert re.findall(r"\d+/\d+", words) == []
     assert re.findall(r"\d+/\d+", re.sub(r"base64,[^\"]*", "", internal)) != []
     assert "<script" not in public
+
+
+def test_without_pandas_one_line_says_what_to_install(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    code, _, err = run(capsys, "solve", "study.toml")
+    assert code == 2
+    assert err == "bap: microdata needs pandas: pip install 'bap-lp[microdata]'\n"
 
 
 def test_labels_of_a_hostile_table_are_escaped_in_the_report(folder, capsys):

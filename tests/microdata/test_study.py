@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction as F
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from microdata import Eve, Study
 from microdata.exact_risks import channel_risks
 from microdata.prior import held_out
 from microdata.risks_of_records import record_lam
+from microdata.rule import alices_rule
 
 
 @st.composite
@@ -27,21 +29,22 @@ def frames(draw: st.DrawFn, most: int = 14) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Categorical(v, categories=list(range(sizes[name]))) for name, v in cells.items()})
 
 
+EVES = [
+    Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]], name="one"),
+    Eve("job", knows=["age", "town"], name="two", weight=2),
+]
+
+
 def study_of(frame: pd.DataFrame, **more) -> Study:
     levels = {"columns": {c: {"levels": sorted(set(range(3 if c == "pay" else 2)))} for c in frame}}
-    eves = [
-        Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]], name="one"),
-        Eve("job", knows=["age", "town"], name="two", weight=2),
-    ]
-    return Study(
-        frame, {"pay": "absolute", "town": {"loss": "0-1", "weight": 2}}, more.pop("eves", eves), **levels, **more
-    )
+    publish = {"pay": "absolute", "town": {"loss": "0-1", "weight": 2}}
+    return Study(frame, publish, more.pop("eves", EVES), **levels, **more)
 
 
-@settings(max_examples=25, deadline=None)
-@given(frames(), st.sampled_from([F(0), F(1, 2), F(1), F(7, 3)]))
-def test_the_optimum_is_that_of_the_undivided_program(frame, lam):
-    study = study_of(frame, eves=[Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]])])
+@settings(max_examples=30, deadline=None)
+@given(frames(), st.sampled_from([F(0), F(1, 2), F(1), F(7, 3)]), st.sampled_from([slice(0, 1), slice(0, 2)]))
+def test_the_optimum_is_that_of_the_undivided_program(frame, lam, some):
+    study = study_of(frame, eves=EVES[some])
     found = study.solve(lam)
     reference = solve(undivided(study.program), lam)
     assert found.value == found.bound == reference.value
@@ -52,6 +55,19 @@ def test_the_optimum_is_that_of_the_undivided_program(frame, lam):
     assert found.risks.alice(lam) == found.value
     weights = [F(public(t.weight)) for t in study.targets]
     assert sum(w * r for w, r in zip(weights, found.columns, strict=True)) == found.risks.bob
+
+
+@settings(max_examples=20, deadline=None)
+@given(frames(), st.sampled_from([F(0), F(1, 2), F(7, 3)]), st.sampled_from([slice(0, 1), slice(0, 2)]), st.booleans())
+def test_alices_rule_for_many_records_is_that_for_each(frame, lam, some, exact):
+    study = study_of(frame, eves=EVES[some])
+    best = study.solve(lam, exact).proof
+    types = np.array(list(product(*map(range, study.levels))))
+    secrets = types[:, [s.secret for s in study.spies]]
+    known = np.column_stack([study.known(types, s) for s in study.spies])
+    codes = types[:, list(study.published)]
+    one_by_one = [best.rule(*map(list, record)) for record in zip(codes, secrets, known, strict=True)]
+    assert alices_rule(best, codes, secrets, known).tolist() == one_by_one
 
 
 def test_the_prior_is_the_counts_over_n_exactly():

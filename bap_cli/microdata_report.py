@@ -28,7 +28,8 @@ _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
 table { width: auto; } td, th { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
 vertical-align: top; } th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft);
-font-weight: 600; } .texts2 :is(td, th):nth-child(2), .texts3 :is(td, th):nth-child(-n+3), .texts4 :is(td, th) { text-align: left; }
+font-weight: 600; } .texts2 :is(td, th):nth-child(2),
+.texts3 :is(td, th):nth-child(-n+3), .texts4 :is(td, th) { text-align: left; }
 tr.best td, tr.best th { background: #e3f3ec; } img { max-width: 100%; height: auto; display: block; margin: .4rem
 0; } ul { padding-left: 1.2rem; } li { margin: .25rem 0; } .secret { background: #fdeaea; border-left: 5px solid
 #a30000; padding: .5rem .8rem; }

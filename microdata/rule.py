@@ -1,8 +1,9 @@
 """Alice's rule for many records at once: argmin_i B(x,i) - sum_n u_n[i, z_n].E_n(secret), the first decision if tied.
 
-The scores of all decisions are computed in floats, one Eve and one pair (z, secret) at a time, because replies depend on x
-through them only. What lies within rounding of the least score is compared again exactly. A float score is a sum of
-c + n numbers, each rounded once, so it is off by less than (c + n + 2) u times the sum of their sizes; the margin is far wider.
+The scores of all decisions are computed in floats, one Eve and one pair (z, secret) at a time, because replies depend
+on x through them only. What lies within rounding of the least score is compared again exactly. A float score is a sum
+of c + n numbers, each rounded once, so it is off by less than (c + n + 2) u times the sum of their sizes, far less than
+the margin.
 """
 
 from __future__ import annotations
@@ -57,10 +58,7 @@ def alices_rule(best: RecordOptimum, codes: Array, secrets: Array, known: Array)
     eves = range(secrets.shape[1])
     step = max(1, _CELLS // count)
     for g, cell in enumerate(groups.tolist()):
-        if best.lam:
-            mine = [price(n, cell[n], cell[len(eves) + n]) for n in eves]
-        else:
-            mine = []
+        mine = [price(n, cell[n], cell[len(eves) + n]) for n in eves] if best.lam else []
         members = np.flatnonzero(group.ravel() == g)
         for low in range(0, len(members), step):
             some = members[low : low + step]

@@ -147,15 +147,13 @@ def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str
     study = solution.study
     rows = []
     for t, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
-        row = [t.column, len(study[t.column]), _number(risk, public), f"{float(changed):.1%}"]
+        row = [t.column, _number(risk, public), f"{float(changed):.1%}"]
         if audit is not None:
             row += [str(audit.columns[t.column]), f"{audit.utility.changed[t.column]:.1%}"]
         rows.append(row)
     more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
     text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
-    return _section(
-        "What is released", _words(text), _table(["column", "levels", "risk", "cells changed", *more], rows)
-    )
+    return _section("What is released", _words(text), _table(["column", "risk", "cells changed", *more], rows))
 
 
 def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:

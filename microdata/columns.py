@@ -1,9 +1,10 @@
 """The losses of paired record types, from the small tables of the columns.
 
-For a secret with spread a the cost of publishing level l for truth t in column k is T(s; t, l) = (L_k(t,l) - min L_k(t,.)) / a,
-and the best meeting level of two records is found column by column:
+For a secret with spread a the cost of publishing level l for truth t in column k is T(s; t, l) = (L_k(t,l) - min
+L_k(t,.)) / a, and the best meeting level of two records is found column by column:
     d(x,y) = sum_k min_l T(x; x_k, l) + T(y; y_k, l).
-So the cost of all pairs is a sum of look-ups, whatever the number of decisions. If exact, all T have one unit, and are integers.
+So the cost of all pairs is a sum of look-ups, whatever the number of decisions. If exact, all T have one unit, and
+are integers.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import Array, common_denominator, floats, is_exact
-
+from bap_lp.rational import Array, common_denominator, floats
 from microdata.records import RecordProgram
 
 _TIE = 1e-11  # of the largest cost, in floats
@@ -65,7 +65,7 @@ class ColumnTables:
 
 
 def all_decisions(attained: list[Array], levels: tuple[int, ...]) -> tuple[Array, Array]:
-    """All decisions whose level is allowed in every column, (row, decision), sorted; attained: rows x levels by column."""
+    """All (row, decision) with an allowed level in every column, sorted; attained: rows x levels, by column."""
     row = np.arange(len(attained[0]))
     decision = np.zeros(len(row), dtype=np.int64)
     for allowed, count in zip(attained, levels, strict=True):
@@ -79,7 +79,7 @@ class ColumnLosses:
 
     def __init__(self, tables: ColumnTables, codes: tuple[Array, Array], kinds: tuple[Array, Array]) -> None:
         self.tables = tables
-        self.places = tuple(tables.place(c, kind) for c, kind in zip(codes, kinds, strict=True))
+        self.places = tables.place(codes[0], kinds[0]), tables.place(codes[1], kinds[1])
         self.rates = (tables.rates[kinds[0]], tables.rates[kinds[1]])
         left, right = self.places
         self.cost = sum(t[np.ix_(a, b)] for t, a, b in zip(tables.pairs, left, right, strict=True))

@@ -1,4 +1,4 @@
-"""Record types that nobody can tell apart: the same losses in every column, and the same rows for every Eve who knows the same.
+"""Record types that nobody can tell apart: the same losses in every column, and the same for every Eve.
 
 Exchanging two such types in a release changes no risk, so some optimum treats them alike.
 """

@@ -21,8 +21,8 @@ _BLOCK = 1 << 20  # entries of a table of costs
 class PairedReplies:
     """u[i] = (u_i0, u_i1) for one Eve with two guesses, from the potentials A + k lam of the records.
 
-    u_ij is at most U_j(i), the least C(x,i) - alpha(x) over the records that lose by guess j; u_i0 + u_i1 = lam. Where that
-    leaves a choice, the middle is taken.
+    u_ij is at most U_j(i), the least C(x,i) - alpha(x) over the records that lose by guess j; u_i0 + u_i1 = lam.
+    Where that leaves a choice, the middle is taken.
     """
 
     tables: ColumnTables

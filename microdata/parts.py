@@ -1,15 +1,16 @@
 """The parts of a program of records that no Eve joins, and where Eve's guess matters at all.
 
-Subtract min_j from every row of Eve n's loss: R_E changes by a constant. What is left, E'(s,j), is zero for secrets at which
-all guesses are equally good; such records do not touch her groups. A group (n, z) in which one guess is best for every record
-that touches it has risk zero whatever is released, so it joins nobody either: it is *settled*, and Eve's reply there is
-that guess. Records that share a group that is not settled belong to one part.
+Subtract min_j from every row of Eve n's loss: R_E changes by a constant. What is left, E'(s,j), is zero for secrets
+at which all guesses are equally good; such records do not touch her groups. A group (n, z) in which one guess is best
+for every record that touches it has risk zero whatever is released, so it joins nobody either: it is *settled*, and
+Eve's reply there is that guess. Records that share a group that is not settled belong to one part.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def parts_of(program: RecordProgram) -> Parts:
         part[touched] = np.argsort(np.argsort(first))[place]
     order = np.argsort(part, kind="stable")
     cuts = np.searchsorted(part[order], np.arange(part.max() + 2))
-    members = tuple(order[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True))
+    members = tuple(order[a:b] for a, b in pairwise(cuts))
     return Parts(eves, part, members)
 
 

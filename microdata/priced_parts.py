@@ -1,4 +1,4 @@
-"""Parts with several Eves, or with an Eve of more than two guesses: solved by pricing columns (`bap_lp.programs.priced`)."""
+"""Parts with several Eves or with more than two guesses: solved by pricing columns (`bap_lp.programs.priced`)."""
 
 from __future__ import annotations
 

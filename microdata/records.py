@@ -1,7 +1,8 @@
 """The compact program of a table of records, kept as sums over columns.
 
 A record type x has a published level x_k in every published column k, a secret s_n(x) for every Eve n, and the joint
-value z_n(x) of the columns that Eve n knows. A decision of Bob is a tuple i = (i_1, ..., i_c) of published levels, so that
+value z_n(x) of the columns that Eve n knows. A decision of Bob is a tuple i = (i_1, ..., i_c) of published levels, so
+that
     B(x,i) = sum_k L_k(x_k, i_k),        E_n(x,j) = w_n L_n(s_n(x), j),        one Eve group per pair (n, z).
 All tuples are decisions, also those that no record has; a decision is numbered with the last column changing fastest.
 Only the small tables L_k and L_n are stored: never a table of record types times decisions.
@@ -27,8 +28,8 @@ class RecordEve(ReadOnly):
     """One Eve: what she wants and what she knows about the record she attacks.
 
     name: her name. secret: (N,) codes of the attribute she wants. known: (N,) codes of the joint value of the columns
-    she knows (all zero if she knows none). loss: her loss, a row per level of the secret, a column per guess. weight: of
-    her risk in R_E.
+    she knows (all zero if she knows none). loss: her loss, a row per level of the secret, a column per guess. weight:
+    of her risk in R_E.
     """
 
     name: str

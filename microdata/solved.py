@@ -1,8 +1,8 @@
 """RecordOptimum: an optimal release of records with its risks, its channel row by row, its rule and its proof.
 
-The proof is the one of the compact program. Every part has v(x) for its records and, for every decision i and group g, replies
-u[i,g] >= 0 that sum to lam, with B(x,i) - sum_g u[i,g].E_g(x) >= v(x) for all x and i; so sum_x p(x) v(x) bounds R_A of every
-release from below, and the joint table attains it.
+The proof is the one of the compact program. Every part has v(x) for its records and, for every decision i and group
+g, replies u[i,g] >= 0 that sum to lam, with B(x,i) - sum_g u[i,g].E_g(x) >= v(x) for all x and i; so sum_x p(x) v(x)
+bounds R_A of every release from below, and the joint table attains it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Replies(Protocol):
 class RecordComponent(ReadOnly):
     """One independent part: its record types, the joint table on them, and its proof.
 
-    states: (n,) record types. row, decision, rho: the non-zero entries of the joint table, row counted within states. v: (n,)
-    the least B - u.E of each. groups: the pairs (Eve, z) in it. replies: gives u for any decisions.
+    states: (n,) record types. row, decision, rho: the non-zero entries of the joint table, row counted within states.
+    v: (n,) the least B - u.E of each. groups: the pairs (Eve, z) in it. replies: gives u for any decisions.
     """
 
     states: Array
@@ -52,9 +52,9 @@ class RecordComponent(ReadOnly):
 class RecordOptimum(Displayed):
     """The optimum of a RecordProgram at lam.
 
-    value = bob - lam * eve; bound: no release has a smaller R_A; gap = value - bound, 0 if exact. eves: the unweighted
-    risk of each Eve; columns: the part of each published column in Bob's risk, weights included. The first component may
-    hold the records that no Eve can use; it has no groups.
+    value = bob - lam * eve; bound: no release has a smaller R_A; gap = value - bound, 0 if exact. eves: the
+    unweighted risk of each Eve; columns: the part of each published column in Bob's risk, weights included. The first
+    component may hold the records that no Eve can use; it has no groups.
     """
 
     program: RecordProgram
@@ -123,8 +123,8 @@ class RecordOptimum(Displayed):
     def replies(self, decision: int, eve: int, known: int) -> Array:
         """u of an Eve who knows z = `known` and sees this decision: non-negative numbers that sum to lam.
 
-        A value of the known columns that the program does not have is allowed: she then replies as without knowledge and
-        without a release.
+        A value of the known columns that the program does not have is allowed: she then replies as without knowledge
+        and without a release.
         """
         return public(self._replies(np.array([decision]), eve, known)[0])
 
@@ -320,7 +320,6 @@ def _unproved(found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRow
         for k, table in enumerate(tables):
             score = (score[:, :, None] + table[program.codes[states, k]][:, None, :]).reshape(len(states), -1)
         size = score.copy()
-        touched: list[tuple[int, Array, Array]] = []  # Eve, columns of her replies, losses
         for n, eve in enumerate(program.eves):
             loss = floats(eve.loss * eve.weight)[eve.secret[states]]
             at = np.array([starts.get((n, int(z)), -1) for z in eve.known[states]])

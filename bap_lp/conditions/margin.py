@@ -3,10 +3,10 @@
 A signal s prescribes a decision to Bob and to every Eve. Number the decisions of all agents d, Bob's first, let L be
 their (weighted) losses and own(s,d) the decision prescribed at s to the agent of d. For all d != own(s,d)
     sum_x p(x) (L(x,own(s,d)) - L(x,d) + m) q[x,s] <= 0.
-An Eve who knows z has the losses k(z|x) E(x,j) there, and m k(z|x) in place of m: she prefers her decision by m times the
-probability of the signal and z.
-The prices of Bob's rows are the condition's own; those of Eve's rows take the place of her replies u[s,j] in the
-certificate, which are not needed, as t[s,g] = sum_x p(x) E(x,j_sg) q[x,s] is linear.
+An Eve who knows z has the losses k(z|x) E(x,j) there, and m k(z|x) in place of m: she prefers her decision by m times
+the probability of the signal and z. The prices of Bob's rows are the condition's own; those of Eve's rows take the
+place of her replies u[s,j] in the certificate, which are not needed, as t[s,g] = sum_x p(x) E(x,j_sg) q[x,s] is
+linear.
 """
 
 from __future__ import annotations

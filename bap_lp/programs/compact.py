@@ -119,7 +119,7 @@ def solve_compact(
 def solve_undivided(
     arrays: Arrays, lam: Any, progress: SolveProgress | None = None, places: Array | None = None
 ) -> JointOptimum:
-    """The optimum of the program as a whole. places: the numbers of (x, 0) among the fixed weights; x * b by default."""
+    """The optimum of the program as a whole. places: the numbers of (x, 0) among the weights; x * b by default."""
     if arrays.exact:
         return _exactly(arrays, lam, progress, places)
     return _in_floats(arrays, float(lam), progress, places)

@@ -1,11 +1,12 @@
 """Parts of a problem that no Eve joins, solved apart and put together with one certificate.
 
-Subtract min_j E_g(x,j) from every row of every Eve group: R_E changes by a constant. A state *touches* g if something is
-left. If one reply is best at every state that touches g, Eve's risk there is zero whatever is sent, and g is settled.
-The rows t[i,g] <= sum_x E_g(x,j) rho[x,i] of the other groups are the only ones that join states, so the compact program
-is a sum of programs, one per connected component of states and groups (docs/theory.md, Theorem 5). rho is put together
-from the components, u[.,g] comes from the component of g, and at a settled group Eve plays the reply that is best for all.
-The costs that choose among several optima are sums over states too, so the choice is the same as in the whole program.
+Subtract min_j E_g(x,j) from every row of every Eve group: R_E changes by a constant. A state *touches* g if something
+is left. If one reply is best at every state that touches g, Eve's risk there is zero whatever is sent, and g is
+settled. The rows t[i,g] <= sum_x E_g(x,j) rho[x,i] of the other groups are the only ones that join states, so the
+compact program is a sum of programs, one per connected component of states and groups (docs/theory.md, Theorem 5).
+rho is put together from the components, u[.,g] comes from the component of g, and at a settled group Eve plays the
+reply that is best for all. The costs that choose among several optima are sums over states too, so the choice is the
+same as in the whole program.
 """
 
 from __future__ import annotations
@@ -128,10 +129,7 @@ class ComponentTask:
         from bap_lp.programs.compact import solve_undivided
 
         found = solve_undivided(arrays, self.lam, None, self.places)
-        if arrays.exact:
-            v = arrays.least_margins(found.u)
-        else:
-            v = (arrays.B - arrays.E @ found.u.T).min(axis=1)
+        v = arrays.least_margins(found.u) if arrays.exact else (arrays.B - arrays.E @ found.u.T).min(axis=1)
         return ComponentAnswer(found.rho, found.u, v, found.how)
 
     def _paired(self, losses: TableLosses) -> ComponentAnswer:
@@ -311,5 +309,5 @@ def _own_decisions(arrays: Arrays, states: Array) -> Array:
     B = arrays.B[states]
     weight = weight_at(states[:, None] * arrays.shape[1] + np.arange(arrays.shape[1]))
     slack = 0 if arrays.exact else 1e-12 * float(np.abs(B).max(initial=0.0))
-    best = B <= B.min(axis=1)[:, None] + slack if len(B) else np.zeros(B.shape, dtype=bool)
+    best = B.min(axis=1)[:, None] + slack >= B if len(B) else np.zeros(B.shape, dtype=bool)
     return np.where(best, weight, np.inf).argmin(axis=1) if len(B) else np.zeros(0, dtype=int)

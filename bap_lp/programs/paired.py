@@ -1,8 +1,8 @@
 """From the losses of a component with one Eve of two replies to its joint table: pairs, and the decisions they meet at.
 
-`PairLosses` says what a kind of loss table knows: the cost d of all pairs, the decisions at which a pair attains it, and
-the decisions at which a state that is not paired loses nothing. Among these the fixed weights of `ties` choose: the weight
-of a unit pair at i is w(x,i)/a(x) + w(y,i)/a(y).
+`PairLosses` says what a kind of loss table knows: the cost d of all pairs, the decisions at which a pair attains it,
+and the decisions at which a state that is not paired loses nothing. Among these the fixed weights of `ties` choose:
+the weight of a unit pair at i is w(x,i)/a(x) + w(y,i)/a(y).
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def paired_optimum(
 ) -> PairedOptimum:
     """The optimal joint table of a component.
 
-    supply: p a of the left and right states; lam: in the unit of the losses; places: x * b of their states, which number
-    the fixed weights.
+    supply: p a of the left and right states; lam: in the unit of the losses; places: x * b of their states, which
+    number the fixed weights.
     """
     choice = _Choice(losses, places)
     weigh: Callable[[Array, Array], Array] = lambda row, column: choice.pairs(row, column)[1]  # noqa: E731

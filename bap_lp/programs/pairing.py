@@ -13,8 +13,8 @@ program is: v(x) = min_k B(x,k) + a(x) alpha(x), and u_i0 + u_i1 = lam with
     u_i0 <= min over left x of C(x,i) - alpha(x),     u_i1 <= min over right y of C(y,i) - beta(y),
 which is possible for *every* decision i because d - lam - alpha - beta >= 0.
 
-Where several vertices are optimal, more pairs (k is the reduced cost of -R_E) and then fixed weights decide. Numbers are
-integers in floats (or objects) if exact; then comparisons are exact, and the tree is solved in rationals.
+Where several vertices are optimal, more pairs (k is the reduced cost of -R_E) and then fixed weights decide. Numbers
+are integers in floats (or objects) if exact; then comparisons are exact, and the tree is solved in rationals.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _NEAREST = 8  # partners per state to start with beyond that
 _PATIENCE = 50  # pivots without progress before Bland's rule
 _MOST = 2_000  # pivots in floats; exact ones go on until the end
 _PRIMAL = 4
+_TRACE = 1e-13  # of its supply, a float flow is rounding
 _TOLERANCE = 1e-11  # of the largest cost, in floats
 
 TieCosts = Callable[[Array, Array], Array]
@@ -110,7 +111,7 @@ class _Pairs:
         self.cost, self.lam, self.ties = cost, lam, ties
         self.size = max(float(np.abs(floats(cost)).max(initial=0.0)), float(lam), 1e-300)
         self.slack = 0 if self.exact else _TOLERANCE * self.size
-        n, self.pivots = sum(self.shape), 0
+        n, self.pivots, self.stalled = sum(self.shape), 0, 0
         self.arcs = [(node, n) for node in range(n)]
 
     def ends(self, row: Array, column: Array) -> list[tuple[int, int]]:
@@ -155,7 +156,7 @@ class _Pairs:
         return (low, low) if exact else (low + 1, low)
 
     def reduced(self) -> tuple[Array, Array, Array]:
-        """Signs of the reduced costs of all pairs (left x right) and of all slacks; reduced costs of pairs in floats."""
+        """Signs of the reduced costs of all pairs (left x right) and slacks; reduced costs of pairs in floats."""
         a, b = np.split(self.A, [self.shape[0]])
         ka, kb = np.split(self.k, [self.shape[0]])
         gain, slope = self.cost - a[:, None] - b, -1 - ka[:, None] - kb
@@ -184,7 +185,7 @@ class _Pairs:
             return None
         weight = self.ties(row, column)
         zero = weight[0] * 0 if len(weight) else 0
-        place = {ends: w for ends, w in zip(self.ends(row, column), weight.tolist(), strict=True)}
+        place = dict(zip(self.ends(row, column), weight.tolist(), strict=True))
         W = self.tree.potentials([place.get(arc, zero) if arc[1] < n else zero for arc in self.arcs], zero)
         own = np.array(W, dtype=object if is_exact(weight) else float)
         slack = 0 if self.exact else 1e-9 * float(np.abs(weight).max(initial=1.0))
@@ -208,7 +209,6 @@ class _Pairs:
 
     def walk(self) -> None:
         """Pivot to the optimum that all costs choose."""
-        self.stalled = 0
         while True:
             self.level()
             arc = self.entering() if self.exact or self.pivots < _MOST else None
@@ -220,9 +220,9 @@ class _Pairs:
 def solve_pairs(supply: tuple[Array, Array], cost: Array, lam: Any, ties: TieCosts) -> Pairing:
     """The optimal pairing.
 
-    supply: p a of the left and of the right states, exact rationals or floats. cost: d, left x right: integers in floats
-    or in objects if exact. lam: in the unit of the cost, a rational if exact. ties: the last cost of pairs (row, column),
-    relative to leaving both unpaired.
+    supply: p a of the left and of the right states, exact rationals or floats. cost: d, left x right: integers in
+    floats or in objects if exact. lam: in the unit of the cost, a rational if exact. ties: the last cost of pairs
+    (row, column), relative to leaving both unpaired.
     """
     pairs = _Pairs(supply, cost, lam, ties)
     _float_basis(pairs)
@@ -231,7 +231,7 @@ def solve_pairs(supply: tuple[Array, Array], cost: Array, lam: Any, ties: TieCos
     rest: list[Any] = [0 * pairs.supply[0]] * n
     row, column, flow = [], [], []
     for (a, b), f in zip(pairs.arcs, pairs.flow, strict=True):
-        f = f if pairs.exact else max(f, 0.0)
+        f = f if pairs.exact or f > _TRACE * pairs.supply[a] else 0.0
         if b == n:
             rest[a] = f
         elif f > 0:

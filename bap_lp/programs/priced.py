@@ -4,13 +4,13 @@ States touch groups of Eve's replies: E_g(x,.) is not constant there. Relative t
 E' = E - min_j E, which only shifts the value) the dual of the compact program asks for v and, for every decision i and
 group g, u[i,g] in lam times the simplex with
     R(x,i) = B'(x,i) - sum_{g touched by x} u[i,g].E'_g(x) - v(x) >= 0       for all x and i.
-The program on some columns (x,i) gives v, and u[i,g] wherever a chosen column of i touches g. Elsewhere u[i,g] is free:
-it is placed so that the smallest R over the states of g is as large as this method can make it. Columns with R < 0 enter, and the
-program is solved again. At the end R >= 0 everywhere: decisions without columns are proved unused, with their own u[i,g].
-Each state touches few groups, so nothing of the size states x all replies is ever built.
+The program on some columns (x,i) gives v, and u[i,g] wherever a chosen column of i touches g. Elsewhere u[i,g] is
+free: it is placed so that the smallest R over the states of g is as large as this method can make it. Columns with R
+< 0 enter, and the program is solved again. At the end R >= 0 everywhere: decisions without columns are proved unused,
+with their own u[i,g]. Each state touches few groups, so nothing of the size states x all replies is ever built.
 
-Columns with R = 0 enter as well before the last solution, so that the choice among several optima (module `ties`) is made
-over all of them. In exact arithmetic R is settled by a float filter wherever that decides.
+Columns with R = 0 enter as well before the last solution, so that the choice among several optima (module `ties`) is
+made over all of them. In exact arithmetic R is settled by a float filter wherever that decides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.arrays import UNIT
 from bap_lp.programs.ties import weight_at
-from bap_lp.rational import EXACT, Array, Field, field_of, floats, objects
+from bap_lp.rational import Array, Field, field_of, floats, objects
 
 _NEAREST = 6  # decisions per state to start with
 _ENTER = 3.0  # columns that enter in a round, per state
@@ -64,7 +64,7 @@ class PricedProgram:
 
 @dataclass(frozen=True, eq=False)
 class PricedOptimum:
-    """Non-zero entries (x, i, rho), v relative to the least losses, and u: (b, groups, w), rows in lam times the simplex."""
+    """Non-zero entries (x, i, rho), v relative to the least losses, and u (b, groups, w), in lam times simplices."""
 
     state: Array
     decision: Array
@@ -156,7 +156,7 @@ class _Master:
         )
 
     def remember(self, basic: Array, lp: LinearProgram) -> None:
-        _, _, rows, height = self.layout()
+        _, _, rows, _ = self.layout()
         flags = np.zeros(sum(lp.shape), dtype=bool)
         flags[basic] = True
         count = len(self.columns)
@@ -235,26 +235,26 @@ class _Pricing:
     def place(self, master: _Master, y_replies: Array, v: Array, slack: float | None = None) -> Array:
         """Take the replies of pairs in the master, place the others; R of all columns.
 
-        With `slack`, replies in the master that leave a column below minus this are placed again: a dual vertex is often
-        one of many solutions.
+        With `slack`, replies in the master that leave a column below minus this are placed again: a dual vertex is
+        often one of many solutions.
         """
         i, g = np.divmod(master.pairs, self.G)
         present = np.zeros((self.b, self.G), dtype=bool)
         present[i, g] = True
         self.u[i, g] = _on_simplex(y_replies, self.lam)
         R = self.program.table - self.paid() - v[:, None]
-        for g in range(self.G):
-            free = np.flatnonzero(~present[:, g])
+        for k in range(self.G):
+            free = np.flatnonzero(~present[:, k])
             if len(free):
-                self._place(g, free, R)
+                self._place(k, free, R)
         for _ in range(_SWEEPS if slack is not None else 0):
             bad = -slack > R  # type: ignore[operator]
             if not bad.any():
                 break
-            for g, parts in enumerate(self.members):
-                late = np.flatnonzero(np.any([bad[x].any(axis=0) for _, x in parts], axis=0)) if parts else ()
+            for k, parts in enumerate(self.members):
+                late = np.flatnonzero(np.any([bad[x].any(axis=0) for _, x in parts], axis=0))
                 if len(late):
-                    self._place(g, np.asarray(late), R)
+                    self._place(k, late, R)
         return R
 
     def _place(self, g: int, free: Array, R: Array) -> None:
@@ -281,8 +281,9 @@ class _Pricing:
 def best_replies(room: Array, rows: Array, lam: float) -> Array:
     """u in lam times the simplex, (m, w), with a large min over kinds k of room[k] - u.rows[k]; room is (kinds, m).
 
-    Two replies: the best. More: first by the best reply of every kind, which suffices if a kind loses the same by all other
-    replies; where that leaves something negative, by regret matching in the game with payoff room[k] - lam rows[k,j].
+    Two replies: the best. More: first by the best reply of every kind, which suffices if a kind loses the same by all
+    other replies; where that leaves something negative, by regret matching in the game with payoff room[k] - lam
+    rows[k,j].
     """
     (K, w), m = rows.shape, room.shape[1]
     top = rows.max(axis=1)
@@ -365,7 +366,7 @@ def _in_floats(master: _Master, pricing: _Pricing, size: float) -> int:
     """Solve and price in floats until no reduced cost is negative; then let the tied columns enter."""
     many = True
     for rounds in range(1, _ROUNDS):
-        lp, columns, rows = scaled(master.program_on(field_of(master.program.table)))
+        lp, _, rows = scaled(master.program_on(field_of(master.program.table)))
         try:
             fresh = many and lp.shape[0] > _LARGE
             vertex = solve_interior(lp) if fresh else solve_lp(lp, start=master.start(lp))
@@ -376,7 +377,7 @@ def _in_floats(master: _Master, pricing: _Pricing, size: float) -> int:
         R, late = _priced(master, pricing, master.replies(y), y[: master.n], _CLEAR * size)
         many = len(late) > _FEW * master.n
         if not len(late):
-            tied = np.flatnonzero((R <= _TIED * size).ravel())
+            tied = np.flatnonzero((_TIED * size >= R).ravel())
             master.add(tied)
             return rounds
         master.add(late)
@@ -384,7 +385,7 @@ def _in_floats(master: _Master, pricing: _Pricing, size: float) -> int:
 
 
 def _priced(master: _Master, pricing: _Pricing, u: Array, v: Array, slack: float) -> tuple[Array, Array]:
-    """R, and the columns that enter: first with replies placed again where that helps, at last with those of the duals."""
+    """R, and the columns that enter: with replies placed again where that helps, at last with those of the duals."""
     R = pricing.place(master, u, v, slack)
     late = _late(master, R, slack)
     if len(late) or R.min() >= -slack:
@@ -394,7 +395,7 @@ def _priced(master: _Master, pricing: _Pricing, u: Array, v: Array, slack: float
 
 
 def _late(master: _Master, R: Array, slack: float) -> Array:
-    """Columns with a negative reduced cost that are not in the master: the most negative of every state and decision."""
+    """Columns outside the master with a negative reduced cost: the most negative of every state and decision."""
     bad = -slack > R
     if not bad.any():
         return np.zeros(0, dtype=np.int64)

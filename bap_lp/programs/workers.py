@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from bap_lp.rational import InputError
 
+
 class Task(Protocol):
     """Something that can be solved apart from the rest; `effort` is an estimate of its steps."""
 
@@ -32,9 +33,7 @@ def answers(tasks: Sequence[Task], workers: int | None = None, client: Any = Non
     if client is None and count == 1:
         yield from ((k, task.solve()) for k, task in enumerate(tasks))
         return
-    executor: Executor = (
-        client.get_executor() if client is not None else ProcessPoolExecutor(count)
-    )
+    executor: Executor = client.get_executor() if client is not None else ProcessPoolExecutor(count)
     futures: dict[Any, int] = {}
     try:
         # largest first, so that no worker starts a long task when the others are done

@@ -9,13 +9,13 @@ import pytest
 from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import knowing_problems
 
 from bap_lp import Agent, InputError, Problem, lambda_path, solve, verify
 from bap_lp.model.arrays import Arrays
 from bap_lp.programs import components
 from bap_lp.programs.compact import JointOptimum, solve_compact, solve_undivided
 from bap_lp.programs.components import components_of
-from strategies import knowing_problems
 
 METHODS = {"pairs": {}, "all decisions": {"_PAIRED": 0}, "priced": {"_PAIRED": 0, "_DENSE": 1}}
 
@@ -85,9 +85,9 @@ def test_processes_give_the_same_answer() -> None:
 def test_a_dask_client_gives_the_same_answer() -> None:
     distributed = pytest.importorskip("distributed")
     problem = large(2)
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            there = solve(problem, "1/2", client=client)
+    local = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    with local as cluster, distributed.Client(cluster) as client:
+        there = solve(problem, "1/2", client=client)
     assert (there.certificate.rho == solve(problem, "1/2").certificate.rho).all()
 
 

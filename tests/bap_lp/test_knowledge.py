@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import knowing_problems
 
 from bap_lp import (
     Agent,
@@ -32,7 +33,7 @@ from bap_lp import (
 from bap_lp.files.problems import problem_document, problem_from_dict
 from bap_lp.model.calibration import extremes
 from bap_lp.rational import public
-from strategies import knowing_problems
+
 
 def risk_by_definition(problem: Problem, mechanism: Mechanism) -> Fraction:
     """sum_n w_n sum_{s,z} min_j sum_x p(x) k(z|x) q(s|x) E_n(x,j), in Fractions."""
@@ -87,7 +88,9 @@ def test_files_keep_what_eve_knows(problem: Problem) -> None:
 @given(knowing_problems(), st.fractions(0, 2, max_denominator=3))
 @settings(max_examples=20, deadline=None)
 def test_knowledge_never_hurts_eve(problem: Problem, lam: Fraction) -> None:
-    plain = Problem(problem.p, bobs=problem.bobs, eves=[Agent(e.loss, name=e.name, weight=e.weight) for e in problem.eves])
+    plain = Problem(
+        problem.p, bobs=problem.bobs, eves=[Agent(e.loss, name=e.name, weight=e.weight) for e in problem.eves]
+    )
     assert solve(problem, lam).value >= solve(plain, lam).value
     full, null = extremes(problem)
     assert full[1] == extremes(plain)[0][1]  # with the data she needs no knowledge

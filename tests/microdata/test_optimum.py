@@ -117,7 +117,10 @@ def test_the_rule_releases_seen_records_as_the_optimum_does(program: RecordProgr
 
 def score(found: RecordOptimum, x: int, i: int) -> Fraction:
     program = found.program
-    out = sum(public(t)[program.codes[x, k], lv] for k, (t, lv) in enumerate(zip(program.losses, program.published(i))))
+    out = sum(
+        public(t)[program.codes[x, k], lv]
+        for k, (t, lv) in enumerate(zip(program.losses, program.published(i), strict=True))
+    )
     for n, eve in enumerate(program.eves):
         u = found.replies(i, n, int(eve.known[x]))
         assert u.sum() == found.lam

@@ -20,7 +20,7 @@ import numpy as np
 from bap_lp.model.display import both, clean, counted
 from bap_lp.rational import floats
 from microdata.alternatives import ReleaseComparison
-from microdata.audit import Audit
+from microdata.audit import Audit, Estimate
 from microdata.cells import small_cells
 from microdata.solution import StudySolution
 
@@ -76,6 +76,10 @@ def _number(value: Any, public: bool) -> str:
     if public or isinstance(value, float):
         return f"{float(value):.3f}"
     return both(value)
+
+
+def _estimate(one: Estimate, public: bool) -> str:
+    return f"{one.value:.3f} ± {one.error:.3f}" if public else str(one)
 
 
 def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: int = 1) -> str:
@@ -149,7 +153,7 @@ def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str
     for t, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
         row = [t.column, _number(risk, public), f"{float(changed):.1%}"]
         if audit is not None:
-            row += [str(audit.columns[t.column]), f"{audit.utility.changed[t.column]:.1%}"]
+            row += [_estimate(audit.columns[t.column], public), f"{audit.utility.changed[t.column]:.1%}"]
         rows.append(row)
     more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
     text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
@@ -176,7 +180,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         for eve in audit.eves:
             kinds = {"decides by the fitted prior": eve.prior} | {f"learned: {n}": e for n, e in eve.attackers.items()}
             kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
-            lines += [[eve.name, how, str(one)] for how, one in kinds.items()]
+            lines += [[eve.name, how, _estimate(one, public)] for how, one in kinds.items()]
         parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
         parts.append(_picture(lambda: _drawn("eves", audit)))
     else:
@@ -219,8 +223,8 @@ def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
         ]
     u = audit.utility
     rows += [
-        ["distance of one-way margins", "", f"{u.one_way:.4f}"],
-        ["distance of two-way margins", "", f"{u.two_way:.4f}"],
+        ["distance of one-way margins", "", f"{u.one_way:.3f}"],
+        ["distance of two-way margins", "", f"{u.two_way:.3f}"],
     ]
     return _section(
         "Measures of disclosure control", _table(["on held-out records", "without release", "with it"], rows)

@@ -225,6 +225,7 @@ def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, cap
     assert "The prior" not in words
     assert re.findall(r"\d+/\d+", words) == []
     assert re.findall(r"\d+/\d+", re.sub(r"base64,[^\"]*", "", internal)) != []
+    assert re.findall(r"\d\.\d{4,}", words) == []
     assert "<script" not in public
 
 

@@ -303,3 +303,4 @@ def schema(shown: Help = False) -> None:
 register_path(app)
 register_tiers(app)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")
+mount(app, "microdata", "bap_cli.microdata_commands", "A table of records: optimal release, audit, report.")

@@ -9,16 +9,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from microdata.files import load_study
     from microdata.optimum import optimise
     from microdata.records import RecordEve, RecordProgram
+    from microdata.solution import StudySolution
     from microdata.solved import RecordOptimum
+    from microdata.study import Eve, Study
+    from microdata.tables import read_table
 
-__all__ = ["RecordEve", "RecordOptimum", "RecordProgram", "optimise"]
+__all__ = [
+    "Eve",
+    "RecordEve",
+    "RecordOptimum",
+    "RecordProgram",
+    "Study",
+    "StudySolution",
+    "load_study",
+    "optimise",
+    "read_table",
+]
 
 _MODULES = {
+    "files": "load_study",
     "optimum": "optimise",
     "records": "RecordEve RecordProgram",
+    "solution": "StudySolution",
     "solved": "RecordOptimum",
+    "study": "Eve Study",
+    "tables": "read_table",
 }
 _HOMES = {name: f"microdata.{module}" for module, names in _MODULES.items() for name in names.split()}
 

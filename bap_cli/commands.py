@@ -12,6 +12,7 @@ import typer
 from bap_cli.catalogue import catalogue, example, titles
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
+from bap_cli.tiers_command import register as register_tiers
 
 # typer imports pydantic for every parameter that is not a plain flag, and its own --help is none: the commands that
 # should answer at once have a flag of ours instead
@@ -309,4 +310,6 @@ def schema(shown: Help = False) -> None:
 
 
 register_path(app)
+register_tiers(app)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")
+mount(app, "microdata", "bap_cli.microdata_commands", "A table of records: optimal release, audit, report.")

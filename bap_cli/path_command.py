@@ -147,7 +147,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
         out.print(f"{equals('lambda', lam)}, {choice(loaded, None)}", soft_wrap=True)
         where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
         out.print(f"  {where}, with {equals('R_A', path.value(lam))}.", soft_wrap=True)
-    _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None)
+    _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None, path.problem.misaligned)
     out.print()
     if path.exact:
         among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"
@@ -167,10 +167,12 @@ def _line(bob: str, eve: str) -> str:
     return f"-{eve} lambda" if bob == "0" else f"{bob} - {eve} lambda"
 
 
-def _corner(out: Any, corner: Corner, conditioned: bool) -> None:
+def _corner(out: Any, corner: Corner, conditioned: bool, misaligned: bool) -> None:
     from bap_lp.model.display import equals
 
     where = f"{equals('R_B', corner.risks.bob)} of the full release, {equals('R_E', corner.risks.eve)} of the null one"
+    if misaligned:
+        where = f"the least {equals('R_B', corner.risks.bob)} and the largest {equals('R_E', corner.risks.eve)}"
     among = " that meets the conditions" if conditioned else ""
     what = f"{'a' if corner.attained else 'no'} mechanism{among} attains both"
     out.print(f"The corner, {where}: {what}.", soft_wrap=True)

@@ -15,8 +15,9 @@ from typing import Any
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.display import both, clean, fraction
+from bap_lp.model.display import both, clean, counted, fraction
 from bap_lp.model.evaluation import AgentDecisions, evaluate
+from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
@@ -24,7 +25,7 @@ from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
-from bap_lp.rational import InputError, public, text
+from bap_lp.rational import Array, InputError, public, text
 from bap_lp.releases import compare
 
 LABEL = 200  # characters of a label that are shown
@@ -70,11 +71,13 @@ def report_document(
     If there are too many pieces, or the path cannot be computed under the conditions, the page is `partial`: it shows
     the optimum at this lam only.
     """
+    from bap_cli.show import own_beliefs
+
     given, wanted = best, public(lam_of(problem, lam))
     best = given or solve(problem, wanted, progress=progress, conditions=conditions)
     problem, wanted, exact = best.problem, best.lam, best.exact
     free = _path(problem, None, progress)
-    path = free if best.certificate.proof is None else _path(problem, conditions, progress)
+    path = free if best.conditions is None else _path(problem, conditions, progress)
     if path is not None and given is not None and path.piece(wanted).mechanism != given.mechanism:
         path = None
     shown: Sequence[Any] = [_Optimum(best.lam, best.lam, best.risks, best.mechanism)]
@@ -88,8 +91,12 @@ def report_document(
     stops, marks = ([wanted], []) if path is None else slider(path, wanted, calibrated)
     progress("explanations")
     details = _details(problem, shown, here)
+    tie = None if calibrated is None else text(calibrated)
     full, null = (pair(*map(public, both)) for both in extremes(problem))
     edge = path if path is not None else free
+    ideal = None
+    if problem.misaligned and free is not None:
+        ideal = pair(free.pieces[0].risks.bob, free.pieces[-1].risks.eve)
     return {
         "title": label(problem.title),
         "exact": exact,
@@ -98,10 +105,12 @@ def report_document(
         "method": best.method if path is None else path.method,
         "partial": path is None,
         "conditions": _conditions(best),
+        "beliefs": label(own_beliefs(problem)) if problem.misaligned else None,
         "problem": _problem(problem),
-        "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": calibrated and text(calibrated)},
+        "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": tie},
         "full": full,
         "null": null,
+        "corner": ideal,
         "region": [[float(r.bob), float(r.eve)] for r in region],
         "whole": whole,
         "frontier": [[float(p.risks.bob), float(p.risks.eve)] for p in (edge.pieces if edge is not None else ())],
@@ -152,10 +161,10 @@ def _conditions(best: Solution) -> dict[str, Any] | None:
     from bap_cli.show import conditions_in_words, costs_in_words
     from bap_lp.programs.costs import condition_costs
 
-    if best.certificate.proof is None:
+    if best.conditions is None:
         return None
     price = best.price_of_conditions
-    words = label(conditions_in_words(best.certificate.proof.conditions))
+    words = label(conditions_in_words(best.conditions))
     costs = [label(line) for line in costs_in_words(condition_costs(best))]
     return {"words": words, "price": None if price is None else both(price), "costs": costs}
 
@@ -169,9 +178,15 @@ def _calibrated(problem: Problem) -> Number | None:
 
 def _problem(problem: Problem) -> dict[str, Any]:
     def agent(one: Agent, several: bool) -> dict[str, Any]:
-        losses = [[fraction(v) for v in row] for row in public(one.loss[:_ROWS]).tolist()]
+        def table(values: Array | None) -> list[list[str]] | None:
+            return values if values is None else [[fraction(v) for v in row] for row in public(values[:_ROWS]).tolist()]
+
         weight = both(public(one.weight)) if several else None
-        return {"name": label(one.name), "weight": weight, "decisions": _labels(one.decisions or ()), "loss": losses}
+        known = values_of(one.knows, one.knowledge)
+        name = label(one.name) + ("" if known is None else f" (who knows which of {counted(len(known), 'case')} holds)")
+        own = {"name": name, "weight": weight, "decisions": _labels(one.decisions or ())}
+        prior = None if one.prior is None else [fraction(v) for v in public(one.prior[:_ROWS]).tolist()]
+        return own | {"loss": table(one.loss), "harm": table(one.harm), "prior": prior}
 
     ranked = sorted(range(len(problem.states)), key=lambda x: -problem.p[x])[:_SHARES]
     return {

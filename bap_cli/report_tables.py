@@ -73,6 +73,7 @@ def release_lines(problem: Problem, comparison: Comparison) -> list[dict[str, An
         risks = pair(row.risks.bob, row.risks.eve)
         pieces = [{"start": "0", "parameter": row.parameter, "meets": row.meets_conditions, **risks}]
         tuned = row.parameter is not None and len(problem.states) <= _TUNED.get(row.name, 0)
+        tuned = tuned and not (problem.misaligned and row.name == "randomised response")
         if tuned:
             lines = _randomised if row.name == "randomised response" else _geometric
             pieces = lines(problem, comparison.conditions)

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from bap_lp.conditions.events import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
+from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.worst_case import RobustCertificate
@@ -70,7 +71,7 @@ def show_solution(
     out.print()
     _risks(out, solution.risks, solution.lam)
     out.print()
-    _channel(out, solution.mechanism, "An optimal mechanism")
+    channel(out, solution.mechanism, "An optimal mechanism")
     _signals(out, evaluation, solution.exact)
     if comparison is not None:
         out.print()
@@ -97,7 +98,7 @@ def show_solution(
 def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> str:
     """The conditions and their cost, if there are any; and how to speak of the mechanisms that meet them."""
     proof = solution.certificate.proof
-    if proof is None:
+    if proof is None or solution.conditions is None:
         return ""
     stated = conditions_in_words(proof.conditions)
     _paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
@@ -177,7 +178,7 @@ def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluati
         else f"Differential privacy: epsilon = log({fraction(ratio)}) = {mechanism.epsilon:.6g}"
     )
     out.print()
-    _channel(out, mechanism, "The mechanism")
+    channel(out, mechanism, "The mechanism")
     _signals(out, evaluation, exact)
 
 
@@ -209,8 +210,9 @@ def show_verdict(
         out.print(f"{reason}.")
     else:
         out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
-    if isinstance(certificate, Certificate) and certificate.proof is not None:
-        out.print(f"Conditions: {conditions_in_words(certificate.proof.conditions)}.")
+    proof = certificate.proof if isinstance(certificate, Certificate) else None
+    if proof is not None and not proof.conditions.empty:
+        out.print(f"Conditions: {conditions_in_words(proof.conditions)}.")
     for line in more:
         out.print(line, soft_wrap=True)
 
@@ -224,11 +226,26 @@ def heading(out: Console, problem: Problem, exact: bool) -> None:
     theta = f"{counted(len(problem.theta.labels), 'parameter value')}, " if problem.theta is not None else ""
     kind = "exact arithmetic" if exact else "float arithmetic"
     out.print(f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
-    if problem.null_states:
+    if problem.misaligned:
+        out.print(own_beliefs(problem), soft_wrap=True)
+    for eve in problem.eves:
+        if values := values_of(eve.knows, eve.knowledge):
+            out.print(f"{clean(eve.name, 60)} already knows which of {counted(len(values), 'case')} holds")
+    if problem.null_states and not problem.misaligned:
         out.print(
             f"Of probability zero: {listed(problem.null_states)}; left out of the optimisation, "
             "given the null row in the mechanism"
         )
+
+
+def own_beliefs(problem: Problem) -> str:
+    """Which agents act on a prior or loss of their own, and how ties are broken."""
+    parts = []
+    for agent in (*problem.bobs, *problem.eves):
+        own = ["own prior"] * (agent.prior is not None) + ["own loss, counted as harm"] * (agent.harm is not None)
+        if own:
+            parts.append(f"{clean(agent.name)} ({' and '.join(own)})")
+    return f"Acting on beliefs of their own: {', '.join(parts)}; ties are broken for Alice"
 
 
 def _risks(out: Console, risks: Risks, lam: Number) -> None:
@@ -243,7 +260,8 @@ def _risks(out: Console, risks: Risks, lam: Number) -> None:
     out.print(table)
 
 
-def _channel(out: Console, mechanism: Mechanism, what: str) -> None:
+def channel(out: Console, mechanism: Mechanism, what: str) -> None:
+    """A mechanism as a table, or line by line if it is wide."""
     signals, states = mechanism.signals, mechanism.states
     rows = [[fraction(v) for v in row] for row in public(mechanism.q[:_ROWS]).tolist()]
     cells = [max(len(clean(name, 20)), *(len(row[s]) for row in rows)) for s, name in enumerate(signals)]

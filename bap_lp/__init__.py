@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from bap_lp.programs.robust import rank_worst_case, robust
     from bap_lp.programs.solution import Solution
     from bap_lp.programs.solving import solve
+    from bap_lp.programs.tiers import tiers
     from bap_lp.proof.binding import verify_mechanism
     from bap_lp.proof.certificate import Certificate, Verdict, verify
     from bap_lp.proof.infeasible import ConflictError
+    from bap_lp.proof.nested import verify_tiers
     from bap_lp.proof.worst_case import verify_robust
     from bap_lp.questions.sensitivity import sensitivity
     from bap_lp.questions.uniqueness import uniqueness
@@ -90,11 +92,13 @@ __all__ = [
     "solve",
     "solve_chunks",
     "sweep",
+    "tiers",
     "to_cvxpy",
     "uniqueness",
     "verify",
     "verify_mechanism",
     "verify_robust",
+    "verify_tiers",
 ]
 
 _ROOMS = {
@@ -121,8 +125,10 @@ _ROOMS = {
     "programs.solution": "Solution",
     "programs.solving": "solve",
     "proof.binding": "verify_mechanism",
+    "programs.tiers": "tiers",
     "proof.certificate": "Certificate Verdict verify",
     "proof.infeasible": "ConflictError",
+    "proof.nested": "verify_tiers",
     "proof.worst_case": "verify_robust",
     "questions.sensitivity": "sensitivity",
     "questions.uniqueness": "uniqueness",

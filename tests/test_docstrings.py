@@ -13,8 +13,9 @@ import pytest
 import bap_lp
 import discretise
 import gaussian
+import microdata
 
-PACKAGES = [gaussian, discretise]
+PACKAGES = [gaussian, discretise, microdata]
 DOCUMENTED = [  # in bap_lp
     "array_blocks",
     "calibrate",

@@ -22,7 +22,8 @@ PACKAGES = {
     "bap_lp": set(),
     "gaussian": {"bap_lp"},
     "discretise": {"bap_lp", "gaussian"},
-    "bap_cli": {"bap_lp", "gaussian", "discretise"},
+    "microdata": {"bap_lp"},
+    "bap_cli": {"bap_lp", "gaussian", "discretise", "microdata"},
 }
 BASE = {"limits", "rational", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
@@ -37,7 +38,7 @@ ROOMS = {
     "game": BASE | {"linear"},
     "programs": SOLVERS - {"programs"},
     "path": SOLVERS,
-    "convex": BASE | {"proof"},
+    "convex": SOLVERS,
     "questions": SOLVERS | {"convex"},
     "releases": SOLVERS,
     "files": BASE | {"conditions", "proof"},

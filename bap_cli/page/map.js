@@ -41,14 +41,17 @@ function levelEnds(lam, c, [x0, y0, x1, y1]) {
   return low < high ? [[low, (low - c) / lam], [high, (high - c) / lam]] : null;
 }
 
-// state: full, null, best {bob, eve}; region, frontier [[bob, eve]]; releases [{name, bob, eve}]; lam; all floats
+// state: full, null, corner, best {bob, eve}; region, frontier [[bob, eve]]; releases [{name, bob, eve}]; lam; all floats
 function drawMap(host, state) {
   const width = Math.max(280, Math.min(host.clientWidth || 640, 860)), height = Math.round(Math.max(330, width * 0.66));
   const edge = { left: 58, right: 14, top: 12, bottom: 46 };
   const at = (risk) => [-risk.bob, -risk.eve];
   const [fx, fy] = at(state.full), [nx, ny] = at(state.null);
-  const padX = 0.14 * (fx - nx) || 0.5, padY = 0.14 * (fy - ny) || 0.5;
-  const frame = [nx - padX, ny - padY, fx + padX, fy + padY];
+  const [cx, cy] = at(state.corner); // with agents who act on beliefs of their own, full and null are no extremes
+  const us = [fx, nx, cx, ...state.frontier.map(([b]) => -b)], rs = [fy, ny, cy, ...state.frontier.map(([, e]) => -e)];
+  const low = [Math.min(...us), Math.min(...rs)], high = [Math.max(...us), Math.max(...rs)];
+  const padX = 0.14 * (high[0] - low[0]) || 0.5, padY = 0.14 * (high[1] - low[1]) || 0.5;
+  const frame = [low[0] - padX, low[1] - padY, high[0] + padX, high[1] + padY];
   const X = (u) => edge.left + ((u - frame[0]) / (frame[2] - frame[0])) * (width - edge.left - edge.right);
   const Y = (r) => height - edge.bottom - ((r - frame[1]) / (frame[3] - frame[1])) * (height - edge.top - edge.bottom);
   const path = (points) => points.map(([u, r]) => `${X(u).toFixed(2)},${Y(r).toFixed(2)}`).join(" ");
@@ -78,22 +81,21 @@ function drawMap(host, state) {
   if (state.region.length > 2)
     svg("polygon", { points: path(state.region.map(([b, e]) => [-b, -e])), fill: "#dcecf7", stroke: COLOURS.sky }, root);
   line([[fx, fy], [nx, ny]], { stroke: COLOURS.grey, "stroke-width": 1.8 });
-  line([[fx, fy], [fx, ny]], { stroke: COLOURS.grey, "stroke-dasharray": "1.5 3" });
-  line([[nx, ny], [fx, ny]], { stroke: COLOURS.grey, "stroke-dasharray": "1.5 3" });
+  if (cx === fx && cy === ny) for (const end of [[fx, fy], [nx, ny]]) line([end, [cx, cy]], { stroke: COLOURS.grey, "stroke-dasharray": "1.5 3" });
   const frontier = state.frontier.map(([b, e]) => [-b, -e]);
   line(frontier, { stroke: COLOURS.blue, "stroke-width": 3.2, "stroke-linejoin": "round" });
   if (frontier.length < 60) for (const [u, r] of frontier) svg("circle", { cx: X(u), cy: Y(r), r: 3.6, fill: COLOURS.blue }, root);
   const [bx, by] = at(state.best);
   const level = levelEnds(state.lam, bx - state.lam * by, frame);
   if (level) line(level, { stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "8 4", id: "level" });
-  svg("circle", { cx: X(fx), cy: Y(ny), r: 5, fill: "#fff", stroke: COLOURS.ink, "stroke-width": 1.4 }, root);
+  svg("circle", { cx: X(cx), cy: Y(cy), r: 5, fill: "#fff", stroke: COLOURS.ink, "stroke-width": 1.4 }, root);
   for (const release of state.releases) {
     const [u, r] = at(release);
     svg("rect", { x: -4.2, y: -4.2, width: 8.4, height: 8.4, fill: COLOURS.rust, transform: `translate(${X(u)} ${Y(r)}) rotate(45)` }, root);
   }
   for (const [u, r] of [[fx, fy], [nx, ny]]) svg("rect", { x: X(u) - 4.5, y: Y(r) - 4.5, width: 9, height: 9, fill: COLOURS.ink }, root);
   svg("polygon", { points: star(X(bx), Y(by), 12), fill: COLOURS.green, stroke: COLOURS.ink, id: "star" }, root);
-  const named = [["optimum", bx, by, true], ["full", fx, fy], ["null", nx, ny], ...state.releases.map((r) => [r.name, ...at(r)]), ["corner", fx, ny]];
+  const named = [["optimum", bx, by, true], ["full", fx, fy], ["null", nx, ny], ...state.releases.map((r) => [r.name, ...at(r)]), ["corner", cx, cy]];
   placeLabels(root, shareLabels(named.map(([name, u, r, bold]) => ({ lines: [name], x: X(u), y: Y(r), bold }))), inked,
     [edge.left + 2, edge.top, width - edge.right, height - edge.bottom - 2]);
 }

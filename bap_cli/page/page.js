@@ -78,6 +78,7 @@ function drawProblem() {
   }
   lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...agents(problem.bobs), " to lose little and ",
     ...agents(problem.eves), " to lose much: of all mechanisms, one with the least R_A = R_B − λ R_E."]);
+  if (data.beliefs) lines.push([`${data.beliefs}. R_B and R_E are what Alice counts under her own probabilities.`]);
   if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A. ${(data.conditions.costs || []).join(" ")}`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
@@ -85,6 +86,11 @@ function drawProblem() {
   const tables = [...problem.bobs.map((a, k) => [a, "expected loss of ", checked("bob", k)]), ...problem.eves.map((a, k) => [a, "loss of ", checked("eve", k)])].map(([agent, what, own]) =>
     table(["data", "probability", ...agent.decisions.map(quoted)], agent.loss.map((row, x) => [quoted(problem.states[x]), model ? Q.text(model.prior[x]) : problem.prior[x], ...own(row, x)]),
       make("span", {}, what, quoted(agent.name), " for each decision")));
+  for (const agent of [...problem.bobs, ...problem.eves]) {
+    const own = (agent.prior || agent.harm) ? agent.harm || agent.loss : null;
+    if (own) tables.push(table(["data", "believed probability", ...agent.decisions.map(quoted)], own.map((row, x) => [quoted(problem.states[x]), (agent.prior || problem.prior)[x], ...row]),
+      make("span", {}, "what Alice counts for ", quoted(agent.name), ", and what that agent believes about the data")));
+  }
   $("loss-tables").replaceChildren(...tables);
   if (problem.count > problem.states.length) $("loss-tables").append(make("p", {}, `${problem.count - problem.states.length} more states are not listed.`));
 }
@@ -129,11 +135,12 @@ function drawFigures(index) {
     $(name).classList.toggle("lengthy", $(name).textContent.length > 13);
     $(`${name}-decimal`).textContent = Q.exact(number) && !Q.short(number).startsWith("≈") && number.d !== 1n ? `= ${Q.decimal(number)}` : "\u00a0";
   }
-  const useful = percent(Q.sub(nothing.bob, best.bob), Q.sub(nothing.bob, full.bob));
-  const hidden = percent(Q.sub(best.eve, full.eve), Q.sub(nothing.eve, full.eve));
+  const own = data.beliefs !== null;
+  const useful = own ? null : percent(Q.sub(nothing.bob, best.bob), Q.sub(nothing.bob, full.bob));
+  const hidden = own ? null : percent(Q.sub(best.eve, full.eve), Q.sub(nothing.eve, full.eve));
   const show = (share) => `${Number(share.toPrecision(3))}\u00a0%`;
-  $("bob-kept").textContent = useful === null ? "Bob gains nothing even from the full data." : `${show(useful)} of what the full data are worth to Bob`;
-  $("eve-kept").textContent = hidden === null ? "Eve gains nothing even from the full data." : `${show(hidden)} of the privacy of releasing nothing`;
+  $("bob-kept").textContent = own ? `full release ${Q.both(full.bob)}, null release ${Q.both(nothing.bob)}` : useful === null ? "Bob gains nothing even from the full data." : `${show(useful)} of what the full data are worth to Bob`;
+  $("eve-kept").textContent = own ? `full release ${Q.both(full.eve)}, null release ${Q.both(nothing.eve)}` : hidden === null ? "Eve gains nothing even from the full data." : `${show(hidden)} of the privacy of releasing nothing`;
   bar($("bob-bar"), useful, $("bob-kept").textContent);
   bar($("eve-bar"), hidden, $("eve-kept").textContent);
   const piece = data.pieces[index];
@@ -256,7 +263,7 @@ function drawProof(index) {
   const best = bestRisks(index), value = alice(best);
   $("proof").replaceChildren(make("p", {}, ...rich(data.partial && data.tolerance > 0 ?
     `The value ${Q.both(value)} is at most ${data.tolerance.toExponential(1)} above a bound that is proved for all mechanisms${data.conditions ? " that meet the conditions" : ""}.` : data.exact ?
-    `A table of Eve’s replies bounds R_A of every mechanism${data.conditions ? " that meets the conditions" : ""} from below, and the bound is ${Q.both(value)}, the value itself. The proof is arithmetic with fractions; no solver has to be trusted.` :
+    `${data.beliefs ? "Prices of the agents’ obedience bound" : "A table of Eve’s replies bounds"} R_A of every mechanism${data.conditions ? " that meets the conditions" : ""} from below, and the bound is ${Q.both(value)}, the value itself. The proof is arithmetic with fractions; no solver has to be trusted.` :
     `The numbers of this problem are floats. The values are optimal up to a proved tolerance of ${data.tolerance.toExponential(1)}, relative to the largest loss (times λ for Eve’s).`)));
   const price = Q.text(lam);
   $("commands").textContent = data.bundle ? `bap verify ${data.file}` : `bap solve ${data.file} --lambda ${price} --out proof\nbap verify proof`;
@@ -290,7 +297,7 @@ function drawPicture(index, releases) {
   const best = bestRisks(index);
   drawMap($("map"), {
     full: floats(full), null: floats(nothing), best: floats(best), lam: Q.float(lam), region: data.region,
-    frontier: data.frontier,
+    frontier: data.frontier, corner: data.corner ? floats(readRisks(data.corner)) : { bob: floats(full).bob, eve: floats(nothing).eve },
     releases: releases.filter(({ name }) => name !== "full" && name !== "null").map((r) => ({ name: r.name, ...floats(r) })),
     words: `Risk-utility map. The optimum has utility ${Q.decimal(Q.neg(best.bob))} and disclosure risk ${Q.decimal(Q.neg(best.eve))}; the full release ${Q.decimal(Q.neg(full.bob))} and ${Q.decimal(Q.neg(full.eve))}; the null release ${Q.decimal(Q.neg(nothing.bob))} and ${Q.decimal(Q.neg(nothing.eve))}.`,
   });
@@ -340,7 +347,7 @@ function legend() {
     [stroke({ stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "7 3" }), data.conditions ? "mechanisms on it have the optimum’s R_A" : "mechanisms on it have the least R_A"],
     [swatch((box) => svg("polygon", { points: star(13, 6.5, 6.5), fill: COLOURS.green, stroke: COLOURS.ink }, box)), "optimum"],
     [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.rust, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
-    [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: "#fff", stroke: COLOURS.ink }, box)), "corner: full’s utility with null’s privacy"],
+    [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: "#fff", stroke: COLOURS.ink }, box)), data.beliefs ? "corner: the least R_B with the largest R_E" : "corner: full’s utility with null’s privacy"],
   ];
   $("legend").replaceChildren(...items.map(([box, words]) => make("li", {}, box, ...rich(words))));
 }

@@ -34,6 +34,7 @@ from bap_lp.conditions.eve_floor import EveFloor
 from bap_lp.conditions.margin import Margin
 from bap_lp.conditions.max_leakage import MaximalLeakage
 from bap_lp.conditions.max_signals import MaxSignals
+from bap_lp.conditions.obedience import Obedience
 from bap_lp.conditions.posterior import Independence, PosteriorCaps, PosteriorRatios, SignalFloor
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.pufferfish import Pufferfish
@@ -52,6 +53,7 @@ _KINDS: tuple[type[Condition], ...] = (
     Pufferfish,
     MaximalLeakage,
     Margin,
+    Obedience,
     Deterministic,
     MaxSignals,
 )

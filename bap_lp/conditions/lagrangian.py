@@ -95,6 +95,9 @@ class SentSignals:
 
     @property
     def eve_risk(self) -> Any:
+        """R_E of Eves who decide for themselves, or what they are told where signals prescribe it."""
+        if self.signals.eve is not None:
+            return self.eve[np.arange(len(self.signals))[:, None], self.signals.eve].sum()
         return np.stack([self.eve[:, g].min(axis=1).sum() for g in self.arrays.groups]).sum()
 
     def near(self, unit: Any, spread: Any, size: Any) -> Any:

@@ -3,8 +3,10 @@
 A signal s prescribes a decision to Bob and to every Eve. Number the decisions of all agents d, Bob's first, let L be
 their (weighted) losses and own(s,d) the decision prescribed at s to the agent of d. For all d != own(s,d)
     sum_x p(x) (L(x,own(s,d)) - L(x,d) + m) q[x,s] <= 0.
-The prices of Bob's rows are the condition's own; those of Eve's rows take the place of her replies u[s,j] in the
-certificate, which are not needed, as t[s,g] = sum_x p(x) E(x,j_sg) q[x,s] is linear.
+An Eve who knows z has the losses k(z|x) E(x,j) there, and m k(z|x) in place of m: she prefers her decision by m times
+the probability of the signal and z. The prices of Bob's rows are the condition's own; those of Eve's rows take the
+place of her replies u[s,j] in the certificate, which are not needed, as t[s,g] = sum_x p(x) E(x,j_sg) q[x,s] is
+linear.
 """
 
 from __future__ import annotations
@@ -35,18 +37,20 @@ class Margin(Condition):
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Margin | None:
-        if given.margin is None:
-            return None
-        agents = ((eve.name, g.stop - g.start) for eve, g in zip(problem.eves, problem.eve_groups, strict=True))
-        names = ["Bob"] * problem.shape[1] + [name for name, count in agents for _ in range(count)]
-        return cls(field.number(number(given.margin, "margin")), names)
+        if given.margin is None or problem.misaligned:
+            return None  # agents with beliefs of their own have the margin in their obedience
+        views = ((problem.view_name(*view), g) for view, g in zip(problem.eve_views, problem.eve_groups, strict=True))
+        names = ["Bob"] * problem.shape[1] + [name for name, g in views for _ in range(g.stop - g.start)]
+        out = cls(field.number(number(given.margin, "margin")), names)
+        out.merges = problem.eve_shares is None  # states with the same losses may differ in k(z|x)
+        return out
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         played = signal_losses(sent.rho, np.hstack([sent.arrays.B, sent.arrays.E]))
         near = unit * max((table.max(axis=1) - table.min(axis=1)).max() for table in (sent.arrays.B, sent.arrays.E))
-        own, mass = _own(sent.arrays, sent.signals), sent.rho.sum(axis=0)
+        own, mass = _own(sent.arrays, sent.signals), sent.rho.T.dot(_shares(sent.arrays))
         for s, d in self.places(sent.arrays, sent.signals).tolist():
-            if played[s, own[s, d]] + self.margin * mass[s] > played[s, d] + near:
+            if played[s, own[s, d]] + self.margin * mass[s, d] > played[s, d] + near:
                 return f"at signal {s} {self.names[d]} prefers its decision by less than the margin"
         return ""
 
@@ -56,7 +60,8 @@ class Margin(Condition):
 
     def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
         losses, (s, d) = np.hstack([arrays.B, arrays.E]), places.T
-        gains = arrays.p[:, None] * (losses[:, _own(arrays, signals)[s, d]] - losses[:, d] + self.margin)
+        margins = self.margin * _shares(arrays)[:, d]
+        gains = arrays.p[:, None] * (losses[:, _own(arrays, signals)[s, d]] - losses[:, d] + margins)
         x, k = np.indices(gains.shape)
         return LinearRows(arrays.field.zeros(len(places)), q=(k, x, s[k], gains))
 
@@ -121,6 +126,14 @@ def _own(arrays: Arrays, signals: Signals) -> Array:
     b = arrays.shape[1]
     told = np.hstack([signals.bob[:, None], b + signals.eve])
     return told[:, np.append(np.zeros(b, dtype=int), 1 + arrays.group_of)]
+
+
+def _shares(arrays: Arrays) -> Array:
+    """The probability with which the agent of decision d is at hand: k(z|x), or one; states x decisions."""
+    N, b, e = arrays.shape
+    if arrays.shares is None:
+        return arrays.field.full((N, b + e), 1)
+    return np.hstack([arrays.field.full((N, b), 1), arrays.shares[:, arrays.group_of]])
 
 
 def _dense(table: Array, first: int = 0) -> Prices:

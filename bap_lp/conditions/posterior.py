@@ -193,6 +193,8 @@ class SignalFloor(SignalCone):
     def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
         if given.signal_floor is None:
             return None
+        if problem.misaligned:
+            raise InputError(cls.name, None, "is not defined for agents who act on beliefs of their own")
         names = [eve.name for eve in problem.eves]
         floors = (
             given.signal_floor if isinstance(given.signal_floor, tuple) else [(n, given.signal_floor) for n in names]

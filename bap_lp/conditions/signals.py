@@ -45,7 +45,7 @@ def signals_of(problem: Problem, tuples: bool) -> Signals:
             rule = f"needs {b * prod(sizes)} signals, one per tuple of decisions: more than {limit(name)} {name}"
             raise InputError("margin", None, f"{rule} {raising(name)}")
     table = np.indices((b, *sizes)).reshape(1 + len(sizes), -1).T
-    eves = [a.decisions or () for a in problem.eves]
+    eves = [problem.eves[n].decisions or () for n, _ in problem.eve_views]
     names = tuple(
         f"{problem.bob_decisions[row[0]]} / " + ", ".join(eves[g][j] for g, j in enumerate(row[1:]))
         for row in table.tolist()

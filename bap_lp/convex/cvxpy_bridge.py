@@ -28,10 +28,14 @@ each signal <= k,
     R_A >= R_B - (lam + n) R_E + n f >= sum c rho + sum_i m D_i - m0 cap + n f
         >= sum_x p(x) y(x) - m0 cap + n f + sum_i P(i) min_post [ sum_x post(x) (c(x,i) - y(x)) + m KL(post || p) ]
 and the minimum is -m log sum_x p(x) exp((y(x) - c(x,i)) / m) (Gibbs; for m = 0: min_x c - y). Lowering y by the largest
--minimum makes every bracket non-negative, so R_A >= sum p y - m0 cap + n f. Further constraints only raise R_A: the
-bound stays true with them, though it need not be close. Any y gives a bound, and the better of two is taken: the
-solver's multiplier of the rows (accurate if m > 0), and the y with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the
-optimum, where the terms are the q(i|x) (accurate if m is near 0). The solver's own dual value is never reported.
+-minimum makes every bracket non-negative, so R_A >= sum p y - m0 cap + n f. Further constraints enter by their
+tangents (`tangents`): a linear cost of q, which joins p c, and of t, which joins the price of Eve's risk. The bound is
+then about mechanisms whose signals are the decisions that Bob takes; if he disobeys at the solution, it is that of all
+mechanisms. No bound is below the optimum without constraints, which `solve` bounds.
+
+Any y gives a bound, and the better of two is taken: the solver's multiplier of the rows (accurate if m > 0), and the y
+with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the optimum, where the terms are the q(i|x) (accurate if m is near
+0). The solver's own dual value is never reported.
 
 The two caps are met to the last digit. Mixing the channel with the null release of the same signal probabilities moves
 every posterior towards the prior. KL and I are convex and zero at the prior, so they shrink at least in proportion.
@@ -46,11 +50,14 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.convex.tangents import Tangents, tangents
+from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
+from bap_lp.programs.solving import solve
 from bap_lp.rational import Array, InputError, floats, number
 
 _DUST = 1e-7  # channel entries below this are the interior-point solver's distance from zero
@@ -60,7 +67,8 @@ _RARE = (1e-6, 1e-5, 1e-4)  # signals less probable than one of these carry few 
 @dataclass(frozen=True)
 class BridgeSolution:
     """What cvxpy found, recomputed: `value` is R_A of the channel, `bound` lies below R_A of every mechanism that meets
-    the named caps and floor, `violation` is the largest amount by which the channel misses any constraint."""
+    the constraints (one signal per decision that Bob takes), `violation` is the largest amount by which the channel
+    misses any constraint."""
 
     lam: float
     mechanism: Mechanism
@@ -87,6 +95,7 @@ class Bridge:
     def __init__(self, problem: Problem, lam: Any = None) -> None:
         import cvxpy as cp
 
+        shared(problem, "to_cvxpy")
         self.cp = cp
         self.problem = problem
         self.lam = None if lam is None else float(lam_of(problem, lam))
@@ -226,7 +235,9 @@ class Bridge:
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             raise InputError("constraints", None, f"leave no mechanism: the solver reports {problem.status!r}")
         over = max(float(low[0].dual_value), 0.0) if low else 0.0
-        bound = self._bound(price + over, total, single, cap, each, bool(flat)) + over * (floor or 0.0)
+        self.channel.value = np.maximum(self.channel.value, 1e-12)  # inside the domain of logarithms
+        added = tangents(constraints, [self.channel, self.signal_probability, self.t])
+        bound = self._bound(price + over, total, single, cap, each, bool(flat), added) + over * (floor or 0.0)
         # under max_kl one rare signal, slightly off, would mix all others with the null release: pool it if better
         rarities = _RARE if each is not None else _RARE[:1]
         channels = [self._withdrawn(self._channel(rarity), cap, each) for rarity in rarities]
@@ -238,10 +249,20 @@ class Bridge:
         risks = risks_of(self.problem, mechanism)
         violation = max(float(np.max(c.violation())) for c in every)
         value = float(risks.alice(price))
+        told, slack = float(self.alice(price).value), 1e-7 * self.problem.arrays.size(price)
+        free = solve(self.problem, price, exact=False).bound
+        bound = float(free) if constraints and value < told - slack else max(bound, float(free))
         return BridgeSolution(price, mechanism, risks, value, bound, violation, str(problem.status))
 
     def _bound(
-        self, lam: float, total: list[Any], single: list[Any], cap: float | None, each: float | None, null: bool
+        self,
+        lam: float,
+        total: list[Any],
+        single: list[Any],
+        cap: float | None,
+        each: float | None,
+        null: bool,
+        added: Tangents,
     ) -> float:
         """The lower bound of the module's docstring, from the multipliers that the solver suggests."""
         from scipy.special import logsumexp
@@ -249,12 +270,19 @@ class Bridge:
         u = np.empty((self.B.shape[1], self.E.shape[1]))
         for row, g in zip(self.hypograph, self.problem.eve_groups, strict=True):
             u[:, g] = row.dual_value
-        u = self.problem.arrays.on_simplex(u, lam)
-        p, c = self.p[self.live], (self.B - self.E @ u.T)[self.live]
-        size = float(self.B.max() + lam * self.E.sum(axis=1).max())
+        risk = added.coefficients[2]
+        if (risk > lam).any():  # less of all multipliers, so that no price of Eve's risk is negative
+            added = added.scaled(float(lam / risk.max()))
+        sent, marginal, risk = added.coefficients
+        u = self.problem.arrays.on_simplex(u, np.maximum(lam - risk, 0.0))
+        cost = sent + self.p[:, None] * marginal  # of q(i|x)
+        p, c = self.p[self.live], (self.B - self.E @ u.T)[self.live] + cost[self.live] / self.p[self.live, None]
+        constant = added.constant + float(cost[self.p == 0].min(axis=1).sum())
+        size = float(self.B.max() + (lam + np.abs(risk).max()) * self.E.sum(axis=1).max())
+        size += added.size + float(np.abs(cost).sum(axis=0).max())
         rounding = (sum(self.problem.shape) + 40) * float(np.finfo(float).eps)
         if null:  # only the null releases are left, and one of them sends a single signal
-            return float((p @ c).min()) - rounding * size
+            return float((p @ c).min()) + constant - rounding * size
         m0 = float(max(total[0].dual_value, 0.0)) if total else 0.0
         own = np.array([max(float(s.dual_value), 0.0) for s in single] or [0.0])
         c = c - own * (each or 0.0)
@@ -266,7 +294,7 @@ class Bridge:
                 mi * logsumexp((y - ci) / mi, b=p) if mi > 0 else (y - ci).max() for mi, ci in zip(m, c.T, strict=True)
             ]
             best = max(best, float(p @ y - max(excess)) - rounding * (size + float(np.abs(y).max())))
-        return best - m0 * (cap or 0.0)
+        return best - m0 * (cap or 0.0) + constant
 
 
 def _potential(c: Array, m: Array, weight: Array) -> Array:
@@ -301,7 +329,8 @@ def to_cvxpy(problem: Problem, lam: Any = None) -> Bridge:
         The program: cvxpy variables and expressions, with a method `solve`.
 
     Raises:
-        InputError: lam is negative, or it is "calibrated" and Eve does no better with the data than without.
+        InputError: lam is negative, it is "calibrated" and Eve does no better with the data than without, or an agent
+            has beliefs of his own.
 
     >>> from bap_lp import Problem, to_cvxpy
     >>> bridge = to_cvxpy(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]), "1/3")

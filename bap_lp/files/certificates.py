@@ -5,6 +5,7 @@ Under conditions also
 conditions      as in a problem file               channel    q(s|x), states x signals
 prices          of min_eve_risk and max_bob_risk   privacy    [signal, x, x', w] for every multiplier w > 0
 obedience       with a margin, Bob's prices, signals x decisions
+beliefs         [signal, agent, decision, w]: prices of the obedience of agents with beliefs of their own, Bobs first
 branches        under max_signals or determinism, for every part of the mechanisms: signals (that are sent), u, states
                 ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
                 part is empty), and the keys of the prices

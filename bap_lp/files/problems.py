@@ -19,6 +19,7 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.events import plain
 from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
 from bap_lp.files.tables import texts
+from bap_lp.model.knowledge import text_of
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.rational import InputError, number, public, text
 
@@ -124,7 +125,11 @@ def _one_prior(data: dict[str, Any], theta: Any) -> None:
 
 def _agents(tables: Any) -> list[Agent]:
     group = tables if isinstance(tables, list) else [tables]
-    return [Agent(t["loss"], t.get("decisions"), t.get("name", ""), t.get("weight", 1)) for t in group]
+    own = ("harm", "prior", "knows", "knowledge")
+    return [
+        Agent(t["loss"], t.get("decisions"), t.get("name", ""), t.get("weight", 1), **{k: t.get(k) for k in own})
+        for t in group
+    ]
 
 
 def _lam(value: Any) -> Any:
@@ -157,6 +162,9 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
             {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": texts(a.loss)}
+            | ({} if a.harm is None else {"harm": texts(a.harm)})
+            | ({} if a.prior is None else {"prior": [text(v) for v in a.prior.tolist()]})
+            | text_of(a.knows, a.knowledge)
             for a in group
         ]
 

@@ -127,6 +127,18 @@ def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
     return None
 
 
+def solve_interior(lp: LinearProgram) -> FloatVertex:
+    """Minimise by the interior point method with crossover to a vertex: for large programs without a good start."""
+    highs = solver(solver="ipm", run_crossover="on", presolve="on")
+    _pass(highs, lp)
+    highs.run()
+    status, flags = highs.getModelStatus(), _basic_flags(highs, lp)
+    if status != highspy.HighsModelStatus.kOptimal or not len(flags):
+        raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
+    z, y, basic = np.array(highs.getSolution().col_value), np.array(highs.getSolution().row_dual), np.flatnonzero(flags)
+    return FloatVertex(z, y, highs.getObjectiveValue(), basic, True, (z, basic))
+
+
 def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:
     kinds, out = highspy.HighsBasisStatus, highspy.HighsBasis()
     flags = np.zeros(sum(lp.shape), dtype=bool)

@@ -10,7 +10,7 @@ One code path serves rationals and floats; in floats `bound` is lowered by more 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -39,18 +39,23 @@ UNIT = 2.0**-53  # relative error of one float operation
 _TINY = 1e-290  # covers underflow in a float filter
 _LONG = 200  # bits
 _FEW = 64  # entries of a joint table up to which filters cost more than they save
+_FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arrays(ReadOnly, Displayed):
-    """p (N), B (N x b) and E (N x e, one slice of `groups` per Eve, weighted): fmpq or float64, never mixed."""
+    """p (N), B (N x b) and E (N x e, one slice of `groups` per Eve, weighted): fmpq or float64, never mixed.
+
+    Where an Eve knows z, she has a group per z, whose columns are k(z|x) E(x,j); `shares` (N x groups) has k(z|x).
+    """
 
     p: Array
     B: Array
     E: Array
     groups: tuple[slice, ...]
+    shares: Array | None = None
 
     def _headline(self) -> str:
         return f": {kind(self.exact)}, (N, b, e) = {self.shape}"
@@ -78,7 +83,7 @@ class Arrays(ReadOnly, Displayed):
     @cached_property
     def rounded(self) -> Arrays:
         """The same numbers as the nearest floats."""
-        return self if not self.exact else Arrays(floats(self.p), floats(self.B), floats(self.E), self.groups)
+        return self if not self.exact else self._each(floats)
 
     @cached_property
     def integers(self) -> Integers | None:
@@ -94,11 +99,15 @@ class Arrays(ReadOnly, Displayed):
 
     def lifted(self) -> Arrays:
         """Floats as the rationals they are."""
-        return self if self.exact else Arrays(lifted(self.p), lifted(self.B), lifted(self.E), self.groups)
+        return self if self.exact else self._each(lifted)
 
     def states(self, which: Any) -> Arrays:
         """Some of the states; their probabilities may sum to less than one."""
-        return Arrays(self.p[which], self.B[which], self.E[which], self.groups)
+        return self._each(lambda table: table[which])
+
+    def _each(self, change: Callable[[Array], Array]) -> Arrays:
+        shares = None if self.shares is None else change(self.shares)
+        return Arrays(change(self.p), change(self.B), change(self.E), self.groups, shares)
 
     def decisions(self, which: Any) -> Arrays:
         """Some of Bob's decisions."""
@@ -120,7 +129,7 @@ class Arrays(ReadOnly, Displayed):
         if count == len(index):
             return self, index
         first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]
-        return Arrays(class_sums(self.p, index, count), self.B[first], self.E[first], self.groups), index
+        return replace(self.states(first), p=class_sums(self.p, index, count)), index
 
     def size(self, lam: Any) -> float:
         """The scale on which a float gap is judged: the largest loss that enters R_A."""
@@ -227,13 +236,29 @@ class Arrays(ReadOnly, Displayed):
     def bound(self, u: Array) -> Any:
         """sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)): below R_A of every mechanism."""
         if self.exact:
-            return self.p.dot((self.B - self.E.dot(u.T)).min(axis=1))
+            return tree_sum(self.p * self.least_margins(u))
         total = 0.0
         for cut in blocks(len(self.p)):
             margins = [self.B[cut, i] - self.E[cut] @ u[i] for i in range(len(u))]
             total += float(self.p[cut] @ reduce(np.minimum, margins))
         size = float(self.B.max()) + float((u @ self.E.max(axis=0)).max())  # of any margin; the prior sums to one
         return total - (self.E.shape[1] + 40) * float(np.finfo(float).eps) * size
+
+    def least_margins(self, u: Array) -> Array:
+        """min_i (B(x,i) - sum_j u[i,j] E(x,j)) for every x, exactly; floats say which i may attain it."""
+        if self.B.size * self.E.shape[1] <= _FILTERED:
+            return (self.B - self.E.dot(u.T)).min(axis=1)
+        x, i = self.near_minimum(u)
+        state, column = np.nonzero(self.E != 0)
+        cuts = np.searchsorted(state, np.arange(len(self.p) + 1))
+        out: list[Any] = [None] * len(self.p)
+        replies = u.tolist()
+        for at, signal, loss in zip(x.tolist(), i.tolist(), self.B[x, i].tolist(), strict=True):
+            row = replies[signal]
+            for j in column[cuts[at] : cuts[at + 1]].tolist():
+                loss = loss - row[j] * self.E[at, j]
+            out[at] = loss if out[at] is None or loss < out[at] else out[at]
+        return objects(out)
 
     def near_minimum(self, u: Array) -> tuple[Array, Array]:
         """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, by a float filter.

@@ -5,6 +5,9 @@ lam = (R_B^null - R_B^full) / (R_E^null - R_E^full), defined when Eve does bette
 In floats both differences are between sums of N non-negative products. A sum of n such terms is off by at most about
 (n + 2) u of itself, u = 2^-53, however it is added up. Neither difference is negative; one that is smaller than its
 error bound may be zero.
+
+With agents who act on beliefs of their own the two releases are scored by what Alice counts, and both differences may
+have any sign: full and null release tie at the ratio if it is not negative.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from bap_lp.model.arrays import UNIT
+from bap_lp.model.beliefs import replies
+from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, number, public
@@ -35,6 +40,9 @@ def calibrate(problem: Problem) -> Number:
     """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
     terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
+    if problem.misaligned:
+        same = not problem.exact and abs(eve_null - eve_full) <= terms * UNIT * (eve_null + eve_full)
+        return _counted_tie(bob_null - bob_full, 0 if same else eve_null - eve_full)
     bob, eve = (
         null - full if problem.exact or null - full > terms * UNIT * (null + full) else problem.arrays.field.zero
         for full, null in ((bob_full, bob_null), (eve_full, eve_null))
@@ -50,8 +58,33 @@ def calibrate(problem: Problem) -> Number:
     return public(bob / eve)
 
 
+def _counted_tie(bob: Any, eve: Any) -> Number:
+    if eve == 0:
+        rule = "is undefined: Alice counts the same R_E for full and null release"
+        raise InputError("lam", "calibrated", rule)
+    if bob / eve < 0:
+        rule = (
+            "is undefined: the same release, full or null, has the smaller R_B and the larger R_E as Alice counts them"
+        )
+        raise InputError("lam", "calibrated", rule)
+    return public(bob / eve)
+
+
+def _scored(problem: Problem, q: Any) -> tuple[Any, Any]:
+    """(R_B, R_E) of a channel, agents acting on their own beliefs."""
+    counted, bobs = [losses.sum() for losses in replies(problem, q, problem.p[:, None] * q)[1]], len(problem.bobs)
+    zero = problem.arrays.field.zero
+    return sum(counted[:bobs], zero), sum(counted[bobs:], zero)
+
+
 def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """(R_B, R_E) of the full and of the null release, in working numbers."""
+    if problem.misaligned:
+        rows = len(problem.p)
+        full_, null_ = (
+            _scored(problem, degenerate(to, max(to) + 1, problem.exact)) for to in (range(rows), [0] * rows)
+        )
+        return full_, null_
     p, losses = problem.p, [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
     full = [p.dot(loss.min(axis=1)) for loss in losses]
     null = [p.dot(loss).min() for loss in losses]

@@ -2,6 +2,7 @@
 
 At signal s an agent with loss L plays argmin_d sum_x p(x) q(s|x) L(x,d): dividing by P(s) cannot move the argmin.
 R = sum_s min_d sum_x p(x) q(s|x) L(x,d), so no posterior is needed for the risks, only for the explanation.
+Agents with beliefs or losses of their own play their own best decisions, ties for Alice (see `beliefs`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.arrays import Arrays, signal_losses, signal_minima
+from bap_lp.model.beliefs import TIE, replies, shared
 from bap_lp.model.display import (
     LISTED,
     Displayed,
@@ -33,6 +35,7 @@ from bap_lp.rational import (
     Array,
     InputError,
     array,
+    field_of,
     floats,
     is_exact,
     objects,
@@ -40,16 +43,21 @@ from bap_lp.rational import (
     tree_sum,
 )
 
-_TIE = 1e-9  # two decisions of a float problem tie when their risks at a signal differ by less than this, relatively
-
 
 @dataclass(frozen=True)
 class AgentDecisions:
-    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve"."""
+    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve".
+
+    An Eve who knows something decides for every value z that is possible at the signal: `known` is z, `probability` its
+    probability given the signal, `posterior` what she believes about the data.
+    """
 
     agent: str
     role: str
     decisions: tuple[str, ...]
+    known: str | None = None
+    probability: Number | None = None
+    posterior: dict[str, Number] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +92,8 @@ class Signal(Displayed):
 
     def _named(self, role: str) -> list[str]:
         group = [d for d in self.decisions if d.role == role]
-        return [d if len(group) == 1 else f"{one.agent}: {d}" for one in group for d in one.decisions]
+        alone = len(group) == 1 and group[0].known is None
+        return [d if alone else f"{one.agent}: {d}" for one in group for d in one.decisions]
 
     def _headline(self) -> str:
         acts = [
@@ -119,8 +128,12 @@ class Evaluation(Tabular, Risks):
         return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
 
     def _grid(self, most: int | None = None) -> Grid:
-        agents = [d.agent for d in self.signals[0].decisions] if self.signals else []
-        rows = [(s.signal, s.probability, *(", ".join(d.decisions) for d in s.decisions)) for s in self.signals[:most]]
+        # an Eve who knows something has a column per value; at some signals a value may be impossible
+        agents = list(dict.fromkeys(d.agent for s in self.signals for d in s.decisions))
+        rows = []
+        for s in self.signals[:most]:
+            told = {d.agent: ", ".join(d.decisions) for d in s.decisions}
+            rows.append((s.signal, s.probability, *(told.get(agent, "") for agent in agents)))
         return Grid(("signal", "probability", *agents), rows, len(self.signals))
 
 
@@ -136,7 +149,18 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
 
 def risks(problem: Problem, mechanism: Mechanism) -> Risks:
     """R_B and R_E of a mechanism, recomputed from its channel."""
-    return joint_risks(problem.arrays, joint(problem, mechanism)[0])
+    rho, _ = joint(problem, mechanism)
+    if problem.misaligned:
+        return _own_risks(problem, mechanism, rho)[0]
+    return joint_risks(problem.arrays, rho)
+
+
+def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:
+    """Risks with agents who act on their own beliefs, what each plays at every signal, and each weighted risk."""
+    played, counted = replies(problem, mechanism.q if is_exact(rho) else floats(mechanism.q), rho)
+    risks = [tree_sum(losses) for losses in counted]
+    bobs = len(problem.bobs)
+    return _with_errors(sum(risks[:bobs]), sum(risks[bobs:]), rho), played, risks
 
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
@@ -164,12 +188,22 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`, a table like eve_loss):
     she plays her Bayes rule, and Alice scores it under p and L_E. Her risk is then never below the aligned R_E.
     Among her own ties she is given the one that hurts Alice most.
+
+    A problem whose agents have a prior or harm of their own (`Agent`) is evaluated with their own best decisions, ties
+    for Alice: the decision that is taken is listed first, and `agents` are the risks that Alice counts.
     """
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
+        shared(problem, "eve_prior or eve_acts_on")
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
-    tables = [[signal_losses(rho, a.loss) for a in group] for group in (problem.bobs, problem.eves)]
+    if problem.misaligned:
+        return _on_own_beliefs(problem, mechanism, rho)
+    tables = [[signal_losses(rho, a.loss) for a in problem.bobs], _heard(problem, rho)]
     own = [[tree_sum(t.min(axis=1)) for t in group] for group in tables]
+    own[1] = [
+        sum((risk for risk, (n, _) in zip(own[1], problem.eve_views, strict=True) if n == k), field_of(rho).zero)
+        for k in range(len(problem.eves))
+    ]
     # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
     bob, eve = (
         sum(a.weight * risk if is_exact(rho) else float(a.weight) * risk for a, risk in zip(group, found, strict=True))
@@ -178,14 +212,65 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     base = _with_errors(bob, eve, rho)
     names = [a.name for a in (*problem.bobs, *problem.eves)]
     agents = dict(zip(names, map(public, (*own[0], *own[1])), strict=True))
-    signals = _signals(problem, mechanism, rho, *tables)
+    deciders = [*problem.bobs, *(problem.eves[n] for n, _ in problem.eve_views)]
+    heard = [*tables[0], *tables[1]]
+    decisions = [
+        [_best(t[s], agent) for t, agent in zip(heard, deciders, strict=True)] for s in range(len(mechanism.signals))
+    ]
+    signals = _signals(problem, mechanism, rho, decisions)
     return Evaluation(base.bob, base.eve, base.bob_error, base.eve_error, signals, agents)
 
 
-def _signals(
-    problem: Problem, mechanism: Mechanism, rho: Array, bob_tables: list[Array], eve_tables: list[Array]
-) -> tuple[Signal, ...]:
+def _share(problem: Problem, k: int, rho: Array) -> Array:
+    """k(z|x) of a group of Eve's columns, in the numbers of rho."""
+    assert problem.eve_shares is not None
+    share = problem.eve_shares[:, k]
+    return share if is_exact(rho) else floats(share)
+
+
+def _heard(problem: Problem, rho: Array) -> list[Array]:
+    """sum_x rho[x,s] k(z|x) E(x,j), unweighted, for every Eve and every value that she may know."""
     out = []
+    for k, (n, z) in enumerate(problem.eve_views):
+        loss = problem.eves[n].loss
+        if z is None:
+            out.append(signal_losses(rho, loss))
+        else:
+            share = _share(problem, k, rho)
+            live = np.flatnonzero(share != 0)
+            out.append(signal_losses(rho[live] * share[live, None], loss[live]))
+    return out
+
+
+def _on_own_beliefs(problem: Problem, mechanism: Mechanism, rho: Array) -> Evaluation:
+    found, played, risks = _own_risks(problem, mechanism, rho)
+    q = mechanism.q if is_exact(rho) else floats(mechanism.q)
+    best = [belief.in_field(field_of(rho)).best(q) for belief in problem.beliefs]
+    owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
+    group = (*problem.bobs, *problem.eves)
+    decisions = []
+    for s in range(q.shape[1]):
+        at_signal = []
+        for owner, own, open_ in zip(owners, played, best, strict=True):
+            names, first = group[owner].decisions or (), int(own[s])
+            others = [names[d] for d in np.flatnonzero(open_[s]).tolist() if d != first]
+            at_signal.append((names[first], *others))
+        decisions.append(at_signal)
+    signals, field_ = _signals(problem, mechanism, rho, decisions), field_of(rho)
+    alone = {
+        a.name: public(
+            sum((r for r, k in zip(risks, owners, strict=True) if k == n), field_.zero) / field_.number(a.weight)
+        )
+        for n, a in enumerate(group)
+    }
+    return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, signals, alone)
+
+
+def _signals(
+    problem: Problem, mechanism: Mechanism, rho: Array, decisions: list[list[tuple[str, ...]]]
+) -> tuple[Signal, ...]:
+    """decisions: the best ones at every signal, of every Bob and then of every Eve at every value that she may know."""
+    out, bobs = [], len(problem.bobs)
     for s, name in enumerate(mechanism.signals):
         mass = rho[:, s].sum()
         if mass == 0:
@@ -195,18 +280,24 @@ def _signals(
         if problem.theta is not None:
             table = problem.theta.posterior if is_exact(rho) else floats(problem.theta.posterior)
             theta = dict(zip(problem.theta.labels, map(public, posterior.dot(table).tolist()), strict=True))
-        decisions = [
-            AgentDecisions(a.name, role, _best(t[s], a))
-            for role, agents, tables in (("bob", problem.bobs, bob_tables), ("eve", problem.eves, eve_tables))
-            for a, t in zip(agents, tables, strict=True)
-        ]
+        told = [AgentDecisions(a.name, "bob", own) for a, own in zip(problem.bobs, decisions[s][:bobs], strict=True)]
+        for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
+            if z is None:
+                told.append(AgentDecisions(problem.eves[n].name, "eve", own))
+                continue
+            seen = rho[:, s] * _share(problem, k, rho)
+            total = seen.sum()
+            if total > 0:
+                chance = public(total / mass if is_exact(rho) else float(total / mass))
+                belief = dict(zip(problem.states, map(public, (seen / total).tolist()), strict=True))
+                told.append(AgentDecisions(problem.view_name(n, z), "eve", own, z, chance, belief))
         out.append(
             Signal(
                 name,
                 public(mass if is_exact(rho) else float(mass)),
                 dict(zip(problem.states, map(public, posterior.tolist()), strict=True)),
                 theta,
-                tuple(decisions),
+                tuple(told),
             )
         )
     return tuple(out)
@@ -215,7 +306,7 @@ def _signals(
 def _best(losses: Array, agent: Agent) -> tuple[str, ...]:
     """All decisions that minimise the loss at a signal (within rounding for floats)."""
     low = losses.min()
-    slack = 0 if is_exact(losses) else _TIE * losses.max()
+    slack = 0 if is_exact(losses) else TIE * losses.max()
     assert agent.decisions is not None
     return tuple(d for d, v in zip(agent.decisions, losses, strict=True) if v <= low + slack)
 
@@ -223,6 +314,8 @@ def _best(losses: Array, agent: Agent) -> tuple[str, ...]:
 def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: Any, eve_acts_on: Any) -> Evaluation:
     if len(problem.eves) != 1:
         raise InputError("eve_prior", None, "and eve_acts_on need a problem with one Eve")
+    if problem.eve_shares is not None:
+        raise InputError("eve_prior", None, "and eve_acts_on need an Eve without knowledge besides the signal")
     eve = problem.eves[0]
     belief = problem.p if eve_prior is None else probability(eve_prior, "eve_prior")
     desire = eve.loss if eve_acts_on is None else array(eve_acts_on, "eve_acts_on", 2)
@@ -241,7 +334,7 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
     harms = signal_losses(rho, eve.weight * eve.loss)
     played = []
     for s, row in enumerate(wishes):
-        slack = 0 if is_exact(row) else _TIE * row.max()
+        slack = 0 if is_exact(row) else TIE * row.max()
         choices = [d for d, v in enumerate(row) if v <= row.min() + slack]
         played.append(min(choices, key=lambda d: harms[s, d]))
     chosen = objects(harms[s, d] for s, d in enumerate(played))

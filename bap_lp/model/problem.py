@@ -3,12 +3,14 @@
 A model with a parameter is reduced once and for all: p(x) = sum_theta pi(theta) p(x|theta) and
 B(x,i) = sum_theta pi(theta|x) L_B(theta,i). Several Eves stand side by side as groups of columns of E, each already
 multiplied by its weight; several Bobs act on the product of their decision spaces, their weighted losses added.
+An agent may minimise another loss than the one that Alice counts, or hold another prior (`beliefs`): B and E are what
+Alice counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -18,20 +20,46 @@ import numpy as np
 
 from bap_lp.limits import limit, raising
 from bap_lp.model.arrays import Arrays, groups_of
+from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
+from bap_lp.model.knowledge import expanded_losses, knowledge_of, shares_of, values_of
 from bap_lp.model.labels import labels, probability, weight_of
 from bap_lp.model.merging import class_sums, merge_index
-from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact, number, objects, public, same_kind
+from bap_lp.rational import (
+    Array,
+    InputError,
+    ReadOnly,
+    array,
+    field_of,
+    floats,
+    is_exact,
+    number,
+    objects,
+    public,
+    same_kind,
+)
 
 
 @dataclass(frozen=True)
 class Agent:
-    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision)."""
+    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
+
+    harm: what Alice counts instead of the loss, a table of the same shape. prior: what the agent believes about the
+    states, instead of p(x). See `beliefs`.
+
+    What an Eve knows about the data besides the signal: `knows`, a label per state, or `knowledge`, k(z|x), a row per
+    state.
+    """
 
     loss: Any
     decisions: Sequence[str] | None = None
     name: str = ""
     weight: Any = 1
+    _: KW_ONLY
+    knows: Any = None
+    knowledge: Any = None
+    harm: Any = None
+    prior: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,35 +98,71 @@ class Problem(ReadOnly, Tabular):
         self.bobs = _agents(bobs, bob_loss, bob_decisions, "bob", len(p))
         self.eves = _agents(eves, eve_loss, eve_decisions, "eve", len(p))
         agents = (*self.bobs, *self.eves)
-        self.exact = is_exact(p) and all(is_exact(a.loss) and is_exact(a.weight) for a in agents)
+        self.exact = is_exact(p) and all(map(is_exact, (part for a in agents for part in _parts(a))))
         if not self.exact:
             p = probability(floats(p), "prior")
             self.bobs, self.eves = (tuple(_as_float(a) for a in group) for group in (self.bobs, self.eves))
             self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
         self.B = _product_loss(self.bobs)
-        weighted = [_weighted(a) for a in self.eves]
+        shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
+        weighted = [expanded_losses(_weighted(a), share) for a, share in zip(self.eves, shares, strict=True)]
         self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
-        self.eve_groups = groups_of([a.loss.shape[1] for a in self.eves])
+        self.eve_views = tuple(
+            (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
+        )
+        self.eve_groups = groups_of([self.eves[n].loss.shape[1] for n, _ in self.eve_views])
+        self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
         self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
         self.eve_decisions = tuple(
-            d if len(self.eves) == 1 else f"{a.name}: {d}" for a in self.eves for d in a.decisions or ()
+            d if len(self.eves) == 1 and z is None else f"{self.view_name(n, z)}: {d}"
+            for n, z in self.eve_views
+            for d in self.eves[n].decisions or ()
         )
         self._freeze()
 
     def _freeze(self) -> None:
         super()._freeze()
         for agent in (*self.bobs, *self.eves):
-            agent.loss.flags.writeable = False
+            for part in _parts(agent):
+                if isinstance(part, np.ndarray):
+                    part.flags.writeable = False
+
+    def view_name(self, eve: int, known: str | None) -> str:
+        """An Eve at one value of what she knows: "neighbour, age=3"."""
+        return self.eves[eve].name if known is None else f"{self.eves[eve].name}, {known}"
+
+    @cached_property
+    def attackers(self) -> tuple[Agent, ...]:
+        """One agent without knowledge per group of columns of E: an Eve at z has the losses k(z|x) E(x,j)."""
+        if self.eve_shares is None:
+            return self.eves
+        out = []
+        for k, (n, z) in enumerate(self.eve_views):
+            eve, share = self.eves[n], self.eve_shares[:, [k]]
+            loss, name = expanded_losses(eve.loss, share), self.view_name(n, z)
+            harm = None if eve.harm is None else expanded_losses(eve.harm, share)
+            out.append(replace(eve, loss=loss, harm=harm, name=name, knows=None, knowledge=None))
+        return tuple(out)
 
     def _identity(self) -> tuple[Any, ...]:
         """What makes two problems equal, besides the arrays: labels, agents and parameter, but not the title."""
-        agents = [(a.name, tuple(a.decisions or ()), a.weight) for a in (*self.bobs, *self.eves)]
+        agents = [
+            (
+                a.name,
+                tuple(a.decisions or ()),
+                a.weight,
+                a.knows,
+                *(own is None for own in (a.harm, a.prior, a.knowledge)),
+            )
+            for a in (*self.bobs, *self.eves)
+        ]
         return type(self), self.exact, self.shape, len(self.bobs), *agents, self.theta and self.theta.labels
 
     def _tables(self) -> list[Array]:
         parameter = [] if self.theta is None else [self.theta.posterior]
-        return [self.p, *(a.loss for a in (*self.bobs, *self.eves)), *parameter]
+        own = [part for a in (*self.bobs, *self.eves) for part in _parts(a) if isinstance(part, np.ndarray)]
+        return [self.p, *own, *parameter]
 
     def __eq__(self, other: object) -> bool:
         """Whether two problems have the same numbers and labels; their titles do not count."""
@@ -134,14 +198,20 @@ class Problem(ReadOnly, Tabular):
             raise InputError("likelihood", None, f"has {len(channel)} rows, must have {len(prior)}, one per theta")
         channel = np.array([probability(row, f"likelihood[{k}]") for k, row in enumerate(channel)])
         models = _agents(bobs, bob_loss, bob_decisions, "bob", len(prior), "theta")
-        prior, channel, *losses = same_kind(prior, channel, *(a.loss for a in models))
+        harms = [a.loss if a.harm is None else a.harm for a in models]
+        prior, channel, *tables = same_kind(prior, channel, *(a.loss for a in models), *harms)
         joint = prior[:, None] * channel  # theta, x
         p = joint.sum(axis=0)
         # a state of probability zero has no posterior: its rows are zero and never used
         posterior = np.array([j / total if total > 0 else j for j, total in zip(joint.T, p, strict=True)])
+        tables = [posterior.dot(table) for table in tables]
+        losses, harms = tables[: len(models)], tables[len(models) :]
         return cls(
             prior=p,
-            bobs=[replace(a, loss=posterior.dot(loss)) for a, loss in zip(models, losses, strict=True)],
+            bobs=[
+                replace(a, loss=loss, harm=None if a.harm is None else harm)
+                for a, loss, harm in zip(models, losses, harms, strict=True)
+            ],
             eve_loss=eve_loss,
             eves=eves,
             states=states,
@@ -153,7 +223,21 @@ class Problem(ReadOnly, Tabular):
     @cached_property
     def arrays(self) -> Arrays:
         """The numbers that computations work on."""
-        return Arrays(self.p, self.B, self.E, self.eve_groups)
+        return Arrays(self.p, self.B, self.E, self.eve_groups, self.eve_shares)
+
+    @cached_property
+    def beliefs(self) -> tuple[Belief, ...]:
+        """What every agent acts on and what Alice counts: one per Bob, then one per group of Eve's columns."""
+        return beliefs_of(self)
+
+    @cached_property
+    def misaligned(self) -> bool:
+        """Whether an agent's harm differs from his loss, or his prior from p(x)."""
+        return any(
+            (a.harm is not None and not np.array_equal(a.harm, a.loss))
+            or (a.prior is not None and not np.array_equal(a.prior, self.p))
+            for a in (*self.bobs, *self.eves)
+        )
 
     @cached_property
     def prior(self) -> Array:
@@ -191,7 +275,7 @@ class Problem(ReadOnly, Tabular):
             return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(a, loss=read(a.loss), weight=number(str(a.weight), "weight")) for a in group]
+            return [replace(_over(a, read), weight=number(str(a.weight), "weight")) for a in group]
 
         theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
         return self._with(read(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
@@ -200,8 +284,10 @@ class Problem(ReadOnly, Tabular):
         """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.
 
         Swapping such states in any mechanism changes neither agent's losses, so averaging over the swaps (convexity)
-        leaves an optimum that treats them alike; `expand` gives every member the row of its class.
+        leaves an optimum that treats them alike; `expand` gives every member the row of its class. Agents with beliefs
+        of their own may use the difference: then InputError is raised.
         """
+        shared(self, "merged()")
         index, count = merge_index(self.p, np.hstack([self.B, self.E]))
         return MergedProblem(self, index, count)
 
@@ -220,7 +306,9 @@ class Problem(ReadOnly, Tabular):
             f"the most probable is {clean(self.states[likeliest])}, with probability {share}."
         )
         for agent in (*self.bobs, *self.eves):
-            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.")
+            values = values_of(agent.knows, agent.knowledge)
+            knows = "" if values is None else f" She already knows which of {counted(len(values), 'case')} holds."
+            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.{knows}")
         lines.append("All numbers are exact." if self.exact else "The numbers are floats.")
         return "\n".join(lines)
 
@@ -251,7 +339,17 @@ class MergedProblem(Problem):
             theta = Theta(origin.theta.labels, weighted / p[:, None])
 
         def reduced(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(a, loss=a.loss[first]) for a in group]
+            return [
+                replace(
+                    a,
+                    loss=a.loss[first],
+                    knows=None if a.knows is None else [a.knows[x] for x in first.tolist()],
+                    knowledge=None if a.knowledge is None else a.knowledge[first],
+                    harm=None,
+                    prior=None,
+                )
+                for a in group
+            ]
 
         names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
         names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
@@ -287,7 +385,23 @@ def _agents(
         names = labels(agent.decisions, where, table.shape[1])
         weight = weight_of(agent.weight, f"{role}s[{k}].weight")
         name = agent.name or role.capitalize() + (str(k + 1) if k else "")
-        out.append(replace(agent, loss=table, decisions=names, name=name, weight=weight))
+        knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
+        if role == "bob" and (knows is not None or knowledge is not None):
+            rule = "is for an Eve: a Bob has the signal alone"
+            raise InputError(f"bobs[{k}].{'knows' if knowledge is None else 'knowledge'}", None, rule)
+        harm = None if agent.harm is None else array(agent.harm, f"{role}s[{k}].harm", 2)
+        if harm is not None and harm.shape != table.shape:
+            raise InputError(
+                f"{role}s[{k}].harm", None, f"has shape {harm.shape}, must have {table.shape} like the loss"
+            )
+        prior = agent.prior
+        if prior is not None and per == "state":
+            prior = probability(prior, f"{role}s[{k}].prior")
+            if len(prior) != rows:
+                rule = f"has {len(prior)} entries, must have {rows}, one per state"
+                raise InputError(f"{role}s[{k}].prior", None, rule)
+        read = {"loss": table, "decisions": names, "name": name, "weight": weight, "harm": harm, "prior": prior}
+        out.append(replace(agent, **read, knows=knows, knowledge=knowledge))
     if not out:
         raise InputError(f"{role}s", None, "must not be empty")
     labels([a.name for a in out], f"names of {role}s", len(out))
@@ -295,7 +409,20 @@ def _agents(
 
 
 def _as_float(agent: Agent) -> Agent:
-    return replace(agent, loss=floats(agent.loss), weight=float(agent.weight))
+    return replace(_over(agent, floats), weight=float(agent.weight))
+
+
+def _over(agent: Agent, change: Callable[[Array], Array]) -> Agent:
+    """The agent with every array changed."""
+    own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
+    harm, prior, knowledge = own
+    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior, knowledge=knowledge)
+
+
+def _parts(agent: Agent) -> list[Any]:
+    """The numbers of an agent."""
+    own = (agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
+    return [part for part in own if part is not None]
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:
@@ -311,4 +438,6 @@ def _product_loss(bobs: tuple[Agent, ...]) -> Array:
 
 
 def _weighted(agent: Agent) -> Array:
-    return agent.loss if agent.weight == 1 else agent.weight * agent.loss
+    """What Alice counts."""
+    table = agent.loss if agent.harm is None else agent.harm
+    return table if agent.weight == 1 else agent.weight * table

@@ -24,7 +24,7 @@ from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.path.piece import Piece
+from bap_lp.path.piece import ConditionedPiece, Piece
 from bap_lp.path.pieces import Path, all_mechanisms, lambda_path
 from bap_lp.programs.solution import published
 from bap_lp.programs.solving import solve
@@ -64,10 +64,17 @@ class Corner(Displayed):
 
 
 def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
-    """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path."""
+    """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path.
+
+    With agents who act on beliefs of their own the corner is the least R_B and the largest R_E of all mechanisms.
+    """
     path = all_mechanisms(path)
-    (bob, _), (_, eve) = extremes(problem)
-    risks = Risks(public(bob), public(eve))
+    if problem.misaligned:
+        path = path or lambda_path(problem)
+        risks = Risks(path.pieces[0].risks.bob, path.pieces[-1].risks.eve)
+    else:
+        (bob, _), (_, eve) = extremes(problem)
+        risks = Risks(public(bob), public(eve))
     try:
         price, undefined = public(lam_of(problem, lam)), False
     except InputError as error:
@@ -129,10 +136,12 @@ def sdc(
     levels = [piece.risks.eve if by_eve else piece.risks.bob for piece in pieces]
     slack = 0 if exact else _SAME * float((path.problem.E if by_eve else path.problem.B).max())
     if by_eve and level > levels[-1] + slack:
-        reason = f"cannot be reached: the null release is the most private of all, R_E <= {show(levels[-1])}"
+        most = "" if problem.misaligned else "the null release is the most private of all, "
+        reason = f"cannot be reached: {most}R_E <= {show(levels[-1])}"
         raise InputError(field, level, f"{reason}; floors up to {show(levels[0])} cost Bob nothing")
     if not by_eve and level < levels[0] - slack:
-        reason = f"cannot be reached: the full release is the most useful of all, R_B >= {show(levels[0])}"
+        most = "" if problem.misaligned else "the full release is the most useful of all, "
+        reason = f"cannot be reached: {most}R_B >= {show(levels[0])}"
         raise InputError(field, level, f"{reason}; caps from {show(levels[-1])} on allow all the privacy there is")
     if (by_eve and level < levels[0] - slack) or (not by_eve and level > levels[-1] + slack):
         return _slack(path, pieces[0] if by_eve else pieces[-1])
@@ -161,6 +170,11 @@ def _at_vertex(path: Path, piece: Piece, by_eve: bool) -> DisclosureControl:
 
 def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) -> DisclosureControl:
     problem, lam = path.problem, right.start
+    price = lam if by_eve else 1 / lam
+    if isinstance(left, ConditionedPiece) and isinstance(right, ConditionedPiece):
+        both = right.mixed(left, share)
+        proof = both.certificate_at(lam)
+        return DisclosureControl(problem, both.risks, price, (price, price), both.mechanism, proof)
     rho = left.rho * (1 - share) + right.rho * share
     mechanism = published(problem, left.arrays, left.index, rho, problem.bob_decisions)
     risks = risks_of(problem, mechanism)
@@ -168,6 +182,5 @@ def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) ->
     mixed = (a + weight * (b - a) for a, b in ((left.risks.bob, right.risks.bob), (left.risks.eve, right.risks.eve)))
     if problem.exact and (risks.bob, risks.eve) != tuple(mixed):
         raise ArithmeticError(f"the mixture of two vertices has the risks {risks}")
-    price = lam if by_eve else 1 / lam
     proof = right.certificate_at(lam, rho)
     return DisclosureControl(problem, risks, price, (price, price), mechanism, proof)

@@ -14,7 +14,7 @@ a proof inside a piece is a solution again; V is concave all the same, so proofs
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -110,6 +110,18 @@ class ConditionedPiece(Piece):
             dual, branches = Multipliers(again.u, again.proof.prices), again.proof.branches
         proof = Proof(self.conditions, rows, dual.prices, branches)
         return Certificate(lam, self.risks.alice(lam), self.problem.p[:, None] * rows, dual.u, proof)
+
+    def mixed(self, other: ConditionedPiece, share: Any) -> ConditionedPiece:
+        """Both mechanisms, signal by signal: this one with probability `share`; optimal where both pieces are.
+
+        Obedience and convex conditions survive mixing, and told risks are linear in the channel.
+        """
+        part, back = public(share), public(1 - share)
+        own, its = self.risks, other.risks
+        errors = own.bob_error + its.bob_error, own.eve_error + its.eve_error
+        risks = Risks(part * own.bob + back * its.bob, part * own.eve + back * its.eve, *errors)
+        channel = share * self.channel + (1 - share) * other.channel
+        return replace(self, channel=channel, rho=self.arrays.p[:, None] * channel, risks=risks)
 
     def slope_wrong(self) -> str:
         """Why it is not proved that no mechanism under the conditions has more R_E; "" if it is."""

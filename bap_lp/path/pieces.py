@@ -119,8 +119,8 @@ def lambda_path(
     exact: True insists on rationals, False works in floats, None follows the numbers given. progress is told the number
     of pieces found so far and the lam reached.
     """
-    if conditions is not None and not conditions.empty:
-        return _conditioned_path(problem, exact, progress, conditions)
+    if problem.misaligned or (conditions is not None and not conditions.empty):
+        return _conditioned_path(problem, exact, progress, conditions or Conditions())
     if exact and not problem.exact:
         raise InputError("problem", repr(problem), 'is in floats; an exact path needs exact numbers such as "1/3"')
     if exact is False:
@@ -194,7 +194,9 @@ def _conditioned_path(
         )
         for start, end, duals, line in _spans(found, last.dual)
     ]
-    return Path(problem, tuple(pieces), tolerance, "lower envelope of solutions under the conditions", conditions)
+    asked = None if conditions.empty else conditions
+    how = "lower envelope of solutions" + ("" if asked is None else " under the conditions")
+    return Path(problem, tuple(pieces), tolerance, how, asked)
 
 
 def _risks(problem: Problem, bob: Any, eve: Any) -> Risks:

@@ -67,11 +67,12 @@ def risk_utility_map(
     comparison = comparison or compare(path.problem, price, conditions=conditions)
     drawn, name = _frontier(path, conditions)
     if families is None:
-        small = 1 < len(problem.states) <= _FAMILY_STATES
+        small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned
         families = [randomised_response_family(path.problem)] if small else []
     ax = lt.axes(ax, 7.2, 6.4)
     full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
-    (x0, y0), (x1, y1) = _frame(ax, full, null)
+    ideal = [Risks(path.pieces[0].risks.bob, path.pieces[-1].risks.eve)] if problem.misaligned else []
+    (x0, y0), (x1, y1) = _frame(ax, [full, null, *(ideal and [*ideal, *(p.risks for p in path.pieces)])])
     region, whole = attainable_region(path.problem, path)
     lines = _region(ax, region, whole, drawn, name)
     best = comparison.optimum.risks if optimum is None else optimum
@@ -83,8 +84,8 @@ def risk_utility_map(
         label = lt.drawable(family.name or "family", 40, 1)
         ax.plot(*curve.T, style, color=colour, lw=1.8, label=label, zorder=3.5)
         lines.append(curve)
-    corner = Risks(full.bob, null.eve)
-    for end in (full, null):
+    corner = ideal[0] if ideal else Risks(full.bob, null.eve)
+    for end in () if ideal else (full, null):
         edge = np.array([_place(end), _place(corner)])
         ax.plot(*edge.T, ":", color=lt.GREY, lw=1.1, zorder=2.5)
         lines.append(edge)
@@ -95,8 +96,9 @@ def risk_utility_map(
     return ax
 
 
-def _frame(ax: Any, full: Risks, null: Risks) -> tuple[tuple[float, float], tuple[float, float]]:
-    (x1, y1), (x0, y0) = _place(full), _place(null)
+def _frame(ax: Any, inside: Sequence[Risks]) -> tuple[tuple[float, float], tuple[float, float]]:
+    xs, ys = zip(*map(_place, inside), strict=True)
+    (x0, x1), (y0, y1) = (min(xs), max(xs)), (min(ys), max(ys))
     pads = [0.16 * span or 0.5 for span in (x1 - x0, y1 - y0)]
     ax.set_xlim(x0 - pads[0], x1 + pads[0])
     ax.set_ylim(y0 - pads[1], y1 + pads[1])
@@ -113,7 +115,7 @@ def _frontier(path: Path, conditions: Conditions | None) -> tuple[Path, str]:
 
 
 def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name: str) -> list[np.ndarray]:
-    name = "attainable: some mechanism does this" + ("" if whole else " (and perhaps more above)")
+    name = "attainable: some mechanism does this" if whole else "attainable, and perhaps more above"
     corners = np.array([_place(risks) for risks in region])
     if len(corners) > 2:
         ax.add_patch(Polygon(corners, closed=True, fc="#dcecf7", ec=lt.SKY, lw=0.8, label=name, zorder=1))

@@ -22,6 +22,7 @@ from flint import fmpq
 from bap_lp.conditions.base import Condition, Part
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.events import plain
+from bap_lp.conditions.obedience import Obedience
 from bap_lp.conditions.signals import signals_of
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.calibration import extremes
@@ -42,6 +43,8 @@ _RULES = {
 
 def within_range(layout: ChannelLayout, conditions: Conditions) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
+    if layout.problem.misaligned:
+        return  # the full release need not be the most useful as Alice counts, nor the null release the most private
     (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(layout.problem))
     loose = public(layout.arrays.field.tolerance)
     limits = {d.name: public(d.limit) for d in layout.demands if d.name in _RULES}  # type: ignore[attr-defined]
@@ -133,8 +136,11 @@ def _explained(layout: ChannelLayout, conflict: list[Part], near: dict[str, Any]
     values = {part.label: part.value for part in conflict}
     together = "" if len(conflict) < 2 else f"; in conflict: {', '.join(values)}"
     if "margin" in values and len(values) == 1:
-        full, null = (said(public(margin_of(layout.problem, kind))) for kind in (False, True))
         most = f", the largest is {said(near['margin'])}" if "margin" in near else ""
+        if layout.problem.misaligned:
+            rule = "is not attainable: no mechanism makes every agent prefer his decision by that much"
+            return ConflictError("margin", _given(conflict[0], decimals), rule + most)
+        full, null = (said(public(margin_of(layout.problem, kind))) for kind in (False, True))
         rule = f"is not attainable: full release leaves a margin of {full}, null release {null}, no mechanism that much"
         return ConflictError("margin", _given(conflict[0], decimals), rule + most)
     order = [*(name for name in _RULES if name in near), *near]
@@ -155,10 +161,12 @@ def _given(part: Part, decimals: bool) -> Any:
 
 def _laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
     """The layout with these demands; those of one notion become one."""
-    by_name: dict[str, Condition] = {}
+    # agents with beliefs of their own obey whatever else is demanded
+    by_name: dict[str, Condition] = {d.name: d.at(0 * d.margin) for d in layout.demands if isinstance(d, Obedience)}
     for demand in demands:
         by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
-    signals, field = signals_of(layout.problem, "margin" in by_name), layout.arrays.field
+    signals = signals_of(layout.problem, any(demand.tuples for demand in by_name.values()))
+    field = layout.arrays.field
     shape = len(layout.arrays.p), len(signals)
     table = weights(shape[0] * shape[1], field).reshape(shape)
     return replace(layout, demands=tuple(by_name.values()), signals=signals, weights=table)
@@ -218,9 +226,13 @@ def simplest(low: fmpq, high: fmpq) -> fmpq:
 def margin_of(problem: Problem, null: bool) -> Any:
     """The smallest margin by which a decision is preferred at a signal of the null or the full release."""
     tables = [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
+    whole, shares = problem.arrays.field.full(len(problem.p), 1), problem.eve_shares
+    weights = [whole] + [whole if shares is None else shares[:, k] for k in range(len(problem.eve_groups))]
     out = []
-    for table in tables:
-        rows = [problem.p.dot(table)] if null else [r for r, mass in zip(table, problem.p, strict=True) if mass > 0]
+    for table, share in zip(tables, weights, strict=True):
+        live = (problem.p > 0) & (share > 0)
+        rows = [problem.p.dot(table) / problem.p.dot(share)] if null and live.any() else []
+        rows = rows if null else [row / part for row, part in zip(table[live], share[live], strict=True)]
         for row in rows:
             best = sorted(row)
             if len(best) > 1:

@@ -21,6 +21,7 @@ from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.programs.components import components_of, solve_split
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.programs.ties import compact_ties, weights
 from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
@@ -99,12 +100,34 @@ def _first_guess(arrays: Arrays, lam: float) -> Array:
     return start_basis(arrays, own * 0 + null if best else own)
 
 
-def solve_compact(arrays: Arrays, lam: Any, progress: SolveProgress | None = None) -> JointOptimum:
-    """The optimum on merged states, exact if the numbers are."""
-    return _exactly(arrays, lam, progress) if arrays.exact else _in_floats(arrays, float(lam), progress)
+def solve_compact(
+    arrays: Arrays,
+    lam: Any,
+    progress: SolveProgress | None = None,
+    workers: int | None = None,
+    client: Any = None,
+) -> JointOptimum:
+    """The optimum on merged states, exact if the numbers are; problems that no Eve joins are split into components."""
+    split = components_of(arrays)
+    if split is None:
+        return solve_undivided(arrays, lam, progress)
+    lam = lam if arrays.exact else float(lam)
+    rho, u, bound, how = solve_split(arrays, lam, split, workers, client)
+    if not arrays.exact:
+        rho = arrays.obedient(normalised(rho, arrays, u))
+    return JointOptimum(rho, u, bound, f"compact program, {how}")
 
 
-def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None) -> JointOptimum:
+def solve_undivided(
+    arrays: Arrays, lam: Any, progress: SolveProgress | None = None, places: Array | None = None
+) -> JointOptimum:
+    """The optimum of the program as a whole. places: the numbers of (x, 0) among the weights; x * b by default."""
+    if arrays.exact:
+        return _exactly(arrays, lam, progress, places)
+    return _in_floats(arrays, float(lam), progress, places)
+
+
+def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, places: Array | None) -> JointOptimum:
     """The bound holds whatever the solver did; an interrupt leaves the best pair so far.
 
     Floats are rationals too: where the data outrun the solver's tolerances, they are solved exactly and rounded.
@@ -119,7 +142,7 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None) -> Jo
 
     if _direct(arrays):
         start = _first_guess(arrays, lam)
-        vertex = optimum(compact_program(arrays, lam), ties=compact_ties(arrays), start=start)
+        vertex = optimum(compact_program(arrays, lam), ties=compact_ties(arrays, places), start=start)
         rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
         basic, how = vertex.basic, f"compact program, {vertex.how}"
     else:
@@ -130,7 +153,7 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None) -> Jo
         return found
     if arrays.close(gap, lam) and _certified(arrays, lam, found):
         return found
-    exact = _exactly(arrays.lifted(), EXACT.number(lam), None)
+    exact = _exactly(arrays.lifted(), EXACT.number(lam), None, places)
     return concluded(floats(exact.rho), floats(exact.u), f"{how}, finished in exact arithmetic")
 
 
@@ -142,9 +165,9 @@ def _certified(arrays: Arrays, lam: float, found: JointOptimum) -> bool:
     return check_table(arrays.lifted(), certificate, EXACT.number(FLOAT.tolerance)).ok
 
 
-def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointOptimum:
+def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, places: Array | None) -> JointOptimum:
     N, b, e = arrays.shape
-    ties = compact_ties(arrays)
+    ties = compact_ties(arrays, places)
     if dictionary_size(arrays) <= MOST:
         rho, u = tiny_optimum(arrays, lam, ties)
         return JointOptimum(rho, u, arrays.bound(u), "compact program, exact simplex")
@@ -162,7 +185,7 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointO
         if direct:
             tied = _simplex_basis(arrays, lam, ties)
         elif found is not None:
-            tied = _face_basis(arrays, lam, found)
+            tied = _face_basis(arrays, lam, found, ties)
         found = vertex_of(tied) if tied is not basic else found
     if found is not None and found.chosen:
         return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
@@ -213,7 +236,7 @@ def _structured_basis(
     return game.rho, game.u, np.flatnonzero(np.concatenate([*flags, game.basic_slack.ravel()])), how
 
 
-def _face_basis(arrays: Arrays, lam: Any, found: StructuredVertex) -> Array | None:
+def _face_basis(arrays: Arrays, lam: Any, found: StructuredVertex, costs: Sequence[Array]) -> Array | None:
     """The basis of the vertex that the ties choose on the optimal face, in floats: only tied columns and states enter.
 
     States with one column on the face are decided and add a constant to Eve's rows.
@@ -231,7 +254,7 @@ def _face_basis(arrays: Arrays, lam: Any, found: StructuredVertex) -> Array | No
     lp.rhs[len(tied) :] = fixed.ravel()
     keep = np.append(on_face[tied].ravel(), np.ones(b * G, dtype=bool))
     number = np.append((tied[:, None] * b + np.arange(b)).ravel(), N * b + np.arange(b * G))[keep]  # in the program
-    ties = [small.field.array(cost)[number] for cost in compact_ties(arrays)]
+    ties = [small.field.array(cost)[number] for cost in costs]
     face, columns, _ = scaled(lp.on_columns(keep))
     try:
         basic = solve_lp(face, [cost * columns for cost in ties]).basic

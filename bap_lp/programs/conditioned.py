@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.conditions.lagrangian import SentSignals
+from bap_lp.conditions.obedience import Obedience
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Risks
 from bap_lp.programs.attainable import refusal, within_range
 from bap_lp.programs.branch_and_bound import combinatorial
 from bap_lp.programs.compact import solve_compact
@@ -40,11 +45,19 @@ def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions
     layout = ChannelLayout.of(problem, conditions)
     within_range(layout, conditions)
     found, bound, branches, relaxed = best_channel(layout, lam, conditions)
-    free = public(solve_compact(problem.arrays.merged()[0], lam).bound)
-    best = replace(conclude(layout, lam, conditions, found, bound, branches), unconstrained=free)
+    best = conclude(layout, lam, conditions, found, bound, branches)
+    if not conditions.empty:
+        best = replace(best, unconstrained=public(_free(problem, lam)))
     if relaxed is found:
         return best
     return replace(best, randomised=conclude(layout, lam, conditions, relaxed).value)
+
+
+def _free(problem: Problem, lam: Any) -> Any:
+    """A bound on R_A without conditions."""
+    if problem.misaligned:
+        return ChannelProgram(ChannelLayout.of(problem, Conditions()), lam).solve().bound
+    return solve_compact(problem.arrays.merged()[0], lam).bound
 
 
 def best_channel(
@@ -76,18 +89,29 @@ def conclude(
     problem, at = layout.problem, public(lam)
     rows = layout.rows(layout.obedient(found.q))
     mechanism = mechanism_of(layout, rows)
-    risks = risks_of(problem, mechanism)
+    # float agents who are nearly indifferent may seem so: then what they are told counts
+    told = problem.misaligned and not problem.exact
+    risks = _told_risks(SentSignals(problem.arrays, layout.signals, rows)) if told else risks_of(problem, mechanism)
     value = risks.alice(at)
     least = public(found.bound if bound is None else max(found.bound, bound))
     if problem.exact and not conditions.combinatorial and value != least:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
     proof = Proof(conditions, rows, found.dual.prices, tuple(branches))
     certificate = Certificate(at, value, problem.p[:, None] * rows, found.dual.u, proof)
-    how = f"compact program under conditions, {found.how}"
+    how = "obedience program" if problem.misaligned else "compact program"
+    how += f"{'' if conditions.empty else ' under conditions'}, {found.how}"
     return Solution(problem, at, value, mechanism, risks, least, value - least, how, certificate)
 
 
 def mechanism_of(layout: ChannelLayout, rows: Array) -> Mechanism:
     """The channel on the problem's states without the signals that are never sent."""
     shown, signals = without_unused(rows, layout.signals.names, layout.arrays.field.full(len(rows), 1))
-    return Mechanism(shown, signals=signals, states=layout.problem.states, name="optimum under conditions")
+    asked = any(demand.name != Obedience.name for demand in layout.demands)
+    name = "optimum under conditions" if asked else "optimum"
+    return Mechanism(shown, signals=signals, states=layout.problem.states, name=name)
+
+
+def _told_risks(sent: SentSignals) -> Risks:
+    rounding = (len(sent.q) + 2) * float(np.finfo(float).eps)
+    bob, eve = float(sent.told_risk), float(sent.eve_risk)
+    return Risks(bob, eve, rounding * bob, rounding * eve)

@@ -245,6 +245,8 @@ class ChannelProgram:
         replies = [d.replies(self, self._place[d.name], duals) for d in self._local if isinstance(d, Margin)]
         if replies:
             return Multipliers(replies[0], prices)
+        if self.signals.eve is not None:
+            return Multipliers(self.arrays.field.zeros((S, self.arrays.shape[2])), prices)
         dual = Multipliers(duals[self._eve].reshape(S, -1), prices)
         if self.arrays.exact:
             return dual

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import SentSignals
+from bap_lp.conditions.obedience import Obedience
 from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.risks import Number
 from bap_lp.programs.solution import Solution
@@ -73,9 +74,12 @@ def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
             without = solution.unconstrained
         else:
             without = solve(solution.problem, solution.lam, solution.exact, conditions=rest).value
-        out.append(ConditionCost(kind.name, solution.value - without, prices.get(kind.name, {})))
+        name = "margin" if kind is Obedience else kind.name
+        out.append(ConditionCost(name, solution.value - without, prices.get(kind.name, {})))
     return tuple(out)
 
 
 def _stated(solution: Solution, given: Conditions) -> set[str]:
-    return {demand.name for demand in given.demands(solution.problem)}
+    """The notions that are demanded; obedience is one only if it must hold with a margin."""
+    found = {demand.name for demand in given.demands(solution.problem)}
+    return found if given.margin is not None else found - {Obedience.name}

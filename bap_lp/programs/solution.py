@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.labels import labels
@@ -38,6 +39,12 @@ class Solution(Tabular):
         return self.certificate.exact
 
     @property
+    def conditions(self) -> Conditions | None:
+        """The conditions that the mechanism meets; None if none were set."""
+        proof = self.certificate.proof
+        return None if proof is None or proof.conditions.empty else proof.conditions
+
+    @property
     def price_of_conditions(self) -> Number | None:
         """What the conditions cost: value minus the optimum without them; None if there are none."""
         return None if self.unconstrained is None else self.value - self.unconstrained
@@ -49,7 +56,7 @@ class Solution(Tabular):
 
     def summary(self) -> str:
         """The optimum and its proof in plain sentences."""
-        among = "" if self.certificate.proof is None else " that meets the conditions"
+        among = "" if self.conditions is None else " that meets the conditions"
         lines = [
             f"At {equals('lambda', self.lam)} the least risk of Alice is {equals('R_A', self.value)}.",
             f"A mechanism with {counted(len(self.mechanism.signals), 'signal')} attains it: "

@@ -32,17 +32,23 @@ def solve(
     formulation: str = "compact",
     progress: SolveProgress | None = None,
     conditions: Conditions | None = None,
+    workers: int | None = None,
+    client: Any = None,
 ) -> Solution:
     """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
     lam: a non-negative number, or "calibrated" (full and null release tie). exact: True insists on rationals, False
     works in floats, None follows the numbers given. formulation: "compact", or "paper" for the paper's own program.
+    Agents with a prior or harm of their own act on it, ties for Alice: then the obedience program is solved, a signal
+    for every tuple of decisions, whatever the formulation.
+    workers, client: processes, or a Dask client, for a problem that splits into components; None: this process.
     """
     price = lam_of(problem, lam)
     if formulation not in ("compact", "paper"):
         raise InputError("formulation", formulation, 'must be "compact" or "paper"')
-    if conditions is not None and not conditions.empty:
-        if formulation != "compact":
+    if problem.misaligned or (conditions is not None and not conditions.empty):
+        conditions = conditions or Conditions()
+        if formulation != "compact" and not conditions.empty:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
         return solve_conditioned(problem, price, exact, conditions)
     if exact is None:
@@ -53,12 +59,12 @@ def solve(
     if not exact:
         problem, price = problem.as_float(), float(price)
     arrays, index = problem.arrays.merged()
-    best = solve_compact(arrays, price, progress)
+    best = solve_compact(arrays, price, progress, workers, client)
     rho, joint, names, method = best.rho, best.rho, problem.bob_decisions, best.how
     if formulation == "paper":
         joint, method = solve_paper(arrays, price, rho)
         joint = joint if exact else normalised(joint, arrays)
-        replies = [", ".join(d) for d in product(*(eve.decisions or () for eve in problem.eves))]
+        replies = [", ".join(d) for d in product(*(problem.eves[n].decisions or () for n, _ in problem.eve_views))]
         names = tuple(f"{i} / {j}" for i in names for j in replies)
         rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), len(replies)), rho.shape[1]).T
     mechanism = published(problem, arrays, index, joint, names)

@@ -17,13 +17,20 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array, Field
 
 
+def weight_at(place: Array) -> Array:
+    """The fixed weights of these places, numbered x*b + i in the table of (merged) states and decisions, as floats."""
+    key = (place.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
+        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
+    return ((key >> np.uint64(32)) + np.uint64(1)).astype(float)  # integers up to 2^32
+
+
 @lru_cache(maxsize=16)
 def weights(count: int, field: Field) -> Array:
     """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
-    key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
-        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
-    out = field.list(map(fmpq if field.exact else float, ((key >> np.uint64(32)) + np.uint64(1)).tolist()))
+    out = weight_at(np.arange(count))
+    if field.exact:
+        out = field.list(map(fmpq, map(int, out.tolist())))
     out.flags.writeable = False
     return out
 
@@ -40,8 +47,12 @@ def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Ar
     return [private, generic]
 
 
-def compact_ties(arrays: Arrays) -> list[Array]:
-    """`tie_costs` of the compact program."""
-    (N, b, _), G = arrays.shape, len(arrays.groups)
+def compact_ties(arrays: Arrays, places: Array | None = None) -> list[Array]:
+    """`tie_costs` of the compact program; places: the numbers of (x, 0) among the weights, if they are not x * b."""
+    (N, b, _), G, field = arrays.shape, len(arrays.groups), arrays.field
     columns = np.arange(N * b + b * G)
-    return tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), arrays.field)
+    out = tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), field)
+    if places is not None:
+        own = weight_at((places[:, None] + np.arange(b)).ravel())
+        out[1][: N * b] = field.list(map(fmpq, map(int, own.tolist()))) if field.exact else own
+    return out

@@ -39,7 +39,8 @@ class Certificate(ReadOnly, Displayed):
     """rho (states x Bob's decisions) and u (Bob's decisions x Eve's decisions), with the value they prove at lam.
 
     rho and u are working arrays (fmpq or float64): Fractions through `public_rho`, `public_u`. Under conditions `proof`
-    has them, the channel and their prices; with a margin the signals are tuples of everybody's decisions.
+    has them, the channel and their prices; with a margin the signals are tuples of everybody's decisions. So are they
+    where agents act on beliefs of their own, and `proof` has the prices of their obedience.
     """
 
     lam: Number
@@ -63,7 +64,8 @@ class Certificate(ReadOnly, Displayed):
 
     def _headline(self) -> str:
         at = f"{equals('R_A', self.value, fraction)} at {equals('lambda', self.lam, fraction)}"
-        return f": {kind(self.exact)}, {at}" + ("" if self.proof is None else ", under conditions")
+        asked = self.proof is not None and not self.proof.conditions.empty
+        return f": {kind(self.exact)}, {at}" + (", under conditions" if asked else "")
 
     @property
     def public_rho(self) -> Array:
@@ -122,6 +124,8 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
         return Verdict(False, "the numbers of the problem are too large for floats")
     if proof is not None:
         return Verdict(*verify_conditions(problem, certificate, EXACT.number(0.0 if exact else TOLERANCE), slack))
+    if problem.misaligned:
+        return Verdict(False, "agents act on beliefs of their own, and the certificate has no prices of obedience")
     if rho.shape != (N, b) or u.shape != (b, e):
         return Verdict(False, f"rho has shape {rho.shape} and u {u.shape}, the problem wants {(N, b)} and {(b, e)}")
     if exact:

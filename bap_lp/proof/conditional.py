@@ -130,7 +130,8 @@ class ConditionedProblem:
         """What is wrong, if anything; a bound on bob_weight R_B - lam R_E (at most `value` if by cases); and how."""
         wrong, bound = proved(self.arrays, self.demands, self.signals, lam, dual, self.unit, None, bob_weight)
         if wrong or value - bound <= slack or not self.conditions.combinatorial:
-            return wrong, bound, "the prices prove that no mechanism with these conditions goes below"
+            met = "" if self.conditions.empty else " with these conditions"
+            return wrong, bound, f"the prices prove that no mechanism{met} goes below"
         if branches:
             wrong, bound = self._by_cases(branches, lam, value, bob_weight)
             return wrong, bound, "the prices prove, case by case, that no mechanism with these conditions goes below"
@@ -213,7 +214,7 @@ def verify_conditions(problem: Problem, certificate: Any, unit: Any, slack: floa
             False,
             f"rho has value {shown(value, bool(unit))} but the multipliers only prove {shown(bound, bool(unit))}",
         )
+    under = " under the conditions" if not proof.conditions.empty else ""
     if not unit:
-        return True, f"R_A = {value} is optimal under the conditions: rho attains it and {how}"
-    gap = max(float(value - bound), 0.0)
-    return True, f"R_A = {float(value):.12g} is within {gap:.2g} of optimal under the conditions"
+        return True, f"R_A = {value} is optimal{under}: rho attains it and {how}"
+    return True, f"R_A = {float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal{under}"

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.arrays import Arrays, signal_minima
+from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.problem import Problem
@@ -174,6 +175,8 @@ def working_scenarios(
     problems: Sequence[Problem], lams: Sequence[Any], field: Field
 ) -> tuple[list[Scenario], Array, tuple[str, ...]]:
     """The scenarios in this field, the decisions of their Bobs (profiles x scenarios), and the profiles' names."""
+    for k, problem in enumerate(problems):
+        shared(problem, f"problems[{k}]")
     if not field.exact:
         problems = [s.as_float() for s in problems]
     heads: list[Problem] = []

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.problem import Problem
@@ -72,7 +73,8 @@ def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
         The derivatives and intervals: exact if problem and lam are exact, otherwise rounded to floats.
 
     Raises:
-        InputError: lam is negative, or it is "calibrated" and Eve does no better with the data than without.
+        InputError: lam is negative, it is "calibrated" and Eve does no better with the data than without, or an agent
+            has beliefs of his own.
 
     >>> from bap_lp import Problem, sensitivity
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -82,6 +84,7 @@ def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
     >>> print(found.eve_interval[1][0].low)
     3
     """
+    shared(problem, "sensitivity")
     price = lam_of(problem, lam)
     field = EXACT if problem.exact and is_exact(price) else FLOAT
     if field.exact:

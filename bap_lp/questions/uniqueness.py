@@ -30,6 +30,7 @@ from bap_lp.convex.cvxpy_bridge import information as mutual_information
 from bap_lp.linear.optimum import Infeasible, Optimum, optimum
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction
 from bap_lp.model.mechanism import Mechanism
@@ -78,7 +79,7 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
         The answer with the mechanisms; see `Uniqueness`.
 
     Raises:
-        InputError: problem or lam is not exact, or lam is negative or undefined.
+        InputError: problem or lam is not exact, lam is negative or undefined, or an agent has beliefs of his own.
 
     >>> from bap_lp import Problem, uniqueness
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -88,6 +89,7 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     >>> found.unique, found.fewest_signals.name
     (False, 'an optimal mechanism with the fewest signals')
     """
+    shared(problem, "uniqueness")
     price = lam_of(problem, lam)
     if not (problem.exact and is_exact(price)):
         raise InputError("problem", repr(problem), "and lam must be exact to ask for uniqueness (see rationalised())")

@@ -2,6 +2,8 @@
 
 Under conditions the optimum is the best mechanism that meets them, and every release is checked by the definitions on
 its own signals: a release that breaks a condition may have a smaller R_A than the optimum.
+
+Agents who act on beliefs of their own play their own best decisions at the signals of every release, ties for Alice.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from bap_lp.conditions.base import SentSignals
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import signal_losses
+from bap_lp.model.beliefs import joint_decision
+from bap_lp.model.beliefs import replies as own_replies
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, both, clean, equals, fraction
 from bap_lp.model.evaluation import joint, risks
@@ -59,8 +63,13 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     if not exact:
         problem, mechanism = problem.as_float(), mechanism.as_float()
     rho, _ = joint(problem, mechanism)
-    bob, eve = signal_losses(rho, problem.B).argmin(axis=1), signal_losses(rho, problem.E)
-    replies = np.stack([eve[:, g].argmin(axis=1) + g.start for g in problem.eve_groups], axis=1)
+    if problem.misaligned:
+        played, _ = own_replies(problem, mechanism.q, rho)
+        bob, eves = joint_decision(problem, played), played[len(problem.bobs) :]
+        replies = np.stack([own + g.start for own, g in zip(eves, problem.eve_groups, strict=True)], axis=1)
+    else:
+        bob, eve = signal_losses(rho, problem.B).argmin(axis=1), signal_losses(rho, problem.E)
+        replies = np.stack([eve[:, g].argmin(axis=1) + g.start for g in problem.eve_groups], axis=1)
     signals = Signals(bob.astype(int), replies.astype(int), mechanism.signals)
     sent = SentSignals(problem.arrays, signals, mechanism.q)
     return broken(conditions.demands(problem), sent, problem.arrays.field.tolerance)
@@ -158,7 +167,7 @@ def compare(
     weight = public(lam_of(problem, lam))
     wanted = None if conditions is None or conditions.empty else conditions
     optimum = solve(problem, weight, conditions=wanted) if solution is None else solution
-    proved = None if optimum.certificate.proof is None else optimum.certificate.proof.conditions
+    proved = optimum.conditions
     if float(optimum.lam) != float(weight):
         raise InputError("solution.lam", optimum.lam, f"must be the table's lam, {weight}")
     if wanted is not None and wanted != proved:

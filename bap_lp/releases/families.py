@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.arrays import signal_losses
+from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, clean, equals, fraction, kind
 from bap_lp.model.evaluation import joint, risks
@@ -97,6 +98,7 @@ class Family(Tabular):
     def __init__(
         self, problem: Problem, at_start: Mechanism, at_end: Mechanism, start: Any = 0, end: Any = 1, name: str = ""
     ) -> None:
+        shared(problem, "a family of channels")
         start, end = number(start, "start"), number(end, "end")
         if not start < end:
             raise InputError("end", end, f"must be above start = {start}")

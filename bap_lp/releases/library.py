@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.mechanism import Mechanism, degenerate, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
@@ -39,7 +40,7 @@ def null(problem: Problem) -> Mechanism:
 
 def bob_decision(problem: Problem) -> Mechanism:
     """The decision Bob would take if he saw the data (the first of several best ones)."""
-    best = problem.B.argmin(axis=1).tolist()
+    best = joint_decision(problem, [bob.loss.argmin(axis=1).astype(int) for bob in problem.bobs]).tolist()
     q = degenerate(best, len(problem.bob_decisions), problem.exact)
     q, signals = without_unused(_null_rows(problem, q), problem.bob_decisions, problem.p)
     return _named(problem, q, signals, "Bob's decision")

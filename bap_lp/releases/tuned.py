@@ -13,17 +13,45 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.rational import public
-from bap_lp.releases.families import randomised_response_family
-from bap_lp.releases.library import Parameter, truncated_geometric
+from bap_lp.model.risks import Number
+from bap_lp.rational import InputError, public
+from bap_lp.releases.families import lower_envelope, randomised_response_family
+from bap_lp.releases.library import Parameter, full, randomised_response, truncated_geometric
 
+_MOST_ENTRIES = 1_000_000  # of the channels that are tried for agents with beliefs of their own
 RATIOS = tuple(Fraction(k, 20) for k in range(1, 20))  # of the truncated geometric releases that `compare` tries
 
 
 def best_randomised_response(problem: Problem, lam: Any) -> tuple[Parameter, Mechanism]:
     """The exact minimiser of R_A over w in [0, (N - 1)/N], from the full release to the null one."""
+    if problem.misaligned:
+        return _own_randomised_response(problem, public(lam_of(problem, lam)))
     best = randomised_response_family(problem).minimise(lam)
     return Parameter("w", best.w), best.mechanism
+
+
+def _own_randomised_response(problem: Problem, lam: Number) -> tuple[Parameter, Mechanism]:
+    """The same with agents who act on beliefs of their own.
+
+    Between two w at which somebody changes his decision the counted risks are linear in w. At such a w the agents are
+    indifferent, which can only help Alice. So one of these w, or an end, is best.
+    """
+    count = len(problem.states)
+    if count < 2:
+        raise InputError("states", None, "are one: randomised response needs two")
+    top = problem.arrays.field.number(f"{count - 1}/{count}" if problem.exact else (count - 1) / count)
+    ends = full(problem), randomised_response(problem, public(top))
+    switches = {0 * top, top}
+    for belief in problem.beliefs:
+        low, high = (signal_losses(end.q, belief.act) for end in ends)
+        for heights, slopes in zip(low.tolist(), ((high - low) / top).tolist(), strict=True):
+            switches |= {t for t, _ in lower_envelope(heights, slopes, top)}
+    if len(switches) * count**2 > _MOST_ENTRIES:
+        raise InputError("states", None, f"are {count}: too many for randomised response to agents with own beliefs")
+    built = {w: randomised_response(problem, public(w)) for w in sorted(switches)}
+    found = {w: risks(problem, mechanism) for w, mechanism in built.items()}
+    w = min(built, key=lambda w: (found[w].alice(lam), -found[w].eve))
+    return Parameter("w", public(w)), built[w]
 
 
 def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[Parameter, Mechanism]:
@@ -33,6 +61,11 @@ def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[Parameter, Mec
     own numbers, and a tie goes to the larger R_E.
     """
     price, rough = public(lam_of(problem, lam)), problem.as_float()
+    if problem.misaligned:
+        every = {a: truncated_geometric(problem, a) for a in RATIOS}
+        scored = {a: risks(problem, mechanism) for a, mechanism in every.items()}
+        best = min(RATIOS, key=lambda a: (scored[a].alice(price), -scored[a].eve))
+        return Parameter("ratio", best), every[best]
     weight = float(price)
     rho = rough.p[:, None] * np.hstack([truncated_geometric(rough, a).q for a in RATIOS])  # all signals side by side
     bob = signal_losses(rho, rough.B).min(axis=1)

@@ -20,10 +20,13 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
-    shown, several, conditions = map(tomllib.loads, blocks(FILES, "toml"))
+    shown, several, knowing, own, conditions = map(tomllib.loads, blocks(FILES, "toml"))
+    judged = problem_from_dict({"data": {"prior": ["7/10", "3/10"]}, "bob": {"loss": [[0], [0]]}, **own}).problem
+    assert judged.misaligned
     assert shown == tomllib.loads((DOCS.parent / "examples" / "coin_toss.toml").read_text())
     example = tomllib.loads((DOCS.parent / "examples" / "two_eves.toml").read_text())
-    problem_from_dict({**example, **several})
+    for part in (several, knowing):
+        problem_from_dict({**example, **part})
     assert problem_from_dict({**shown, **conditions}).conditions is not None
     known = set(SCHEMA["$defs"]["conditions"]["properties"])
     assert known == {*conditions["conditions"], "epsilon", "metric"}
@@ -42,7 +45,9 @@ def test_every_command_and_every_key_is_described(capsys: pytest.CaptureFixture[
     for table in ("theta", "data", "alice"):
         for key in SCHEMA["$defs"][table]["properties"]:
             assert f"`{table}.{key}`" in FILES
-    assert set(SCHEMA["$defs"]["agent"]["properties"]) == {"name", "weight", "decisions", "loss"}
+    assert set(SCHEMA["$defs"]["agent"]["properties"]) == {"name", "weight", "decisions", "loss", "harm", "prior"}
+    for key in set(SCHEMA["$defs"]["eve"]["properties"]) - set(SCHEMA["$defs"]["agent"]["properties"]):
+        assert f"`{key}`" in FILES
 
 
 def test_the_errors_shown_are_the_errors_given() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import cvxpy as cp
@@ -203,3 +204,86 @@ def test_wrong_arguments_are_refused() -> None:
         bridge.alice(cp.Parameter())
     with pytest.raises(cp.DCPError):  # a cap on a concave function is not convex
         bridge.solve([bridge.eve_risk <= 0.1], lam=1)
+
+
+def _rough(seed: int, shape: tuple[int, int, int] = (5, 3, 3)) -> Problem:
+    rng = np.random.default_rng(seed)
+    N, b, e = shape
+    return Problem(rng.dirichlet(np.ones(N)), rng.random((N, b)), rng.random((N, e)))
+
+
+OWN = {
+    "a limit on a signal": lambda b: [b.signal_probability[0] <= 0.2, *b.obedience],
+    "two states alike": lambda b: [b.channel[0] == b.channel[1]],
+    "every signal possible": lambda b: [b.channel >= 0.04, *b.obedience],
+    "a floor on the risk": lambda b: [b.eve_risk >= 0.9 * float(b.eve_risk_of_null)],
+    "a floor through t": lambda b: [b.cp.sum(b.t) >= 0.9 * float(b.eve_risk_of_null)],
+    "states close to each other": lambda b: [b.cp.sum_squares(b.channel[0] - b.channel[1]) <= 0.05, *b.obedience],
+    "a divergence": lambda b: [b.kl_to_prior(i) <= 0.05 * b.signal_probability[i] for i in range(3)],
+    "an expectation": lambda b: [b.bob_risk <= 0.9 * float(b.bob_risk_of_null)],
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_constraints_of_the_caller_have_a_close_bound(kind: str, seed: int) -> None:
+    problem = _rough(seed)
+    bridge = to_cvxpy(problem, 1.0)
+    blind = risks(problem, null(problem))
+    bridge.eve_risk_of_null, bridge.bob_risk_of_null = blind.eve, blind.bob  # type: ignore[attr-defined]
+    found, free = bridge.solve(OWN[kind](bridge)), solve(problem, 1.0)
+    assert found.bound >= free.bound
+    assert found.violation < 1e-6
+    curved = kind in ("states close to each other", "a divergence")  # a tangent at a rare signal is a rough one
+    assert -1e-7 <= found.gap < max(1e-6, 0.2 * (found.value - free.bound) if curved else 0.0)
+
+
+def test_a_bound_is_never_below_the_unconstrained_one() -> None:
+    for seed in range(6):
+        problem = _rough(seed, (4, 2, 2))
+        bridge, free = to_cvxpy(problem, 2.0), solve(problem, 2.0)
+        own = bridge.cp.Variable(nonneg=True)
+        for constraints in (
+            [bridge.channel[0, 0] <= 0.3],
+            [bridge.channel[0, 0] + own == 0.5],
+            [bridge.cp.norm(bridge.channel[0] - bridge.channel[1], 1) <= 0.5],
+            [bridge.channel[0, 0] >= 0.9, bridge.channel[1, 0] <= 0.1],
+        ):
+            found = bridge.solve(constraints)
+            assert found.bound >= free.bound
+            assert found.value >= found.bound - 1e-7
+        assert bridge.solve(max_information=0.05).bound >= free.bound
+
+
+def test_linear_constraints_agree_with_an_independent_program() -> None:
+    """Bob told i, random rows A q <= a that the null release meets, in scipy: bound and optimum agree."""
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(7)
+    for seed in range(8):
+        problem = _rough(seed, (4, 2, 3))
+        (N, b, e), p = problem.shape, problem.p
+        rows, even = rng.normal(size=(2, N, b)), np.full((N, b), 1 / b)
+        limits = (rows * even).sum(axis=(1, 2)) + 0.02
+        bridge = to_cvxpy(problem, 1.0)
+        own = [bridge.cp.sum(bridge.cp.multiply(row, bridge.channel)) <= a for row, a in zip(rows, limits, strict=True)]
+        found = bridge.solve(own)
+        cost = np.append((p[:, None] * problem.B).ravel(), -np.ones(b))
+        A = [np.append(row.ravel(), np.zeros(b)) for row in rows]
+        for i, j in product(range(b), range(e)):
+            row = np.zeros((N, b))
+            row[:, i] = -p * problem.E[:, j]
+            A.append(np.append(row.ravel(), np.eye(b)[i]))
+        sums = np.hstack([np.kron(np.eye(N), np.ones(b)), np.zeros((N, b))])
+        bounds = [(0, None)] * (N * b) + [(None, None)] * b
+        best = linprog(cost, A, np.append(limits, np.zeros(b * e)), sums, np.ones(N), bounds, method="highs")
+        told = best.fun
+        assert found.bound <= told + 1e-7
+        obeyed = found.value > told - 1e-6
+        assert found.bound >= (told - 1e-6 if obeyed else solve(problem, 1.0).bound)
+
+
+def test_agents_with_beliefs_of_their_own_are_refused() -> None:
+    own = Problem([0.5, 0.5], bobs=[Agent([[0, 1], [1, 0]])], eves=[Agent([[0, 1], [1, 0]], prior=[0.2, 0.8])])
+    with pytest.raises(InputError, match="to_cvxpy needs agents who share"):
+        to_cvxpy(own, 1)

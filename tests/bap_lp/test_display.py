@@ -26,6 +26,7 @@ from bap_lp import (
     sdc,
     sensitivity,
     solve,
+    tiers,
     uniqueness,
     verify,
 )
@@ -63,6 +64,8 @@ RESULTS = {
     "<Corner: R_B = 1/4, R_E = 3/4, not attained>": corner(coin()),
     "<DisclosureControl: R_B = 3/10, R_E = 1/2, price = 1/10>": sdc(coin(), min_eve_risk="1/2"),
     "<RobustSolution: exact, 1 scenario, worst R_A = 3/40, 2 signals>": robust([coin()], ["1/3"]),
+    "<TierSolution: exact, 1 tier, value = 3/40, price of nesting = 0>": tiers([coin()], ["1/3"]),
+    "<TierCertificate: exact, 1 tier, value = 3/40>": tiers([coin()], ["1/3"]).certificate,
     "<RobustCertificate: exact, 1 scenario, worst R_A = 3/40>": robust([coin()], ["1/3"]).certificate,
     "<Uniqueness: unique, R_A = 3/40, 2 signals at least>": uniqueness(coin(), "1/3"),
     "<Sensitivity: R_A = 3/40, dR_A/dlambda = -3/4, (N, b, e) = (2, 2, 2)>": sensitivity(coin(), "1/3"),

@@ -27,7 +27,8 @@ LAMBDA = 'lambda = "calibrated"'
 TWO_EVES = '[[eve]]\nname = "a"\nloss = [[0, 1], [1, 0]]\n[[eve]]\n'
 
 TOP = "is not a known key: the file may have title, theta, data, bob, eve, alice, conditions"
-AGENT = "may have name, weight, decisions, loss"
+AGENT = "may have name, weight, decisions, loss, harm, prior"
+EVE_KEYS = f"{AGENT}, knows, knowledge"
 PRICE = 'must be "calibrated" or a non-negative finite number'
 S = "schema"  # the published schema alone must refuse it too
 
@@ -81,7 +82,7 @@ BAD = [
     ("[eve]", "[eve]\nname = 3", "eve.name = 3 must be a string", S),
     ("[eve]", TWO_EVES + 'name = "a"', "eve[1].name = 'a' repeats eve[0].name", ""),
     ("[eve]", TWO_EVES + "weight = 0", "eve[1].weight = 0 must be positive", ""),
-    ("[eve]", TWO_EVES + "colour = 0", f"eve[1].colour is not a known key: [eve[1]] {AGENT}", S),
+    ("[eve]", TWO_EVES + "colour = 0", f"eve[1].colour is not a known key: [eve[1]] {EVE_KEYS}", S),
     ("[bob]", "[[bob]]\nloss = [[1]]\n[[bob]]", "bob[0].loss has 1 rows, must have 2, one per theta", ""),
     (LAMBDA, "lambda = -1", "alice.lambda = -1 must not be negative", S),
     (LAMBDA, 'lambda = "often"', f"alice.lambda = 'often' {PRICE}", S),

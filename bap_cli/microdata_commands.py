@@ -1,0 +1,230 @@
+"""`bap microdata`: from a table of records to an optimal release, its audit and its report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bap_cli.outputs import check_folder, print_json
+from bap_cli.pictures import check_file
+from bap_cli.progress import Progress
+from bap_lp.files.documents import source_name, write_files
+from bap_lp.model.display import clean
+from bap_lp.rational import InputError
+
+app = typer.Typer(
+    help="A table of records: optimal release, audit, report.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `bap microdata solve --out` wrote.")]
+Table = Annotated[Path, typer.Argument(metavar="FILE", help="A table of records, CSV or Parquet.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Attackers = Annotated[bool, typer.Option(help="Train scikit-learn's classifiers as attackers.")]
+Threshold = Annotated[int, typer.Option(min=0, metavar="K", help="Warn of cells with fewer records than this.")]
+
+
+@app.command("init")
+def init_command(file: Table) -> None:
+    """Print a commented study file: the columns found, their levels, and proposals."""
+    from microdata.proposals import proposal
+    from microdata.tables import read_table
+
+    sys.stdout.write(proposal(read_table(file), str(file)))
+
+
+@app.command("solve")
+def solve_command(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="Study file (TOML).")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write mechanism, proof and result there.")] = None,
+    lam: Annotated[
+        str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
+    ] = None,
+    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes for the components.")] = None,
+    attackers: Attackers = True,
+    threshold: Threshold = 10,
+    as_json: Json = False,
+) -> None:
+    """Find the optimal release of a table, prove it, and audit it on held-out records."""
+    from bap_cli.microdata_show import show_audit, show_solution
+    from microdata.bundle import bundle_texts
+    from microdata.cells import small_cells
+    from microdata.files import load_study
+
+    check_folder(out)
+    with Progress("reading") as progress:
+        loaded = load_study(file)
+        price = loaded.lam if lam is None else lam
+        with _called(loaded.source, lam):
+            solution = loaded.study.solve(
+                price, False if use_floats else None, workers=workers,
+                progress=lambda done, total: progress(f"solving: {done} of {total} record types"),
+            )  # fmt: skip
+        progress("auditing")
+        audit = solution.audit(attackers=None if attackers else ())
+    result = solution.document(audit)
+    if out is not None:
+        write_texts(out, bundle_texts(solution, result, loaded.keep))
+    if as_json:
+        print_json(result)
+    else:
+        show_solution(solution, loaded.source)
+        if audit is not None:
+            show_audit(audit)
+        if out is not None:
+            print(f"Wrote {clean(str(out), 500)}: prior.json and certificate.json are as confidential as the table.")
+    for cells in small_cells(loaded.study, threshold):
+        print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
+
+
+@app.command("release")
+def release_command(
+    folder: Folder,
+    file: Table,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to publish, CSV or Parquet.")],
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A known column to publish as it is; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw the file to publish: every record is replaced by a draw from the mechanism."""
+    from microdata.tables import read_table, table_bytes
+
+    check_file(out)
+    if out.exists() and file.exists() and out.samefile(file):
+        raise InputError("--out", str(out), "must not be the table itself")
+    with Progress("reading") as progress:
+        solution = _proved(folder, progress)
+        kept = _kept(folder) if keep is None else tuple(keep)
+        frame = read_table(file)
+        frame.attrs["source"] = source_name(file)
+        progress("drawing")
+        with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
+            released = solution.release(frame, kept, seed)
+        log = released.attrs.pop("log")
+        content = table_bytes(released, out, frame.attrs.get("separator", ","))
+    write_bytes(out, content)
+    if seed is not None:
+        print("bap: warning: drawn with a seed, for a rehearsal: do not publish this file", file=sys.stderr)
+    if as_json:
+        print_json(log.document())
+        return
+    cells = ", ".join(f"{clean(name)} {count}" for name, count in log.changed.items())
+    print(f"Wrote {clean(str(out), 500)}: {log.records} records, {log.touched} with changed cells.")
+    print(f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
+    if log.dropped:
+        print(f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
+
+
+@app.command("audit")
+def audit_command(folder: Folder, file: Table, attackers: Attackers = True, as_json: Json = False) -> None:
+    """Judge the mechanism of a solved study on other records."""
+    from bap_cli.microdata_show import show_audit
+    from microdata.tables import read_table
+
+    with Progress("reading") as progress:
+        solution = _proved(folder, progress)
+        frame = read_table(file)
+        frame.attrs["source"] = source_name(file)
+        progress("auditing")
+        audit = solution.audit(frame, attackers=None if attackers else ())
+    assert audit is not None
+    if as_json:
+        print_json(audit.document())
+    else:
+        show_audit(audit)
+
+
+@app.command("report")
+def report_command(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+    public: Annotated[bool, typer.Option("--public", help="Without the prior and without exact fractions.")] = False,
+    threshold: Threshold = 10,
+    attackers: Attackers = True,
+) -> None:
+    """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
+    from bap_cli.microdata_report import report_page
+    from microdata.cells import small_cells
+
+    check_file(out)
+    with Progress("reading") as progress:
+        solution = _proved(folder, progress)
+        page = report_page(solution, public=public, threshold=threshold, attackers=attackers, progress=progress)
+    write_files({out: page})
+    kind = "without the prior" if public else "internal: it shows the prior"
+    print(f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
+    if not public:
+        for cells in small_cells(solution.study, threshold):
+            print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
+
+
+def _proved(folder: Path, progress: Progress) -> Any:
+    """The solution of a folder, whose proof holds."""
+    from microdata.bundle import load_solution
+
+    solution = load_solution(folder)
+    progress("checking the proof")
+    verdict = solution.verify()
+    if not verdict:
+        print(f"bap: {source_name(folder)} does not prove its optimum: {clean(verdict.reason, 500)}", file=sys.stderr)
+        raise typer.Exit(1)
+    return solution
+
+
+def _kept(folder: Path) -> tuple[str, ...]:
+    from microdata.bundle import kept_columns
+
+    return kept_columns(folder)
+
+
+@contextmanager
+def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Errors call things what the user calls them."""
+    try:
+        yield
+    except InputError as error:
+        if error.field == "lam":
+            field = f"{source}: alice.lambda" if lam is None else "--lambda"
+        elif error.field.startswith(("conditions", "problem", "smoothing")):
+            field = f"{source}: {error.field}"
+        else:
+            field = (names or {}).get(error.field, error.field)
+        raise InputError(field, error.value, error.rule) from None
+
+
+def write_texts(out: Path, texts: Mapping[str, str]) -> None:
+    """A folder that gets all of its files or none."""
+    created = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_files({out / name: text for name, text in texts.items()})
+    except BaseException:
+        if created:
+            with suppress(OSError):
+                out.rmdir()
+        raise
+
+
+def write_bytes(out: Path, content: bytes) -> None:
+    """A file that is complete or not there."""
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, out)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,201 @@
+"""`bap tiers`: releases for several circles of users that refine each other, as tables or a JSON document."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bap_lp.files.problems import ProblemFile
+    from bap_lp.programs.tiers import TierSolution
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `bap`."""
+    app.command(context_settings={"help_option_names": ["--help"]})(tiers)
+
+
+def tiers(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Problem files of the tiers, the public one first.")
+    ],
+    lam: Annotated[
+        list[str] | None,
+        typer.Option("--lambda", metavar="L", help="For all tiers, or given once per tier; the files' own by default."),
+    ] = None,
+    weight: Annotated[
+        list[str] | None, typer.Option(metavar="W", help="How much a tier counts; given once per tier, 1 by default.")
+    ] = None,
+    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write mechanism-1.json, ... and certificate.json there.")
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option(metavar="CERTIFICATE", help="Do not solve: check this certificate with arithmetic.")
+    ] = None,
+) -> None:
+    """Find releases that refine each other: a public file, a research file, a secure room.
+
+    The users of a tier see its signal and those of all tiers before it. The sum over the tiers of weight times R_A is
+    minimised, proved, and compared with releases that do not refine each other.
+    """
+    from bap_cli import inputs, outputs
+    from bap_cli.progress import Progress
+    from bap_lp.programs.tiers import tiers as nested
+
+    outputs.check_folder(out)
+    loaded = [inputs.load(file) for file in files]
+    for one in loaded:
+        if one.conditions is not None:
+            raise ValueError(f"{one.source}: conditions are not supported by `bap tiers`")
+    if check is not None:
+        _check(loaded, check)
+        return
+    given = _per_tier(lam, "--lambda", len(files))
+    prices = [inputs.number(one, own) for one, own in zip(loaded, given, strict=True)]
+    shares = [1 if own is None else own for own in _per_tier(weight, "--weight", len(files))]
+    with _named(loaded), Progress("tiers"):
+        found = nested([one.problem for one in loaded], prices, shares, False if use_floats else None)
+    written = _write(out, found) if out is not None else ""
+    if as_json:
+        outputs.print_json(tiers_document(found))
+    else:
+        show_tiers(found, loaded, files, written)
+
+
+def _per_tier(values: list[str] | None, option: str, count: int) -> list[str | None]:
+    if not values:
+        return [None] * count
+    if len(values) not in (1, count):
+        raise ValueError(f"{option} is given {len(values)} times, must be given once, or {count} times, once per file")
+    return [*values] if len(values) == count else [*values] * count
+
+
+@contextmanager
+def _named(loaded: Sequence[ProblemFile]) -> Iterator[None]:
+    """Errors call a tier by its file."""
+    from bap_lp.rational import InputError
+
+    try:
+        yield
+    except InputError as error:
+
+        def name(match: re.Match[str]) -> str:
+            return loaded[int(match[1])].source
+
+        field = re.sub(r"problems\[(\d+)\]", name, error.field)
+        field = re.sub(r"weights\[\d+\]", "--weight", field).replace("problems", "the files")
+        raise InputError(field, error.value, re.sub(r"problems\[(\d+)\]", name, error.rule)) from None
+
+
+def _check(loaded: Sequence[ProblemFile], path: str) -> None:
+    from bap_cli.progress import Progress
+    from bap_cli.show import clean, console
+    from bap_lp.files.documents import source_name
+    from bap_lp.files.tiers import load_tier_certificate
+    from bap_lp.model.display import fraction
+    from bap_lp.proof.nested import verify_tiers
+
+    proof = load_tier_certificate(path)
+    with _named(loaded), Progress("checking"):
+        verdict = verify_tiers([one.problem for one in loaded], proof)
+    if not verdict:
+        print(f"bap: {source_name(path)} does not prove the optimum: {clean(verdict.reason, 500)}", file=sys.stderr)
+        raise typer.Exit(1)
+    at = ", ".join(fraction(lam) for lam in proof.lams)
+    console().print(f"Verified at lambda = {at}: {clean(verdict.reason, 300)}.", soft_wrap=True)
+
+
+def _write(out: Path, found: TierSolution) -> str:
+    from contextlib import suppress
+
+    from bap_lp.files.documents import dumps, write_files
+    from bap_lp.files.mechanisms import mechanism_document
+    from bap_lp.files.tiers import tier_certificate_document
+
+    texts = {out / f"mechanism-{k}.json": dumps(mechanism_document(m)) for k, m in enumerate(found.mechanisms, start=1)}
+    texts[out / "certificate.json"] = dumps(tier_certificate_document(found.certificate))
+    created = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_files(texts)
+    except BaseException:
+        if created:
+            with suppress(OSError):
+                out.rmdir()
+        raise
+    return str(out)
+
+
+def tiers_document(found: TierSolution) -> dict[str, Any]:
+    """What `bap tiers --json` prints; `parents` gives, per signal, the signal of the tier before that it refines."""
+    from bap_lp.files.mechanisms import mechanism_document
+    from bap_lp.rational import text
+
+    tiers = []
+    for k, (problem, lam, weight, own, mechanism) in enumerate(
+        zip(found.problems, found.lams, found.weights, found.risks, found.mechanisms, strict=True)
+    ):
+        tiers.append(
+            {
+                "title": problem.title,
+                "lambda": text(lam),
+                "weight": text(weight),
+                "risks": {"bob": text(own.bob), "eve": text(own.eve), "alice": text(own.alice(lam))},
+                "separate": text(found.separate_values[k]),
+                "mechanism": mechanism_document(mechanism),
+                "parents": list(found.parents[k]) if k else [],
+            }
+        )
+    return {
+        "exact": found.exact,
+        "value": text(found.value),
+        "bound": text(found.bound),
+        "gap": text(found.gap),
+        "separate": text(found.separate),
+        "price_of_nesting": text(found.price_of_nesting),
+        "tiers": tiers,
+        "method": found.method,
+    }
+
+
+def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequence[str], written: str) -> None:
+    """What `bap tiers` prints."""
+    from bap_cli.show import channel, console, plain_table, short
+    from bap_lp.model.display import both, clean, equals
+
+    out = console()
+    out.print("Releases that refine each other: the users of a tier see its signal and those of the tiers before it.")
+    out.print()
+    columns = ("tier", "lambda", "weight", "R_B", "R_E", "R_A", "R_A alone")
+    table = plain_table(*columns, right=range(1, len(columns)))
+    for k, (problem, lam, weight, own) in enumerate(
+        zip(found.problems, found.lams, found.weights, found.risks, strict=True)
+    ):
+        numbers = (lam, weight, own.bob, own.eve, own.alice(lam), found.separate_values[k])
+        table.add_row(f"{k + 1}: {clean(problem.title or loaded[k].source)}", *map(short, numbers))
+    out.print(table)
+    for k, mechanism in enumerate(found.mechanisms):
+        out.print()
+        channel(out, mechanism, f"Tier {k + 1}")
+    out.print()
+    out.print(f"Separate releases would have {both(found.separate)}: nesting costs {both(found.price_of_nesting)}.")
+    if found.exact and found.gap == 0:
+        out.print(f"Proved optimal among all nested releases: {equals('value = bound', found.value)}.")
+    else:
+        gap = f"up to {float(found.gap):.2g}: value {float(found.value):.12g}, lower bound {float(found.bound):.12g}"
+        out.print(f"Optimal among all nested releases {gap}.")
+    out.print(f"Method: {found.method}.")
+    if written:
+        names = f"mechanism-1.json to mechanism-{len(files)}.json and certificate.json"
+        out.print(f"Wrote {names} to {clean(written, 500)}.", soft_wrap=True)
+    command = shlex.join(["bap", "tiers", *files, "--check", f"{written or 'DIR'}/certificate.json"])
+    out.print(f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)

@@ -1,0 +1,61 @@
+"""Certificates of tiers: JSON <-> TierCertificate; every error names file, field, value and rule.
+
+lambdas, weights   one number per tier
+value              of the sum over the tiers of weight times R_A
+rho                joint table, states x tuples of the Bobs' decisions, the last tier's changing fastest
+replies            per tier a table, prefixes of the tuples x Eve's decisions; see `proof.nested`
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.tables import long_number, signed_table, texts
+from bap_lp.proof.nested import TierCertificate
+from bap_lp.rational import EXACT, FLOAT, InputError, is_exact, number, public, text
+
+_LIST = {"type": "array"}
+_KEYS = {"lambdas": _LIST, "weights": _LIST, "value": {}, "rho": _LIST, "replies": _LIST}
+_SCHEMA: dict[str, Any] = {"type": "object", "properties": _KEYS, "required": list(_KEYS)}
+
+
+def tier_certificate_document(certificate: TierCertificate) -> dict[str, Any]:
+    """The JSON document of a certificate of tiers."""
+    return {
+        "lambdas": [text(lam) for lam in certificate.lams],
+        "weights": [text(weight) for weight in certificate.weights],
+        "value": text(certificate.value),
+        "rho": texts(certificate.rho),
+        "replies": [texts(u) for u in certificate.replies],
+    }
+
+
+def save_tier_certificate(path: str | os.PathLike[str], certificate: TierCertificate) -> None:
+    """Write a certificate of tiers (JSON)."""
+    write_files({Path(path): dumps(tier_certificate_document(certificate))})
+
+
+def load_tier_certificate(path: str | os.PathLike[str]) -> TierCertificate:
+    """Read a certificate of tiers; signs, sums and sizes are for `verify_tiers` to judge."""
+    document = read_document(path)
+    with located(source_name(path)):
+        check(document, _SCHEMA)
+        lams, weights = (
+            [number(long_number(v), f"{key}[{k}]") for k, v in enumerate(document[key])]
+            for key in ("lambdas", "weights")
+        )
+        value, rho = number(long_number(document["value"]), "value"), signed_table(document["rho"], "rho")
+        replies = []
+        for k, u in enumerate(document["replies"]):
+            if not isinstance(u, list):
+                raise InputError(f"replies[{k}]", u, "must be a list")
+            replies.append(signed_table(u, f"replies[{k}]"))
+        exact = all(map(is_exact, (*lams, *weights, value, rho, *replies)))
+        field = EXACT if exact else FLOAT
+        numbers = [tuple(public(field.number(v)) for v in group) for group in (lams, weights, [value])]
+        return TierCertificate(
+            numbers[0], numbers[1], numbers[2][0], field.array(rho), tuple(field.array(u) for u in replies)
+        )

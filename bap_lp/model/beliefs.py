@@ -1,0 +1,98 @@
+"""Agents with beliefs and losses of their own: what they do at a signal, and what Alice counts.
+
+Agent a believes pi_a(x), minimises L_a(x,d), and Alice counts H_a(x,d) under her own p(x). At signal s
+    the agent plays  d in argmin_d sum_x pi_a(x) q(s|x) L_a(x,d),      Alice counts  sum_x p(x) q(s|x) H_a(x,d).
+Without a prior or harm of his own pi_a = p and H_a = L_a, and he is aligned: then both lines have one minimum.
+
+Ties go to Alice. Among his best decisions a Bob takes the one with the least counted loss and an Eve the one with the
+largest. A signal that he believes impossible, sum_x pi_a(x) q(s|x) = 0, leaves every decision equally good to him, so
+that this rule covers it as well. R_A is a sum over the agents: the choice needs no lam.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp.model.arrays import signal_losses
+from bap_lp.rational import Array, Field, InputError, ReadOnly, field_of, is_exact
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Agent, Problem
+
+TIE = 1e-9  # two decisions of a float problem tie when their losses at a signal differ by less than this, relatively
+
+
+@dataclass(frozen=True, eq=False)
+class Belief(ReadOnly):
+    """What one agent acts on: pi(x) and pi(x) w L(x,d); and w H(x,d), what Alice counts. w is the agent's weight.
+
+    size: the largest w L(x,d), on which rounding errors are judged.
+    """
+
+    name: str
+    role: str
+    mass: Array
+    act: Array
+    counted: Array
+    size: Any
+
+    def in_field(self, field: Field) -> Belief:
+        mass, act, counted = (field.array(part) for part in (self.mass, self.act, self.counted))
+        return Belief(self.name, self.role, mass, act, counted, field.number(self.size))
+
+    def best(self, q: Array) -> Array:
+        """Which decisions are best for the agent at every signal of a channel: signals x decisions, true or false."""
+        losses = signal_losses(q, self.act)
+        slack = 0 * losses if is_exact(losses) else TIE * losses.max(axis=1, keepdims=True)
+        return np.array(losses <= losses.min(axis=1, keepdims=True) + slack, dtype=bool)
+
+    def played(self, q: Array, rho: Array) -> tuple[Array, Array]:
+        """The decision at every signal, ties for Alice, and what Alice counts for it."""
+        harms, best = signal_losses(rho, self.counted), self.best(q)
+        scores = harms if self.role == "bob" else -harms
+        chosen = [
+            min((score, d) for d, (score, open_) in enumerate(zip(row, at, strict=True)) if open_)[1]
+            for row, at in zip(scores.tolist(), best.tolist(), strict=True)
+        ]
+        own = np.array(chosen, dtype=int)
+        return own, harms[np.arange(len(own)), own]
+
+
+def beliefs_of(problem: Problem) -> tuple[Belief, ...]:
+    """One per Bob, then one per group of Eve's columns: an Eve who knows z acts on pi(x) k(z|x)."""
+
+    def belief(agent: Agent, role: str, name: str, share: Array | None) -> Belief:
+        mass = problem.p if agent.prior is None else agent.prior
+        loss, harm = agent.weight * agent.loss, agent.weight * (agent.loss if agent.harm is None else agent.harm)
+        if share is not None:
+            mass, harm = mass * share, harm * share[:, None]
+        return Belief(name, role, mass, mass[:, None] * loss, harm, loss.max())
+
+    shares = problem.eve_shares
+    eves = (
+        belief(problem.eves[n], "eve", problem.view_name(n, z), None if z is None or shares is None else shares[:, k])
+        for k, (n, z) in enumerate(problem.eve_views)
+    )
+    return *(belief(bob, "bob", bob.name, None) for bob in problem.bobs), *eves
+
+
+def replies(problem: Problem, q: Array, rho: Array) -> tuple[list[Array], list[Array]]:
+    """What every agent plays at the signals of a channel, and what Alice counts for it, in the order of `beliefs`."""
+    found = [belief.in_field(field_of(rho)).played(q, rho) for belief in problem.beliefs]
+    return [own for own, _ in found], [counted for _, counted in found]
+
+
+def joint_decision(problem: Problem, played: list[Array]) -> Array:
+    """The position of the Bobs' decisions among the joint ones."""
+    sizes = tuple(len(bob.decisions or ()) for bob in problem.bobs)
+    return np.ravel_multi_index(tuple(played[: len(sizes)]), sizes)
+
+
+def shared(problem: Problem, what: str) -> None:
+    """Refuse a problem whose agents have beliefs or losses of their own."""
+    if problem.misaligned:
+        names = ", ".join(a.name for a in (*problem.bobs, *problem.eves) if a.harm is not None or a.prior is not None)
+        raise InputError(what, None, f"needs agents who share Alice's prior and count: {names} has harm or prior")

@@ -1,0 +1,52 @@
+"""Independent tasks, here, in processes, or on a Dask client: answers come as they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from typing import Any, Protocol
+
+from bap_lp.rational import InputError
+
+
+class Task(Protocol):
+    """Something that can be solved apart from the rest; `effort` is an estimate of its steps."""
+
+    @property
+    def effort(self) -> float: ...
+
+    def solve(self) -> Any: ...
+
+
+def worker_count(tasks: Sequence[Task], workers: int | None) -> int:
+    """The number of processes: as told; None is this one."""
+    if workers is None:
+        return 1
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InputError("workers", workers, "must be a positive integer")
+    return min(workers, max(len(tasks), 1))
+
+
+def answers(tasks: Sequence[Task], workers: int | None = None, client: Any = None) -> Iterator[tuple[int, Any]]:
+    """(k, answer) of every task. The first failure, or an interrupt, cancels what has not started."""
+    count = worker_count(tasks, workers)
+    if client is None and count == 1:
+        yield from ((k, task.solve()) for k, task in enumerate(tasks))
+        return
+    executor: Executor = client.get_executor() if client is not None else ProcessPoolExecutor(count)
+    futures: dict[Any, int] = {}
+    try:
+        # largest first, so that no worker starts a long task when the others are done
+        for k in sorted(range(len(tasks)), key=lambda k: -tasks[k].effort):
+            futures[executor.submit(_solved, tasks[k])] = k
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+        if client is None:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _solved(task: Task) -> Any:
+    return task.solve()

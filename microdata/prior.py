@@ -1,0 +1,178 @@
+"""Record types, their counts, and the prior that is fitted to them.
+
+A record type is a tuple of levels. Of n records n_x are of type x; the prior is
+    p(x) = (n_x + alpha m_x) / (n + alpha),        m_x a product of shares of the same records,
+exact for rational alpha. With toward = "margins", m is the product of all one-way margins; with "pooled" it is the
+share of the published and secret columns times the share of the known ones, so that only the association between
+the two is smoothed.
+alpha = 0 gives the counts over n. alpha = "held-out" is the candidate with the largest likelihood of records left out,
+in FOLDS folds; records that no candidate gives positive probability are not counted.
+
+Which records are held out, and the folds, follow the order of SHA-256 digests of "seed:record number": the same on
+every machine, and unrelated to the order of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from bap_lp.rational import Array, InputError, ReadOnly, number, objects, public
+
+FOLDS = 5
+CANDIDATES = tuple(Fraction(2) ** k for k in range(-4, 15))
+MOST_TYPES = 300_000
+_LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Prior(ReadOnly):
+    """Record types (rows of levels), the records counted as each, and their probabilities.
+
+    alpha: the smoothing. likelihoods: mean log-likelihood of a left-out record by candidate, if alpha was chosen.
+    """
+
+    types: Array
+    counts: Array
+    p: Array
+    alpha: Any = 0
+    toward: str = "margins"
+    likelihoods: tuple[tuple[Fraction, float], ...] = ()
+
+    @property
+    def records(self) -> int:
+        return int(self.counts.sum())
+
+
+def keys(codes: Array, levels: Sequence[int]) -> Array:
+    """One integer per row of levels, in lexicographic order."""
+    if prod(levels) > _LARGEST_KEY:
+        raise InputError("columns", None, f"have {prod(levels):.3g} combinations of levels, at most 4.6e18 are allowed")
+    out = np.zeros(len(codes), dtype=np.int64)
+    for k, size in enumerate(levels):
+        out = out * size + codes[:, k]
+    return out
+
+
+def rows_of(key: Array, levels: Sequence[int]) -> Array:
+    """The rows of levels with these keys."""
+    out = np.empty((len(key), len(levels)), dtype=np.int64)
+    rest = key.copy()
+    for k in range(len(levels) - 1, -1, -1):
+        rest, out[:, k] = np.divmod(rest, levels[k])
+    return out
+
+
+def shuffled(count: int, seed: int) -> Array:
+    """The records 0, ..., count - 1 in the order of their digests."""
+    digest = [hashlib.sha256(f"{seed}:{k}".encode()).digest()[:8] for k in range(count)]
+    return np.argsort(np.array([int.from_bytes(d, "big") for d in digest], dtype=np.uint64), kind="stable")
+
+
+def held_out(count: int, share: Fraction, seed: int) -> Array:
+    """Whether each record is held out: floor(share * count) of them, by the order of digests."""
+    out = np.zeros(count, dtype=bool)
+    out[shuffled(count, seed)[: int(share * count)]] = True
+    return out
+
+
+def fit(
+    codes: Array, levels: Sequence[int], alpha: Any, toward: str, joined: Sequence[Sequence[int]], seed: int
+) -> Prior:
+    """The prior of records given as rows of levels.
+
+    joined: the groups of columns whose joint shares are multiplied in m: one column each for "margins".
+    """
+    if isinstance(alpha, str) and alpha == "held-out":
+        scores = _scores(codes, levels, joined, seed)
+        best = max(scores, key=lambda pair: (pair[1], -pair[0]))
+        return _fitted(codes, levels, best[0], toward, joined, scores)
+    value = number(alpha, "smoothing")
+    if value < 0:
+        raise InputError("smoothing", public(value), 'must be "held-out" or a non-negative number')
+    return _fitted(codes, levels, public(value), toward, joined, ())
+
+
+def _fitted(codes: Array, levels: Sequence[int], alpha: Any, toward: str, joined: Any, scores: Any) -> Prior:
+    found, counts = np.unique(keys(codes, levels), return_counts=True)
+    n = len(codes)
+    if alpha == 0:
+        p = objects(fmpq(int(c), n) for c in counts)
+        return Prior(rows_of(found, levels), counts, p, alpha, toward, scores)
+    key, share = _smooth(codes, levels, joined)
+    more = np.zeros(len(key), dtype=np.int64)
+    more[np.searchsorted(key, found)] = counts  # every record's type has a positive share in all groups
+    weight = number(alpha, "smoothing")
+    if isinstance(weight, float):
+        p = (more + weight * share.astype(float)) / (n + weight)
+        p = p / p.sum()
+    else:
+        scale = n + weight
+        p = objects((int(c) + weight * m) / scale for c, m in zip(more, share, strict=True))
+    return Prior(rows_of(key, levels), more, p, alpha, toward, scores)
+
+
+def _groups(codes: Array, levels: Sequence[int], joined: Sequence[Sequence[int]]) -> list[tuple[Array, Array]]:
+    """For every group of columns its rows of levels and how often they occur."""
+    out = []
+    for group in joined:
+        sizes = [levels[k] for k in group]
+        found, counts = np.unique(keys(codes[:, list(group)], sizes), return_counts=True)
+        out.append((rows_of(found, sizes), counts))
+    return out
+
+
+def _smooth(codes: Array, levels: Sequence[int], joined: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+    """Keys, in order, and m as rationals, on the product of the groups' rows."""
+    groups = _groups(codes, levels, joined)
+    size = prod(len(rows) for rows, _ in groups)
+    if size > MOST_TYPES:
+        rule = f"gives {size} record types positive probability, at most {MOST_TYPES} are allowed: use bands or merge"
+        raise InputError("smoothing", None, f"{rule} levels, or smoothing = 0")
+    index = np.indices([len(rows) for rows, _ in groups]).reshape(len(groups), -1)
+    rows = np.empty((size, len(levels)), dtype=np.int64)
+    top = np.ones(size, dtype=object)
+    for at, group, (found, counts) in zip(index, joined, groups, strict=True):
+        rows[:, list(group)] = found[at]
+        top = top * counts.astype(object)[at]
+    order = np.argsort(key := keys(rows, levels), kind="stable")
+    bottom = len(codes) ** len(groups)
+    return key[order], objects(fmpq(int(v), bottom) for v in top[order])
+
+
+def _scores(
+    codes: Array, levels: Sequence[int], joined: Sequence[Sequence[int]], seed: int
+) -> tuple[tuple[Fraction, float], ...]:
+    """The mean log-likelihood of a left-out record for every candidate."""
+    n = len(codes)
+    order = shuffled(n, seed + 1)  # a split of its own: the one for the audit uses the seed itself
+    total, counted = np.zeros(len(CANDIDATES)), 0
+    for k in range(min(FOLDS, n)):
+        out = np.zeros(n, dtype=bool)
+        out[order[k::FOLDS]] = True
+        seen, left = codes[~out], codes[out]
+        if not len(seen):
+            continue
+        found, counts = np.unique(keys(seen, levels), return_counts=True)
+        key = keys(left, levels)
+        at = np.minimum(np.searchsorted(found, key), len(found) - 1)
+        n_x = np.where(found[at] == key, counts[at], 0)
+        m_x = np.ones(len(left))
+        for group in joined:
+            sizes = [levels[k] for k in group]
+            had, times = np.unique(keys(seen[:, list(group)], sizes), return_counts=True)
+            mine = keys(left[:, list(group)], sizes)
+            at = np.minimum(np.searchsorted(had, mine), len(had) - 1)
+            m_x *= np.where(had[at] == mine, times[at], 0) / len(seen)
+        possible = m_x > 0
+        counted += int(possible.sum())
+        for j, alpha in enumerate(map(float, CANDIDATES)):
+            total[j] += np.log((n_x[possible] + alpha * m_x[possible]) / (len(seen) + alpha)).sum()
+    return tuple((alpha, float(v / max(counted, 1))) for alpha, v in zip(CANDIDATES, total, strict=True))

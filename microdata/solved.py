@@ -1,0 +1,371 @@
+"""RecordOptimum: an optimal release of records with its risks, its channel row by row, its rule and its proof.
+
+The proof is the one of the compact program. Every part has v(x) for its records and, for every decision i and group
+g, replies u[i,g] >= 0 that sum to lam, with B(x,i) - sum_g u[i,g].E_g(x) >= v(x) for all x and i; so sum_x p(x) v(x)
+bounds R_A of every release from below, and the joint table attains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from bap_lp.model.arrays import UNIT
+from bap_lp.model.display import Displayed, counted, equals, fraction, kind, risks_line
+from bap_lp.model.risks import Number
+from bap_lp.proof.certificate import Verdict
+from bap_lp.rational import TOLERANCE, Array, InputError, ReadOnly, field_of, floats, number, public, tree_sum
+from microdata.parts import EveRows, eve_rows
+from microdata.records import RecordProgram
+from microdata.risks_of_records import column_risks, eve_risk, extremes_of, summed, weighted_risk
+
+
+class Replies(Protocol):
+    """Eve's replies in a part, for every decision: they are worked out when they are asked for."""
+
+    def of(self, program: RecordProgram, decision: Array) -> Array:
+        """u of these decisions: one row each, the groups of the part side by side."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordComponent(ReadOnly):
+    """One independent part: its record types, the joint table on them, and its proof.
+
+    states: (n,) record types. row, decision, rho: the non-zero entries of the joint table, row counted within states.
+    v: (n,) the least B - u.E of each. groups: the pairs (Eve, z) in it. replies: gives u for any decisions.
+    """
+
+    states: Array
+    row: Array
+    decision: Array
+    rho: Array
+    v: Array
+    groups: tuple[tuple[int, int], ...]
+    replies: Replies | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordOptimum(Displayed):
+    """The optimum of a RecordProgram at lam.
+
+    value = bob - lam * eve; bound: no release has a smaller R_A; gap = value - bound, 0 if exact. eves: the
+    unweighted risk of each Eve; columns: the part of each published column in Bob's risk, weights included. The first
+    component may hold the records that no Eve can use; it has no groups.
+    """
+
+    program: RecordProgram
+    lam: Number
+    value: Number
+    bob: Number
+    eve: Number
+    bound: Number
+    gap: Number
+    eves: tuple[Number, ...]
+    columns: tuple[Number, ...]
+    components: tuple[RecordComponent, ...]
+    method: str
+
+    @property
+    def exact(self) -> bool:
+        return self.program.exact
+
+    @property
+    def types(self) -> int:
+        """The number of record types."""
+        return len(self.program.p)
+
+    @property
+    def decisions(self) -> int:
+        """The number of Bob's decisions, used or not."""
+        return self.program.decisions
+
+    @cached_property
+    def used(self) -> Array:
+        """The decisions that are sent with positive probability, in order."""
+        return np.unique(self._table[1])
+
+    @cached_property
+    def full(self) -> tuple[Number, tuple[Number, ...]]:
+        """Bob's risk and each Eve's unweighted risk if the records are released as they are."""
+        bob, eves = extremes_of(self.program)[0]
+        return public(bob), tuple(map(public, eves))
+
+    @cached_property
+    def null(self) -> tuple[Number, tuple[Number, ...]]:
+        """Bob's risk and each Eve's unweighted risk if nothing is released: she still has the columns she knows."""
+        bob, eves = extremes_of(self.program)[1]
+        return public(bob), tuple(map(public, eves))
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array, Array]:
+        return joint_table(self.components)
+
+    @cached_property
+    def _starts(self) -> Array:
+        return np.searchsorted(self._table[0], np.arange(self.types + 1))
+
+    def row(self, x: int) -> tuple[Array, Array]:
+        """The channel at record type x: decisions, and their probabilities (Fractions or floats, summing to one)."""
+        if not 0 <= x < self.types:
+            raise InputError("x", x, f"must be a record type from 0 to {self.types - 1}")
+        cut = slice(self._starts[x], self._starts[x + 1])
+        return self._table[1][cut], public(self._table[2][cut] / self.program.p[x])
+
+    def rows(self) -> tuple[Array, Array, Array]:
+        """The whole channel as triples (record type, decision, probability), sorted by record type, then decision."""
+        state, decision, rho = self._table
+        return state, decision, public(rho / self.program.p[state])
+
+    def replies(self, decision: int, eve: int, known: int) -> Array:
+        """u of an Eve who knows z = `known` and sees this decision: non-negative numbers that sum to lam.
+
+        A value of the known columns that the program does not have is allowed: she then replies as without knowledge
+        and without a release.
+        """
+        return public(self._replies(np.array([decision]), eve, known)[0])
+
+    @cached_property
+    def _rows(self) -> tuple[EveRows, ...]:
+        return eve_rows(self.program)
+
+    @cached_property
+    def _homes(self) -> dict[tuple[int, int], tuple[RecordComponent, int]]:
+        """The component of every group, and where its columns start there."""
+        out = {}
+        for part in self.components:
+            start = 0
+            for eve, known in part.groups:
+                out[eve, known] = (part, start)
+                start += self._rows[eve].guesses
+        return out
+
+    @cached_property
+    def _cache(self) -> dict[int, Array]:
+        return {}
+
+    def _all_replies(self, part: RecordComponent) -> Array:
+        assert part.replies is not None
+        key = id(part)
+        if key not in self._cache:
+            self._cache[key] = part.replies.of(self.program, np.arange(self.decisions))
+        return self._cache[key]
+
+    def _replies(self, decision: Array, eve: int, known: int) -> Array:
+        rows, field = self._rows[eve], field_of(self.program.p)
+        home = self._homes.get((eve, known))
+        if home is not None:
+            part, start = home
+            return self._all_replies(part)[decision, start : start + rows.guesses]
+        out = field.zeros((len(decision), rows.guesses))
+        seen = 0 <= known < len(rows.settled)
+        guess = int(rows.settled[known]) if seen else -1
+        if guess < 0:
+            theirs = self.program.eves[eve]
+            prior = summed(self.program.p, theirs.secret, len(theirs.loss))
+            guess = int(prior.dot(theirs.loss).argmin())
+        out[:, guess] = field.number(self._lam)
+        return out
+
+    @property
+    def _lam(self) -> Any:
+        return self.lam if isinstance(self.lam, float) else number(self.lam, "lam")
+
+    def rule(self, codes: Sequence[int], secrets: Sequence[int], known: Sequence[int]) -> int:
+        """Alice's rule argmin_i B(x,i) - u_i.E(x) for any record, also one never seen; the first decision if tied.
+
+        Args:
+            codes: the true level of each published column.
+            secrets: the level of the secret, for each Eve.
+            known: the value of the columns that each Eve knows; a value that the program does not have (such as -1) is
+                allowed: that Eve is then taken to reply as without knowledge and without a release.
+
+        Returns:
+            The number of the decision.
+
+        Raises:
+            InputError: a code is not a level.
+        """
+        program, field = self.program, field_of(self.program.p)
+        score = field.zeros(1)
+        for k, (table, code) in enumerate(zip(program.losses, codes, strict=True)):
+            if not 0 <= code < len(table):
+                raise InputError(f"codes[{k}]", int(code), f"must be a level from 0 to {len(table) - 1}")
+            score = (score[:, None] + table[int(code)]).ravel()
+        everything = np.arange(self.decisions)
+        for n, (eve, secret, z) in enumerate(zip(program.eves, secrets, known, strict=True)):
+            if not 0 <= secret < len(eve.loss):
+                raise InputError(f"secrets[{n}]", int(secret), f"must be a level from 0 to {len(eve.loss) - 1}")
+            if self._lam:
+                score = score - self._replies(everything, n, int(z)).dot(eve.loss[int(secret)] * eve.weight)
+        slack = 0 if self.exact else 1e-12 * (float(np.abs(score).max()) + 1e-300)
+        return int(np.flatnonzero(score <= score.min() + slack)[0])
+
+    def verify(self) -> Verdict:
+        """Check the optimum with arithmetic alone: marginals, replies, and value = bound (to rounding in floats)."""
+        return verify_records(self)
+
+    def _headline(self) -> str:
+        value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
+        parts = counted(len(self.components), "component")
+        return (
+            f": {kind(self.exact)}, {value} at {equals('lambda', self.lam, fraction)}, "
+            f"{risks_line(self.bob, self.eve)}, {counted(self.types, 'record type')} in {parts}"
+        )
+
+
+def joint_table(parts: Sequence[RecordComponent]) -> tuple[Array, Array, Array]:
+    """(record type, decision, rho) of all parts, sorted by record type, then decision."""
+    state = np.concatenate([part.states[part.row] for part in parts])
+    decision = np.concatenate([part.decision for part in parts])
+    rho = np.concatenate([part.rho for part in parts])
+    order = np.lexsort((decision, state))
+    return state[order], decision[order], rho[order]
+
+
+def conclude_records(program: RecordProgram, lam: Any, parts: Sequence[RecordComponent], method: str) -> RecordOptimum:
+    """Put the parts together: risks from the joint table, the bound from v."""
+    state, decision, rho = joint_table(parts)
+    columns = column_risks(program, state, decision, rho)
+    eves = [eve_risk(eve, state, decision, rho) for eve in program.eves]
+    bob, eve = sum(columns[1:], columns[0]), weighted_risk(program, eves)
+    bound = sum((tree_sum(program.p[part.states] * part.v) for part in parts), field_of(program.p).zero)
+    value = bob - lam * eve
+    if program.exact:
+        if value != bound:
+            raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    else:
+        size = max(abs(bob) + lam * abs(eve), 1e-300)
+        bound = min(bound - 8 * (len(program.p) + 20) * UNIT * size, value)
+    return RecordOptimum(
+        program,
+        public(lam),
+        public(value),
+        public(bob),
+        public(eve),
+        public(bound),
+        public(value) - public(bound),
+        tuple(map(public, eves)),
+        tuple(map(public, columns)),
+        tuple(parts),
+        method,
+    )
+
+
+def verify_records(found: RecordOptimum) -> Verdict:
+    """Check marginals, replies, v and the values of an optimum; no solver takes part."""
+    program, lam = found.program, found._lam
+    rows, field = eve_rows(program), field_of(program.p)
+    seen = np.concatenate([part.states for part in found.components])
+    if len(seen) != found.types or len(np.unique(seen)) != found.types:
+        return Verdict(False, "the components do not hold every record type once")
+    state, decision, rho = joint_table(found.components)
+    if len(rho) and (rho < 0).any():
+        return Verdict(False, "rho must not be negative")
+    off = summed(rho, state, found.types) - program.p
+    wrong = np.flatnonzero(~(np.abs(off) <= field.tolerance * program.p))
+    if len(wrong):
+        return Verdict(False, f"rho of record type {wrong[0]} does not sum to its probability {program.p[wrong[0]]}")
+    bound = field.zero
+    size = sum(float(floats(t).max()) for t in program.losses) + float(lam) * sum(
+        float(e.weight) * float(floats(e.loss).max()) for e in program.eves
+    )
+    for number_, part in enumerate(found.components):
+        wrong_part = _unproved(found, part, rows, lam, TOLERANCE * size)
+        if wrong_part:
+            return Verdict(False, f"component {number_}: {wrong_part}")
+        bound = bound + tree_sum(program.p[part.states] * part.v)
+    columns = column_risks(program, state, decision, rho)
+    risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
+    value = sum(columns[1:], columns[0]) - lam * weighted_risk(program, risks)
+    slack = 0 if program.exact else TOLERANCE * size
+    if not (value - bound <= slack and abs(value - field.number(found.value)) <= slack):  # also if one is not a number
+        return Verdict(False, f"rho has value {value}, v proves {bound}, the optimum claims {found.value}")
+    if program.exact:
+        return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no release goes below")
+    return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")
+
+
+_BLOCK = 1 << 20
+
+
+def _unproved(found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRows], lam: Any, loose: float) -> str:
+    """Why v is not proved in a part; empty if it is. Floats decide where they can, rationals elsewhere."""
+    program, exact = found.program, found.exact
+    u = None
+    if part.groups:
+        u = found._all_replies(part)
+        if u.shape != (found.decisions, sum(rows[n].guesses for n, _ in part.groups)):
+            return f"the replies have shape {u.shape}"
+        if (u < 0).any():
+            return "a reply is negative"
+    starts: dict[tuple[int, int], int] = {}
+    width = 0
+    for n, z in part.groups:
+        starts[n, z] = width
+        if u is not None:
+            total = u[:, width : width + rows[n].guesses].sum(axis=1)
+            if (np.abs(total - lam) > (0 if exact else TOLERANCE * lam)).any():
+                return f"replies of Eve {n} who knows {z} do not sum to lambda"
+        width += rows[n].guesses
+    small, b = floats(part.v), found.decisions
+    reply = None if u is None else floats(u)
+    tables = [floats(table) for table in program.losses]
+    for cut in range(0, len(part.states), max(1, _BLOCK // b)):
+        states = part.states[cut : cut + max(1, _BLOCK // b)]
+        score = np.zeros((len(states), 1))
+        for k, table in enumerate(tables):
+            score = (score[:, :, None] + table[program.codes[states, k]][:, None, :]).reshape(len(states), -1)
+        size = score.copy()
+        for n, eve in enumerate(program.eves):
+            loss = floats(eve.loss * eve.weight)[eve.secret[states]]
+            at = np.array([starts.get((n, int(z)), -1) for z in eve.known[states]])
+            live = (rows[n].group[states] >= 0) & (at >= 0)
+            if (live != (rows[n].group[states] >= 0)).any():
+                return "a record touches a group of another component"
+            # outside her open groups Eve's best guess is the same for all replies of the proof: her least loss
+            least = floats(rows[n].least)[eve.secret[states]] * float(lam)
+            score -= np.where(live, 0.0, least)[:, None]
+            size += np.where(live, 0.0, np.abs(least))[:, None]
+            for z in np.unique(at[live]).tolist():
+                assert reply is not None
+                mine = np.flatnonzero(live & (at == z))
+                paid = loss[mine] @ reply[:, z : z + rows[n].guesses].T
+                score[mine] -= paid
+                size[mine] += paid
+        gap = score - small[cut : cut + len(states), None]
+        if not exact:
+            if not gap.min() >= -loose:
+                return f"v of record type {states[gap.min(axis=1).argmin()]} is too large"
+            continue
+        error = (
+            16 * (len(program.losses) + width + 8) * UNIT * (size + np.abs(small[cut : cut + len(states), None]))
+            + 1e-290
+        )
+        if (gap < -error).any():
+            return f"v of record type {states[np.argwhere(gap < -error)[0][0]]} is too large"
+        for x, i in np.argwhere(gap <= error).tolist():
+            if _exact_score(found, part, rows, starts, int(states[x]), i, lam, u) < part.v[cut + x]:
+                return f"v of record type {states[x]} is too large"
+    return ""
+
+
+def _exact_score(
+    found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRows], starts: dict[tuple[int, int], int],
+    x: int, i: int, lam: Any, u: Array | None,
+) -> Any:  # fmt: skip
+    program = found.program
+    levels = program.published(i)
+    score = sum(table[program.codes[x, k], levels[k]] for k, table in enumerate(program.losses))
+    for n, eve in enumerate(program.eves):
+        s, z = int(eve.secret[x]), int(eve.known[x])
+        if rows[n].group[x] < 0:
+            score = score - lam * rows[n].least[s]
+        else:
+            assert u is not None
+            at = starts[n, z]
+            score = score - u[i, at : at + rows[n].guesses].dot(eve.loss[s]) * eve.weight
+    return score

@@ -1,0 +1,353 @@
+"""`bap microdata`: from a table to a released file, end to end, and what is refused leaves nothing behind."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+import tomllib
+from fractions import Fraction as F
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bap_cli.main import main
+from bap_lp import solve
+from microdata import Eve, Study, load_study
+
+STUDY = """
+data = "survey.csv"
+title = "A small survey"
+[publish.rating]
+loss = "absolute"
+weight = 1
+[publish.faith]
+loss = "0-1"
+[[eve]]
+name = "neighbour"
+secret = "affair"
+knows = ["age"]
+loss = [[0, 1], [3, 0]]
+[prior]
+smoothing = 0
+[columns.age]
+bands = [0, 30, 100]
+[audit]
+holdout = 0
+[alice]
+lambda = "calibrated"
+"""
+KEYS = [
+    "exact", "lambda", "risks", "bound", "gap", "records", "types", "decisions", "components", "columns", "eves",
+    "audit", "smoothing",
+]  # fmt: skip
+
+
+def survey(n: int = 120, seed: int = 0) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    affair = generator.random(n) < 0.35
+    rating = np.clip(generator.integers(1, 5, n) - affair, 1, 4)
+    faith = generator.choice(["none", "some", "NA"], n)
+    age = generator.integers(18, 70, n)
+    return pd.DataFrame(
+        {"id": range(n), "age": age, "rating": rating, "faith": faith, "affair": np.where(affair, "yes", "no")}
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    survey().to_csv("survey.csv", index=False)
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = main(["microdata", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.slow
+def test_a_table_is_solved_released_audited_and_reported(folder, capsys):
+    code, out, _ = run(capsys, "solve", "study.toml", "--out", "D")
+    assert code == 0
+    assert "This is proved exactly" in out
+    assert sorted(p.name for p in (folder / "D").iterdir()) == [
+        "certificate.json", "mechanism.json", "prior.json", "result.json", "study.json",
+    ]  # fmt: skip
+    code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+    assert (code, err) == (0, "")
+    assert "Columns left out: id, age, affair" in out
+    rows = list(csv.reader((folder / "out.csv").read_text().splitlines()))
+    assert rows[0] == ["rating", "faith"]
+    assert len(rows) == 121
+    assert {row[1] for row in rows[1:]} <= {"none", "some", ""}
+    code, out, _ = run(capsys, "audit", "D", "survey.csv", "--json")
+    audit = json.loads(out)
+    result = json.loads((folder / "D" / "result.json").read_text())
+    assert audit["eve"]["value"] == pytest.approx(float(F(result["risks"]["eve"])))
+    assert audit["bob"]["value"] == pytest.approx(float(F(result["risks"]["bob"])))
+    code, out, _ = run(capsys, "report", "D", "-o", "report.html", "--no-attackers")
+    assert code == 0
+    assert "A small survey" in (folder / "report.html").read_text()
+
+
+def test_json_has_the_keys_and_the_numbers_of_the_ordinary_problem(folder, capsys):
+    code, out, _ = run(capsys, "solve", "study.toml", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert [key for key in KEYS if key not in result] == []
+    assert result["exact"] is True
+    assert (result["gap"], result["audit"], result["smoothing"], result["records"]) == ("0", None, "0", 120)
+    loaded = load_study("study.toml")
+    reference = solve(loaded.study.problem(), "calibrated")
+    assert result["lambda"] == str(reference.lam)
+    assert result["bound"] == result["risks"]["alice"] == str(reference.value)
+    assert result["risks"]["bob"] == str(reference.risks.bob)
+    assert set(result["eves"][0]) >= {"risk", "null", "full"}
+    assert sum(F(c["risk"]) * F(c["weight"]) for c in result["columns"]) == F(result["risks"]["bob"])
+
+
+def test_python_and_the_command_give_the_same_answer(folder, capsys):
+    _, out, _ = run(capsys, "solve", "study.toml", "--json", "--lambda", "1/2")
+    result = json.loads(out)
+    frame = survey().replace({"faith": {"NA": None}})
+    study = Study(
+        frame, {"rating": "absolute", "faith": "0-1"}, [Eve("affair", ["age"], [[0, 1], [3, 0]], "neighbour")],
+        columns={"age": {"bands": [0, 30, 100]}},
+    )  # fmt: skip
+    assert str(study.solve("1/2").value) == result["risks"]["alice"]
+
+
+@pytest.mark.slow
+def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder, capsys):
+    (folder / "study.toml").write_text(
+        STUDY.replace("holdout = 0", 'holdout = "1/3"').replace("smoothing = 0", 'smoothing = "held-out"')
+    )
+    _, out, err = run(capsys, "solve", "study.toml", "--out", "D", "--json")
+    result = json.loads(out)
+    assert result["audit"]["records"] == 40
+    assert result["records"] == 80
+    assert F(result["smoothing"]) > 0
+    assert set(result["audit"]["eves"][0]["attackers"]) == {
+        "logistic regression",
+        "gradient boosting",
+        "nearest neighbours",
+    }
+    from microdata.bundle import load_solution
+
+    again = load_solution("D")
+    assert again.verify()
+    assert again.document(again.audit()) == result
+    assert "warning" not in err
+
+
+def test_the_proposed_study_is_valid_and_solves(folder, capsys):
+    code, out, _ = run(capsys, "init", "survey.csv")
+    assert code == 0
+    assert tomllib.loads(out)["data"] == "survey.csv"
+    (folder / "proposed.toml").write_text(out)
+    code, out, _ = run(capsys, "solve", "proposed.toml", "--json", "--no-attackers")
+    assert code == 0
+    assert json.loads(out)["audit"]["records"] == 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n2,2\n1,3\n",
+        'we"ird,b = c,é\nx,1,u\ny,2,v\nx,3,\n',
+        "a,b,c\n" + "".join(f"{k % 2},{k},{k / 7}\n" for k in range(50)),
+    ],
+)
+def test_proposals_for_odd_tables_solve_too(folder, capsys, text):
+    (folder / "odd.csv").write_text(text, encoding="utf-8")
+    code, out, err = run(capsys, "init", "odd.csv")
+    assert code == 0, err
+    (folder / "odd.toml").write_text(out, encoding="utf-8")
+    code, out, err = run(capsys, "solve", "odd.toml", "--json", "--no-attackers")
+    assert code == 0, err
+
+
+def test_a_rehearsal_is_repeated_and_warned_of(folder, capsys):
+    run(capsys, "solve", "study.toml", "--out", "D")
+    texts = []
+    for name in ("a.csv", "b.csv"):
+        code, _, err = run(capsys, "release", "D", "survey.csv", "-o", name, "--seed", "7", "--keep", "age")
+        assert code == 0
+        assert "do not publish" in err
+        texts.append((folder / name).read_text())
+    assert texts[0] == texts[1]
+    assert texts[0].splitlines()[0] == "age,rating,faith"
+    assert {line.split(",")[0] for line in texts[0].splitlines()[1:]} == {"0 to 30", "30 to 100"}
+
+
+def test_parquet_is_read_and_written(folder, capsys):
+    frame = survey().replace({"faith": {"NA": None}})
+    frame.to_parquet("survey.parquet", index=False)
+    (folder / "study.toml").write_text(STUDY.replace("survey.csv", "survey.parquet"))
+    code, _, err = run(capsys, "solve", "study.toml", "--out", "D")
+    assert code == 0, err
+    code, _, err = run(capsys, "release", "D", "survey.parquet", "-o", "out.parquet")
+    assert code == 0, err
+    out = pd.read_parquet("out.parquet")
+    assert out.dtypes.tolist() == pd.read_parquet("survey.parquet")[["rating", "faith"]].dtypes.tolist()
+
+
+def test_conditions_are_kept_through_the_folder(folder, capsys):
+    floor = STUDY.replace('lambda = "calibrated"', "lambda = 0") + '[conditions]\nmin_eve_risk = "1/2"\n'
+    (folder / "study.toml").write_text(floor)
+    code, out, err = run(capsys, "solve", "study.toml", "--out", "D", "--json")
+    assert code == 0, err
+    assert F(json.loads(out)["risks"]["eve"]) >= F(1, 2)
+    assert run(capsys, "release", "D", "survey.csv", "-o", "out.csv")[0] == 0
+    (folder / "study.toml").write_text(floor.replace('"1/2"', "99"))
+    code, _, err = run(capsys, "solve", "study.toml")
+    assert code == 2
+    assert "study.toml: conditions.min_eve_risk" in err
+
+
+@pytest.mark.slow
+def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, capsys):
+    (folder / "study.toml").write_text(STUDY.replace("holdout = 0", 'holdout = "1/2"'))
+    _, _, err = run(capsys, "solve", "study.toml", "--out", "D", "--threshold", "40", "--no-attackers")
+    assert "warning: fewer than 40 records are in 1 cells that neighbour knows: age=0 to 30" in err
+    run(capsys, "report", "D", "-o", "internal.html", "--no-attackers")
+    code, out, _ = run(capsys, "report", "D", "-o", "public.html", "--public", "--no-attackers")
+    assert code == 0
+    assert "without the prior" in out
+    internal, public = ((folder / f"{kind}.html").read_text() for kind in ("internal", "public"))
+    words = re.sub(r"<style>.*?</style>|base64,[^\"]*|<meta[^>]*>", "", public, flags=re.DOTALL)
+    assert "The prior" in internal
+    assert "The prior" not in words
+    assert re.findall(r"\d+/\d+", words) == []
+    assert re.findall(r"\d+/\d+", re.sub(r"base64,[^\"]*", "", internal)) != []
+    assert re.findall(r"\d\.\d{4,}", words) == []
+    assert "<script" not in public
+
+
+def test_without_pandas_one_line_says_what_to_install(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    code, _, err = run(capsys, "solve", "study.toml")
+    assert code == 2
+    assert err == "bap: microdata needs pandas: pip install 'bap-lp[microdata]'\n"
+
+
+def test_labels_of_a_hostile_table_are_escaped_in_the_report(folder, capsys):
+    frame = survey().replace({"faith": {"none": "<script>alert(1)</script>"}})
+    frame.to_csv("survey.csv", index=False)
+    assert run(capsys, "solve", "study.toml", "--out", "D")[0] == 0
+    assert run(capsys, "report", "D", "-o", "r.html", "--no-attackers")[0] == 0
+    assert "<script>" not in (folder / "r.html").read_text()
+
+
+def test_a_changed_proof_is_not_released(folder, capsys):
+    run(capsys, "solve", "study.toml", "--out", "D")
+    path = folder / "D" / "certificate.json"
+    document = json.loads(path.read_text())
+    document["value"] = document["bound"] = "0"
+    path.write_text(json.dumps(document))
+    code, _, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+    assert code == 1
+    assert "does not prove its optimum" in err
+    assert not (folder / "out.csv").exists()
+
+
+def edit(old: str, new: str):
+    return lambda folder: (folder / "study.toml").write_text(STUDY.replace(old, new, 1))
+
+
+def data(text: str | bytes):
+    raw = text if isinstance(text, bytes) else text.encode()
+    return lambda folder: (folder / "survey.csv").write_bytes(raw)
+
+
+HEAD = "age,rating,faith,affair\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda folder: (folder / "survey.csv").unlink(), "survey.csv cannot be read: No such file"),
+        (lambda folder: (folder / "study.toml").unlink(), "study.toml cannot be read"),
+        (edit('data = "survey.csv"', ""), "study.toml: data is missing"),
+        (
+            edit("[publish.rating]", "[publish.rat]"),
+            "study.toml: publish.rat names column 'rat', which survey.csv does not",
+        ),
+        (
+            edit('secret = "affair"', 'secret = "age"'),
+            "study.toml: eve[0].secret = 'age' is among the columns she knows",
+        ),
+        (edit('secret = "affair"', 'secret = "love"'), "study.toml: eve[0].secret names column 'love'"),
+        (edit('secret = "affair"', ""), "study.toml: eve[0].secret is missing"),
+        (edit('knows = ["age"]', 'knows = ["wage"]'), "study.toml: eve[0].knows names column 'wage'"),
+        (edit('knows = ["age"]', "knows = [1]"), "study.toml: eve[0].knows[0] = 1 must be the name of a column"),
+        (edit("[[0, 1], [3, 0]]", "[[0, 1]]"), "study.toml: eve[0].loss has 1 rows, must have 2"),
+        (edit("[[0, 1], [3, 0]]", "[[0, 1], [-3, 0]]"), "study.toml: eve[0].loss[1][0] = -3 must not be negative"),
+        (edit("[0, 30, 100]", "[0, nan, 100]"), "study.toml: columns.age.bands[1] = nan must be finite"),
+        (edit("[0, 30, 100]", "[0, 30, 40]"), "survey.csv: column 'age' = "),
+        (edit("smoothing = 0", "smoothing = -1"), "study.toml: prior.smoothing = -1 must be"),
+        (edit("smoothing = 0", 'toward = "x"'), "study.toml: prior.toward = 'x'"),
+        (edit("holdout = 0", "holdout = 1"), "study.toml: audit.holdout = 1 must be at least 0 and below 1"),
+        (edit('lambda = "calibrated"', "lambda = -1"), "study.toml: alice.lambda = -1 must not be negative"),
+        (edit('lambda = "calibrated"', 'lambda = "big"'), "study.toml: alice.lambda = 'big' is not a number"),
+        (edit("[alice]", "[alicia]"), "study.toml: alicia is not a known key"),
+        (edit('loss = "absolute"', 'loss = "cubic"'), "study.toml: publish.rating.loss = 'cubic' must be one of"),
+        (edit("[audit]", "[audit"), "study.toml is not TOML"),
+        (data(""), "survey.csv is empty"),
+        (data(HEAD), "survey.csv has no records"),
+        (data(b"age,rating,faith,affair\n1,2,\xff,no\n"), "survey.csv is not UTF-8 text: byte 0xff in line 2"),
+        (data("age,rating,faith,affair,age\n1,2,a,no,1\n"), "survey.csv: column = 'age' is given 2 times"),
+        (data(HEAD + "1,2,a,no\n2,2,b,yes\n"), "survey.csv: column 'rating' has only one level"),
+        (data(HEAD + "1,2,a,no\n2,x,b,yes\n"), "survey.csv: column 'rating' mixes numbers"),
+        (data(HEAD + "1,2,a,no\n2,3,b\n"), "survey.csv: line 3 has 3 cells, must have 4"),
+        (data(HEAD + "".join(f"1,{k},a,no\n" for k in range(3000))), "survey.csv: column 'rating' has 3000 levels"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change, words):
+    change(folder)
+    code, out, err = run(capsys, "solve", "study.toml", "--out", "D")
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err
+    assert not (folder / "D").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("release", "nowhere", "survey.csv", "-o", "x.csv"), "must be a folder written by"),
+        (("release", "D", "other.csv", "-o", "x.csv"), "other.csv cannot be read"),
+        (
+            ("release", "D", "bad.csv", "-o", "x.csv"),
+            "bad.csv: column 'rating', record 1 = '99' must be one of the levels",
+        ),
+        (("release", "D", "short.csv", "-o", "x.csv"), "short.csv: column = 'age' is missing"),
+        (("release", "D", "survey.csv", "-o", "survey.csv"), "must not be the table itself"),
+        (
+            ("release", "D", "survey.csv", "-o", "x.csv", "--keep", "affair"),
+            "--keep = 'affair' would tell neighbour more",
+        ),
+        (("release", "D", "survey.csv", "-o", "no/x.csv"), "must be in a directory that exists"),
+        (("audit", "D", "bad.csv"), "bad.csv: column 'rating'"),
+        (("audit", "empty", "survey.csv"), "study.json cannot be read"),
+        (("report", "D", "-o", "no/r.html"), "must be in a directory that exists"),
+        (("init", "short.csv"), "needs at least two columns"),
+        (("solve", "study.toml", "--lambda", "-1"), "--lambda = -1 must not be negative"),
+    ],
+)
+def test_the_other_commands_refuse_in_one_line_too(folder, capsys, arguments, words):
+    run(capsys, "solve", "study.toml", "--out", "D")
+    survey(3).assign(rating=99).to_csv("bad.csv", index=False)
+    pd.DataFrame({"rating": [1, 2]}).to_csv("short.csv", index=False)
+    (folder / "empty").mkdir()
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert words in err
+    assert not (folder / "x.csv").exists()

@@ -1,0 +1,114 @@
+"""`bap tiers`: what it prints and writes, how it checks, and what it refuses; own beliefs on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bap_cli.main import main
+from bap_lp import load_mechanism
+
+FILES = ["file_public", "file_research", "file_secure"]
+
+
+def test_tiers_print_their_value_and_the_price_of_nesting(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tiers", *FILES]) == 0
+    text = capsys.readouterr().out
+    assert "value = bound = -23/40" in text
+    assert "nesting costs 3/20 (0.15)" in text
+    assert "bap tiers file_public file_research file_secure --check DIR/certificate.json" in text
+
+
+def test_tiers_write_nested_mechanisms_and_a_certificate_that_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "proof"
+    assert main(["tiers", *FILES, "--out", str(out), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["value"], document["bound"], document["gap"]) == ("-23/40", "-23/40", "0")
+    assert (document["separate"], document["price_of_nesting"]) == ("-29/40", "3/20")
+    assert sorted(path.name for path in out.iterdir()) == [
+        "certificate.json",
+        *(f"mechanism-{k}.json" for k in (1, 2, 3)),
+    ]
+    for k, tier in enumerate(document["tiers"], start=1):
+        assert load_mechanism(out / f"mechanism-{k}.json").signals == tuple(tier["mechanism"]["signals"])
+    certificate = out / "certificate.json"
+    assert main(["tiers", *FILES, "--check", str(certificate)]) == 0
+    assert "Verified at lambda = 1, 3/4, 1/4: -23/40 is optimal" in capsys.readouterr().out
+    forged = json.loads(certificate.read_text()) | {"value": "-24/40"}
+    certificate.write_text(json.dumps(forged))
+    assert main(["tiers", *FILES, "--check", str(certificate)]) == 1
+    assert "does not prove the optimum: rho has value -23/40" in capsys.readouterr().err
+
+
+def test_lambdas_and_weights_are_given_once_or_per_tier(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tiers", *FILES[:2], "--lambda", "1/2", "--weight", "1", "--weight", "3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [tier["lambda"] for tier in document["tiers"]] == ["1/2", "1/2"]
+    assert [tier["weight"] for tier in document["tiers"]] == ["1", "3"]
+    assert main(["tiers", *FILES[:2], "--float", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exact"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["file_public", "coin_toss"], "coin_toss.toml must have the same states as"),
+        ([*FILES, "--lambda", "1", "--lambda", "2"], "--lambda is given 2 times, must be given once, or 3 times"),
+        ([*FILES, "--lambda", "x"], "--lambda = 'x' is not a number"),
+        ([*FILES[:1], "--weight", "0"], "--weight = 0 must be positive"),
+        (["prosecutor"], "prosecutor.toml needs agents who share Alice's prior and count: judge has harm or prior"),
+        ([*FILES, "--check", "no_such_file.json"], "no_such_file.json cannot be read"),
+        ([], "Missing argument"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tiers", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_conditions_in_a_tier_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["examples", "file_public"]) == 0
+    own = tmp_path / "own.toml"
+    own.write_text(capsys.readouterr().out + "\n[conditions]\nexp_epsilon = 2\n")
+    assert main(["tiers", str(own), "file_secure"]) == 2
+    assert "conditions are not supported by `bap tiers`" in capsys.readouterr().err
+
+
+def test_every_command_answers_for_agents_with_beliefs_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "proof"
+    assert main(["solve", "prosecutor", "--out", str(out), "--json"]) == 0
+    solved = json.loads(capsys.readouterr().out)
+    assert solved["risks"] == {"bob": "0", "eve": "3/5", "alice": "-3/5"}
+    assert "conditions" not in solved
+    assert solved["signals"][1]["eve"] == ["convict", "acquit"]
+    assert main(["verify", "prosecutor", str(out / "certificate.json")]) == 0
+    assert "R_A = -3/5 is optimal: rho attains it" in capsys.readouterr().out
+    assert main(["evaluate", "prosecutor", str(out / "mechanism.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["risks"] == solved["risks"]
+    assert main(["compare", "prosecutor", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    assert compared["optimum"] == "-3/5"
+    assert all(not row["excess"].startswith("-") for row in compared["releases"])
+    assert main(["path", "prosecutor", "--json"]) == 0
+    path = json.loads(capsys.readouterr().out)
+    assert [piece["value"] for piece in path["pieces"]] == [["0", "-3/5"]]
+    assert path["corner"]["attained"] is True
+    assert main(["solve", "prosecutor"]) == 0
+    assert "ties are broken for Alice" in capsys.readouterr().out
+    for kind in ("map", "path", "signals", "channel"):
+        assert main(["plot", "prosecutor", "--kind", kind, "-o", str(tmp_path / f"{kind}.svg")]) == 0
+    assert main(["report", "prosecutor", "-o", str(tmp_path / "page.html")]) == 0
+    assert "ties are broken for Alice" in (tmp_path / "page.html").read_text()
+    capsys.readouterr()
+    assert main(["solve", "prosecutor", "--margin", "1/10", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["risks"]["eve"] == "6/11"

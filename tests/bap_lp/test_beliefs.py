@@ -1,0 +1,600 @@
+"""Agents with beliefs and losses of their own, against an independent program, brute force and closed forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction as F
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from strategies import channels, few_lams, few_states, parts_of, priors, table
+
+from bap_lp import (
+    Agent,
+    Conditions,
+    ConflictError,
+    InputError,
+    Mechanism,
+    Problem,
+    calibrate,
+    chooses,
+    compare,
+    condition_costs,
+    corner,
+    evaluate,
+    excess,
+    lambda_path,
+    load_certificate,
+    load_problem,
+    minimum_of,
+    robust,
+    save_certificate,
+    save_problem,
+    sdc,
+    sensitivity,
+    solve,
+    uniqueness,
+    verify,
+)
+from bap_lp.model.evaluation import risks
+from bap_lp.path.region import attainable_region
+from bap_lp.programs.constrained import ChannelLayout
+from bap_lp.releases import full, meets, null, randomised_response
+
+
+def prosecutor(guilty: Any = "3/10", **judge: Any) -> Problem:
+    """Kamenica and Gentzkow (2011): the judge convicts if guilt is at least as likely as not."""
+    eve = Agent([[0, 1], [1, 0]], ["acquit", "convict"], "judge", harm=[[0, 1], [0, 1]], **judge)
+    return Problem([1 - F(guilty), F(guilty)], bobs=[Agent([[0], [0]])], eves=[eve], states=["innocent", "guilty"])
+
+
+@st.composite
+def misaligned(draw: st.DrawFn, states: int = 4, bobs: int = 1, eves: int = 2) -> Problem:
+    """Bobs and Eves with or without harm and prior, many ties; at least one agent has something of his own."""
+    N = draw(st.integers(1, states))
+
+    def agent(name: str) -> Agent:
+        d = draw(st.integers(1, 3))
+        harm = draw(table(parts_of(0, 2), N, d)) if draw(st.booleans()) else None
+        prior = draw(priors(N)) if draw(st.booleans()) else None
+        return Agent(
+            draw(table(parts_of(0, 2), N, d)), name=name, weight=draw(st.integers(1, 2)), harm=harm, prior=prior
+        )
+
+    group = [
+        [agent(f"{role}{k}") for k in range(draw(st.integers(1, most)))] for role, most in (("B", bobs), ("E", eves))
+    ]
+    problem = Problem(draw(priors(N)), bobs=group[0], eves=group[1])
+    if problem.misaligned:
+        return problem
+    own = replace(group[1][0], harm=[[v + 1 for v in row] for row in group[1][0].loss])
+    return Problem(problem.p, bobs=group[0], eves=[own, *group[1][1:]])
+
+
+def reference(problem: Problem, lam: float, margin: float = 0.0, extra: Any = None) -> float:
+    """The obedience program by definition, in scipy: a signal per tuple, one row per agent, signal and deviation."""
+    agents = [(a, "bob") for a in problem.bobs] + [(a, "eve") for a in problem.eves]
+    p = np.array(problem.prior, dtype=float)
+    tuples = list(product(*(range(a.loss.shape[1]) for a, _ in agents)))
+    N, S = len(p), len(tuples)
+    cost, rows = np.zeros((N, S)), []
+    for s, told in enumerate(tuples):
+        for (a, role), d in zip(agents, told, strict=True):
+            weight, loss = float(a.weight), a.loss.astype(float)
+            harm = loss if a.harm is None else a.harm.astype(float)
+            belief = p if a.prior is None else a.prior.astype(float)
+            cost[:, s] += p * weight * harm[:, d] * (1 if role == "bob" else -lam)
+            for other in set(range(loss.shape[1])) - {d}:
+                row = np.zeros((N, S))
+                row[:, s] = belief * (weight * (loss[:, d] - loss[:, other]) + margin)
+                rows.append(row.ravel())
+    sums = np.kron(np.eye(N), np.ones(S))
+    rhs = np.zeros(len(rows))
+    if extra is not None:
+        more, limits = extra(cost, tuples)
+        rows, rhs = [*rows, *more], np.append(rhs, limits)
+    inequality = {"A_ub": np.array(rows), "b_ub": rhs} if len(rows) else {}
+    found = linprog(cost.ravel(), **inequality, A_eq=sums, b_eq=np.ones(N), method="highs")
+    return float(found.fun) if found.status == 0 else np.inf
+
+
+def by_hand(problem: Problem, mechanism: Mechanism, lam: F) -> F:
+    """R_A with plain fractions: each agent's best decisions by his own prior and loss, the best of these for Alice."""
+    total = F(0)
+    prior = problem.prior
+    for agents, sign in ((problem.bobs, 1), (problem.eves, -lam)):
+        for a in agents:
+            loss = [[F(str(v)) for v in row] for row in a.loss]
+            harm = loss if a.harm is None else [[F(str(v)) for v in row] for row in a.harm]
+            belief = list(prior) if a.prior is None else [F(str(v)) for v in a.prior]
+            for s in range(len(mechanism.signals)):
+                q = mechanism.channel[:, s]
+                wish = [
+                    sum(b * c * row[d] for b, c, row in zip(belief, q, loss, strict=True)) for d in range(len(loss[0]))
+                ]
+                best = [d for d, v in enumerate(wish) if v == min(wish)]
+                counted = [sum(b * c * row[d] for b, c, row in zip(prior, q, harm, strict=True)) for d in best]
+                total += F(str(a.weight)) * sign * (min(counted) if agents is problem.bobs else max(counted))
+    return total
+
+
+@pytest.mark.parametrize("guilty", [F(1, 100), F(3, 10), F(2, 5), F(1, 2), F(3, 4)])
+def test_the_prosecutor_convicts_with_probability_twice_the_prior(guilty: F) -> None:
+    best = solve(prosecutor(guilty), 1)
+    assert best.risks.eve == min(2 * guilty, 1) == -best.value
+    assert best.gap == 0
+    assert verify(best.problem, best.certificate)
+
+
+def test_the_prosecutor_s_signals_are_those_of_the_paper() -> None:
+    best = solve(prosecutor(), 1)
+    assert best.risks.eve == F(3, 5)
+    assert best.mechanism.channel.tolist() == [[F(4, 7), F(3, 7)], [0, 1]]
+    convicted = evaluate(best.problem, best.mechanism).signals[1]
+    assert convicted.posterior == {"innocent": F(1, 2), "guilty": F(1, 2)}
+    assert convicted.eve == ["convict", "acquit"]  # a tie, and the decision that is taken first
+
+
+@pytest.mark.parametrize("margin", [F(0), F(1, 10), F(1, 3), F(1, 2)])
+def test_a_margin_makes_the_judge_s_decision_robust(margin: F) -> None:
+    """At a conviction (1 - g) + m <= g must hold for the posterior g, so g = (1 + m) / 2 where the margin binds.
+
+    The acquitted are innocent for certain; so the convicted are 3/10 over g.
+    """
+    best = solve(prosecutor(), 1, conditions=Conditions(margin=margin))
+    assert best.risks.eve == F(3, 10) / ((1 + margin) / 2)
+    assert best.value == -best.risks.eve
+    assert verify(best.problem, best.certificate)
+
+
+def test_a_margin_that_nobody_can_be_given_is_refused() -> None:
+    with pytest.raises(InputError, match=r"margin = 2 is not attainable: no mechanism makes every agent prefer"):
+        solve(prosecutor(), 1, conditions=Conditions(margin=2))
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(misaligned(bobs=2), few_lams)
+def test_the_optimum_is_that_of_an_independent_program_and_is_proved(problem: Problem, lam: F) -> None:
+    best = solve(problem, lam)
+    assert best.exact
+    assert best.gap == 0
+    assert float(best.value) == pytest.approx(reference(problem, float(lam)), abs=1e-7)
+    assert best.value == by_hand(problem, best.mechanism, lam) == risks(problem, best.mechanism).alice(lam)
+    assert verify(problem, best.certificate)
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(st.data(), misaligned(), few_lams)
+def test_no_mechanism_goes_below_and_every_one_is_scored_by_the_definition(
+    data: st.DataObject, problem: Problem, lam: F
+) -> None:
+    best = solve(problem, lam)
+    for _ in range(4):
+        channel = data.draw(channels(problem))
+        found = evaluate(problem, channel)
+        assert found.alice(lam) == by_hand(problem, channel, lam) == risks(problem, channel).alice(lam) >= best.value
+        assert sum(F(str(a.weight)) * found.agents[a.name] for a in problem.bobs) == found.bob
+
+
+@settings(max_examples=40, deadline=None)
+@given(few_states(), few_lams, st.integers(2, 3))
+def test_agents_who_decide_as_alice_counts_have_the_aligned_optimum(problem: Problem, lam: F, scale: int) -> None:
+    """Twice the loss, or a loss shifted in every state, leads to the same decisions: the obedience program agrees."""
+    bob = Agent([[scale * v for v in row] for row in problem.bobs[0].loss], harm=problem.bobs[0].loss)
+    eves = [
+        replace(e, loss=[[v + x for v in row] for x, row in enumerate(e.loss, start=1)], harm=e.loss)
+        for e in problem.eves
+    ]
+    own = Problem(problem.p, bobs=[bob], eves=eves)
+    assert own.misaligned
+    one, other = solve(own, lam), solve(problem, lam)
+    assert one.value == other.value
+    assert "obedience" in one.method
+    assert one.risks.bob == other.risks.bob
+    assert one.risks.eve == other.risks.eve
+
+
+@settings(max_examples=25, deadline=None)
+@given(few_states(), few_lams)
+def test_harm_and_prior_that_coincide_change_nothing_at_all(problem: Problem, lam: F) -> None:
+    eves = [replace(e, harm=e.loss, prior=problem.p) for e in problem.eves]
+    bobs = [replace(b, harm=b.loss, prior=problem.p) for b in problem.bobs]
+    same = Problem(problem.p, bobs=bobs, eves=eves)
+    assert not same.misaligned
+    one, other = solve(same, lam), solve(problem, lam)
+    assert one.value == other.value
+    assert one.mechanism == other.mechanism
+    assert verify(problem, one.certificate)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data(), few_states(most=3), few_lams)
+def test_a_prior_is_a_reweighted_loss_where_alice_excludes_nothing(
+    data: st.DataObject, problem: Problem, lam: F
+) -> None:
+    if not all(problem.p > 0):
+        return
+    belief = data.draw(priors(len(problem.p)))
+    eve = problem.eves[0]
+    ratio = [F(b) / F(str(p)) for b, p in zip(belief, problem.p, strict=True)]
+    weighted = [[r * F(str(v)) for v in row] for r, row in zip(ratio, eve.loss, strict=True)]
+    one = Problem(problem.p, bobs=problem.bobs, eves=[replace(eve, prior=belief)])
+    other = Problem(problem.p, bobs=problem.bobs, eves=[replace(eve, loss=weighted, harm=eve.loss)])
+    assert solve(one, lam).value == solve(other, lam).value
+
+
+def test_a_state_that_only_eve_believes_in_can_be_used_against_her() -> None:
+    """Alice knows x0 or x1 but never x2; Eve thinks x2 likely. Signals may pretend x2, which Alice never pays for."""
+    eve = Agent([[0, 1], [1, 0], [0, 1]], harm=[[0, 1], [1, 0], [0, 1]], prior=["1/4", "1/4", "1/2"])
+    problem = Problem(["1/2", "1/2", 0], bobs=[Agent([[0], [0], [0]])], eves=[eve])
+    best = solve(problem, 1)
+    # sent together with x2, the truth x1 looks like a loss of 1/4 for guessing "0" against 1/2 + 1/4 for "1"
+    assert best.risks.eve == F(1, 2)
+    assert float(best.value) == pytest.approx(reference(problem, 1.0), abs=1e-9)
+    assert verify(problem, best.certificate)
+
+
+def test_a_signal_that_an_agent_believes_impossible_leaves_the_reply_to_alice() -> None:
+    eve = Agent([[0, 1], [1, 0]], prior=[1, 0])
+    problem = Problem(["1/2", "1/2"], bobs=[Agent([[0], [0]])], eves=[eve])
+    assert risks(problem, full(problem)).eve == F(1, 2)  # at x1 she has no opinion: Alice has her guess x0
+    assert risks(problem, null(problem)).eve == F(1, 2)
+    assert solve(problem, 1).risks.eve == F(1, 2)
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(misaligned(states=3), few_lams, parts_of(0, 1, 16))
+def test_margins_agree_with_an_independent_program(problem: Problem, lam: F, margin: F) -> None:
+    expected = reference(problem, float(lam), float(margin))
+    try:
+        best = solve(problem, lam, conditions=Conditions(margin=margin))
+    except InputError:
+        assert expected == np.inf
+        return
+    assert float(best.value) == pytest.approx(expected, abs=1e-7)
+    assert verify(problem, best.certificate)
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(misaligned(states=3, eves=1), few_lams, parts_of(1, 3), parts_of(0, 1))
+def test_floor_and_privacy_hold_together_with_obedience(problem: Problem, lam: F, ratio: F, floor: F) -> None:
+    N, p = len(problem.p), np.array(problem.prior, dtype=float)
+
+    def rows(_: Any, tuples: list[tuple[int, ...]]) -> tuple[list[Any], list[float]]:
+        S, out, limits = len(tuples), [], []
+        for s, x, y in product(range(S), range(N), range(N)):
+            row = np.zeros((N, S))
+            row[x, s] += 1
+            row[y, s] -= float(ratio)
+            if x != y:
+                out.append(row.ravel())
+                limits.append(0.0)
+        eve = problem.eves[0]
+        harm = (eve.loss if eve.harm is None else eve.harm).astype(float) * float(eve.weight)
+        out.append(-np.column_stack([p * harm[:, t[-1]] for t in tuples]).ravel())
+        return out, [*limits, -float(floor)]
+
+    expected = reference(problem, float(lam), extra=rows)
+    try:
+        best = solve(problem, lam, conditions=Conditions(exp_epsilon=ratio, min_eve_risk=floor))
+    except InputError:
+        assert expected == np.inf
+        return
+    assert float(best.value) == pytest.approx(expected, abs=1e-7)
+    assert best.risks.eve >= floor
+    assert best.mechanism.max_ratio <= ratio
+    assert best.price_of_conditions is not None
+    assert best.price_of_conditions >= 0
+    assert meets(problem, best.mechanism, Conditions(exp_epsilon=ratio, min_eve_risk=floor)) == ""
+    assert verify(problem, best.certificate)
+
+
+@settings(max_examples=20, deadline=None)
+@given(misaligned(states=3, eves=1), few_lams, parts_of(0, 1, 6))
+def test_posterior_caps_and_leakage_hold_together_with_obedience(problem: Problem, lam: F, share: F) -> None:
+    """A cap on the posterior of one state, above its prior, and a cap on maximal leakage."""
+    N, p = len(problem.p), np.array(problem.prior, dtype=float)
+    cap = problem.prior[0] + (1 - problem.prior[0]) * share
+
+    def rows(_: Any, tuples: list[tuple[int, ...]]) -> tuple[list[Any], list[float]]:
+        out = []
+        for s in range(len(tuples)):
+            row = np.zeros((N, len(tuples)))
+            row[:, s] = p * ((np.arange(N) == 0) - float(cap))
+            out.append(row.ravel())
+        return out, [0.0] * len(out)
+
+    wanted = Conditions(posterior_caps=[{"event": [0], "at_most": cap}])
+    best = solve(problem, lam, conditions=wanted)
+    assert float(best.value) == pytest.approx(reference(problem, float(lam), extra=rows), abs=1e-7)
+    assert verify(problem, best.certificate)
+    leaky = solve(problem, lam, conditions=Conditions(max_leakage=1 + share))
+    assert sum(max(column) for column in leaky.mechanism.channel.T) <= 1 + share
+    assert leaky.value >= solve(problem, lam).value
+    assert verify(problem, leaky.certificate)
+
+
+def test_a_floor_per_signal_is_refused_for_own_beliefs() -> None:
+    with pytest.raises(InputError, match="signal_floor is not defined for agents who act on beliefs of their own"):
+        solve(prosecutor(), 1, conditions=Conditions(signal_floor="1/10"))
+
+
+def partitions(count: int) -> Any:
+    if count == 0:
+        yield ()
+        return
+    for head in partitions(count - 1):
+        yield from ((*head, block) for block in range(max(head, default=-1) + 2))
+
+
+@settings(max_examples=15, deadline=None)
+@given(misaligned(states=3, eves=1), few_lams)
+def test_deterministic_mechanisms_are_the_best_partition(problem: Problem, lam: F) -> None:
+    N = len(problem.p)
+    channels_ = [Mechanism(np.eye(N, dtype=int)[list(blocks)].tolist()) for blocks in partitions(N)]
+    best = solve(problem, lam, conditions=Conditions(deterministic=True))
+    assert best.value == min(by_hand(problem, m, lam) for m in channels_)
+    assert verify(problem, best.certificate)
+
+
+@settings(max_examples=15, deadline=None)
+@given(misaligned(states=3), st.data())
+def test_the_path_is_the_optimum_at_every_lambda(problem: Problem, data: st.DataObject) -> None:
+    path = lambda_path(problem)
+    assert path.exact
+    assert path.verify(), path.verify().reason
+    assert path.conditions is None
+    for lam in (*path.breakpoints, data.draw(few_lams)):
+        assert path.value(lam) == solve(problem, lam).value
+        assert verify(problem, path.certificate(lam))
+    ideal = corner(problem, 1, path)
+    assert ideal.risks.bob == min(p.risks.bob for p in path.pieces)
+    assert ideal.risks.eve == max(p.risks.eve for p in path.pieces)
+    middle = (path.pieces[0].risks.eve + path.pieces[-1].risks.eve) / 2
+    level = sdc(problem, min_eve_risk=middle, path=path)
+    assert risks(problem, level.mechanism).alice(level.lam) == level.risks.alice(level.lam)
+    assert verify(problem, level.certificate)
+    assert chooses(problem, path.pieces[0].mechanism, path).start == 0
+    assert excess(problem, path.pieces[-1].mechanism, path.pieces[-1].start) == 0
+    region, whole = attainable_region(problem, path)
+    assert not whole
+    assert all((r.bob, r.eve) != (s.bob, s.eve) for k, r in enumerate(region) for s in region[:k])
+
+
+@settings(max_examples=15, deadline=None)
+@given(misaligned(states=3), few_lams)
+def test_floats_agree_with_rationals_within_their_proved_gap(problem: Problem, lam: F) -> None:
+    exact, rough = solve(problem, lam), solve(problem, lam, exact=False)
+    assert rough.value == pytest.approx(float(exact.value), abs=1e-8)
+    assert -1e-9 <= rough.gap <= 1e-7
+    assert rough.bound <= float(exact.value) + 1e-12
+    assert verify(problem, rough.certificate)
+
+
+def test_comparison_uses_the_agents_own_replies_and_never_beats_the_optimum() -> None:
+    rng = Random(1)
+    for _ in range(8):
+        problem = random_problem(rng, 3, 2, 3)
+        found = compare(problem, "1/2")
+        assert found.rows[0].excess == 0 or found.rows[0].name != "optimum"
+        for row in found.rows:
+            assert row.excess >= 0
+        best = found["randomised response"]
+        tried = [by_hand(problem, randomised_response(problem, F(k, 60)), F(1, 2)) for k in range(41)]
+        assert best.alice <= min(tried)
+
+
+def test_states_that_nobody_tells_apart_are_merged_and_the_proof_is_about_all_of_them() -> None:
+    problem = random_problem(Random(21), 3, 2, 2)
+    copies = 40
+    fine = Problem(
+        [F(str(v)) / copies for v in problem.p for _ in range(copies)],
+        bobs=[_copied(a, copies) for a in problem.bobs],
+        eves=[_copied(a, copies) for a in problem.eves],
+    )
+    layout = ChannelLayout.of(fine, Conditions())
+    assert len(layout.arrays.p) == 3
+    best = solve(fine, 1)
+    assert best.value == solve(problem, 1).value
+    assert verify(fine, best.certificate)
+    assert lambda_path(fine).verify()
+
+
+def _copied(agent: Agent, copies: int) -> Agent:
+    tables = {
+        name: None if (part := getattr(agent, name)) is None else [row for row in part for _ in range(copies)]
+        for name in ("loss", "harm")
+    }
+    return Agent(**tables, prior=[F(str(v)) / copies for v in agent.prior for _ in range(copies)])
+
+
+def random_problem(rng: Random, N: int, b: int, e: int) -> Problem:
+    def tab(columns: int) -> list[list[F]]:
+        return [[F(rng.randrange(9), 4) for _ in range(columns)] for _ in range(N)]
+
+    def prior() -> list[F]:
+        weights = [rng.randrange(1, 9) for _ in range(N)]
+        return [F(w, sum(weights)) for w in weights]
+
+    bob = Agent(tab(b), prior=prior())
+    return Problem(prior(), bobs=[bob], eves=[Agent(tab(e), harm=tab(e), prior=prior())])
+
+
+def test_larger_problems_agree_with_the_independent_program() -> None:
+    rng = Random(2)
+    for size in ((20, 3, 3), (40, 2, 4), (12, 4, 4)):
+        problem = random_problem(rng, *size)
+        best = solve(problem, 1)
+        assert float(best.value) == pytest.approx(reference(problem, 1.0), abs=1e-7)
+        assert verify(problem, best.certificate)
+
+
+def test_a_margin_has_a_shadow_price_and_conflicts_are_explained() -> None:
+    """Convictions are (3/5) / (1 + m) likely, so R_A rises by (3/5) / (1 + m)^2 per unit of margin."""
+    best = solve(prosecutor(), 1, conditions=Conditions(margin="1/10"))
+    [cost] = condition_costs(best)
+    assert (cost.name, cost.cost, dict(cost.shadow_prices)) == ("margin", F(3, 55), {"margin": F(60, 121)})
+    with pytest.raises(ConflictError) as refused:
+        solve(prosecutor(), 1, conditions=Conditions(margin="3/4", min_eve_risk="1/2"))
+    assert refused.value.attainable == {"min_eve_risk": F(12, 35), "margin": F(1, 5)}
+    assert refused.value.proof is not None
+    assert refused.value.proof.verify(prosecutor())
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data(), few_lams)
+def test_an_eve_with_knowledge_and_beliefs_is_one_eve_per_value(data: st.DataObject, lam: F) -> None:
+    """At z she acts on pi(x) k(z|x): Eves with the losses k(z|x) L and harms k(z|x) H do the same."""
+    N, d = data.draw(st.integers(2, 3)), 2
+    loss, harm = data.draw(table(parts_of(0, 2), N, d)), data.draw(table(parts_of(0, 2), N, d))
+    p, belief, bob = data.draw(priors(N)), data.draw(priors(N)), [Agent(data.draw(table(parts_of(0, 2), N, 2)))]
+    k = [data.draw(priors(2)) for _ in range(N)]
+    eve = Agent(loss, harm=harm, prior=belief, knowledge=k)
+    views = [
+        Agent(
+            [[row[z] * v for v in own] for row, own in zip(k, loss, strict=True)],
+            harm=[[row[z] * v for v in own] for row, own in zip(k, harm, strict=True)],
+            prior=belief,
+            name=str(z),
+        )
+        for z in (0, 1)
+    ]
+    one, several = Problem(p, bobs=bob, eves=[eve]), Problem(p, bobs=bob, eves=views)
+    best = solve(one, lam)
+    assert best.value == solve(several, lam).value
+    assert verify(one, best.certificate)
+    found, split = evaluate(one, best.mechanism), evaluate(several, best.mechanism)
+    assert (found.bob, found.eve) == (split.bob, split.eve)
+    assert found.agents["Eve"] == sum(split.agents[z] for z in ("0", "1"))
+
+
+def test_often_the_obedience_program_beats_the_aligned_optimum() -> None:
+    rng, better = Random(3), 0
+    for _ in range(40):
+        problem = random_problem(rng, 4, 2, 3)
+        eve = problem.eves[0]
+        aligned = Problem(problem.p, bobs=[replace(problem.bobs[0], prior=None)], eves=[Agent(eve.harm)])
+        used = solve(aligned, 1).mechanism
+        gain = risks(problem, used).alice(F(1)) - solve(problem, 1).value
+        assert gain >= 0
+        better += gain > 0
+    assert better > 20
+
+
+def test_a_parameter_is_averaged_out_of_harm_as_well() -> None:
+    model = Problem.from_model(
+        ["1/2", "1/2"],
+        [[1, 0], ["1/2", "1/2"]],
+        bobs=[Agent([[0, 1], [1, 0]], harm=[[0, 2], [1, 0]], prior=["1/2", "1/2"])],
+        eves=[Agent([[0, 1], [10, 0]])],
+    )
+    bob = model.bobs[0]
+    assert [[str(v) for v in row] for row in bob.harm] == [["1/3", "4/3"], ["1", "0"]]
+    assert [[str(v) for v in row] for row in bob.loss] == [["1/3", "2/3"], ["1", "0"]]
+    assert verify(model, solve(model, "1/3").certificate)
+
+
+def test_tampered_multipliers_are_refused(tmp_path: Path) -> None:
+    problem = random_problem(Random(5), 4, 2, 3)
+    best = solve(problem, 1)
+    save_certificate(tmp_path / "c.json", best.certificate)
+    proof = load_certificate(tmp_path / "c.json")
+    assert verify(problem, proof)
+    assert proof.proof is not None
+    prices = proof.proof.prices["beliefs"]
+    assert len(prices.weights)
+    for scale in (0, 2, "1/2", -1):
+        weights = prices.weights * type(prices.weights[0])(*map(int, f"{scale}/1".split("/")[:2]))
+        forged = replace(proof.proof, prices={**proof.proof.prices, "beliefs": replace(prices, weights=weights)})
+        assert not verify(problem, replace(proof, proof=forged))
+    assert not verify(problem, replace(proof, value=best.value - 1))
+    assert not verify(problem, replace(proof, proof=None))
+    places = prices.places.copy()
+    places[0, 1] = 99
+    forged = replace(proof.proof, prices={**proof.proof.prices, "beliefs": replace(prices, places=places)})
+    assert verify(problem, replace(proof, proof=forged)).reason.endswith("about none of its rows")
+
+
+def test_a_certificate_of_another_belief_proves_nothing() -> None:
+    one, other = prosecutor("3/10"), prosecutor("3/10", prior=["3/4", "1/4"])
+    assert not verify(other, solve(one, 1).certificate)
+    assert not verify(one, solve(other, 1).certificate)
+
+
+def test_full_and_null_tie_under_the_counted_harms() -> None:
+    problem = random_problem(Random(7), 3, 2, 2)
+    ends = [risks(problem, release(problem)) for release in (full, null)]
+    try:
+        lam = calibrate(problem)
+    except InputError:
+        lam = None
+    if lam is not None:
+        assert ends[0].alice(lam) == ends[1].alice(lam)
+    opposed = Problem(
+        ["1/2", "1/2"], bobs=[Agent([[0, 1], [1, 0]])], eves=[Agent([[0, 1], [1, 0]], harm=[[1, 0], [0, 1]])]
+    )
+    with pytest.raises(InputError, match="the same release, full or null"):
+        calibrate(opposed)
+    with pytest.raises(InputError, match="the same R_E for full and null"):
+        calibrate(constant())
+
+
+def constant() -> Problem:
+    return Problem(
+        ["1/2", "1/2"], bobs=[Agent([[0, 1], [1, 0]])], eves=[Agent([[0, 1], [1, 0]], harm=[[1, 1], [1, 1]])]
+    )
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        ({"harm": [[0, 1]]}, r"eves\[0\]\.harm has shape \(1, 2\), must have \(2, 2\) like the loss"),
+        ({"harm": [[0, 1], [-1, 0]]}, r"eves\[0\]\.harm\[1\]\[0\] = -1 must not be negative"),
+        ({"prior": ["1/2", "1/4", "1/4"]}, r"eves\[0\]\.prior has 3 entries, must have 2, one per state"),
+        ({"prior": ["1/2", "1/4"]}, r"sum of eves\[0\]\.prior = 3/4 must be 1"),
+    ],
+)
+def test_bad_beliefs_are_refused_in_one_line(agent: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem(["1/2", "1/2"], bobs=[Agent([[0], [0]])], eves=[Agent([[0, 1], [1, 0]], **agent)])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda p: uniqueness(p, 1),
+        lambda p: sensitivity(p, 1),
+        lambda p: robust([p], 1),
+        lambda p: p.merged(),
+        lambda p: evaluate(p, full(p), eve_prior=["1/2", "1/2"]),
+        lambda p: minimum_of(p.eves),
+    ],
+)
+def test_what_is_not_defined_for_own_beliefs_is_refused(question: Any) -> None:
+    with pytest.raises(InputError, match="harm or"):
+        question(prosecutor())
+
+
+def test_files_carry_harm_and_prior(tmp_path: Path) -> None:
+    problem = random_problem(Random(11), 3, 2, 2)
+    save_problem(tmp_path / "p.json", problem, "1/2")
+    loaded = load_problem(tmp_path / "p.json")
+    assert loaded.problem == problem
+    assert loaded.problem != Problem(problem.p, bobs=problem.bobs, eves=[replace(problem.eves[0], prior=None)])
+    assert hash(loaded.problem) == hash(problem)
+    assert solve(loaded.problem, loaded.lam).value == solve(problem, F(1, 2)).value
+    rough = problem.as_float()
+    assert not rough.exact
+    assert rough.misaligned
+    assert rough.eves[0].prior.dtype == float

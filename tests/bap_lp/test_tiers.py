@@ -1,0 +1,224 @@
+"""Nested releases against an independent program over finer signals, brute force, and their own certificate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction as F
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from strategies import few_lams, few_states, parts_of, table
+
+from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, load_problem, solve, tiers, verify, verify_tiers
+from bap_lp.files.tiers import load_tier_certificate, save_tier_certificate
+from bap_lp.model.evaluation import risks
+from bap_lp.proof.certificate import Certificate
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@st.composite
+def nests(draw: st.DrawFn, most: int = 3) -> tuple[list[Problem], list[F]]:
+    first = draw(few_states(most=3))
+    N, out = len(first.p), [first]
+    for _ in range(draw(st.integers(0, most - 1))):
+        out.append(
+            Problem(first.p, draw(table(parts_of(0, 2), N, draw(st.integers(1, 3)))), draw(table(parts_of(0, 2), N, 2)))
+        )
+    return out, [draw(few_lams) for _ in out]
+
+
+def reference(problems: list[Problem], lams: list[F], weights: list[F]) -> float:
+    """The paper's kind of program, in scipy: a signal per tier and tuple of *everybody's* decisions, all obedient.
+
+    Signals of tier k are (i_k, j_k); the agents of tier k see those of tiers 1..k and must want to do as told.
+    """
+    p = np.array(problems[0].prior, dtype=float)
+    tiers_ = [(pr.B.astype(float), pr.E.astype(float), pr.eve_groups) for pr in problems]
+    told = [list(product(range(B.shape[1]), *(range(g.start, g.stop) for g in groups))) for B, _, groups in tiers_]
+    signals = list(product(*told))
+    N, S = len(p), len(signals)
+    cost = np.zeros((N, S))
+    for k, (B, E, _) in enumerate(tiers_):
+        for s, signal in enumerate(signals):
+            i, *js = signal[k]
+            cost[:, s] += float(weights[k]) * (B[:, i] - float(lams[k]) * sum(E[:, j] for j in js))
+    rows = []
+    for k, (B, E, groups) in enumerate(tiers_):
+        for prefix in product(*told[: k + 1]):
+            members = [s for s, signal in enumerate(signals) if signal[: k + 1] == prefix]
+            i, *js = prefix[k]
+            gains = [B[:, i] - B[:, other] for other in range(B.shape[1])]
+            gains += [E[:, j] - E[:, o] for g, j in zip(groups, js, strict=True) for o in range(g.start, g.stop)]
+            for gain in gains:
+                if gain.any():
+                    row = np.zeros((N, S))
+                    row[:, members] = gain[:, None]
+                    rows.append(row.ravel())
+    limits = {"A_ub": np.array(rows), "b_ub": np.zeros(len(rows))} if rows else {}
+    found = linprog(cost.ravel(), **limits, A_eq=np.kron(np.eye(N), np.ones(S)), b_eq=p, method="highs")
+    assert found.status == 0
+    return float(found.fun)
+
+
+@settings(max_examples=25, deadline=None)
+@given(nests(most=2), st.lists(st.integers(1, 3), min_size=3, max_size=3))
+def test_nested_releases_have_the_value_of_an_independent_program(nest: Any, scale: list[int]) -> None:
+    problems, lams = nest
+    weights = [F(w, 2) for w in scale[: len(problems)]]
+    found = tiers(problems, lams, weights)
+    assert found.exact
+    assert found.gap == 0
+    assert found.verify(), found.verify().reason
+    assert float(found.value) == pytest.approx(reference(problems, lams, weights), abs=1e-7)
+    assert found.price_of_nesting >= 0
+    assert found.separate == sum(w * solve(p, lam).value for w, p, lam in zip(weights, problems, lams, strict=True))
+
+
+@settings(max_examples=25, deadline=None)
+@given(nests())
+def test_every_release_refines_the_one_before_it(nest: Any) -> None:
+    problems, lams = nest
+    found = tiers(problems, lams)
+    for k, (mechanism, own) in enumerate(zip(found.mechanisms, found.risks, strict=True)):
+        assert risks(problems[k], mechanism) == own
+        if k:
+            pooled = np.zeros_like(found.mechanisms[k - 1].q)
+            for s, parent in enumerate(found.parents[k]):
+                pooled[:, parent] = pooled[:, parent] + mechanism.q[:, s]
+            assert (pooled == found.mechanisms[k - 1].q).all()
+            for s, name in enumerate(found.mechanisms[k - 1].signals):
+                onward = found.refinement(k, name)
+                before = found.mechanisms[k - 1].channel[:, s]
+                after = mechanism.channel[:, [t for t, up in enumerate(found.parents[k]) if up == s]]
+                assert (onward.channel * before[:, None] == after).all()
+    assert found.value == sum(own.alice(lam) for own, lam in zip(found.risks, found.lams, strict=True))
+
+
+@settings(max_examples=15, deadline=None)
+@given(few_states(), few_lams)
+def test_one_tier_is_the_problem_itself(problem: Problem, lam: F) -> None:
+    found = tiers([problem], lam)
+    assert found.value == solve(problem, lam).value == found.separate
+    assert found.price_of_nesting == 0
+    one = found.certificate
+    assert verify(problem, Certificate(one.lams[0], one.value, one.rho, one.replies[0]))
+
+
+def test_nested_deterministic_releases_never_go_below() -> None:
+    """Brute force over all pairs of partitions, the second finer than the first."""
+    rng = Random(4)
+    for _ in range(4):
+        N = 3
+        weights = [rng.randrange(1, 6) for _ in range(N)]
+        prior = [F(w, sum(weights)) for w in weights]
+        pair = [_random(rng, prior, 2, 2), _random(rng, prior, 3, 2)]
+        found = tiers(pair, [1, "1/2"])
+        best = None
+        for first, second in product(product(range(2), repeat=N), product(range(3), repeat=N)):
+            coarse = Mechanism(np.eye(2, dtype=int)[list(first)].tolist())
+            fine = Mechanism(np.eye(6, dtype=int)[[3 * a + b for a, b in zip(first, second, strict=True)]].tolist())
+            value = risks(pair[0], coarse).alice(F(1)) + risks(pair[1], fine).alice(F(1, 2))
+            best = value if best is None else min(best, value)
+        assert best is not None
+        assert found.value <= best
+
+
+def _random(rng: Random, prior: list[F], b: int, e: int) -> Problem:
+    def tab(columns: int) -> list[list[F]]:
+        return [[F(rng.randrange(9), 4) for _ in range(columns)] for _ in prior]
+
+    return Problem(prior, tab(b), tab(e))
+
+
+def test_nesting_has_a_price_in_many_problems_and_never_a_negative_one() -> None:
+    rng, prices = Random(0), []
+    for _ in range(30):
+        weights = [rng.randrange(1, 6) for _ in range(4)]
+        prior = [F(w, sum(weights)) for w in weights]
+        prices.append(tiers([_random(rng, prior, 2, 2), _random(rng, prior, 2, 3)], [1, "1/2"]).price_of_nesting)
+    assert min(prices) == 0
+    assert sum(price > 0 for price in prices) > 8
+
+
+def test_a_tier_that_wants_what_the_public_has_costs_nothing() -> None:
+    coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    found = tiers([coin, coin, coin], "calibrated")
+    assert found.lams == (calibrate(coin),) * 3
+    assert found.value == 3 * solve(coin).value
+    assert found.price_of_nesting == 0
+
+
+def test_the_hospital_example_has_a_price_of_nesting() -> None:
+    loaded = [load_problem(EXAMPLES / f"file_{name}.toml") for name in ("public", "research", "secure")]
+    found = tiers([one.problem for one in loaded], [one.lam for one in loaded])
+    assert (found.value, found.separate, found.price_of_nesting) == (F(-23, 40), F(-29, 40), F(3, 20))
+    assert found.verify()
+
+
+@settings(max_examples=10, deadline=None)
+@given(nests())
+def test_floats_have_a_certified_gap(nest: Any) -> None:
+    problems, lams = nest
+    exact, rough = tiers(problems, lams), tiers(problems, lams, exact=False)
+    assert rough.value == pytest.approx(float(exact.value), abs=1e-9)
+    assert -1e-9 <= rough.gap <= 1e-8
+    assert rough.bound <= float(exact.value) + 1e-12
+    assert rough.verify()
+
+
+def test_a_tampered_certificate_is_refused(tmp_path: Path) -> None:
+    rng = Random(9)
+    prior = [F(1, 4)] * 4
+    pair = [_random(rng, prior, 2, 2), _random(rng, prior, 2, 2)]
+    found = tiers(pair, 1)
+    save_tier_certificate(tmp_path / "c.json", found.certificate)
+    proof = load_tier_certificate(tmp_path / "c.json")
+    assert verify_tiers(pair, proof)
+    assert not verify_tiers(pair[::-1], proof)
+    assert not verify_tiers(pair[:1], proof)
+    assert not verify_tiers(pair, replace(proof, value=proof.value - F(1, 1000)))
+    assert not verify_tiers(pair, replace(proof, weights=(F(1), F(2))))
+    assert not verify_tiers(pair, replace(proof, lams=(F(1), F(-1))))
+    rho = proof.rho.copy()
+    rho[0, 0], rho[0, 1] = rho[0, 0] + 1, rho[0, 1] - 1
+    assert not verify_tiers(pair, replace(proof, rho=rho))
+    for k, u in enumerate(proof.replies):
+        for change in (u * 2, u[:, ::-1] * 1):
+            replies = list(proof.replies)
+            replies[k] = change
+            verdict = verify_tiers(pair, replace(proof, replies=tuple(replies)))
+            assert not verdict or (change == u).all()
+
+
+def test_what_cannot_be_nested_is_refused_in_one_line() -> None:
+    coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], states=["tails", "heads"])
+    with pytest.raises(InputError, match=r"problems\[1\] must have the same prior as problems\[0\]"):
+        tiers([coin, Problem(["1/2", "1/2"], coin.B, coin.E, states=coin.states)], 1)
+    with pytest.raises(InputError, match=r"problems\[1\] must have the same states as problems\[0\]"):
+        tiers([coin, Problem(["3/4", "1/4"], coin.B, coin.E)], 1)
+    with pytest.raises(InputError, match="problems must not be empty"):
+        tiers([], 1)
+    with pytest.raises(InputError, match="lams has 1 entries, must have 2, one per tier"):
+        tiers([coin, coin], [1])
+    with pytest.raises(InputError, match=r"weights\[1\] = 0 must be positive"):
+        tiers([coin, coin], 1, [1, 0])
+    with pytest.raises(InputError, match="lam = -1 must not be negative"):
+        tiers([coin, coin], [1, -1])
+    own = Problem(coin.p, bobs=coin.bobs, eves=[Agent(coin.E, prior=["1/2", "1/2"])], states=coin.states)
+    with pytest.raises(InputError, match="needs agents who share Alice's prior"):
+        tiers([coin, own], 1)
+    with pytest.raises(InputError, match="must be exact"):
+        tiers([coin.as_float()], 1, exact=True)
+    found = tiers([coin, coin], 1)
+    with pytest.raises(InputError, match="tier = 0 must be between 1 and 1"):
+        found.refinement(0, "0")
+    with pytest.raises(InputError, match="signal = 'x' is not one of"):
+        found.refinement(1, "x")

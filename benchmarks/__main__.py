@@ -1,8 +1,9 @@
-"""Run every benchmark: python -m benchmarks [core game path conditions gaussian microdata startup]."""
+"""Run every benchmark: python -m benchmarks [core game path conditions gaussian microdata startup trust]."""
 
 import sys
 from importlib import import_module
 
-for name in sys.argv[1:] or ["core", "game", "path", "conditions", "gaussian", "microdata", "startup"]:
+names = [a for a in sys.argv[1:] if not a.isdigit()]
+for name in names or ["core", "game", "path", "conditions", "gaussian", "microdata", "startup", "trust"]:
     print(f"== {name}: {(import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}")
     import_module(f"benchmarks.{name}").main()

@@ -21,8 +21,8 @@ from bap_lp.proof.worst_case import RobustCertificate
 from bap_lp.rational import public
 
 if TYPE_CHECKING:
-    from bap_lp.files.problems import ProblemFile
     from bap_lp.conditions.conditions import Conditions
+    from bap_lp.files.problems import ProblemFile
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem

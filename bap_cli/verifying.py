@@ -70,7 +70,7 @@ def _check(
 ) -> str:
     """Why the certificate proves what is asked for; ends the command if it does not."""
     wanted: Any = proof.lam if as_claimed and lam is None else inputs.number(loaded, lam)
-    own = proof.proof and proof.proof.conditions
+    own = None if proof.proof is None else proof.proof.conditions
     with Progress("checking"):
         wrong = other_demands(loaded.problem, wanted, own if as_claimed else loaded.conditions, proof)
         if wrong and not as_claimed:

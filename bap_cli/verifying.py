@@ -10,7 +10,7 @@ import typer
 
 from bap_cli import inputs, show
 from bap_cli.progress import Progress
-from bap_lp.files.bundles import MANIFEST, Bundle, Mismatch, load_bundle, other_demands
+from bap_lp.files.bundles import MANIFEST, Bundle, Mismatch, load_bundle, not_demanded, other_demands
 from bap_lp.files.certificates import load_certificate
 from bap_lp.files.conflicts import load_conflict
 from bap_lp.files.documents import source_name
@@ -48,6 +48,10 @@ def run(
     else:
         conflict = load_conflict(certificate)
         if conflict is not None:
+            if not as_claimed:
+                wrong = not_demanded(loaded.problem, loaded.conditions, conflict.conditions)
+                if wrong:
+                    _refuse(f"{source_name(certificate)} is not about the conditions of {loaded.source}: {wrong}")
             show.show_conflict(loaded, conflict, source_name(certificate))
             return
         proof = load_certificate(certificate)

@@ -161,6 +161,21 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
     return "; ".join(filter(None, wrong))
 
 
+def not_demanded(problem: Problem, asked: Conditions | None, supposed: Conditions) -> str:
+    """What some conditions suppose beyond those that are demanded, or ""; a list may suppose some of its entries."""
+    try:
+        supposed.demands(problem)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
+    demanded, wrong = _stated(problem, asked), []
+    for name, value in _stated(problem, supposed).items():
+        known: Any = demanded.get(name)
+        lists = isinstance(value, (list, tuple)) and isinstance(known, (list, tuple))
+        if not (known == value or (lists and all(part in known for part in value))):
+            wrong.append(f"it supposes {name}, which is not demanded")
+    return "; ".join(wrong)
+
+
 def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
     """The conditions that are set, whatever way they are written."""
     given = {} if conditions is None else conditions.given()

@@ -167,3 +167,14 @@ def test_whatever_is_wrong_with_a_bundle_is_one_line(run: Run, arguments: list[s
     assert (code, out) == (2, "")
     assert err.startswith(f"bap: {message}")
     assert err.count("\n") == 1
+
+
+def test_a_conflict_of_other_conditions_is_none_of_the_file(run: Run) -> None:
+    Path("asks.json").write_text(json.dumps(COIN | {"conditions": {"min_eve_risk": "2/3", "max_bob_risk": "1/4"}}))
+    Path("plain.json").write_text(json.dumps(COIN))
+    assert run("solve", "asks.json", "--out", "d")[0] == 2
+    assert run("verify", "asks.json", "d/conflict.json")[0] == 0
+    code, _, err = run("verify", "plain.json", "d/conflict.json")
+    assert code == 1
+    assert "it supposes min_eve_risk, which is not demanded" in err
+    assert run("verify", "plain.json", "d/conflict.json", "--as-claimed")[0] == 0

@@ -40,7 +40,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.proof.binding import verify_mechanism, verify_robust_mechanism
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.proof.worst_case import RobustCertificate
-from bap_lp.rational import EXACT, InputError, number
+from bap_lp.rational import EXACT, InputError, number, text
 
 FORMAT = "bap-lp bundle 1"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
@@ -141,7 +141,7 @@ class Bundle(Displayed):
 def other_lambda(asked: Any, proved: Any) -> str:
     """How the lambda of a certificate differs from the one asked for, or ""."""
     same = float(asked) == proved if isinstance(proved, float) else EXACT.number(asked) == EXACT.number(proved)
-    return "" if same else f"it is about lambda = {proved}, not {asked}"
+    return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
 
 
 def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bap_cli.catalogue import catalogue, example, titles
+from bap_cli.counts_command import register as register_counts
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
 
@@ -269,4 +270,5 @@ def schema(shown: Help = False) -> None:
 
 
 register_path(app)
+register_counts(app)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")

@@ -76,11 +76,12 @@ def compare_tables(
     found: list[tuple[str, Risks, float]] = []
     omitted: list[tuple[str, str]] = []
     notes = []
-    full, null = (Risks(*map(public, pair)) for pair in extremes(problem))
+    base = problem if exact else problem.as_float()
+    full, null = (Risks(*map(public, pair)) for pair in extremes(base))
     found += [("full", full, math.inf if len(problem.p) > 1 else 0.0), ("null", null, 0.0)]
     if len(problem.p) <= _MOST_STATES:
-        told = bob_decision(problem)
-        found.append(("Bob's decision", risks(problem, told), told.epsilon))
+        told = bob_decision(base)
+        found.append(("Bob's decision", risks(base, told), told.epsilon))
     else:
         omitted.append(("Bob's decision", f"states are {len(problem.p)}, more than {_MOST_STATES}"))
     evaluator = Evaluator(problem.model, exact)

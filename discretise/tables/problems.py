@@ -44,7 +44,12 @@ class CountModel:
     population: Population
     bobs: tuple[Asked, ...]
     eves: tuple[Asked, ...]
-    floats: bool
+    rough: bool  # whether the prior was given in floats
+
+    @property
+    def floats(self) -> bool:
+        """Whether any number was given as a float."""
+        return self.rough or any(asked.floats() for asked in (*self.bobs, *self.eves))
 
     def place(self, role: str, k: int) -> str:
         """How errors call an agent."""
@@ -247,7 +252,6 @@ def counts(
     layout = read_layout(cells, rows, columns)
     population, rough = read_population(layout, n, alpha, row_totals, column_totals, totals)
     bobs, eves = read_questions(bob, "bob"), read_questions(eve, "eve")
-    rough = rough or any(asked.floats() for asked in (*bobs, *eves))
     model = CountModel(layout, population, bobs, eves, rough)
     for k, asked in enumerate(bobs):
         if isinstance(asked, Person) and asked.knows == "others":

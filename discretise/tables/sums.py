@@ -154,7 +154,7 @@ def _backwards(steps: list[_Pass], chosen: Array) -> Array:
         return _product(steps, [part.astype(np.int64) for part, _ in numerators], chosen, None)
     longest = max(int(np.bincount(step.source).max()) for step in steps)
     prime, modulus = math.isqrt(2**62 // longest), 1
-    out = np.zeros(chosen.shape, dtype=object)
+    out = np.zeros((steps[0].columns, chosen.shape[1]), dtype=object)
     while modulus <= whole:  # the Chinese remainder theorem, a prime at a time
         prime = next(p for p in range(prime - 1, 1, -1) if fmpz(p).is_prime())
         parts = [np.array([int(v) % prime for v in part.tolist()], dtype=np.int64) for part, _ in numerators]

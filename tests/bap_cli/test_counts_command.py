@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,12 @@ from typing import Any
 import pytest
 
 from bap_cli.main import main
-from bap_lp import InputError, plots
-from discretise.tables.files import counts_from_dict, load_counts
+from bap_lp import InputError, plots, solve
+from discretise.tables.files import TABLE_KEYS, counts_from_dict, load_counts
+from discretise.tables.protections import RELEASE_KEYS, USUAL
+from discretise.tables.reading import QUESTION_KEYS
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES, DOCS = (Path(__file__).parents[2] / name for name in ("examples", "docs"))
 NAMES = ["small_counts", "public_margins"]
 DOCUMENT: dict[str, Any] = {
     "title": "t",
@@ -152,3 +156,15 @@ def test_a_file_can_be_loaded_from_python() -> None:
     loaded = load_counts(EXAMPLES / "public_margins.toml")
     assert loaded.problem.title == "Sick leave by shift, margins public"
     assert loaded.lam == "calibrated"
+
+
+def test_the_file_shown_in_the_docs_is_read_and_every_key_is_described() -> None:
+    page, keys = ((DOCS / name).read_text() for name in ("counts.md", "files.md"))
+    (block,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    document = tomllib.loads(block)
+    loaded = counts_from_dict(document)
+    assert set(loaded.protections) == set(USUAL)
+    assert solve(loaded.problem).gap == 0
+    described = [*(f"`table.{key}`" for key in TABLE_KEYS), *(f"`releases.{key}`" for key in RELEASE_KEYS)]
+    described += [f"`.{key}`" for key in QUESTION_KEYS if key != "cells"]
+    assert [key for key in described if key not in keys] == []

@@ -21,12 +21,12 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import InputError, Risks
-from bap_lp.rational import Array, common_denominator, floats, objects, public
+from bap_lp.rational import EXACT, Array, common_denominator, floats, objects, public
 from discretise.tables.disclosure import Person
 from discretise.tables.problems import CountModel
 from discretise.tables.protections import Protection
 from discretise.tables.questions import exact_number, rational_rows, rounded
-from discretise.tables.sums import TooLarge, exact_risks, forwards, passes, pooled, scaled, suffixes
+from discretise.tables.sums import TooLarge, exact_risks, forwards, passes, pooled, scaled
 
 _MOST_PEOPLE = 2000  # of a law with a row for every count
 _MOST_EXACT = 4_000_000  # losses, of all tables and decisions, that are kept as integers
@@ -35,10 +35,15 @@ _DENSE_MOST, _DENSE_WORK = 20_000_000, 2e10  # entries of a tensor of all publis
 
 @dataclass(frozen=True, eq=False)
 class _Cases:
-    """Agents with the same knowledge: rows (what is known, table), P(x) L(x,d), and each one's columns."""
+    """Agents with the same knowledge: a row for every case that can be, with P(x) L(x,d), and each one's columns.
+
+    `codes` has a number for every cell; `known` is what the agents know besides. If they know the table y of the
+    others, the code of a cell is 2 y_i for a count of y_i and 2 y_i + 1 for y_i + 1, otherwise it is the count itself.
+    """
 
     known: Array
-    table: Array
+    codes: Array
+    aware: bool
     rough: Array  # P(x) L(x,d) in floats
     values: Array | None  # times unit, in integers, if exact
     unit: Any
@@ -51,7 +56,6 @@ class Evaluator:
     def __init__(self, model: CountModel, exact: bool) -> None:
         self.model, self.space = model, model.cells
         self.exact = exact and not model.floats
-        self.order, self.steps = suffixes(self.space.tables)
         self.error = {"bob": 0.0, "eve": 0.0}
         self.relative = (len(model.layout.cells) * (model.population.n + 4) + 100) * 2.0**-52
         self._cases = list(self._all_cases())
@@ -63,22 +67,23 @@ class Evaluator:
                 protection.title, None, f"{self.model.population.n:,} people are more than {_MOST_PEOPLE:,}"
             )
         law = protection.matrix(self.model.population.n)
-        q = [pooled(law, np.unique(column)) for column in self.space.tables.T]
         if self.exact:
             try:
-                return self._exact(q)
+                return self._exact(law)
             except TooLarge:
                 pass
         try:
-            return self._rounded(q)
+            return self._rounded(law)
         except TooLarge:
             rule = f"{len(self.space):,} tables have too many published versions to be summed"
             raise InputError(protection.title, None, rule) from None
 
-    def _exact(self, q: list[Array]) -> Risks:
-        total, scale = {"bob": fmpq(0), "eve": fmpq(0)}, fmpq(math.prod(int(scaled(part[part != 0])[1]) for part in q))
+    def _exact(self, law: Array) -> Risks:
+        total = {"bob": fmpq(0), "eve": fmpq(0)}
         for cases in self._cases:
-            steps = list(passes(cases.known, self.order[cases.table], self.steps, q, True))
+            q = _laws(cases, law)
+            scale = fmpq(math.prod(int(scaled(part[part != 0])[1]) for part in q))
+            steps = list(passes(cases.known, cases.codes, q, True))
             columns = [where for _, _, where in cases.agents]
             assert cases.values is not None
             found = exact_risks(steps, cases.rough, cases.values, columns, self.relative)
@@ -86,14 +91,14 @@ class Evaluator:
                 total[role] += weight * fmpq(risk) / (cases.unit * scale)
         return Risks(public(total["bob"]), public(total["eve"]))
 
-    def _rounded(self, q: list[Array]) -> Risks:
+    def _rounded(self, law: Array) -> Risks:
         total = {"bob": 0.0, "eve": 0.0}
         for cases in self._cases:
-            values = cases.rough
-            if not cases.known.any() and self._dense(q, values.shape[1]):
+            q = _laws(cases, law)
+            if not cases.aware and self._dense(q, cases.rough.shape[1]):
                 found = list(self._by_tensors(cases, [floats(part) for part in q]))
             else:
-                table = forwards(passes(cases.known, self.order[cases.table], self.steps, q, False), values)
+                table = forwards(passes(cases.known, cases.codes, q, False), cases.rough)
                 found = [float(table[:, where].min(axis=1).sum()) for _, _, where in cases.agents]
             for (role, weight, _), risk in zip(cases.agents, found, strict=True):
                 total[role] += float(weight) * risk
@@ -108,7 +113,7 @@ class Evaluator:
         return size <= _DENSE_MOST and work <= _DENSE_WORK and bool(filled)
 
     def _by_tensors(self, cases: _Cases, q: list[Array]) -> Iterator[float]:
-        tables, values = self.space.tables[cases.table], cases.rough
+        tables, values = cases.codes, cases.rough
         for _, _, columns in cases.agents:
             least = None
             for d in range(columns.start, columns.stop):
@@ -125,35 +130,60 @@ class Evaluator:
         for role, place, asked in self.model.agents():
             weight = exact_number(asked.weight, f"{place}.weight")
             if isinstance(asked, Person) and asked.knows == "others":
-                y, x, _, losses = asked.placed(space, layout, place)
-                yield self._case(y, x, [(role, weight, losses, np.arange(len(x)))])
+                y, x, i, losses = asked.placed(space, layout, place)
+                codes = 2 * space.tables[x]
+                codes[np.arange(len(x)), i] -= 1  # 2 y_i + 1
+                yield self._case(y, x, codes, [(role, weight, losses, np.arange(len(x)))])
             else:
                 (face,) = asked.faces(space, layout, place)
                 self.exact = self.exact and rational_rows(face.rows)
                 shared.append((role, weight, face.rows, face.codes))
         if shared:
             every = np.arange(len(space))
-            yield self._case(every * 0, every, shared)
+            yield self._case(None, every, space.tables, shared)
 
-    def _case(self, known: Array, table: Array, agents: list[tuple[str, Any, Array, Array]]) -> _Cases:
-        """An agent's loss is row codes[r] of `rows` in row r."""
+    def _case(
+        self, others: Array | None, table: Array, codes: Array, agents: list[tuple[str, Any, Array, Array]]
+    ) -> _Cases:
+        """An agent is (role, weight, rows of losses, the row that holds in each case)."""
+        known = np.zeros(len(table), dtype=np.int64) if others is None else others
         widths = np.cumsum([0, *(rows.shape[1] for _, _, rows, _ in agents)]).tolist()
         places = [(role, w, slice(widths[k], widths[k + 1])) for k, (role, w, _, _) in enumerate(agents)]
         tables = []
-        for role, weight, rows, codes in agents:
+        for role, weight, rows, which in agents:
             near, error = rounded(rows)
-            tables.append(near[codes])
+            tables.append(near[which])
             self.error[role] += float(weight) * error
         rough = floats(self.space.prior)[table][:, None] * np.hstack(tables)
         if not self.exact or rough.size > _MOST_EXACT:
             self.exact = False
-            return _Cases(known, table, rough, None, 1, places)
+            return _Cases(known, codes, others is not None, rough, None, 1, places)
         scale = fmpq(math.lcm(*(int(common_denominator(rows).p) for _, _, rows, _ in agents)))
         whole = [
-            objects((v * scale).p for v in rows.ravel()).reshape(rows.shape)[codes] for _, _, rows, codes in agents
+            objects((v * scale).p for v in rows.ravel()).reshape(rows.shape)[which] for _, _, rows, which in agents
         ]
         values = self.space.weights[table][:, None] * np.hstack(whole)
-        return _Cases(known, table, rough, values, scale * self.space.total, places)
+        return _Cases(known, codes, others is not None, rough, values, scale * self.space.total, places)
+
+
+def _laws(cases: _Cases, law: Array) -> list[Array]:
+    """For every cell the law of what it shows, a row for every code, with outputs that say the same taken together.
+
+    Who knows the others compares only two counts of a cell, y_i and y_i + 1.
+    """
+    if not cases.aware:
+        out = []
+        for column in cases.codes.T:
+            counts = np.unique(column)
+            part = pooled(law[counts])
+            out.append(EXACT.zeros((len(law), part.shape[1])))
+            out[-1][counts] = part
+        return out
+    pairs = [pooled(law[[m, m + 1]]) for m in range(len(law) - 1)]
+    both = EXACT.zeros((2 * len(pairs), max(part.shape[1] for part in pairs)))
+    for m, part in enumerate(pairs):
+        both[2 * m : 2 * m + 2, : part.shape[1]] = part
+    return [both] * cases.codes.shape[1]
 
 
 def recovered(model: CountModel, protection: Protection) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from flint import fmpz
 
-from bap_lp.rational import EXACT, Array, common_denominator, floats, objects
+from bap_lp.rational import Array, common_denominator, floats, objects
 
 _MOST_TERMS = {True: 12_000_000, False: 20_000_000}  # entries of all matrices if exact, of one if not
 _MOST_TIES = 20_000_000  # exact products that may be spent on decisions which floats cannot tell apart
@@ -60,13 +60,12 @@ def suffixes(tables: Array) -> tuple[Array, list[tuple[Array, Array]]]:
     return numbers, steps[::-1]
 
 
-def passes(
-    known: Array, suffix: Array, steps: list[tuple[Array, Array]], q: list[Array], exact: bool
-) -> Iterator[_Pass]:
-    """The matrices, first cell first; `known` is what the agent knows besides, `suffix` the number of the table."""
-    wide = np.cumprod([float(part.shape[1]) for part in q])
-    if all(np.count_nonzero((part != 0).any(axis=1)) * part.shape[1] == np.count_nonzero(part != 0) for part in q):
-        # everything is possible: the number of terms is known in advance
+def passes(known: Array, codes: Array, q: list[Array], exact: bool) -> Iterator[_Pass]:
+    """The matrices, first cell first: a column of `codes` for every cell, and `known`, what the agent knows besides."""
+    suffix, steps = suffixes(codes)
+    dense = all(np.count_nonzero((part != 0).any(axis=1)) * part.shape[1] == np.count_nonzero(part != 0) for part in q)
+    if dense and not known.any():  # everything is possible: the number of terms is known in advance
+        wide = np.cumprod([float(part.shape[1]) for part in q])
         terms = [wide[j] * len(step[0]) for j, step in enumerate(steps)]
         if (sum(terms) if exact else max(terms)) > _MOST_TERMS[exact]:
             raise TooLarge
@@ -173,19 +172,16 @@ def _product(steps: list[_Pass], chances: list[Array], chosen: Array, prime: int
     return out
 
 
-def pooled(q: Array, counts: Array) -> Array:
-    """q(o|m) for the counts that occur (other rows are zero), outputs with proportional columns taken together.
+def pooled(q: Array) -> Array:
+    """q(o|m) with outputs of proportional columns taken together.
 
     Whoever sees one of two such outputs believes the same, so nobody can use the difference. Noise that leads below the
     least or above the largest possible count, for example, is all the same.
     """
     groups: dict[tuple[Any, ...], Any] = {}
-    for column in q[counts].T:
+    for column in q.T:
         total = column.sum()
         if total != 0:
             key = tuple((column / total).tolist())
             groups[key] = groups[key] + total if key in groups else total
-    out = EXACT.zeros((len(q), len(groups)))
-    for o, (shape, total) in enumerate(groups.items()):
-        out[counts, o] = objects(shape) * total
-    return out
+    return np.stack([objects(shape) * total for shape, total in groups.items()], axis=1)

@@ -82,6 +82,9 @@ def counts_command(
     inexact = [row.name for row in comparison.rows if isinstance(row.alice, float)]
     if solution.exact and inexact:
         paper.print(f"In floats, with errors below 1e-9: {', '.join(inexact)}.", soft_wrap=True)
+    if not loaded.problem.exact:
+        bob, eve = loaded.problem.error
+        paper.print(f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
     if plot is not None:
         paper.print(f"Wrote {show.clean(str(plot), 500)}.", soft_wrap=True)
 
@@ -115,6 +118,7 @@ def counts_document(
         "cells": list(problem.cells),
         "tables": problem.tables,
         "states": len(problem.p),
+        "loss_errors": dict(zip(("bob", "eve"), problem.error, strict=True)),
         "optimum": compared["optimum"],
         "releases": compared["releases"],
         "omitted": compared["omitted"],

@@ -4,7 +4,8 @@ At the published table s an agent loses min_d sum_x P(x) q_1(s_1|x_1) ... q_k(s_
 over s: `discretise.tables.sums`. An agent who knows the table y of the others carries y along as one more coordinate.
 
 All cells have to be carried along, also those that nobody asks about: their published values say something about the
-others, because the counts sum to n and because the shares are uncertain.
+others, because the counts sum to n and because the shares are uncertain. Cells that nobody tells apart, however, are
+one part, and what they show is a law of its total: `discretise.tables.parts`.
 
 In floats every term is non-negative, so after k sums of at most n + 1 products each number is off by at most about
 k (n + 4) ulp of itself.
@@ -23,14 +24,19 @@ from flint import fmpq
 from bap_lp import InputError, Risks
 from bap_lp.rational import EXACT, Array, common_denominator, floats, objects, public
 from discretise.tables.disclosure import Person
+from discretise.tables.parts import part_law
 from discretise.tables.problems import CountModel
 from discretise.tables.protections import Protection
 from discretise.tables.questions import exact_number, rational_rows, rounded
+from discretise.tables.spaces import Space, space_of
 from discretise.tables.sums import TooLarge, exact_risks, forwards, passes, pooled, scaled
 
 _MOST_PEOPLE = 2000  # of a law with a row for every count
 _MOST_EXACT = 4_000_000  # losses, of all tables and decisions, that are kept as integers
 _DENSE_MOST, _DENSE_WORK = 20_000_000, 2e10  # entries of a tensor of all published tables, and products
+
+
+_Agent = tuple[str, Any, Array, Array]  # role, weight, rows of losses, the row that holds in each case
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,8 @@ class Evaluator:
     """Evaluates releases of the tables of a model; what they share is computed once."""
 
     def __init__(self, model: CountModel, exact: bool) -> None:
-        self.model, self.space = model, model.cells
+        self.model = model
+        self.parts = space_of(model.population, model.parts)
         self.exact = exact and not model.floats
         self.error = {"bob": 0.0, "eve": 0.0}
         self.relative = (len(model.layout.cells) * (model.population.n + 4) + 100) * 2.0**-52
@@ -67,23 +74,23 @@ class Evaluator:
                 protection.title, None, f"{self.model.population.n:,} people are more than {_MOST_PEOPLE:,}"
             )
         law = protection.matrix(self.model.population.n)
-        if self.exact:
-            try:
-                return self._exact(law)
-            except TooLarge:
-                pass
         try:
-            return self._rounded(law)
+            laws = [self._laws(cases, law) for cases in self._cases]
+            if self.exact:
+                try:
+                    return self._exact(laws)
+                except TooLarge:
+                    pass
+            return self._rounded(laws)
         except TooLarge:
-            rule = f"{len(self.space):,} tables have too many published versions to be summed"
+            rule = "the tables have too many published versions to be summed"
             raise InputError(protection.title, None, rule) from None
 
-    def _exact(self, law: Array) -> Risks:
+    def _exact(self, laws: list[list[Array]]) -> Risks:
         total = {"bob": fmpq(0), "eve": fmpq(0)}
-        for cases in self._cases:
-            q = _laws(cases, law)
-            scale = fmpq(math.prod(int(scaled(part[part != 0])[1]) for part in q))
+        for cases, q in zip(self._cases, laws, strict=True):
             steps = list(passes(cases.known, cases.codes, q, True))
+            scale = fmpq(math.prod(int(scaled(step.chances)[1]) for step in steps))
             columns = [where for _, _, where in cases.agents]
             assert cases.values is not None
             found = exact_risks(steps, cases.rough, cases.values, columns, self.relative)
@@ -91,10 +98,9 @@ class Evaluator:
                 total[role] += weight * fmpq(risk) / (cases.unit * scale)
         return Risks(public(total["bob"]), public(total["eve"]))
 
-    def _rounded(self, law: Array) -> Risks:
+    def _rounded(self, laws: list[list[Array]]) -> Risks:
         total = {"bob": 0.0, "eve": 0.0}
-        for cases in self._cases:
-            q = _laws(cases, law)
+        for cases, q in zip(self._cases, laws, strict=True):
             if not cases.aware and self._dense(q, cases.rough.shape[1]):
                 found = list(self._by_tensors(cases, [floats(part) for part in q]))
             else:
@@ -105,12 +111,34 @@ class Evaluator:
         errors = {role: self.relative * total[role] + self.error[role] for role in total}
         return Risks(total["bob"], total["eve"], errors["bob"], errors["eve"])
 
+    def _laws(self, cases: _Cases, law: Array) -> list[Array]:
+        """For every cell or part the law of what it shows, a row for every code, equivalent outputs taken together.
+
+        Who knows the others compares only two counts of a cell, y_i and y_i + 1.
+        """
+        if not cases.aware:
+            out = []
+            for column, part in zip(cases.codes.T, self.model.parts, strict=True):
+                counts = np.unique(column)
+                few = pooled(part_law(self.model.population, part, law)[counts])
+                out.append(EXACT.zeros((len(law), few.shape[1])))
+                out[-1][counts] = few
+            return out
+        pairs = [pooled(law[[m, m + 1]]) for m in range(len(law) - 1)]
+        both = EXACT.zeros((2 * len(pairs), max(few.shape[1] for few in pairs)))
+        for m, few in enumerate(pairs):
+            both[2 * m : 2 * m + 2, : few.shape[1]] = few
+        return [both] * cases.codes.shape[1]
+
     def _dense(self, q: list[Array], decisions: int) -> bool:
         """Whether most published tables may occur, and there is room for all of them."""
-        size = math.prod(float(max(part.shape)) for part in q)
-        work = decisions * size * sum(part.shape[1] for part in q)
+        shape, work, largest = [float(len(part)) for part in q], 0.0, 0.0
+        for j, part in enumerate(q):
+            work += decisions * math.prod(shape) * part.shape[1]
+            shape[j] = part.shape[1]
+            largest = max(largest, math.prod(shape))
         filled = sum(np.count_nonzero(part != 0) for part in q) > 0.4 * sum(part.size for part in q)
-        return size <= _DENSE_MOST and work <= _DENSE_WORK and bool(filled)
+        return largest <= _DENSE_MOST and work <= _DENSE_WORK and bool(filled)
 
     def _by_tensors(self, cases: _Cases, q: list[Array]) -> Iterator[float]:
         tables, values = cases.codes, cases.rough
@@ -126,26 +154,23 @@ class Evaluator:
             yield float(least.sum())
 
     def _all_cases(self) -> Iterator[_Cases]:
-        space, layout, shared = self.space, self.model.layout, []
+        layout, shared = self.model.layout, []
         for role, place, asked in self.model.agents():
             weight = exact_number(asked.weight, f"{place}.weight")
             if isinstance(asked, Person) and asked.knows == "others":
+                space = self.model.cells
                 y, x, i, losses = asked.placed(space, layout, place)
                 codes = 2 * space.tables[x]
                 codes[np.arange(len(x)), i] -= 1  # 2 y_i + 1
-                yield self._case(y, x, codes, [(role, weight, losses, np.arange(len(x)))])
+                yield self._case(space, y, x, codes, [(role, weight, losses, np.arange(len(x)))])
             else:
-                (face,) = asked.faces(space, layout, place)
+                (face,) = asked.faces(self.parts, layout, place)
                 self.exact = self.exact and rational_rows(face.rows)
                 shared.append((role, weight, face.rows, face.codes))
         if shared:
-            every = np.arange(len(space))
-            yield self._case(None, every, space.tables, shared)
+            yield self._case(self.parts, None, np.arange(len(self.parts)), self.parts.tables, shared)
 
-    def _case(
-        self, others: Array | None, table: Array, codes: Array, agents: list[tuple[str, Any, Array, Array]]
-    ) -> _Cases:
-        """An agent is (role, weight, rows of losses, the row that holds in each case)."""
+    def _case(self, space: Space, others: Array | None, table: Array, codes: Array, agents: list[_Agent]) -> _Cases:
         known = np.zeros(len(table), dtype=np.int64) if others is None else others
         widths = np.cumsum([0, *(rows.shape[1] for _, _, rows, _ in agents)]).tolist()
         places = [(role, w, slice(widths[k], widths[k + 1])) for k, (role, w, _, _) in enumerate(agents)]
@@ -154,7 +179,7 @@ class Evaluator:
             near, error = rounded(rows)
             tables.append(near[which])
             self.error[role] += float(weight) * error
-        rough = floats(self.space.prior)[table][:, None] * np.hstack(tables)
+        rough = floats(space.prior)[table][:, None] * np.hstack(tables)
         if not self.exact or rough.size > _MOST_EXACT:
             self.exact = False
             return _Cases(known, codes, others is not None, rough, None, 1, places)
@@ -162,28 +187,8 @@ class Evaluator:
         whole = [
             objects((v * scale).p for v in rows.ravel()).reshape(rows.shape)[which] for _, _, rows, which in agents
         ]
-        values = self.space.weights[table][:, None] * np.hstack(whole)
-        return _Cases(known, codes, others is not None, rough, values, scale * self.space.total, places)
-
-
-def _laws(cases: _Cases, law: Array) -> list[Array]:
-    """For every cell the law of what it shows, a row for every code, with outputs that say the same taken together.
-
-    Who knows the others compares only two counts of a cell, y_i and y_i + 1.
-    """
-    if not cases.aware:
-        out = []
-        for column in cases.codes.T:
-            counts = np.unique(column)
-            part = pooled(law[counts])
-            out.append(EXACT.zeros((len(law), part.shape[1])))
-            out[-1][counts] = part
-        return out
-    pairs = [pooled(law[[m, m + 1]]) for m in range(len(law) - 1)]
-    both = EXACT.zeros((2 * len(pairs), max(part.shape[1] for part in pairs)))
-    for m, part in enumerate(pairs):
-        both[2 * m : 2 * m + 2, : part.shape[1]] = part
-    return [both] * cases.codes.shape[1]
+        values = space.weights[table][:, None] * np.hstack(whole)
+        return _Cases(known, codes, others is not None, rough, values, scale * space.total, places)
 
 
 def recovered(model: CountModel, protection: Protection) -> tuple[Any, Any]:

@@ -13,11 +13,11 @@ from bap_lp import Conditions, InputError, Risks, Solution, solve
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import both
 from bap_lp.model.evaluation import risks
-from bap_lp.rational import floats, public
+from bap_lp.rational import Array, floats, public
 from bap_lp.releases import Comparison, Row, bob_decision
 from discretise.tables.channels import Evaluator, recovered
 from discretise.tables.problems import TableProblem
-from discretise.tables.protections import USUAL, Protection
+from discretise.tables.protections import USUAL, Geometric, Protection
 from discretise.tables.questions import exact_number
 
 _MOST_STATES = 100_000  # up to which Bob's decision is evaluated
@@ -84,11 +84,16 @@ def compare_tables(
         found.append(("Bob's decision", risks(base, told), told.epsilon))
     else:
         omitted.append(("Bob's decision", f"states are {len(problem.p)}, more than {_MOST_STATES}"))
-    evaluator = Evaluator(problem.model, exact)
-    for protection in protections:
+    evaluator = None
+    try:
+        evaluator = Evaluator(problem.model, exact)
+    except InputError as reason:  # too many tables for an Eve who knows the others
+        omitted += [(protection.title, str(reason)) for protection in protections]
+    for protection in protections if evaluator is not None else ():
         if progress is not None:
             progress(protection.title)
         try:
+            assert evaluator is not None
             found.append((protection.title, evaluator.risks(protection), _epsilon(problem, protection)))
         except InputError as reason:
             omitted.append((protection.title, reason.rule))
@@ -124,30 +129,46 @@ def _breaks(own: Risks, conditions: Conditions | None) -> str | None:
 def _epsilon(problem: TableProblem, protection: Protection) -> float:
     """log of the largest ratio between the chances of one published table under two tables, inf if there is none.
 
-    The cells are independent, so for geometric noise the ratio is a^-D with D the largest sum of |x_i - x'_i|: the
-    largest over all signs of the range of sum_i +-x_i.
+    For geometric noise it is D log(1/a), with D the largest sum of |x_i - x'_i| over two tables.
     """
-    from discretise.tables.protections import Geometric
+    model = problem.model
+    n, tables = model.population.n, _tables(problem)
+    if tables is None or not model.population.totals:
+        counts = [np.arange(n + 1) if len(model.layout.cells) > 1 else np.array([n])] * len(model.layout.cells)
+    else:
+        counts = [np.unique(column) for column in tables.T]
+    if isinstance(protection, Geometric) and exact_number(protection.ratio, "ratio") > 0:
+        return -_distance(problem, tables) * math.log(float(exact_number(protection.ratio, "ratio")))
+    q = floats(protection.matrix(n))
+    # the other releases are either constant on the counts that occur or exclude some of them
+    return 0.0 if all((q[part] == q[part[0]]).all() for part in counts) else math.inf
 
-    tables = problem.model.cells.tables
-    if len(tables) == 1:
-        return 0.0
-    if not isinstance(protection, Geometric):
-        q = floats(protection.matrix(problem.model.population.n))
-        rows = [q[np.unique(column)] for column in tables.T]
-        if any(((part > 0).any(axis=0) & (part == 0).any(axis=0)).any() for part in rows):
-            return math.inf
-    ratio = exact_number(protection.ratio, "ratio") if isinstance(protection, Geometric) else None
-    if ratio is None or ratio == 0 or tables.shape[1] > _MOST_SIGNS:
-        return math.inf
-    distance = 0
-    for signs in range(2 ** (tables.shape[1] - 1)):
-        line = tables @ np.array([1 if signs >> i & 1 else -1 for i in range(tables.shape[1])])
-        distance = max(distance, int(line.max() - line.min()))
-    return -distance * math.log(float(ratio))
+
+def _distance(problem: TableProblem, tables: Array | None) -> int:
+    """The largest sum of |x_i - x'_i|, which is the largest range of sum_i +-x_i over all signs; 2 n bounds it."""
+    n, cells = problem.model.population.n, len(problem.model.layout.cells)
+    if not problem.model.population.totals:
+        return 2 * n if cells > 1 else 0
+    if tables is None or cells > _MOST_SIGNS:
+        return 2 * n
+    found = 0
+    for signs in range(2 ** (cells - 1)):
+        line = tables @ np.array([1 if signs >> i & 1 else -1 for i in range(cells)])
+        found = max(found, int(line.max() - line.min()))
+    return found
+
+
+def _tables(problem: TableProblem) -> Array | None:
+    """All tables, if they are not too many."""
+    try:
+        return problem.model.cells.tables
+    except InputError:
+        return None
 
 
 def _hiding(problem: TableProblem, protection: Protection) -> str:
+    if _tables(problem) is None:
+        return f"{protection.title}: the tables are too many to say what can be computed from the published ones."
     some, follows = recovered(problem.model, protection)
     known = "n and the public totals" if problem.model.population.totals else "n"
     if not some:

@@ -80,6 +80,9 @@ def read_layout(cells: Any, rows: Any, columns: Any) -> Layout:
     if rows is None:
         return Layout(_names(cells, "cells", ""))
     across, down = _names(columns, "columns", "column "), _names(rows, "rows", "row ")
+    if len(down) * len(across) > _MOST_CELLS:
+        rule = f"and columns make {len(down) * len(across):,} cells, at most {_MOST_CELLS:,} can be"
+        raise InputError("rows", None, rule)
     joined = tuple(f"{r} {c}" for r in down for c in across)
     labels([*down, *across, *joined], "names of rows, columns and cells", len(down) + len(across) + len(joined))
     return Layout(joined, down, across)

@@ -67,6 +67,11 @@ class CountModel:
         return [*found, *(cells for cells, _ in self.population.totals)]
 
     @cached_property
+    def parts(self) -> tuple[Set, ...]:
+        """Cells that nobody tells apart, taken together."""
+        return atoms(self.sets(), self.layout)
+
+    @cached_property
     def cells(self) -> Space:
         """All tables, no cells taken together."""
         return space_of(self.population, [frozenset([i]) for i in range(len(self.layout.cells))])
@@ -256,8 +261,8 @@ def counts(
     for k, asked in enumerate(bobs):
         if isinstance(asked, Person) and asked.knows == "others":
             raise InputError(f"{model.place('bob', k)}.knows", "others", "is for Eve only")
-    wanted = model.sets()
-    space = space_of(population, atoms(wanted, layout)) if merge else model.cells
+    parts = model.parts
+    space = space_of(population, parts) if merge else model.cells
     faces = _faces(model, space)
     index = np.arange(len(space))
     if merge:

@@ -87,13 +87,13 @@ def space_of(population: Population, parts: Sequence[Set], most: int = MOST_TABL
     tables = enumerate_tables(population.n, len(parts), totals, most)
     weights = None
     for a, part in enumerate(parts):
-        column = _weights(population.weight(part), int(tables[:, a].max()))[tables[:, a]]
+        column = urn_weights(population.weight(part), int(tables[:, a].max()))[tables[:, a]]
         weights = column if weights is None else weights * column
     assert weights is not None
     return Space(population, tuple(parts), tables, weights, weights.sum())
 
 
-def _weights(alpha: fmpq, most: int) -> Array:
+def urn_weights(alpha: fmpq, most: int) -> Array:
     """(a)_m / m! for m = 0..most, times their common denominator: integers."""
     out = [fmpq(1)]
     for m in range(most):

@@ -178,10 +178,31 @@ def pooled(q: Array) -> Array:
     Whoever sees one of two such outputs believes the same, so nobody can use the difference. Noise that leads below the
     least or above the largest possible count, for example, is all the same.
     """
-    groups: dict[tuple[Any, ...], Any] = {}
-    for column in q.T:
-        total = column.sum()
-        if total != 0:
-            key = tuple((column / total).tolist())
-            groups[key] = groups[key] + total if key in groups else total
-    return np.stack([objects(shape) * total for shape, total in groups.items()], axis=1)
+    rough = floats(q)
+    sums = rough.sum(axis=0)
+    shapes = np.round(rough / np.where(sums > 0, sums, 1.0), 9) + 0.0
+    alike: dict[bytes, list[int]] = {}  # columns by their rounded shape; those that differ by rounding stay apart
+    for o in np.flatnonzero((q != 0).any(axis=0)).tolist():
+        alike.setdefault(shapes[:, o].tobytes(), []).append(o)
+    heads: list[tuple[int, list[int]]] = []
+    for group in alike.values():
+        found: list[tuple[int, list[int]]] = []
+        for o in group:
+            same = next((members for head, members in found if _proportional(q[:, head], q[:, o])), None)
+            if same is None:
+                found.append((o, [o]))
+            else:
+                same.append(o)
+        heads += found
+    out = q[:, [head for head, _ in heads]]
+    for k, (_, members) in enumerate(heads):
+        for o in members[1:]:
+            out[:, k] = out[:, k] + q[:, o]
+    return out
+
+
+def _proportional(one: Array, other: Array) -> bool:
+    live = np.flatnonzero(one != 0)
+    if not np.array_equal(live, np.flatnonzero(other != 0)):
+        return False
+    return bool((one[live] * other[live[0]] == other[live] * one[live[0]]).all())

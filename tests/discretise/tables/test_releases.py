@@ -20,6 +20,7 @@ from discretise import TableProblem, counts
 from discretise.tables import channels, sums
 from discretise.tables.channels import Evaluator, recovered
 from discretise.tables.comparisons import compare_tables
+from discretise.tables.parts import part_law
 from discretise.tables.protections import (
     USUAL,
     CellKey,
@@ -83,6 +84,44 @@ def test_risks_are_those_of_the_channel_when_margins_are_public(protection: Prot
     check(counts(merge=False, **shared), protection)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("protection", USUAL, ids=lambda p: p.title)
+@pytest.mark.parametrize("alpha", [1, [1, 2, 1, "1/2"]])
+def test_cells_that_nobody_tells_apart_show_something_all_the_same(protection: Protection, alpha: Any) -> None:
+    eve = {"cells": "1", "asks": "small", "below": 2}
+    bob = {"cells": "1", "loss": "squared", "decisions": ["1/4", "1/2"]}
+    problem = counts(2, 4, alpha=alpha, bob=bob, eve=eve, merge=False)
+    assert problem.model.parts == (frozenset([0]), frozenset([1, 2, 3]))
+    check(problem, protection)
+
+
+def test_a_part_shows_what_its_cells_show() -> None:
+    """Rows are distributions, and the law of two cells is the mixture over how their total is split."""
+    model = counts(4, 4, alpha=[1, 2, 3, 1], bob=BOB, eve={"cells": "1", "asks": "empty"}).model
+    q = RandomRounding(3).matrix(4)
+    law = public(part_law(model.population, frozenset([1, 2]), q))
+    assert (law.sum(axis=1) == 1).all()
+    split = {(m, first): comb(1 + first, first) * comb(2 + m - first, 2) for m in range(5) for first in range(m + 1)}
+    both = [
+        [
+            sum(split[m, first] * public(q)[first, a] * public(q)[m - first, b] for first in range(m + 1))
+            / F(sum(split[m, first] for first in range(m + 1)))
+            for m in range(5)
+        ]
+        for a, b in product(range(q.shape[1]), repeat=2)
+    ]
+
+    def shapes(columns: Any) -> dict[tuple[F, ...], F]:
+        out: dict[tuple[F, ...], F] = {}
+        for column in columns:
+            if sum(column):
+                key = tuple(v / sum(column) for v in column)
+                out[key] = out.get(key, F(0)) + sum(column)
+        return out
+
+    assert shapes(law.T.tolist()) == shapes(both)
+
+
 def test_decisions_that_tie_are_settled_exactly() -> None:
     """With two equal cells and equal costs every symmetric signal leaves the agents indifferent."""
     bob = {"cells": "1", "loss": "0-1", "thresholds": ["1/2"]}
@@ -116,7 +155,7 @@ def test_too_many_published_tables_are_summed_in_floats_or_left_out(monkeypatch:
     monkeypatch.setattr(sums, "_MOST_TERMS", {True: 100, False: 100})
     monkeypatch.setattr(channels, "_DENSE_MOST", 0)
     table = compare_tables(problem, protections=[CellKey(2, 1), Rounding(3)])
-    assert table.omitted == (("cell key (2, 1)", "45 tables have too many published versions to be summed"),)
+    assert table.omitted == (("cell key (2, 1)", "the tables have too many published versions to be summed"),)
 
 
 @pytest.mark.parametrize("protection", MORE, ids=lambda p: p.title)

@@ -20,7 +20,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import InputError
-from bap_lp.rational import EXACT, Array, objects
+from bap_lp.rational import EXACT, Array, objects, show
 from discretise.tables.layout import Layout, Set
 from discretise.tables.questions import Asked, Face, exact_number, label, loss_rows
 from discretise.tables.spaces import Space
@@ -42,7 +42,7 @@ class Cell(Asked):
         inside, *_ = super().sets(layout, place)
         whole = layout.everything if self.of is None else layout.read(self.of, f"{place}.of")
         if not inside <= whole:
-            raise InputError(f"{place}.of", self.of, f"must contain cells = {self.cells!r}")
+            raise InputError(f"{place}.of", self.of, f"must contain cells = {show(self.cells)}")
         return [inside, whole] if self.asks == "share" else [inside]
 
     def floats(self) -> bool:

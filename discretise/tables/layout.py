@@ -13,6 +13,7 @@ from typing import Any
 
 from bap_lp import InputError
 from bap_lp.model.labels import labels
+from bap_lp.rational import show
 
 Set = frozenset[int]
 
@@ -54,13 +55,13 @@ class Layout:
             if key == "all" and "all" not in self.groups:
                 more = self.everything
             elif not isinstance(key, str) or key not in self.groups:
-                known = ", ".join(map(repr, list(self.groups)[:8])) + (", ..." if len(self.groups) > 8 else "")
+                known = ", ".join(map(show, list(self.groups)[:6])) + (", ..." if len(self.groups) > 6 else "")
                 raise InputError(place, name, f"is not a cell: the table has {known}")
             else:
                 more = self.groups[key]
             if found & more:
                 twice = self.cells[min(found & more)]
-                raise InputError(place, name, f"repeats the cell {twice!r}")
+                raise InputError(place, name, f"repeats the cell {show(twice)}")
             found |= more
         return found
 

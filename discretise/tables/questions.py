@@ -24,7 +24,7 @@ from flint import arb, fmpq
 from bap_lp import InputError
 from bap_lp.model.display import fraction
 from bap_lp.model.labels import weight_of
-from bap_lp.rational import Array, number, objects, public
+from bap_lp.rational import Array, number, objects, public, show
 from discretise.tables.beta import (
     Point,
     Ratio,
@@ -110,11 +110,13 @@ class Quantity(Asked):
         if self.per is not None:
             other = layout.read(self.per, f"{place}.per")
             if inside & other:
-                raise InputError(f"{place}.per", self.per, f"must have no cell in common with cells = {self.cells!r}")
+                raise InputError(
+                    f"{place}.per", self.per, f"must have no cell in common with cells = {show(self.cells)}"
+                )
             return inside, other
         whole = layout.everything if self.of is None else layout.read(self.of, f"{place}.of")
         if not inside <= whole:
-            raise InputError(f"{place}.of", self.of, f"must contain cells = {self.cells!r}")
+            raise InputError(f"{place}.of", self.of, f"must contain cells = {show(self.cells)}")
         if inside == whole and (self.of is not None or self.about == "population"):
             raise InputError(f"{place}.cells", self.cells, "must leave out a cell: their share is 1")
         return inside, whole - inside

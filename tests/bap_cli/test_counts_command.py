@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import tomllib
 from fractions import Fraction
@@ -178,3 +179,30 @@ def test_the_file_shown_in_the_docs_is_read_and_every_key_is_described() -> None
     described = [*(f"`table.{key}`" for key in TABLE_KEYS), *(f"`releases.{key}`" for key in RELEASE_KEYS)]
     described += [f"`.{key}`" for key in QUESTION_KEYS if key != "cells"]
     assert [key for key in described if key not in keys] == []
+
+
+JUNK = [None, [], {}, -1, 0, 3.5, float("nan"), float("inf"), "x", "", "1/0", "1e999", True, 10**30, [[1]], ["a", "a"]]
+JUNK += [[None], {"a": 1}, "all", [1, 2, 3], "1/3", ["x", "b"], 1e-320, "9" * 400, "a\nb"]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for key, part in inside for place in places(part, (*at, key)))]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_junk_anywhere_in_a_file_is_refused_in_one_line(seed: int) -> None:
+    chance, said = random.Random(seed), []
+    for _ in range(150):
+        document = tomllib.loads((EXAMPLES / f"{NAMES[seed % 2]}.toml").read_text())
+        *way, last = chance.choice(places(document)[1:])
+        table: Any = document
+        for key in way:
+            table = table[key]
+        table[last] = chance.choice(JUNK)
+        try:
+            counts_from_dict(document, "f.toml")
+        except InputError as refused:
+            said.append(str(refused))
+    assert said
+    assert [line for line in said if "\n" in line or len(line) > 500] == []

@@ -75,6 +75,7 @@ def test_risks_are_those_of_the_channel(protection: Protection, eve: Any) -> Non
     check(counts(4, 3, bob=BOB, eve=eve, merge=False), protection)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protection", USUAL, ids=lambda p: p.title)
 def test_risks_are_those_of_the_channel_when_margins_are_public(protection: Protection) -> None:
     bob = {"cells": "a x", "loss": "absolute", "decisions": [0, "1/2", 1], "of": "x"}

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bap_cli.catalogue import catalogue, example, titles
+from bap_cli.counts_command import register as register_counts
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
 from bap_cli.tiers_command import register as register_tiers
@@ -302,5 +303,6 @@ def schema(shown: Help = False) -> None:
 
 register_path(app)
 register_tiers(app)
+register_counts(app)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")
 mount(app, "microdata", "bap_cli.microdata_commands", "A table of records: optimal release, audit, report.")

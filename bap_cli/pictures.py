@@ -16,20 +16,21 @@ from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.solving import solve
 
 if TYPE_CHECKING:
+    from bap_lp.releases import Comparison
     from gaussian import Eve, GaussianModel
 
 _DPI = 160
-_FORMATS = (".png", ".svg", ".pdf")
+FORMATS = (".png", ".svg", ".pdf")
 
 
-def check_file(out: Path, suffixes: tuple[str, ...] = ()) -> None:
+def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> None:
     """Refuse a place that cannot be written to before anything is computed."""
     if suffixes and out.suffix.lower() not in suffixes:
-        raise ValueError(f"--out = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+        raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     if out.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be a file, and is a directory")
+        raise ValueError(f"{option} = {str(out)!r} must be a file, and is a directory")
     if not out.parent.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be in a directory that exists")
+        raise ValueError(f"{option} = {str(out)!r} must be in a directory that exists")
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
@@ -45,7 +46,7 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
 
 
 def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> None:
-    check_file(out, _FORMATS)
+    check_file(out, FORMATS)
     price = inputs.number(loaded, lam)
     import matplotlib
 
@@ -71,9 +72,25 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
         save(ax.figure, out)
 
 
+def write_counts_plot(loaded: ProblemFile, lam: str | None, comparison: Comparison, out: Path) -> None:
+    """The map of a table of counts, with the releases of offices on it."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from bap_lp import plots
+
+    style = matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False})
+    with inputs.named(loaded, lam), Progress("drawing") as progress, style:
+        path = lambda_path(loaded.problem, None if comparison.optimum.exact else False, progress)
+        ax = plots.risk_utility_map(
+            path.problem, comparison.lam, path=path, comparison=comparison, families=[], conditions=loaded.conditions
+        )
+        save(ax.figure, out)
+
+
 def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) -> None:
     """A figure of the Gaussian model, with the proved optimum over all mechanisms."""
-    check_file(out, _FORMATS)
+    check_file(out, FORMATS)
     import matplotlib
 
     matplotlib.use("agg")

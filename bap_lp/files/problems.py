@@ -59,7 +59,7 @@ def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
         check(document, SCHEMA)
         data, theta = document["data"], document.get("theta")
         _one_prior(data, theta)
-        lam = _lam(document.get("alice", {}).get("lambda", "calibrated"))
+        lam = lam_from(document.get("alice", {}).get("lambda", "calibrated"))
     with located(source, _file_fields(document)):
         shared: dict[str, Any] = {
             "bobs": _agents(document["bob"]),
@@ -72,10 +72,10 @@ def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
         else:
             problem = Problem.from_model(theta["prior"], data["likelihood"], thetas=theta.get("labels"), **shared)
     with located(source):
-        return ProblemFile(problem, lam, source, _conditions(document.get("conditions"), problem))
+        return ProblemFile(problem, lam, source, conditions_for(document.get("conditions"), problem))
 
 
-def _conditions(table: dict[str, Any] | None, problem: Problem) -> Conditions | None:
+def conditions_for(table: dict[str, Any] | None, problem: Problem) -> Conditions | None:
     """The conditions, if there are any, that fit the problem."""
     if not table:
         return None
@@ -132,7 +132,7 @@ def _agents(tables: Any) -> list[Agent]:
     ]
 
 
-def _lam(value: Any) -> Any:
+def lam_from(value: Any) -> Any:
     if value == "calibrated":
         return value
     try:

@@ -281,6 +281,7 @@ def _position(problem: Problem, state: Any, field: str) -> int:
         if state not in problem.states:
             raise InputError(field, state, "is not a state")
         return problem.states.index(state)
-    if isinstance(state, (bool, float)) or not 0 <= int(state) < len(problem.states):
+    whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
+    if not whole or not 0 <= state < len(problem.states):
         raise InputError(field, state, f"must be a label or a position between 0 and {len(problem.states) - 1}")
     return int(state)

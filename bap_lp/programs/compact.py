@@ -135,6 +135,11 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointO
     if dictionary_size(arrays) <= MOST:
         rho, u = tiny_optimum(arrays, lam, ties)
         return JointOptimum(rho, u, arrays.bound(u), "compact program, exact simplex")
+    if arrays.narrow:
+        lowered, constant = arrays.lowered(lam)
+        if not lowered.narrow:
+            found = _exactly(lowered, lam, progress)
+            return replace(found, bound=found.bound + constant)
     direct = _direct(arrays)
     if direct:
         basic, how = _simplex_basis(arrays, lam, ()), "compact program, HiGHS simplex"

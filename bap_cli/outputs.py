@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bap_lp.files.certificates import certificate_document
-from bap_lp.files.documents import dumps, write_files
+from bap_lp.files.documents import dumps
 from bap_lp.files.mechanisms import mechanism_document
+from bap_lp.files.writing import write_bundle
 from bap_lp.programs.solution import Solution
 
 
@@ -23,17 +23,9 @@ def check_folder(out: Path | None) -> None:
 
 
 def write_folder(out: Path, solution: Solution) -> str:
-    texts = {
-        out / "mechanism.json": dumps(mechanism_document(solution.mechanism)),
-        out / "certificate.json": dumps(certificate_document(solution.certificate)),
+    contents = {
+        "mechanism.json": dumps(mechanism_document(solution.mechanism)),
+        "certificate.json": dumps(certificate_document(solution.certificate)),
     }
-    created = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        write_files(texts)
-    except BaseException:
-        if created:
-            with suppress(OSError):
-                out.rmdir()
-        raise
+    write_bundle(out, contents)
     return str(out)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
 from bap_cli.progress import Progress
-from bap_lp.files.documents import write_files
 from bap_lp.files.problems import ProblemFile
+from bap_lp.files.writing import file_place, write_files
 from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.solving import solve
+from bap_lp.rational import InputError
 
 if TYPE_CHECKING:
     from gaussian import Eve, GaussianModel
@@ -25,10 +26,10 @@ def check_file(out: Path, suffixes: tuple[str, ...] = ()) -> None:
     """Refuse a place that cannot be written to before anything is computed."""
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"--out = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
-    if out.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be a file, and is a directory")
-    if not out.parent.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be in a directory that exists")
+    try:
+        file_place(out)
+    except InputError as error:
+        raise InputError("--out", str(out), error.rule) from None
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
@@ -98,10 +99,9 @@ def save(figure: Any, out: Path) -> None:
 
     # the date is left out, so that the same picture is the same file
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(out.suffix.lower())
-    staged = out.with_name(f".{out.stem}.{os.getpid()}.tmp{out.suffix}")
+    picture = BytesIO()
     try:
-        figure.savefig(staged, dpi=_DPI, metadata=metadata)
-        os.replace(staged, out)
+        figure.savefig(picture, dpi=_DPI, metadata=metadata, format=out.suffix.lower()[1:])
+        write_files({out: picture.getvalue()})
     finally:
-        staged.unlink(missing_ok=True)
         pyplot.close(figure)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.tables import long_number, texts
+from bap_lp.files.writing import write_files
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.rational import InputError, show
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.conditions.conditions import Conditions
-from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.tables import texts
+from bap_lp.files.writing import write_files
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.rational import InputError, number, public, text
 

@@ -138,8 +138,8 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None) -> JointO
     if arrays.narrow:
         lowered, constant = arrays.lowered(lam)
         if not lowered.narrow:
-            found = _exactly(lowered, lam, progress)
-            return replace(found, bound=found.bound + constant)
+            best = _exactly(lowered, lam, progress)
+            return replace(best, bound=best.bound + constant)
     direct = _direct(arrays)
     if direct:
         basic, how = _simplex_basis(arrays, lam, ()), "compact program, HiGHS simplex"

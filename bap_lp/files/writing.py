@@ -105,6 +105,8 @@ def _folder_place(folder: Path) -> Path:
         place = place.resolve()
     if place.exists() and not place.is_dir():
         raise InputError(str(folder), None, "must be a directory, and is a file")
+    if not next(parent for parent in place.parents if parent.exists()).is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     return place
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bap_lp.game.chunks import solve_chunks
     from bap_lp.model.agents import minimum_of
     from bap_lp.model.calibration import calibrate
+    from bap_lp.model.composition import composed
     from bap_lp.model.evaluation import Evaluation, evaluate
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Agent, MergedProblem, Problem
@@ -55,6 +56,7 @@ __all__ = [
     "calibrate",
     "chooses",
     "compare",
+    "composed",
     "corner",
     "evaluate",
     "excess",
@@ -96,6 +98,7 @@ _ROOMS = {
     "game.chunks": "solve_chunks",
     "model.agents": "minimum_of",
     "model.calibration": "calibrate",
+    "model.composition": "composed",
     "model.evaluation": "Evaluation evaluate",
     "model.mechanism": "Mechanism",
     "model.problem": "Agent MergedProblem Problem",

@@ -52,7 +52,7 @@ def test_more_draws_of_full_and_null_release_change_nothing() -> None:
 
 @pytest.mark.parametrize("draws", [0, -1, True, 1.5, "2"])
 def test_a_wrong_number_of_draws_is_refused(draws: object) -> None:
-    with pytest.raises(InputError, match="draws = .* must be a positive integer"):
+    with pytest.raises(InputError, match=r"draws = .* must be a positive integer"):
         composed(full(COIN), draws)  # type: ignore[arg-type]
 
 

@@ -24,10 +24,11 @@ PACKAGES = {
     "discretise": {"bap_lp", "gaussian"},
     "bap_cli": {"bap_lp", "gaussian", "discretise"},
 }
-BASE = {"rational", "model"}
+BASE = {"rational", "clock", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
 ROOMS = {
     "rational": set(),
+    "clock": {"rational"},
     "model": {"rational"},
     "linear": BASE,
     "conditions": BASE,

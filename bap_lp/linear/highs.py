@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
+from bap_lp.clock import OutOfTime, remaining
 from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import Array
 
@@ -56,7 +57,7 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
     if start is not None:
         highs.setOptionValue("simplex_strategy", _PRIMAL)
         highs.setBasis(_basis(lp, start))
-    highs.run()
+    _run(highs)
     y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
     flags = _basic_flags(highs, lp)
@@ -70,13 +71,23 @@ def solve_lp(lp: LinearProgram, ties: Sequence[Array] = (), start: Array | None 
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
         highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
         highs.setOptionValue("simplex_strategy", _PRIMAL)  # the vertex at hand is feasible
-        highs.run()
+        _run(highs)
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
         z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
     return FloatVertex(z, y, value, basic, optimal, (first_z, plain))
+
+
+def _run(highs: highspy.Highs) -> None:
+    """Run within the time that is left."""
+    left = remaining()
+    if left < highspy.kHighsInf:
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(left, 0.0))
+    highs.run()
+    if highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+        raise OutOfTime("the time limit was reached before the optimum")
 
 
 def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bap_lp.clock import OutOfTime
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.evaluation import risks as risks_of
@@ -13,7 +14,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.programs.attainable import refusal, within_range
 from bap_lp.programs.branch_and_bound import combinatorial
-from bap_lp.programs.compact import solve_compact
+from bap_lp.programs.compact import SolveProgress, solve_compact
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.branches import Branch
@@ -33,14 +34,16 @@ def exactly(problem: Problem, lam: Any, exact: bool | None, conditions: Conditio
     return able if exact is None else exact
 
 
-def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> Solution:
+def solve_conditioned(
+    problem: Problem, lam: Any, exact: bool | None, conditions: Conditions, progress: SolveProgress | None = None
+) -> Solution:
     """Minimise R_A over the mechanisms that satisfy the conditions."""
     if not exactly(problem, lam, exact, conditions):
         problem, lam = problem.as_float(), float(lam)
     layout = ChannelLayout.of(problem, conditions)
     within_range(layout)
-    found, bound, branches, relaxed = best_channel(layout, lam, conditions)
-    free = public(solve_compact(problem.arrays.merged()[0], lam).bound)
+    found, bound, branches, relaxed = best_channel(layout, lam, conditions, progress=progress)
+    free = public(solve_compact(problem.arrays.merged()[0], lam, progress).bound)
     best = replace(conclude(layout, lam, conditions, found, bound, branches), unconstrained=free)
     if relaxed is found:
         return best
@@ -48,19 +51,29 @@ def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions
 
 
 def best_channel(
-    layout: ChannelLayout, lam: Any, conditions: Conditions, bob_weight: int = 1
+    layout: ChannelLayout,
+    lam: Any,
+    conditions: Conditions,
+    bob_weight: int = 1,
+    progress: SolveProgress | None = None,
 ) -> tuple[ChannelOptimum, Any, Sequence[Branch], ChannelOptimum]:
     """The least bob_weight R_B - lam R_E under the conditions, a bound, its branches, and the optimum with randomness.
 
     Refuses conditions that cannot hold.
     """
+    program = ChannelProgram(layout, lam, bob_weight)
     try:
-        relaxed = ChannelProgram(layout, lam, bob_weight).solve()
+        relaxed = program.solve()
     except Infeasible:
         raise refusal(layout) from None
+    except OutOfTime:
+        simple = None if layout.arrays.exact else program.simple()
+        if simple is None:
+            raise
+        return simple, simple.bound, (), simple
     if not layout.deterministic and layout.most is None:
         return relaxed, relaxed.bound, (), relaxed
-    found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight)
+    found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight, progress)
     return found, bound, branches, relaxed
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from bap_lp.rational import InputError, show
 
 _MAX_BYTES = 2**28
@@ -95,7 +97,7 @@ def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, 
     if any(s.get("type") == "object" for s in options):  # a table, or a list of such tables
         schema = next((s for s in options if type(value) is _KINDS[s["type"]][0]), options[0])
     kind = schema.get("type")
-    if kind not in _KINDS:
+    if kind not in _KINDS or (kind == "array" and isinstance(value, np.ndarray)):
         return
     if type(value) is not _KINDS[kind][0]:
         rule = f"must be {_KINDS[kind][1]}" + (", not null" if value is None else "")

@@ -92,3 +92,10 @@ def test_bounds_over_blocks_allow_for_rounding(seed: int) -> None:
     for row in u:
         row[int(floats(row).argmax())] += number(F(0.7), "lam") - row.sum()
     assert found.bound <= float(exact.bound(u))
+
+
+@pytest.mark.parametrize("value", [1e300, 1e301, 1.7e308])
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_a_loss_above_the_limit_is_refused_however_it_is_given(value: float, kind: type) -> None:
+    with pytest.raises(InputError, match=r"bob_loss\[0\]\[1\] = .* must be at most 1e300"):
+        Problem([0.5, 0.5], kind([[0.0, value], [1.0, 0.0]]), [[0, 1], [1, 0]])

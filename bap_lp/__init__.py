@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.convex.cvxpy_bridge import to_cvxpy
     from bap_lp.convex.quadratic import quadratic
+    from bap_lp.files.bundles import load_bundle, save_bundle
     from bap_lp.files.certificates import load_certificate, save_certificate
     from bap_lp.files.mechanisms import load_mechanism, save_mechanism
     from bap_lp.files.problems import load_problem, save_problem
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bap_lp.programs.robust import rank_worst_case, robust
     from bap_lp.programs.solution import Solution
     from bap_lp.programs.solving import solve
+    from bap_lp.proof.binding import verify_mechanism
     from bap_lp.proof.certificate import Certificate, Verdict, verify
     from bap_lp.proof.worst_case import verify_robust
     from bap_lp.questions.sensitivity import sensitivity
@@ -62,6 +64,7 @@ __all__ = [
     "excess",
     "frontier",
     "lambda_path",
+    "load_bundle",
     "load_certificate",
     "load_mechanism",
     "load_problem",
@@ -73,6 +76,7 @@ __all__ = [
     "rank_worst_case",
     "releases",
     "robust",
+    "save_bundle",
     "save_certificate",
     "save_mechanism",
     "save_problem",
@@ -84,6 +88,7 @@ __all__ = [
     "to_cvxpy",
     "uniqueness",
     "verify",
+    "verify_mechanism",
     "verify_robust",
 ]
 
@@ -91,6 +96,7 @@ _ROOMS = {
     "conditions.conditions": "Conditions",
     "convex.cvxpy_bridge": "to_cvxpy",
     "convex.quadratic": "quadratic",
+    "files.bundles": "load_bundle save_bundle",
     "files.certificates": "load_certificate save_certificate",
     "files.mechanisms": "load_mechanism save_mechanism",
     "files.problems": "load_problem save_problem",
@@ -108,6 +114,7 @@ _ROOMS = {
     "programs.robust": "rank_worst_case robust",
     "programs.solution": "Solution",
     "programs.solving": "solve",
+    "proof.binding": "verify_mechanism",
     "proof.certificate": "Certificate Verdict verify",
     "proof.worst_case": "verify_robust",
     "questions.sensitivity": "sensitivity",

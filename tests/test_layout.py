@@ -24,12 +24,14 @@ PACKAGES = {
     "discretise": {"bap_lp", "gaussian"},
     "bap_cli": {"bap_lp", "gaussian", "discretise"},
 }
-BASE = {"rational", "clock", "model"}
+BASE = {"limits", "rational", "clock", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
 ROOMS = {
-    "rational": set(),
+    "limits": set(),
+    "verify_standalone": set(),
+    "rational": {"limits"},
     "clock": {"rational"},
-    "model": {"rational"},
+    "model": {"limits", "rational"},
     "linear": BASE,
     "conditions": BASE,
     "proof": BASE | {"conditions"},

@@ -18,7 +18,7 @@ class EveFloor(RiskLimit):
     numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        if sent.eve_risk < self.limit - unit * sent.arrays.E.max():
+        if sent.eve_risk < self.limit - sent.near(unit, sent.arrays.spreads[1], self.limit):
             return f"R_E = {sent.eve_risk} is below min_eve_risk = {self.limit}"
         return ""
 

@@ -43,7 +43,7 @@ class Margin(Condition):
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         played = signal_losses(sent.rho, np.hstack([sent.arrays.B, sent.arrays.E]))
-        near = unit * max(sent.arrays.B.max(), sent.arrays.E.max())
+        near = unit * max((table.max(axis=1) - table.min(axis=1)).max() for table in (sent.arrays.B, sent.arrays.E))
         own, mass = _own(sent.arrays, sent.signals), sent.rho.sum(axis=0)
         for s, d in self.places(sent.arrays, sent.signals).tolist():
             if played[s, own[s, d]] + self.margin * mass[s] > played[s, d] + near:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
 from bap_lp.model.problem import Problem
-from bap_lp.rational import Array, ReadOnly
+from bap_lp.rational import Array, InputError, ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,10 @@ def signals_of(problem: Problem, tuples: bool) -> Signals:
     if not tuples:
         return Signals(np.arange(b), None, problem.bob_decisions)
     sizes = [g.stop - g.start for g in problem.eve_groups]
+    for name, size in (("columns", b * prod(sizes)), ("cells", b * prod(sizes) * len(problem.p))):
+        if size > limit(name):
+            rule = f"needs {b * prod(sizes)} signals, one per tuple of decisions: more than {limit(name)} {name}"
+            raise InputError("margin", None, f"{rule} {raising(name)}")
     table = np.indices((b, *sizes)).reshape(1 + len(sizes), -1).T
     eves = [a.decisions or () for a in problem.eves]
     names = tuple(

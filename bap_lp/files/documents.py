@@ -15,16 +15,23 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from flint import fmpz
 
+from bap_lp.limits import limit, raising
 from bap_lp.rational import InputError, show
 
-_MAX_BYTES = 2**28
 _KINDS: dict[str, tuple[Any, str]] = {
     "object": (dict, "a table"),
     "array": (list, "a list"),
     "string": (str, "a string"),
 }
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_PLAIN_DIGITS = 4000  # Python reads integers of more than 4300 digits only if it is told to
+_STRINGS = r'"(?:[^"\\\n]|\\.)*"'
+_TOKENS = {
+    True: re.compile(_STRINGS + r"|[\[{\]}]"),
+    False: re.compile(r'"{3}(?s:.*?)"{3}' + r"|'{3}(?s:.*?)'{3}|" + _STRINGS + r"|'[^'\n]*'|\#[^\n]*|[\[{\]}.=,\n]"),
+}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -36,15 +43,26 @@ def source_name(path: str | os.PathLike[str]) -> str:
 
 def read_document(path: str | os.PathLike[str]) -> Any:
     """The tables of a file: JSON if it is named .json or starts with a brace, TOML otherwise."""
-    source = source_name(path)
+    return document_of(read_bytes(path), path)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file that is not too large."""
+    source, most = source_name(path), limit("bytes")
     try:
         with open(path, "rb") as file:
-            raw = file.read(_MAX_BYTES + 1)
+            raw = file.read(most + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(source, None, f"cannot be read: {reason}") from None
-    if len(raw) > _MAX_BYTES:
-        raise InputError(source, None, f"must be at most {_MAX_BYTES // 2**20} MB")
+    if len(raw) > most:
+        raise InputError(source, None, f"must be at most {most / 2**20:.3g} MB {raising('bytes')}")
+    return raw
+
+
+def document_of(raw: bytes, path: str | os.PathLike[str]) -> Any:
+    """The tables in the bytes of a file of this name."""
+    source = source_name(path)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -62,14 +80,15 @@ def parse_document(text: str, source: str, as_json: bool) -> Any:
     """Parse TOML or JSON; `source` is what errors call the text."""
     kind = "JSON" if as_json else "TOML"
     try:
+        _shallow(text, as_json)
         if not as_json:
             return tomllib.loads(text)
-        document = json.loads(text, object_pairs_hook=_distinct)
+        document = json.loads(text, object_pairs_hook=_distinct, parse_int=_integer, parse_constant=_constant)
         if _SURROGATE.search(text):
             json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair can be neither printed nor saved
         return document
     except InputError as error:
-        raise InputError(f"{source}: {error.field}", error.value, error.rule) from None
+        raise InputError(f"{source}: {error.field}" if error.field else source, error.value, error.rule) from None
     except UnicodeEncodeError:
         raise InputError(source, None, "holds half a surrogate pair, which is not text") from None
     except RecursionError:
@@ -78,11 +97,45 @@ def parse_document(text: str, source: str, as_json: bool) -> Any:
         raise InputError(source, None, f"is not {kind}: {' '.join(str(error).split())}") from None
 
 
+def _shallow(text: str, as_json: bool) -> None:
+    """Refuse deep nesting, and in TOML dotted keys and headers of many parts, before parsing.
+
+    The parser of TOML walks a dotted key once per part and checks it against all keys so far, so that a long key takes
+    time that grows as the cube of its length. Strings and comments are skipped.
+    """
+    most, depth, dots = limit("depth"), 0, 0
+    for token in _TOKENS[as_json].finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            depth += 1
+        elif mark in "]}":
+            depth -= 1
+        elif mark == ".":
+            dots += 1
+        elif mark in "\n=,":
+            dots = 0
+        if depth > most or dots > most:
+            raise InputError("", None, "is nested too deeply")
+
+
+def _integer(digits: str) -> Any:
+    if len(digits) > limit("digits"):
+        raise InputError("number", digits, f"must have at most {limit('digits')} digits {raising('digits')}")
+    return int(digits) if len(digits) <= _PLAIN_DIGITS else int(fmpz(digits))
+
+
+def _constant(name: str) -> Any:
+    raise InputError("number", name, "must be finite")
+
+
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise InputError("key", next(k for k in keys if keys.count(k) > 1), "is given twice in one table")
+    if len(pairs) > limit("keys"):
+        raise InputError("table", None, f"has more than {limit('keys')} keys {raising('keys')}")
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise InputError("key", key, "is given twice in one table")
+        out[key] = value
     return out
 
 

@@ -26,7 +26,12 @@ _SCHEMA = {
 def load_mechanism(path: str | os.PathLike[str], states: Sequence[str] | None = None) -> Mechanism:
     """Read a mechanism. Given the states of a problem, its own must be those, in that order, or be left out."""
     document = unpacked(path) if is_binary(path) else read_document(path)
-    with located(source_name(path)):
+    return mechanism_from_dict(document, source_name(path), states)
+
+
+def mechanism_from_dict(document: Any, source: str, states: Sequence[str] | None = None) -> Mechanism:
+    """A mechanism from its document; `source` is what errors call it."""
+    with located(source):
         check(document, _SCHEMA)
         channel, own = document["channel"], document.get("states")
         if states is not None:

@@ -152,6 +152,32 @@ class Arrays(ReadOnly, Displayed):
         zero = self.field.zero
         return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
 
+    @cached_property
+    def spreads(self) -> tuple[Any, Any]:
+        """R_B and R_E of the null release less those of the full release: what the data are worth to Bob and to Eve."""
+        (bob, eve), (null_bob, null_eve) = self.extremes()
+        return null_bob - bob, null_eve - eve
+
+    def range(self, lam: Any) -> Any:
+        """What the decisions can change: the mean over x of max_i B - min_i B, plus lam times the same for the Eves."""
+        losses = [self.B, *(self.E[:, g] for g in self.groups)]
+        means = [self.p.dot(loss.max(axis=1) - loss.min(axis=1)) for loss in losses]
+        return means[0] + lam * sum(means[1:], self.field.zero)
+
+    def spread(self, lam: Any) -> Any:
+        """No two sensible mechanisms differ by more in R_A: what Bob gains from the data plus lam times what Eve gains.
+
+        It is the scale on which a float certificate is judged. Adding a constant to the losses of a state changes R_A of
+        all mechanisms alike, and does not change the spread.
+        """
+        bob, eve = self.spreads
+        return bob + lam * eve
+
+    def close(self, gap: float, lam: float) -> bool:
+        """Whether a float gap is a tenth of what a certificate may have, up to the rounding of value and bound."""
+        rounding = 2 * (sum(self.shape) + 40) * UNIT * self.size(lam)
+        return bool(gap <= 0.1 * FLOAT.tolerance * float(self.spread(lam)) + rounding)
+
     # what a joint table does
 
     def eve_minima(self, rho: Array) -> Array:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
 from bap_lp.model.labels import labels, probability, weight_of
@@ -70,8 +72,7 @@ class Problem(ReadOnly, Tabular):
         agents = (*self.bobs, *self.eves)
         self.exact = is_exact(p) and all(is_exact(a.loss) and is_exact(a.weight) for a in agents)
         if not self.exact:
-            p = floats(p)
-            p = p / p.sum()
+            p = probability(floats(p), "prior")
             self.bobs, self.eves = (tuple(_as_float(a) for a in group) for group in (self.bobs, self.eves))
             self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
@@ -298,6 +299,11 @@ def _as_float(agent: Agent) -> Agent:
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:
+    columns, states = prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss)
+    for name, size in (("columns", columns), ("cells", columns * states)):
+        if len(bobs) > 1 and size > limit(name):
+            what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
+            raise InputError("bobs", None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
     total = _weighted(bobs[0])
     for bob in bobs[1:]:
         total = (total[:, :, None] + _weighted(bob)[:, None, :]).reshape(len(total), -1)

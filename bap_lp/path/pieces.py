@@ -88,7 +88,8 @@ class Path(ShownPath):
             if k and piece.start != self.pieces[k - 1].end:
                 return Verdict(False, f"piece {k} must start where the one before it ends")
             for lam in (piece.start, piece.start + 1 if piece.end == math.inf else piece.end):
-                verdict = verify(self.problem, piece.certificate_at(lam))
+                slack = max(TOLERANCE, self.tolerance) * size_of(self.problem, lam)
+                verdict = verify(self.problem, piece.certificate_at(lam), slack=slack)
                 if not verdict:
                     return Verdict(False, f"at lambda = {lam} on piece {k}: {verdict.reason}")
         last = self.pieces[-1]

@@ -263,9 +263,9 @@ class ChannelProgram:
         """Whether a float optimum meets its conditions and its gap is small; only then is it worth publishing."""
         if self.elastic or not self.bob_weight:
             return True
-        arrays, near = self.layout.problem.arrays, 0.1 * self.arrays.field.tolerance
+        arrays = self.layout.problem.arrays
         sent = SentSignals(arrays, self.signals, self.layout.rows(q))
         if self._broken(q):
             return False
         value = sent.told_risk - self.lam * sent.eve_risk
-        return bool(value - self._bound(dual) <= near * arrays.size(self.lam))
+        return bool(value - self._bound(dual) <= 0.1 * arrays.field.tolerance * arrays.size(self.lam))

@@ -12,6 +12,7 @@ import typer
 from bap_cli.catalogue import catalogue, example, titles
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
+from bap_cli.release_command import release
 
 # typer imports pydantic for every parameter that is not a plain flag, and its own --help is none: the commands that
 # should answer at once have a flag of ours instead
@@ -75,6 +76,9 @@ def solve(
     margin: Annotated[
         str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
     ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="End after S seconds; with --float, with the best pair so far.")
+    ] = None,
 ) -> None:
     """Find an optimal mechanism and prove it.
 
@@ -98,7 +102,8 @@ def solve(
     }
     with inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
-        solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
+        exact = False if use_floats else None
+        solution = solve(loaded.problem, price, exact, formulation, progress, wanted, time_limit)
         evaluation = evaluate(loaded.problem, solution.mechanism)
         comparison = None if as_json else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution) if out is not None else ""
@@ -219,29 +224,7 @@ def plot(
     print(f"Wrote {clean(str(out), 500)}.")
 
 
-@app.command(**_USUAL)
-def release(
-    mechanism: MechanismFile,
-    state: Annotated[str, typer.Argument(metavar="STATE", help="Label of the observed data.")],
-    count: Annotated[int, typer.Option(min=1, metavar="K", help="How many independent signals to draw.")] = 1,
-    seed: Annotated[
-        int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
-    ] = None,
-) -> None:
-    """Draw the signal to publish.
-
-    An exact mechanism is drawn from exactly, with integers from the operating system's secure source of randomness.
-    """
-    from random import Random
-
-    from bap_lp.files.mechanisms import load_mechanism
-    from bap_lp.model.display import clean
-
-    channel = load_mechanism(mechanism)
-    generator = None if seed is None else Random(seed)
-    names = {signal: clean(signal, sys.maxsize - 1) for signal in channel.signals}
-    for _ in range(count):
-        sys.stdout.write(names[channel.release(state, generator)] + "\n")
+app.command(**_USUAL)(release)
 
 
 @app.command(options_metavar="[OPTIONS] [NAME]", context_settings={"help_option_names": [], "allow_extra_args": True})

@@ -5,8 +5,8 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-tools = {"pytest", "hypothesis", "ruff", "mypy"}  # they test the project and are no part of it
-for line in [*project["dependencies"], *(d for group in project["optional-dependencies"].values() for d in group)]:
+extras = [line for name, lines in project["optional-dependencies"].items() if name != "dev" for line in lines]
+for line in [*project["dependencies"], *extras]:
     found = re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", line)
-    if found and found[1] not in tools:
+    if found:
         print(f"{found[1]}=={found[2]}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.certificates import certificate_document
+from bap_cli.catalogue import locate
+from bap_lp.files.bundles import save_bundle
 from bap_lp.files.documents import dumps
-from bap_lp.files.mechanisms import mechanism_document
-from bap_lp.files.writing import write_bundle
+from bap_lp.files.problems import ProblemFile
+from bap_lp.model.calibration import lam_of
 from bap_lp.programs.solution import Solution
+from bap_lp.rational import public
 
 
 def print_json(document: Any) -> None:
@@ -22,10 +25,9 @@ def check_folder(out: Path | None) -> None:
         raise ValueError(f"--out = {str(out)!r} must be a directory, and is a file")
 
 
-def write_folder(out: Path, solution: Solution) -> str:
-    contents = {
-        "mechanism.json": dumps(mechanism_document(solution.mechanism)),
-        "certificate.json": dumps(certificate_document(solution.certificate)),
-    }
-    write_bundle(out, contents)
+def write_folder(out: Path, solution: Solution, loaded: ProblemFile, lam: Any, file: str) -> str:
+    """Write the bundle of a solution of this problem at this lam; the source is the file that was named."""
+    problem, price = loaded.problem, lam_of(loaded.problem, lam)
+    how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else f"bap solve {file}"
+    save_bundle(out, solution, problem, public(price), locate(file), how)
     return str(out)

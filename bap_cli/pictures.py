@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
 from bap_cli.progress import Progress
+from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import file_place, write_files
 from bap_lp.path.pieces import lambda_path
@@ -41,6 +42,29 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
     with inputs.named(loaded, lam), Progress("every lambda") as progress:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
         document = report_document(loaded.problem, wanted, words, shlex.quote(file), loaded.conditions, progress)
+    write_files({out: report_page(document)})
+
+
+def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
+    """The page of a bundle that was verified: its own mechanism and proof, nothing is solved for it again."""
+    from bap_cli.report import report_page
+    from bap_cli.report_data import report_document
+    from bap_lp.model.evaluation import risks
+    from bap_lp.programs.solution import Solution
+    from bap_lp.proof.certificate import Certificate
+
+    assert isinstance(bundle.certificate, Certificate)
+    certificate, mechanism = bundle.certificate, bundle.mechanism
+    problem = bundle.problem if mechanism.exact else bundle.problem.as_float()
+    gap = certificate.value - certificate.value  # verified: none, or below the tolerance of floats
+    own, method = risks(problem, mechanism), bundle.manifest["method"]
+    value = own.alice(certificate.lam)
+    best = Solution(problem, certificate.lam, value, mechanism, own, value, gap, method, certificate)
+    with Progress("every lambda") as progress:
+        document = report_document(
+            problem, certificate.lam, "of the bundle", shlex.quote(folder), bundle.conditions, progress, best
+        )
+    document["bundle"] = {key: bundle.manifest[key] for key in ("made", "how", "version", "source", "files")}
     write_files({out: report_page(document)})
 
 

@@ -25,6 +25,9 @@ Source = Annotated[
     str,
     typer.Argument(metavar="BUNDLE", help="Directory of `bap solve --out`, or a mechanism file (JSON, .npz)."),
 ]
+AllowFloat = Annotated[
+    bool, typer.Option("--allow-float", help="Accept a float certificate although the problem is exact.")
+]
 State = Annotated[
     str | None, typer.Argument(metavar="[STATE]", help="Label of the observed data; read from stdin if left out.")
 ]
@@ -55,6 +58,7 @@ def release(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    allow_float: AllowFloat = False,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Add a line about this run to a log file.")] = None,
 ) -> None:
     """Draw the signal to publish.
@@ -75,7 +79,7 @@ def release(
         from bap_cli.pictures import check_file
 
         check_file(out)
-    found = _load(source)
+    found = _load(source, allow_float)
     generator = None if seed is None else Random(seed)
     if states_from is not None:
         wanted, where = _states(states_from, column)
@@ -102,21 +106,16 @@ def release(
     _note(found, len(signals), seed, log, loud=many)
 
 
-def _load(source: str) -> _Released:
+def _load(source: str, allow_float: bool) -> _Released:
     """The mechanism of a bundle that verifies, or of a file that is not part of one."""
-    from bap_lp.files.bundles import MANIFEST, load_bundle
+    from bap_cli.verifying import proved_bundle
+    from bap_lp.files.bundles import MANIFEST
     from bap_lp.files.mechanisms import load_mechanism
 
     path = Path(source)
     folder = path if path.is_dir() else path.parent
     if path.is_dir() or (path.name == "mechanism.json" and (folder / MANIFEST).exists()):
-        bundle = load_bundle(folder)
-        verdict = bundle.verify()
-        if not verdict:
-            from bap_lp.model.display import clean
-
-            print(f"bap: {clean(str(folder), 500)} is not released from: {clean(verdict.reason, 500)}", file=sys.stderr)
-            raise typer.Exit(1)
+        bundle = proved_bundle(str(folder), allow_float)
         digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
         return _Released(bundle.mechanism, None if bundle.robust else bundle.problem, digest)
     mechanism = load_mechanism(source)

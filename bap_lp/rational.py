@@ -288,6 +288,16 @@ class ReadOnly:
                     part.flags.writeable = False
 
 
+def shown(value: Any, rounded: bool) -> Any:
+    """A number in a sentence: itself, or as a float of twelve digits."""
+    if not rounded:
+        return value
+    try:
+        return f"{float(value):.12g}"
+    except OverflowError:
+        return "a number too large for floats"
+
+
 def text(value: Any) -> str | float:
     """A number as JSON carries it: exact ones as strings like "13/40", floats as numbers."""
     if isinstance(value, Fraction):

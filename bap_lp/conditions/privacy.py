@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -283,7 +284,6 @@ def _position(problem: Problem, state: Any, field: str) -> int:
         if state not in problem.states:
             raise InputError(field, state, "is not a state")
         return problem.states.index(state)
-    whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
-    if not whole or not 0 <= state < len(problem.states):
+    if isinstance(state, bool) or not isinstance(state, Integral) or not 0 <= int(state) < len(problem.states):
         raise InputError(field, state, f"must be a label or a position between 0 and {len(problem.states) - 1}")
     return int(state)

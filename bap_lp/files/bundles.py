@@ -14,6 +14,7 @@ somebody who writes a whole new bundle. What cannot be forged is the proof for t
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from typing import Any, cast
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
-from bap_lp.files.mechanisms import mechanism_document, mechanism_from_dict
+from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
 from bap_lp.files.worst_cases import robust_document, robust_from_dict
 from bap_lp.files.writing import write_bundle
@@ -42,6 +43,11 @@ FORMAT = "bap-lp bundle 1"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
 MANIFEST = "manifest.json"
 _TEXT = {"type": "string"}
+_SOURCE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": _TEXT, "sha256": _TEXT},
+    "required": ["name", "sha256"],
+}
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -56,6 +62,30 @@ _SCHEMA: dict[str, Any] = {
         "files": {"type": "object", "properties": dict.fromkeys(FILES, _TEXT), "required": list(FILES)},
     },
     "required": ["format", "version", "made", "how", "method", "lambda", "conditions", "source", "files"],
+}
+
+
+class Mismatch(InputError):
+    """The files of a bundle do not belong together."""
+
+
+_LIST = {"type": "array"}
+_AGENT = {
+    "type": "object",
+    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST},
+    "required": ["name", "weight", "decisions", "loss"],
+}
+_CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
+    "type": "object",
+    "properties": {
+        "title": _TEXT,
+        "data": {"type": "object", "properties": {"labels": _LIST, "prior": _LIST}, "required": ["labels", "prior"]},
+        "bob": {"type": "array", "items": _AGENT},
+        "eve": {"type": "array", "items": _AGENT},
+        "alice": {"type": "object", "properties": {"lambda": {}}, "required": ["lambda"]},
+        "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
+    },
+    "required": ["title", "data", "bob", "eve", "alice"],
 }
 
 
@@ -114,6 +144,11 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
     """How the demands of a certificate differ from these, or ""."""
     wrong = [other_lambda(lam, certificate.lam)]
     proof = certificate.proof
+    try:
+        if proof is not None:
+            proof.conditions.demands(problem)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
     asked, supposed = _stated(problem, conditions), _stated(problem, proof and proof.conditions)
     for name in sorted(asked.keys() | supposed.keys()):
         if asked.get(name) != supposed.get(name):
@@ -123,12 +158,14 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
 
 
 def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
-    """The conditions that are set, pairs of states as positions in order."""
+    """The conditions that are set, whatever way they are written."""
     given = {} if conditions is None else conditions.given()
     if "neighbours" in given:
         places = {name: k for k, name in enumerate(problem.states)}
         pairs = (tuple(places.get(x, x) for x in pair) for pair in given["neighbours"])
         given["neighbours"] = sorted({(min(x, y), max(x, y)) for x, y in pairs if x != y})
+    if "metric" in given:
+        given["metric"] = {(x, y): d for x, row in enumerate(given["metric"]) for y, d in enumerate(row) if x != y}
     return given
 
 
@@ -204,18 +241,20 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         The bundle.
 
     Raises:
-        InputError: a file is missing, is not what the manifest says, or is not such a file.
+        InputError: a file is missing or is not such a file; Mismatch, a kind of it, if a file is not the manifest's.
     """
     raw = {name: read_bytes(Path(path) / name) for name in (MANIFEST, *FILES)}
     manifest, *documents = (document_of(raw[name], Path(path) / name) for name in (MANIFEST, *FILES))
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
     with located(where[0]):
         check(manifest, _SCHEMA)
+        if manifest["source"] is not None:
+            check(manifest["source"], _SOURCE)
         if manifest["format"] != FORMAT:
             raise InputError("format", manifest["format"], f"must be {FORMAT!r}")
-        for name in FILES:
-            if manifest["files"][name] != _sha256(raw[name]):
-                raise InputError(f"files.{name}", manifest["files"][name], "is not the SHA-256 of the file")
+    for name in FILES:
+        if manifest["files"][name] != _sha256(raw[name]):
+            raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
     whole, mechanism, proved = documents
     robust = isinstance(whole, dict) and set(whole) == {"scenarios"}
     if robust and not (isinstance(whole["scenarios"], list) and whole["scenarios"]):
@@ -223,24 +262,27 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     scenarios = whole["scenarios"] if robust else [whole]
     problems = tuple(_problem(document, where[1]) for document in scenarios)
     prices = [document["alice"]["lambda"] for document in scenarios]
-    with located(where[0]):
-        if manifest["lambda"] != (prices if robust else prices[0]):
-            raise InputError("lambda", manifest["lambda"], "is not that of problem.json")
-        if manifest["conditions"] != (scenarios[0].get("conditions", {}) if not robust else {}):
-            raise InputError("conditions", manifest["conditions"], "are not those of problem.json")
+    for key, value in (
+        ("lambda", prices if robust else prices[0]),
+        ("conditions", {} if robust else scenarios[0].get("conditions", {})),
+    ):
+        if json.dumps(manifest[key], sort_keys=True) != json.dumps(value, sort_keys=True):
+            raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
     if robust and any(file.conditions is not None for file in problems):
         raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a worst-case certificate")
+    with located(where[2]):
+        check(mechanism, {**MECHANISM, "required": ["states", "signals", "channel"]})
     channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
     read = robust_from_dict if robust else certificate_from_dict
     return Bundle(problems, channel, cast(Any, read)(proved, where[3]), manifest, source_name(path))
 
 
 def _problem(document: Any, source: str) -> ProblemFile:
-    """A problem as bundles have it: averaged, with a number as lambda and a prior that needs no scaling."""
+    """A problem as bundles have it: averaged, nothing left out, a number as lambda, a prior that needs no scaling."""
+    with located(source):
+        check(document, _CANONICAL)
     file = problem_from_dict(document, source)
     with located(source):
-        if "theta" in document:
-            raise InputError("theta", None, "must be averaged out in a bundle")
         if file.lam == "calibrated":
             raise InputError("alice.lambda", None, "must be a number in a bundle")
         prior = [number(v, "data.prior") for v in document["data"]["prior"]]

@@ -198,6 +198,8 @@ def located(source: str, rename: Callable[[str], str] = str) -> Iterator[None]:
         raise InputError(f"{source}: {rename(error.field)}", error.value, rename(error.rule)) from None
     except RecursionError:
         raise InputError(source, None, "is nested too deeply") from None
+    except OverflowError:
+        raise InputError(source, None, "has a number that is too large for floats") from None
 
 
 def dumps(document: Any) -> str:

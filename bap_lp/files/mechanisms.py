@@ -16,7 +16,7 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.rational import InputError, show
 
 _LIST = {"type": "array"}
-_SCHEMA = {
+MECHANISM: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "states": _LIST, "signals": _LIST, "channel": _LIST},
     "required": ["channel"],
@@ -32,7 +32,7 @@ def load_mechanism(path: str | os.PathLike[str], states: Sequence[str] | None = 
 def mechanism_from_dict(document: Any, source: str, states: Sequence[str] | None = None) -> Mechanism:
     """A mechanism from its document; `source` is what errors call it."""
     with located(source):
-        check(document, _SCHEMA)
+        check(document, MECHANISM)
         channel, own = document["channel"], document.get("states")
         if states is not None:
             if len(channel) != len(states):

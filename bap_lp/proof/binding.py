@@ -72,6 +72,8 @@ def _bound(problem: Problem, mechanism: Mechanism, certificate: Certificate) -> 
     if mechanism.exact != exact:
         kinds = ("exact", "floats") if mechanism.exact else ("floats", "exact")
         return f"the numbers of the mechanism are {kinds[0]}, those of the certificate {kinds[1]}", certificate, None
+    if exact and not problem.exact:
+        return "the certificate is exact and the problem is not", certificate, None
     finer = None
     try:
         signals = signals_of(problem, proof is not None and any(d.tuples for d in proof.conditions.demands(problem)))
@@ -90,15 +92,21 @@ def _bound(problem: Problem, mechanism: Mechanism, certificate: Certificate) -> 
     for s, place in enumerate(places):
         q[:, place] = q[:, place] + mechanism.q[:, s]
     arrays, table = (problem if exact else problem.as_float()).arrays.lifted(), EXACT.array(q)
+    if certificate.rho.shape != q.shape or (proof is not None and proof.channel.shape != q.shape):
+        return f"the tables of the proof must have shape {q.shape}", certificate, None
     if proof is not None:
         wanted, size = EXACT.array(proof.channel), EXACT.full(len(q), 1)
     else:
+        if any(v != 0 for row in certificate.rho[arrays.p == 0] for v in row):
+            return "rho is not zero in a state of probability zero", certificate, None
         # where p(x) = 0 the mechanism must have the null row, sum_x p(x) q(.|x)
         wanted, size, null = EXACT.array(certificate.rho).copy(), arrays.p.copy(), arrays.p == 0
         wanted[null], size[null] = arrays.p.dot(table) / arrays.p.sum(), EXACT.one
         table = table * size[:, None]
-    if wanted.shape != q.shape:
-        return f"the table of the proof has shape {wanted.shape}, must have {q.shape}", certificate, None
+    if proof is not None:
+        rho = EXACT.array(certificate.rho)
+        if (abs(rho - arrays.p[:, None] * table) > unit * arrays.p[:, None]).any():
+            return "rho is not p(x) q(s|x)", certificate, None
     off = np.argwhere(abs(table - wanted) > unit * size[:, None])
     if len(off):
         x, s = off[0].tolist()

@@ -27,7 +27,7 @@ from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
-from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, tree_sum
+from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, tree_sum
 
 _MANY = 300_000  # products up to which rationals take about a second
 
@@ -118,6 +118,8 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
         return Verdict(False, "the numbers of the problem are exact and those of the certificate are floats")
     if certificate.lam < 0:
         return Verdict(False, f"lambda = {certificate.lam} is negative")
+    if not exact and not all(map(_finite, (problem.as_float().B, problem.as_float().E))):
+        return Verdict(False, "the numbers of the problem are too large for floats")
     if proof is not None:
         return Verdict(*verify_conditions(problem, certificate, EXACT.number(0.0 if exact else TOLERANCE), slack))
     if rho.shape != (N, b) or u.shape != (b, e):
@@ -146,31 +148,29 @@ def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: floa
     for x, mass in enumerate(arrays.p):
         total = tree_sum(rho[x])
         if abs(total - mass) > unit * mass:
-            return Verdict(False, f"rho[{x}] sums to {_shown(total, unit)}, p(x) is {_shown(mass, unit)}")
+            return Verdict(False, f"rho[{x}] sums to {shown(total, bool(unit))}, p(x) is {shown(mass, bool(unit))}")
         if total != mass:
             rho[x] = rho[x] * (mass / total)
     for g in arrays.groups:
         for i, row in enumerate(u[:, g]):
             total = tree_sum(row)
             if abs(total - lam) > unit * lam:
-                return Verdict(False, f"u[{i}] sums to {_shown(total, unit)}, lambda is {certificate.lam}")
+                return Verdict(False, f"u[{i}] sums to {shown(total, bool(unit))}, lambda is {certificate.lam}")
             if total != lam:
                 u[i, g] = row * (lam / total)
     told, eve, bound = arrays.told_risk(rho), arrays.eve_risk(rho), arrays.bound(u)
     value, near = told - lam * eve, allowance(arrays, lam, unit, slack)
     if value - bound > near:
-        share = f", which is more than {TOLERANCE:g} of the spread {float(arrays.spread(lam)):.3g}" if unit else ""
-        return Verdict(False, f"rho has value {_shown(value, unit)} but u only proves {_shown(bound, unit)}{share}")
+        share = f", which is more than {TOLERANCE:g} of the spread {shown(arrays.spread(lam), True)}" if unit else ""
+        return Verdict(
+            False, f"rho has value {shown(value, bool(unit))} but u only proves {shown(bound, bool(unit))}{share}"
+        )
     if abs(value - claimed) > near + rounding(told + lam * eve, unit):
-        shown = _shown(claimed, unit)
-        return Verdict(False, f"rho has value {_shown(value, unit)}, the certificate claims {shown}")
+        claim = shown(claimed, bool(unit))
+        return Verdict(False, f"rho has value {shown(value, bool(unit))}, the certificate claims {claim}")
     if not unit:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no mechanism goes below")
     return Verdict(True, f"R_A = {float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal")
-
-
-def _shown(value: Any, unit: Any) -> Any:
-    return f"{float(value):.12g}" if unit else value
 
 
 def _in_floats(problem: Problem, certificate: Certificate) -> Verdict | None:

@@ -23,7 +23,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import EXACT, ROUNDING, Array, ReadOnly, field_of, public
+from bap_lp.rational import EXACT, ROUNDING, Array, ReadOnly, field_of, public, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,18 +203,17 @@ def verify_conditions(problem: Problem, certificate: Any, unit: Any, slack: floa
     told, eve = sent.told_risk, sent.eve_risk
     value, near = told - lam * eve, allowance(arrays, lam, unit, slack)
     if abs(value - claimed) > near + rounding(told + lam * eve, unit):
-        return False, f"rho has value {_shown(value, unit)}, the certificate claims {_shown(claimed, unit)}"
+        return False, f"rho has value {shown(value, bool(unit))}, the certificate claims {shown(claimed, bool(unit))}"
     dual = Multipliers(certificate.u, proof.prices).in_field(EXACT)
     wrong, bound, how = asked.least(dual, proof.branches, lam, value, near)
     if wrong:
-        return False, f"R_A = {_shown(value, unit)}: {wrong}"
+        return False, f"R_A = {shown(value, bool(unit))}: {wrong}"
     if value - bound > near:
-        return False, f"rho has value {_shown(value, unit)} but the multipliers only prove {_shown(bound, unit)}"
+        return (
+            False,
+            f"rho has value {shown(value, bool(unit))} but the multipliers only prove {shown(bound, bool(unit))}",
+        )
     if not unit:
         return True, f"R_A = {value} is optimal under the conditions: rho attains it and {how}"
     gap = max(float(value - bound), 0.0)
     return True, f"R_A = {float(value):.12g} is within {gap:.2g} of optimal under the conditions"
-
-
-def _shown(value: Any, unit: Any) -> Any:
-    return f"{float(value):.12g}" if unit else value

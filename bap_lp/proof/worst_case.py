@@ -26,7 +26,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.conditional import allowance, rounding
-from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, is_exact
+from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, is_exact, shown
 
 _MOST_SIGNALS = 4096
 
@@ -91,7 +91,15 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
         return Verdict(False, "the certificate is exact and the problems are not")
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
-    numbers = (*certificate.lams, certificate.value, certificate.channel, certificate.weights, *certificate.replies)
+    tables = [t for s in given for t in (s.as_float().B, s.as_float().E)] if not exact else []
+    numbers = (
+        *tables,
+        *certificate.lams,
+        certificate.value,
+        certificate.channel,
+        certificate.weights,
+        *certificate.replies,
+    )
     if not all(is_exact(a) or np.isfinite(a).all() for a in numbers):
         return Verdict(False, "channel, weights, replies, lambdas and value must be finite")
     found, profiles, _ = working_scenarios(given, certificate.lams, EXACT if exact else FLOAT)
@@ -123,16 +131,14 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
         s.arrays.p.dot(s.arrays.B.max(axis=1)) + s.lam * s.arrays.p.dot(s.arrays.E.max(axis=1)) for s in scenarios
     )
     if abs(worst - claimed) > slack + rounding(size, unit):
-        return Verdict(False, f"the channel's worst case is {_shown(worst, unit)}, not {_shown(claimed, unit)}")
+        return Verdict(
+            False, f"the channel's worst case is {shown(worst, bool(unit))}, not {shown(claimed, bool(unit))}"
+        )
     if worst - bound > slack:
-        reason = f"the worst case is {_shown(worst, unit)} but the weights only prove {_shown(bound, unit)}"
+        reason = f"the worst case is {shown(worst, bool(unit))} but the weights only prove {shown(bound, bool(unit))}"
         return Verdict(False, reason)
-    shown = f"{_shown(worst, unit)} is optimal" + (f" up to {max(float(worst - bound), 0.0):.2g}" if unit else "")
-    return Verdict(True, f"the worst case {shown}: the mixture of scenarios proves that none goes below")
-
-
-def _shown(value: Any, unit: Any) -> Any:
-    return f"{float(value):.12g}" if unit else value
+    words = f"{shown(worst, bool(unit))} is optimal" + (f" up to {max(float(worst - bound), 0.0):.2g}" if unit else "")
+    return Verdict(True, f"the worst case {words}: the mixture of scenarios proves that none goes below")
 
 
 def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem, ...], tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from bap_cli.catalogue import catalogue, example, titles
 from bap_cli.counts_command import register as register_counts
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
+from bap_cli.release_command import AllowFloat, release
 from bap_cli.tiers_command import register as register_tiers
 
 # typer imports pydantic for every parameter that is not a plain flag, and its own --help is none: the commands that
@@ -46,12 +47,20 @@ def _help(context: typer.Context, wanted: bool) -> None:
 
 
 Help = Annotated[bool, typer.Option("--help", help="Show this message and exit.", callback=_help, is_eager=True)]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="NAME=N", help="Raise a limit on what files may ask for, such as digits=50000."),
+]
 Version = Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)]
 
 
 @app.callback()
-def _options(version: Version = False, shown: Help = False) -> None:
+def _options(version: Version = False, limit: Limits = None, shown: Help = False) -> None:
     """Decide what to release about data: exact optimal mechanisms, each with its proof."""
+    if limit:
+        from bap_lp.limits import set_limits
+
+        set_limits(limit)
 
 
 @app.command(**_USUAL)
@@ -61,7 +70,7 @@ def solve(
     use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
     as_json: Json = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write mechanism.json and certificate.json there.")
+        Path | None, typer.Option(metavar="DIR", help="Write a bundle there: problem, mechanism, proof, manifest.")
     ] = None,
     formulation: Annotated[
         Literal["compact", "paper"], typer.Option(help="The linear program to solve; both have the same value.")
@@ -97,6 +106,9 @@ def solve(
     pufferfish: Annotated[
         list[str] | None, typer.Option(metavar="A|B:K", help="P(signal | A) and P(signal | B) within a factor K.")
     ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="End after S seconds; with --float, with the best pair so far.")
+    ] = None,
 ) -> None:
     """Find an optimal mechanism and prove it.
 
@@ -125,50 +137,42 @@ def solve(
     }
     with outputs.conflict_in(out), inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
-        solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
+        exact = False if use_floats else None
+        solution = solve(loaded.problem, price, exact, formulation, progress, wanted, time_limit=time_limit)
         evaluation = evaluate(loaded.problem, solution.mechanism)
         costs = condition_costs(solution)
         comparison = None if as_json else show.small_comparison(solution, progress)
-    written = outputs.write_folder(out, solution) if out is not None else ""
+    written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
         outputs.print_json(results.solution_document(solution, evaluation, costs))
     else:
-        show.show_solution(solution, evaluation, comparison, file, inputs.choice(loaded, lam), written, costs)
+        rounded = use_floats and loaded.problem.exact
+        show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written, costs)
 
 
 @app.command(**_USUAL)
 def verify(
-    file: Problem,
-    certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE", help="certificate.json of `bap solve --out`.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle (directory), or a problem file or name.")],
+    certificate: Annotated[
+        str | None, typer.Argument(metavar="[CERTIFICATE]", help="certificate.json, or a bundle; with a problem file.")
+    ] = None,
     lam: Lambda = None,
+    mechanism: Annotated[
+        str | None, typer.Option(metavar="MECHANISM", help="Also check that the proof is about this mechanism.")
+    ] = None,
+    as_claimed: Annotated[
+        bool, typer.Option("--as-claimed", help="Check what the certificate claims, for its own lambda and conditions.")
+    ] = False,
+    allow_float: AllowFloat = False,
 ) -> None:
-    """Check a certificate with arithmetic alone.
+    """Check a proof with arithmetic alone.
 
-    The exit code is 1 if it does not prove the optimum of the problem, at the lambda it names itself or at --lambda.
+    `bap verify DIR` checks a bundle; `bap verify FILE CERTIFICATE` a certificate for the lambda and the conditions of
+    the file. The exit code is 1 if the optimum that is asked for is not proved.
     """
-    from bap_cli import inputs, show
-    from bap_cli.progress import Progress
-    from bap_lp import Verdict, verify
-    from bap_lp.files.certificates import load_certificate
-    from bap_lp.files.conflicts import load_conflict
-    from bap_lp.files.documents import source_name
+    from bap_cli import verifying
 
-    loaded = inputs.load(file)
-    conflict = load_conflict(certificate)
-    if conflict is not None:
-        show.show_conflict(loaded, conflict, source_name(certificate))
-        return
-    proof = load_certificate(certificate)
-    wanted = proof.lam if lam is None else inputs.number(loaded, lam)
-    with Progress("checking"):
-        verdict = verify(loaded.problem, proof)
-    if verdict and wanted != proof.lam:
-        verdict = Verdict(False, f"it is about lambda = {proof.lam}, not {wanted}")
-    if not verdict:
-        reason = f"does not prove the optimum of {loaded.source}: {verdict.reason}"
-        print(f"bap: {source_name(certificate)} {show.clean(reason, 500)}", file=sys.stderr)
-        raise typer.Exit(1)
-    show.show_verdict(loaded, proof, verdict.reason)
+    verifying.run(file, certificate, lam, mechanism, as_claimed, allow_float)
 
 
 @app.command(**_USUAL)
@@ -215,20 +219,25 @@ def compare(file: Problem, lam: Lambda = None, as_json: Json = False) -> None:
 
 @app.command(**_USUAL)
 def report(
-    file: Problem,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Problem file, a name of `bap examples`, or a bundle.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="Where to write the page.")] = Path(
         "report.html"
     ),
     lam: Lambda = None,
+    allow_float: AllowFloat = False,
 ) -> None:
     """Write a report to share: one HTML page that needs no server and no network.
 
-    It opens at lambda, and its slider shows the exact optimum for every other one.
+    It opens at lambda, and its slider shows the exact optimum for every other one. Of a bundle it shows the mechanism
+    and the proof in the bundle, after they were verified.
     """
-    from bap_cli import inputs, pictures
+    from bap_cli import inputs, pictures, verifying
     from bap_lp.model.display import clean
 
-    pictures.write_report(inputs.load(file), lam, file, out)
+    if Path(file).is_dir():
+        verifying.report(file, lam, allow_float, out)
+    else:
+        pictures.write_report(inputs.load(file), lam, file, out)
     print(f"Wrote {clean(str(out), 500)}: open it in a browser.")
 
 
@@ -252,29 +261,7 @@ def plot(
     print(f"Wrote {clean(str(out), 500)}.")
 
 
-@app.command(**_USUAL)
-def release(
-    mechanism: MechanismFile,
-    state: Annotated[str, typer.Argument(metavar="STATE", help="Label of the observed data.")],
-    count: Annotated[int, typer.Option(min=1, metavar="K", help="How many independent signals to draw.")] = 1,
-    seed: Annotated[
-        int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
-    ] = None,
-) -> None:
-    """Draw the signal to publish.
-
-    An exact mechanism is drawn from exactly, with integers from the operating system's secure source of randomness.
-    """
-    from random import Random
-
-    from bap_lp.files.mechanisms import load_mechanism
-    from bap_lp.model.display import clean
-
-    channel = load_mechanism(mechanism)
-    generator = None if seed is None else Random(seed)
-    names = {signal: clean(signal, sys.maxsize - 1) for signal in channel.signals}
-    for _ in range(count):
-        sys.stdout.write(names[channel.release(state, generator)] + "\n")
+app.command(**_USUAL)(release)
 
 
 @app.command(options_metavar="[OPTIONS] [NAME]", context_settings={"help_option_names": [], "allow_extra_args": True})

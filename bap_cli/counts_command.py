@@ -67,7 +67,7 @@ def counts_command(
         )
     if plot is not None:
         pictures.write_counts_plot(loaded, lam, comparison, plot)
-    written = outputs.write_folder(out, solution) if out is not None else ""
+    written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
         outputs.print_json(counts_document(loaded, solution, evaluation, comparison))
         return
@@ -75,7 +75,8 @@ def counts_command(
     for line in described(loaded):
         paper.print(line, soft_wrap=True)
     paper.print()
-    show.show_solution(solution, evaluation, comparison, file, inputs.choice(loaded, lam), written)
+    rounded = use_floats and loaded.problem.exact
+    show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written)
     paper.print()
     for note in (*comparison.notes, *(f"Left out: {name}: {reason}" for name, reason in comparison.omitted)):
         paper.print(show.clean(note, 500), soft_wrap=True)

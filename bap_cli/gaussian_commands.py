@@ -28,7 +28,7 @@ from bap_cli.gaussian_options import (
 from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
-from bap_lp.files.documents import write_files
+from bap_lp.files.writing import write_files
 from gaussian import GaussianModel, OneBit, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES
@@ -123,6 +123,10 @@ def curve_command(
     for name in wanted:
         if name not in known:
             raise ValueError(f"family = {name!r} must be one of {', '.join(known)}")
+    if out is not None:
+        from bap_cli.pictures import check_file
+
+        check_file(out)
     lam = calibrate(model, adversary)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

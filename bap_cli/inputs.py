@@ -66,7 +66,9 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Mapping[str, Any] 
         yield
     except InputError as error:
         name = re.split(r"[\[.]", error.field)[0]
-        if name == "lam":
+        if name == "time_limit":
+            field = "--time-limit"
+        elif name == "lam":
             field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
         elif name == "conditions":
             field = f"{loaded.source}: {error.field}"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
 from bap_cli.progress import Progress
-from bap_lp.files.documents import write_files
+from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
+from bap_lp.files.writing import file_place, write_files
 from bap_lp.path.epsilon import epsilon_path
 from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.solving import solve
+from bap_lp.rational import InputError
 
 if TYPE_CHECKING:
     from bap_lp.releases import Comparison
@@ -27,10 +29,10 @@ def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out")
     """Refuse a place that cannot be written to before anything is computed."""
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
-    if out.is_dir():
-        raise ValueError(f"{option} = {str(out)!r} must be a file, and is a directory")
-    if not out.parent.is_dir():
-        raise ValueError(f"{option} = {str(out)!r} must be in a directory that exists")
+    try:
+        file_place(out)
+    except InputError as error:
+        raise InputError(option, str(out), error.rule) from None
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
@@ -42,6 +44,29 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
     with inputs.named(loaded, lam), Progress("every lambda") as progress:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
         document = report_document(loaded.problem, wanted, words, shlex.quote(file), loaded.conditions, progress)
+    write_files({out: report_page(document)})
+
+
+def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
+    """The page of a bundle that was verified: its own mechanism and proof, nothing is solved for it again."""
+    from bap_cli.report import report_page
+    from bap_cli.report_data import report_document
+    from bap_lp.model.evaluation import risks
+    from bap_lp.programs.solution import Solution
+    from bap_lp.proof.certificate import Certificate
+
+    assert isinstance(bundle.certificate, Certificate)
+    certificate, mechanism = bundle.certificate, bundle.mechanism
+    problem = bundle.problem if mechanism.exact else bundle.problem.as_float()
+    gap = certificate.value - certificate.value  # verified: none, or below the tolerance of floats
+    own, method = risks(problem, mechanism), bundle.manifest["method"]
+    value = own.alice(certificate.lam)
+    best = Solution(problem, certificate.lam, value, mechanism, own, value, gap, method, certificate)
+    with Progress("every lambda") as progress:
+        document = report_document(
+            problem, certificate.lam, "of the bundle", shlex.quote(folder), bundle.conditions, progress, best
+        )
+    document["bundle"] = {key: bundle.manifest[key] for key in ("made", "how", "version", "source", "files")}
     write_files({out: report_page(document)})
 
 
@@ -119,10 +144,9 @@ def save(figure: Any, out: Path) -> None:
 
     # the date is left out, so that the same picture is the same file
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(out.suffix.lower())
-    staged = out.with_name(f".{out.stem}.{os.getpid()}.tmp{out.suffix}")
+    picture = BytesIO()
     try:
-        figure.savefig(staged, dpi=_DPI, metadata=metadata)
-        os.replace(staged, out)
+        figure.savefig(picture, dpi=_DPI, metadata=metadata, format=out.suffix.lower()[1:])
+        write_files({out: picture.getvalue()})
     finally:
-        staged.unlink(missing_ok=True)
         pyplot.close(figure)

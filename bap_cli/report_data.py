@@ -62,19 +62,24 @@ def report_document(
     file: str,
     conditions: Conditions | None = None,
     progress: News = lambda *_: None,
+    best: Solution | None = None,
 ) -> Any:
     """The document of a report that opens at lam; `choice` says in words how lam was chosen.
+
+    `best` is the solution to show, if there is one already; other lambdas are shown only if the path has the same one.
 
     If there are too many pieces, or the path cannot be computed under the conditions, the page is `partial`: it shows
     the optimum at this lam only.
     """
     from bap_cli.show import own_beliefs
 
-    wanted = public(lam_of(problem, lam))
-    best = solve(problem, wanted, progress=progress, conditions=conditions)
+    given, wanted = best, public(lam_of(problem, lam))
+    best = given or solve(problem, wanted, progress=progress, conditions=conditions)
     problem, wanted, exact = best.problem, best.lam, best.exact
     free = _path(problem, None, progress)
     path = free if best.conditions is None else _path(problem, conditions, progress)
+    if path is not None and given is not None and path.piece(wanted).mechanism != given.mechanism:
+        path = None
     shown: Sequence[Any] = [_Optimum(best.lam, best.lam, best.risks, best.mechanism)]
     if path is not None:
         shown = path.pieces
@@ -186,7 +191,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
     ranked = sorted(range(len(problem.states)), key=lambda x: -problem.p[x])[:_SHARES]
     return {
         "count": len(problem.states),
-        "likely": [[label(problem.states[x]), _brief(public(problem.p[x])).partition(" (")[0]] for x in ranked],
+        "likely": [[label(problem.states[x]), _brief(public(problem.p[x])).partition(" (")[0], x] for x in ranked],
         "states": _labels(problem.states[:_ROWS]),
         "prior": [fraction(v) for v in public(problem.p[:_ROWS]).tolist()],
         "theta": problem.theta and _labels(problem.theta.labels),
@@ -221,12 +226,14 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     for x, row in enumerate(mechanism.q[:, :_SIGNALS].tolist()):
         groups.setdefault(x if len(problem.states) <= _ROWS else tuple(row), []).append(x)
     shown = sorted(groups.values(), key=lambda m: m[0] if len(problem.states) <= _ROWS else -len(m))[:_ROWS]
-    ratio = mechanism.max_ratio
+    ratio, places = mechanism.max_ratio, {name: i for i, name in enumerate(problem.bob_decisions)}
+    numbers = {name: x for x, name in enumerate(problem.states)}
     return {
         "signals": _labels(told),
+        "columns": [places.get(name, -1) for name in told],
         "hiddenSignals": len(mechanism.signals) - len(told),
         "rows": [
-            {"states": _labels([problem.states[x] for x in m[:_NAMED]]), "more": max(len(m) - _NAMED, 0),
+            {"states": _labels([problem.states[x] for x in m[:_NAMED]]), "more": max(len(m) - _NAMED, 0), "at": m[:_NAMED],
              "cells": [[_brief(v).partition(" (")[0], float(v)] for v in public(mechanism.q[m[0], :_SIGNALS]).tolist()]}
             for m in shown
         ],
@@ -237,8 +244,9 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
                 "signal": label(s.signal),
                 "probability": both(s.probability),
                 "share": float(s.probability),
-                "data": _shares(s.posterior),
-                "theta": s.theta_posterior and _shares(s.theta_posterior),
+                "column": places.get(s.signal, -1),
+                "data": _shares(s.posterior, numbers),
+                "theta": s.theta_posterior and _shares(s.theta_posterior, {}),
                 **{role: [_decided(d) for d in s.decisions if d.role == role] for role in ("bob", "eve")},
             }
             for s in evaluation.signals[:_SIGNALS]
@@ -246,9 +254,10 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shares(posterior: dict[str, Number]) -> dict[str, Any]:
+def _shares(posterior: dict[str, Number], numbers: dict[str, int]) -> dict[str, Any]:
     ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
-    return {"listed": [[label(k), _brief(v), float(v)] for v, k in ranked[:_SHARES]], "others": len(ranked[_SHARES:])}
+    listed = [[label(k), _brief(v), float(v), numbers.get(k)] for v, k in ranked[:_SHARES]]
+    return {"listed": listed, "others": len(ranked[_SHARES:])}
 
 
 def _brief(value: Number) -> str:

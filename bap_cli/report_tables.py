@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.display import equals, fraction
 from bap_lp.model.evaluation import risks
-from bap_lp.model.problem import Problem
+from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.pieces import Path
 from bap_lp.rational import Array, text
@@ -104,23 +107,33 @@ def _line(start: Number, parameter: Parameter, own: Risks, kept: bool | None) ->
 
 
 def proof_tables(problem: Problem, path: Path) -> dict[str, Any] | None:
-    """Everything the page needs to check the proof itself, on merged states; None if that is too much to carry."""
-    data = path.pieces[0].arrays
-    if not problem.exact or data.B.size + data.E.size > 20_000:
+    """What the page needs to check the proof itself and to derive what it shows; None if that is too much to carry.
+
+    Losses are given by class of states that nobody can tell apart, agent by agent; `index` is the class of each state,
+    -1 where its probability is zero. The page adds up the probabilities of the classes, and everybody's losses.
+    """
+    piece = path.pieces[0]
+    data, index = piece.arrays, piece.index
+    if not problem.exact or data.B.size + data.E.size + len(problem.p) > 20_000:
         return None
 
     def table(values: Array) -> Any:
         return [[str(v) for v in row] for row in values.tolist()]
+
+    first = np.array([int(np.flatnonzero(index == k)[0]) for k in range(len(data.p))])
+
+    def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
+        return [{"weight": str(a.weight), "loss": table(a.loss[first])} for a in group]
 
     pieces = []
     for piece in path.pieces:
         rho = [[x, i, str(v)] for x, row in enumerate(piece.rho.tolist()) for i, v in enumerate(row) if v]
         pieces.append({"rho": rho, "u": table(piece.replies[0]), "onward": table(piece.replies[1])})
     out = {
-        "p": [str(v) for v in data.p.tolist()],
-        "B": table(data.B),
-        "E": table(data.E),
-        "groups": [[g.start, g.stop] for g in data.groups],
+        "index": index.tolist(),
+        "prior": [str(v) for v in problem.p.tolist()],
+        "bobs": agents(problem.bobs),
+        "eves": agents(problem.eves),
         "pieces": pieces,
     }
     return out if len(json.dumps(out)) <= _SIZE else None

@@ -16,6 +16,8 @@ from bap_lp.conditions.events import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
+from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.worst_case import RobustCertificate
 from bap_lp.rational import public
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
     from bap_lp.programs.costs import ConditionCost
     from bap_lp.programs.solution import Solution
-    from bap_lp.proof.certificate import Certificate
     from bap_lp.proof.infeasible import Infeasibility
     from bap_lp.releases import Comparison
 
@@ -58,12 +59,12 @@ def show_solution(
     solution: Solution,
     evaluation: Evaluation,
     comparison: Comparison | None,
-    file: str,
+    rounded: bool,
     choice: str,
     written: str,
     costs: Sequence[ConditionCost] = (),
 ) -> None:
-    """What `bap solve` prints."""
+    """What `bap solve` prints; `rounded` says that exact numbers were solved in floats."""
     out = console()
     heading(out, solution.problem, solution.exact)
     out.print(f"{equals('lambda', solution.lam)}, {choice}")
@@ -88,9 +89,9 @@ def show_solution(
         )
     out.print(f"Method: {solution.method}.")
     if written:
-        out.print(f"Wrote mechanism.json and certificate.json to {clean(written, 500)}.", soft_wrap=True)
-    folder = written or "DIR"
-    check = shlex.join(["bap", "verify", file, f"{folder}/certificate.json"])
+        names = "problem.json, mechanism.json, certificate.json and manifest.json"
+        out.print(f"Wrote {names} to {clean(written, 500)}.", soft_wrap=True)
+    check = shlex.join(["bap", "verify", written or "DIR", *(["--allow-float"] if rounded else [])])
     out.print(f"Check it:  {clean(check, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
 
 
@@ -197,21 +198,26 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
         out.print(f"Left out: {name}: {clean(reason, 200)}")
 
 
-def show_verdict(loaded: ProblemFile, certificate: Certificate, reason: str) -> None:
+def show_verdict(
+    problem: Problem, source: str, certificate: Certificate | RobustCertificate, reason: str, more: Iterable[str] = ()
+) -> None:
     """What `bap verify` prints when the proof holds."""
     out = console()
-    out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified at {equals('lambda', certificate.lam)}.")
+    lams = certificate.lams if isinstance(certificate, RobustCertificate) else (certificate.lam,)
+    at = " and ".join(dict.fromkeys(equals("lambda", lam) for lam in lams))
+    out.print(f"{clean(problem.title or source, 200)}: verified at {at}.")
     if not certificate.exact or len(reason) < 200:
         out.print(f"{reason}.")
     else:
         out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
-    proved = None if certificate.proof is None else certificate.proof.conditions
-    if proved is not None and not proved.empty:
-        out.print(f"Conditions: {conditions_in_words(proved)}.")
-    if loaded.conditions is not None and loaded.conditions != proved:
-        out.print(f"Note: the file asks for other conditions: {conditions_in_words(loaded.conditions)}.")
-    if loaded.lam != "calibrated" and loaded.lam != certificate.lam:
-        out.print(f"Note: the file asks for {equals('lambda', loaded.lam)}.")
+    if (
+        isinstance(certificate, Certificate)
+        and certificate.proof is not None
+        and not certificate.proof.conditions.empty
+    ):
+        out.print(f"Conditions: {conditions_in_words(certificate.proof.conditions)}.")
+    for line in more:
+        out.print(line, soft_wrap=True)
 
 
 def heading(out: Console, problem: Problem, exact: bool) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.convex.cvxpy_bridge import to_cvxpy
     from bap_lp.convex.quadratic import quadratic
+    from bap_lp.files.bundles import load_bundle, save_bundle
     from bap_lp.files.certificates import load_certificate, save_certificate
     from bap_lp.files.mechanisms import load_mechanism, save_mechanism
     from bap_lp.files.problems import load_problem, save_problem
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bap_lp.game.chunks import solve_chunks
     from bap_lp.model.agents import minimum_of
     from bap_lp.model.calibration import calibrate
+    from bap_lp.model.composition import composed
     from bap_lp.model.evaluation import Evaluation, evaluate
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Agent, MergedProblem, Problem
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from bap_lp.programs.solution import Solution
     from bap_lp.programs.solving import solve
     from bap_lp.programs.tiers import tiers
+    from bap_lp.proof.binding import verify_mechanism
     from bap_lp.proof.certificate import Certificate, Verdict, verify
     from bap_lp.proof.infeasible import ConflictError
     from bap_lp.proof.nested import verify_tiers
@@ -62,6 +65,7 @@ __all__ = [
     "calibrate",
     "chooses",
     "compare",
+    "composed",
     "condition_costs",
     "corner",
     "epsilon_path",
@@ -69,6 +73,7 @@ __all__ = [
     "excess",
     "frontier",
     "lambda_path",
+    "load_bundle",
     "load_certificate",
     "load_mechanism",
     "load_problem",
@@ -80,6 +85,7 @@ __all__ = [
     "rank_worst_case",
     "releases",
     "robust",
+    "save_bundle",
     "save_certificate",
     "save_mechanism",
     "save_problem",
@@ -92,6 +98,7 @@ __all__ = [
     "to_cvxpy",
     "uniqueness",
     "verify",
+    "verify_mechanism",
     "verify_robust",
     "verify_tiers",
 ]
@@ -100,6 +107,7 @@ _ROOMS = {
     "conditions.conditions": "Conditions",
     "convex.cvxpy_bridge": "to_cvxpy",
     "convex.quadratic": "quadratic",
+    "files.bundles": "load_bundle save_bundle",
     "files.certificates": "load_certificate save_certificate",
     "files.mechanisms": "load_mechanism save_mechanism",
     "files.problems": "load_problem save_problem",
@@ -107,6 +115,7 @@ _ROOMS = {
     "game.chunks": "solve_chunks",
     "model.agents": "minimum_of",
     "model.calibration": "calibrate",
+    "model.composition": "composed",
     "model.evaluation": "Evaluation evaluate",
     "model.mechanism": "Mechanism",
     "model.problem": "Agent MergedProblem Problem",
@@ -119,6 +128,7 @@ _ROOMS = {
     "programs.solution": "Solution",
     "programs.solving": "solve",
     "programs.tiers": "tiers",
+    "proof.binding": "verify_mechanism",
     "proof.certificate": "Certificate Verdict verify",
     "proof.infeasible": "ConflictError",
     "proof.nested": "verify_tiers",

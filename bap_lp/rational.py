@@ -18,12 +18,18 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
+from bap_lp.limits import limit, raising
+
 Array = np.ndarray
 
 # "1e999999999" is a short string and an endless integer; numbers above 1e308 cannot be represented as floats
 _MAX_DIGITS = 300
 _LARGEST = 10**_MAX_DIGITS
-_EXPONENT = re.compile(r"[eE]([-+]?\d+)$")
+_LARGEST_FLOAT = 1e300 * (1 - 2**-52)  # the float 1e300 itself is a little larger than 10^300
+_NUMBER = re.compile(
+    r"[ \t\r\n]*(?P<sign>[-+]?)(?:(?P<top>[0-9]+)(?:/(?P<bottom>[0-9]+))?"
+    r"|(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?:[eE](?P<power>[-+]?[0-9]+))?)[ \t\r\n]*"
+)
 
 
 class InputError(ValueError):
@@ -75,17 +81,30 @@ def number(value: Any, field: str) -> Any:
 
 
 def _from_text(text: str, field: str) -> fmpq:
-    digits = _EXPONENT.search(text.strip())
-    if len(text) > _MAX_DIGITS or (digits and (len(digits[1]) > 5 or abs(int(digits[1])) > _MAX_DIGITS)):
-        raise InputError(field, text, f"must have at most {_MAX_DIGITS} digits")
-    try:
-        value = Fraction(text)
-    except ZeroDivisionError:
-        raise InputError(field, text, "divides by zero") from None
-    except ValueError:
+    """A fraction of two integers, or a decimal with an exponent: plain digits, nothing between them.
+
+    A decimal has at most 300 digits, its exponent included; an integer or fraction may be as long as exact solutions are.
+    """
+    found = _NUMBER.fullmatch(text) if len(text) <= 2 * limit("digits") + 8 else None
+    if found is None or not (found["top"] or found["whole"] or found["part"]):
+        if len(text) > _MAX_DIGITS and not text.strip().lstrip("+-").strip("0123456789/.eE+-"):
+            raise InputError(field, text, f"must have at most {limit('digits')} digits {raising('digits')}")
         infinite = text.strip().lower().lstrip("+-") in {"nan", "inf", "infinity"}
-        raise InputError(field, text, "must be finite" if infinite else "is not a number") from None
-    return fmpq(value.numerator, value.denominator)
+        raise InputError(field, text, "must be finite" if infinite else "is not a number")
+    if found["top"]:
+        top, bottom = found["sign"].replace("+", "") + found["top"], found["bottom"]
+        if bottom is None and len(top) > _MAX_DIGITS:
+            raise InputError(field, text, f"must have at most {_MAX_DIGITS} digits")
+        if max(len(top), len(bottom or "")) > limit("digits"):
+            raise InputError(field, text, f"must have at most {limit('digits')} digits {raising('digits')}")
+        if bottom is not None and not bottom.strip("0"):
+            raise InputError(field, text, "divides by zero")
+        return fmpq(fmpz(top), fmpz(bottom or "1"))
+    whole, part, power = found["whole"] or "", found["part"] or "", found["power"] or "0"
+    if len(text) > _MAX_DIGITS or len(power) > 5 or abs(int(power)) > _MAX_DIGITS:
+        raise InputError(field, text, f"must have at most {_MAX_DIGITS} digits")
+    size = fmpq(10) ** (int(power) - len(part))
+    return fmpq(int(found["sign"].replace("+", "") + whole + part)) * size
 
 
 def is_exact(value: Any) -> bool:
@@ -98,10 +117,11 @@ def array(values: Any, field: str, ndim: int) -> Array:
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         out = np.array(values, dtype=float)
         _check_shape(out.shape, field, ndim, out)
-        bad = ~(np.isfinite(out) & (out >= 0))
+        bad = ~((out >= 0) & (out <= _LARGEST_FLOAT))
         if bad.any():
             at = tuple(int(k) for k in np.argwhere(bad)[0])
-            rule = "must not be negative" if math.isfinite(out[at]) else "must be finite"
+            rule = "must not be negative" if out[at] < 0 else f"must be at most 1e{_MAX_DIGITS}"
+            rule = rule if math.isfinite(out[at]) else "must be finite"
             raise InputError(field + "".join(f"[{k}]" for k in at), out[at], rule)
         return out
     if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == ndim and values.size:
@@ -231,6 +251,7 @@ class Field:
 
 
 TOLERANCE = 1e-9
+ROUNDING = 2.0**-46  # of a sum of floats: 64 units in the last place
 EXACT, FLOAT = Field(True), Field(False)
 
 
@@ -267,6 +288,18 @@ class ReadOnly:
                     part.flags.writeable = False
 
 
+def shown(value: Any, rounded: bool) -> Any:
+    """A number in a sentence: itself, or as a float of twelve digits."""
+    if not rounded:
+        return value
+    try:
+        return f"{float(value):.12g}"
+    except OverflowError:
+        return "a number too large for floats"
+
+
 def text(value: Any) -> str | float:
     """A number as JSON carries it: exact ones as strings like "13/40", floats as numbers."""
+    if isinstance(value, Fraction):
+        value = fmpq(value.numerator, value.denominator)  # whose text may be longer than Python prints
     return value if isinstance(value, float) else str(value)

@@ -25,11 +25,14 @@ PACKAGES = {
     "microdata": {"bap_lp"},
     "bap_cli": {"bap_lp", "gaussian", "discretise", "microdata"},
 }
-BASE = {"rational", "model"}
+BASE = {"limits", "rational", "clock", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
 ROOMS = {
-    "rational": set(),
-    "model": {"rational"},
+    "limits": set(),
+    "verify_standalone": set(),
+    "rational": {"limits"},
+    "clock": {"rational"},
+    "model": {"limits", "rational"},
     "linear": BASE,
     "conditions": BASE,
     "proof": BASE | {"conditions"},

@@ -1,12 +1,20 @@
 // The page: reads its island, keeps one number, lam, and shows what follows from it. Labels are only ever text nodes.
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
-const stops = data.stops.map(Q.read), starts = data.pieces.map((piece) => Q.read(piece.start));
-const full = readRisks(data.full), nothing = readRisks(data.null);
 const AUTOMATIC = 3000; // products up to which the proof is re-done at every move
-let lam = Q.read(data.lambda.wanted);
+let stops, starts, full, nothing, lam, model = null;
 
 function readRisks(pair) { return { bob: Q.read(pair.bob), eve: Q.read(pair.eve) }; }
+// Risks of the optimum on a piece: those of the table that is checked, where there is one
+const bestRisks = (index) => (model ? provedRisks(model, index) : readRisks(data.pieces[index]));
+const automatic = () => model && model.p.length * model.B[0].length * model.E[0].length <= AUTOMATIC;
+function readAll() {
+  stops = data.stops.map(Q.read);
+  starts = data.pieces.map((piece) => Q.read(piece.start));
+  lam = Q.read(data.lambda.wanted);
+  if (data.proof) model = readModel(data.proof, data.pieces);
+  [full, nothing] = model ? extremeRisks(model) : [readRisks(data.full), readRisks(data.null)];
+}
 const floats = (risks) => ({ bob: Q.float(risks.bob), eve: Q.float(risks.eve) });
 const alice = (risks) => Q.sub(risks.bob, Q.mul(lam, risks.eve));
 const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
@@ -56,7 +64,7 @@ function telling(value, longest = 24) { // a number with the whole fraction behi
 function drawProblem() {
   const { problem } = data, agents = (list) => list.length === 1 ? [quoted(list[0].name)] : listed(list.map((a) => a.name));
   const lines = [];
-  const likely = problem.likely.flatMap(([label, share], k) => [k ? ", " : "", quoted(label), ` (${share})`]);
+  const likely = problem.likely.flatMap(([label, share, x], k) => [k ? ", " : "", quoted(label), ` (${model ? Q.brief(model.prior[x], true) : share})`]);
   const rest = problem.count - problem.likely.length;
   lines.push(["Alice holds data that are one of ", counted(problem.count, "state"), rest > 0 ? "; the most probable are " : ", with their probabilities: ", ...likely,
     rest > 0 ? `, and ${rest} more.` : "."]);
@@ -74,8 +82,9 @@ function drawProblem() {
   if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A. ${(data.conditions.costs || []).join(" ")}`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
-  const tables = [...problem.bobs.map((a) => [a, "expected loss of "]), ...problem.eves.map((a) => [a, "loss of "])].map(([agent, what]) =>
-    table(["data", "probability", ...agent.decisions.map(quoted)], agent.loss.map((row, x) => [quoted(problem.states[x]), problem.prior[x], ...row]),
+  const checked = (role, k) => (row, x) => (model && model.index[x] >= 0 ? model[role][k].table[model.index[x]].map((v) => Q.text(v)) : row);
+  const tables = [...problem.bobs.map((a, k) => [a, "expected loss of ", checked("bob", k)]), ...problem.eves.map((a, k) => [a, "loss of ", checked("eve", k)])].map(([agent, what, own]) =>
+    table(["data", "probability", ...agent.decisions.map(quoted)], agent.loss.map((row, x) => [quoted(problem.states[x]), model ? Q.text(model.prior[x]) : problem.prior[x], ...own(row, x)]),
       make("span", {}, what, quoted(agent.name), " for each decision")));
   for (const agent of [...problem.bobs, ...problem.eves]) {
     const own = (agent.prior || agent.harm) ? agent.harm || agent.loss : null;
@@ -120,7 +129,7 @@ function bar(host, share, words) {
 }
 
 function drawFigures(index) {
-  const best = readRisks(data.pieces[index]), value = alice(best);
+  const best = bestRisks(index), value = alice(best);
   for (const [name, number] of [["bob", best.bob], ["eve", best.eve], ["alice", value]]) {
     $(name).replaceChildren(telling(number));
     $(name).classList.toggle("lengthy", $(name).textContent.length > 13);
@@ -136,7 +145,8 @@ function drawFigures(index) {
   bar($("eve-bar"), hidden, $("eve-kept").textContent);
   const piece = data.pieces[index];
   const tie = index > 0 && Q.cmp(starts[index], lam) === 0;
-  $("range").textContent = data.partial ? "" : `This mechanism is optimal for λ from ${Q.short(starts[index])} ${piece.end === null ? "on" : `to ${Q.short(Q.read(piece.end))}`}.`;
+  const spanned = !model || !automatic() || provedSpan(model, data.pieces, index);
+  $("range").textContent = data.partial || !spanned ? "" : `This mechanism is optimal for λ from ${Q.short(starts[index])} ${piece.end === null ? "on" : `to ${Q.short(Q.read(piece.end))}`}.`;
   $("gist").textContent = (useful === null || hidden === null ? "" :
     `At this price ${data.conditions ? "a best release that meets the conditions" : "a best release"} keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
     (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
@@ -154,18 +164,49 @@ function drawMechanism(index) {
     $("privacy").textContent = "";
     return;
   }
-  const rows = detail.rows.map((row) => [make("td", {}, ...listed(row.states, ", ", row.more)), ...row.cells.map(([words, share]) => {
+  if (model) demand(detail.rows.every((row) => row.at.length > 0 && row.at.every((x) => Number.isInteger(x) && model.index[x] !== undefined)), "a row is about no state");
+  const cells = (row) => (!model ? row.cells : detail.columns.map((i) => {
+    const share = sent(model, index, row.at[0], i);
+    demand(row.at.every((x) => Q.cmp(sent(model, index, x, i), share) === 0), "states of one row send different signals");
+    return [Q.brief(share, true), Q.float(share)];
+  }));
+  const rows = detail.rows.map((row) => [make("td", {}, ...listed(row.states, ", ", row.more)), ...cells(row).map(([words, share]) => {
     const cell = make("td", {}, words);
     cell.style.backgroundColor = `rgba(86, 180, 233, ${(0.55 * share).toFixed(3)})`;
     if (!share) cell.style.color = "#777";
     return cell;
   })]);
-  $("mechanism").replaceChildren(table(["data", ...detail.signals.map(quoted)], rows));
+  const names = model ? detail.columns.map(decisionName) : detail.signals;
+  if (model) demand(detail.columns.every((i) => model.B[0][i] !== undefined), "a signal is no decision of Bob");
+  $("mechanism").replaceChildren(table(["data", ...names.map(quoted)], rows));
   const left = [detail.hiddenRows ? counted(detail.hiddenRows, "more kind") + " of states" : "", detail.hiddenSignals ? counted(detail.hiddenSignals, "more signal") : ""].filter(Boolean);
   if (left.length) $("mechanism").append(make("p", {}, `Not shown: ${left.join(" and ")}. \`bap solve --out\` writes all.`));
-  $("privacy").textContent = detail.epsilon === null ? "Differential privacy: none; some signal rules out some data." :
-    `Differential privacy: ε = log ${detail.epsilon[0]} = ${Q.decimal(detail.epsilon[1])}.`;
-  $("cards").replaceChildren(...detail.cards.map(card));
+  const epsilon = model ? ratioWords(largestRatio(model, index)) : detail.epsilon;
+  $("privacy").textContent = epsilon === null ? "Differential privacy: none; some signal rules out some data." :
+    `Differential privacy: ε = log ${epsilon[0]} = ${Q.decimal(epsilon[1])}.`;
+  $("cards").replaceChildren(...detail.cards.map((one) => card(model ? derivedCard(index, one) : one)));
+}
+
+const ratioWords = (ratio) => (ratio === null ? null : [Q.text(ratio).length <= 40 ? Q.text(ratio) : Q.short(ratio), Math.log(Q.float(ratio))]);
+
+// The name of Bob's decision i, of several Bobs their decisions in order
+function decisionName(i) {
+  const names = data.problem.bobs.reduce((all, { decisions }) => all.flatMap((a) => decisions.map((d) => (a === null ? d : `${a}, ${d}`))), [null]);
+  return names[i];
+}
+
+// A card with the numbers that follow from the checked tables; only labels, and theta, are the page's own
+function derivedCard(index, { column, data: posterior, theta }) {
+  demand(model.B[0][column] !== undefined, "a signal is no decision of Bob");
+  const found = meaning(model, index, column);
+  const share = ([label, , , x]) => {
+    demand(model.index[x] !== undefined, "a share is about no state");
+    const value = found.posterior(x);
+    return [label, Q.brief(value), Q.float(value), x];
+  };
+  const decided = (agents, best) => agents.map(({ name, decisions }, k) => [name, best[k].slice(0, 6).map((d) => decisions[d]), Math.max(best[k].length - 6, 0)]);
+  return { signal: decisionName(column), probability: Q.both(found.mass), theta, data: { ...posterior, listed: posterior.listed.map(share) },
+    bob: decided(data.problem.bobs, found.bob), eve: decided(data.problem.eves, found.eve) };
 }
 
 function card({ signal, probability, data: posterior, theta, bob, eve }) {
@@ -190,7 +231,7 @@ function releasesNow() {
 }
 
 function drawReleases(index, releases) {
-  const best = readRisks(data.pieces[index]), value = alice(best);
+  const best = bestRisks(index), value = alice(best);
   const rows = releases.map((r) => ({ ...r, alice: alice(r) })).sort((a, b) => Q.cmp(a.alice, b.alice));
   const line = (name, parameter, r, here) => ({ here, cells: [make("td", {}, name, parameter ? make("span", { class: "hint" }, ` (${parameter})`) : ""), ...(data.conditions ? [r.meets ? "yes" : "no"] : []),
     telling(r.bob, 12), telling(r.eve, 12), telling(r.alice, 12), telling(Q.sub(r.alice, value)), Q.decimal(Q.sub(r.alice, value))] });
@@ -219,24 +260,41 @@ function inside(k) { // a stop in the middle of a piece
 }
 
 function drawProof(index) {
-  const best = readRisks(data.pieces[index]), value = alice(best);
+  const best = bestRisks(index), value = alice(best);
   $("proof").replaceChildren(make("p", {}, ...rich(data.partial && data.tolerance > 0 ?
     `The value ${Q.both(value)} is at most ${data.tolerance.toExponential(1)} above a bound that is proved for all mechanisms${data.conditions ? " that meet the conditions" : ""}.` : data.exact ?
-    `The value ${Q.both(value)} is proved: ${data.beliefs ? "prices of the agents’ obedience bound" : "a table of Eve’s replies bounds"} R_A of every mechanism${data.conditions ? " that meets the conditions" : ""} from below, and the bound is this very number. The proof is arithmetic with fractions; no solver has to be trusted.` :
+    `${data.beliefs ? "A table of prices of the agents’ obedience bounds" : "A table of Eve’s replies bounds"} R_A of every mechanism${data.conditions ? " that meets the conditions" : ""} from below, and the bound is ${Q.both(value)}, the value itself. The proof is arithmetic with fractions; no solver has to be trusted.` :
     `The numbers of this problem are floats. The values are optimal up to a proved tolerance of ${data.tolerance.toExponential(1)}, relative to the largest loss (times λ for Eve’s).`)));
   const price = Q.text(lam);
-  $("commands").textContent = `bap solve ${data.file} --lambda ${price} --out proof\nbap verify ${data.file} proof/certificate.json`;
+  $("commands").textContent = data.bundle ? `bap verify ${data.file}` : `bap solve ${data.file} --lambda ${price} --out proof\nbap verify proof`;
   $("checks").replaceChildren();
-  $("check").hidden = !data.proof;
-  if (data.proof && data.proof.p.length * data.proof.B[0].length * data.proof.E[0].length <= AUTOMATIC) showChecks(index);
+  $("check").hidden = !model;
+  if (automatic()) showChecks(index);
+  else banner(model ? "open" : "none");
 }
 
 function showChecks(index = pieceAt(lam)) {
-  $("checks").replaceChildren(...checkProof(data, index, lam).map(([good, words]) => make("li", good ? {} : { class: "bad" }, ...rich(words))));
+  const checks = checkProof(model, data.pieces, index, lam);
+  $("checks").replaceChildren(...checks.map(([good, words]) => make("li", good ? {} : { class: "bad" }, ...rich(words))));
+  banner(holds(checks) ? "good" : "bad");
+}
+
+// The banner says what this browser has checked, not what the file claims
+function banner(state, words = "") {
+  const among = `among all mechanisms${data.conditions ? " that meet the conditions" : ""}`;
+  const said = data.exact && (!data.partial || data.tolerance === 0) ? `Said to be optimal ${among}, in exact fractions` : `Said to be optimal ${among} up to rounding, with a proved tolerance`;
+  $("verdict").textContent = {
+    good: `Proved optimal ${among}, in exact fractions: this browser has checked it at this λ.`,
+    open: `${said}. Not yet checked here: press “Check the proof in this browser”.`,
+    none: `${said}. This page carries no proof that a browser can check; the command at its end checks it.`,
+    bad: "The check failed: what this page shows is not proved. Do not rely on it.",
+    broken: `This page is damaged and shows nothing that can be relied on: ${words}.`,
+  }[state];
+  $("verdict").className = `verdict${{ good: "", open: " float", none: " float" }[state] ?? " bad"}`;
 }
 
 function drawPicture(index, releases) {
-  const best = readRisks(data.pieces[index]);
+  const best = bestRisks(index);
   drawMap($("map"), {
     full: floats(full), null: floats(nothing), best: floats(best), lam: Q.float(lam), region: data.region,
     frontier: data.frontier, corner: data.corner ? floats(readRisks(data.corner)) : { bob: floats(full).bob, eve: floats(nothing).eve },
@@ -246,6 +304,10 @@ function drawPicture(index, releases) {
 }
 
 function draw() {
+  try { drawAll(); } catch (error) { banner("broken", error.message); $("checks").replaceChildren(make("li", { class: "bad" }, error.message)); }
+}
+
+function drawAll() {
   const index = pieceAt(lam), releases = releasesNow();
   drawFigures(index);
   drawMechanism(index);
@@ -294,13 +356,13 @@ function start() {
   const title = data.title || "A release";
   document.title = `${title} – release report`;
   $("title").replaceChildren(quoted(title));
-  const among = `among all mechanisms${data.conditions ? " that meet the conditions" : ""}`;
-  $("verdict").textContent = data.exact && (!data.partial || data.tolerance === 0) ? `Proved optimal ${among}, in exact fractions.` :
-    `Optimal ${among} up to rounding, with a proved tolerance.`;
-  if (!data.exact) $("verdict").classList.add("float");
   $("map-words").textContent = "Every mechanism is a point: the further right, the more Bob learns; the further up, the more Eve learns. Alice wants to go right and down.";
   $("omitted").replaceChildren(...data.omitted.map(([name, reason]) => make("p", { class: "hint" }, `Left out: ${name}: `, quoted(reason))));
   if (data.conditions) $("least").textContent = "least of those that meet the conditions";
+  if (data.bundle) {
+    const { made, how, source, files } = data.bundle, lines = Object.entries(files).map(([name, digest]) => `${digest}  ${name}`);
+    $("bundle").replaceChildren(make("p", {}, `Of a bundle made ${made}${source ? ` from ${source.name}` : ""}${how ? `: ${how}` : ""}. SHA-256 of its files:`), make("pre", { tabindex: "0" }, lines.join("\n")));
+  }
   $("about").textContent = `Made by bap-lp (${data.method}). This file is complete: it loads nothing and sends nothing.`;
   const slider = $("slider");
   slider.max = stops.length - 1;
@@ -330,4 +392,10 @@ function start() {
   window.addEventListener("beforeprint", () => { $("losses").open = true; });
 }
 
-start();
+try {
+  readAll();
+  start();
+} catch (error) {
+  banner("broken", error.message);
+  document.querySelectorAll("main > section, .control").forEach((part) => { part.hidden = true; });
+}

@@ -1,44 +1,119 @@
-// The proof at lam, re-done here: rho has the marginals, u >= 0 sums to lam, and what rho attains equals what u bounds.
-function repliesAt(piece, proof, lam) {
-  const start = Q.read(piece.start), end = piece.end === null ? null : Q.read(piece.end);
-  const first = proof.u.map((row) => row.map(Q.read)), onward = proof.onward.map((row) => row.map(Q.read));
-  const share = end === null ? Q.sub(lam, start) : Q.div(Q.sub(lam, start), Q.sub(end, start));
-  return first.map((row, i) => row.map((u, j) =>
-    Q.add(u, Q.mul(share, end === null ? onward[i][j] : Q.sub(onward[i][j], u)))));
+// The proof, re-done here. What the page shows of the optimum is derived from the tables that are checked, from nothing else.
+const zero = Q.read("0"), one = Q.read("1");
+const total = (list) => list.reduce(Q.add, zero), least = (list) => list.reduce((a, b) => (Q.cmp(b, a) < 0 ? b : a));
+const dot = (a, b) => a.reduce((sum, v, k) => Q.add(sum, Q.mul(v, b[k])), zero);
+
+function demand(good, words) { if (!good) throw new Error(words); }
+
+function readTable(rows, height, width, words) {
+  demand(Array.isArray(rows) && rows.length === height && rows.every((row) => Array.isArray(row) && (width === null ? row.length > 0 && row.length === rows[0].length : row.length === width)), `${words} has the wrong shape`);
+  const table = rows.map((row) => row.map(Q.exactly));
+  demand(table.every((row) => row.every((v) => Q.cmp(v, zero) >= 0)), `${words} has a negative number`);
+  return table;
 }
 
-function checkProof(data, index, lam) {
-  const zero = Q.read("0"), least = (list) => list.reduce((a, b) => (Q.cmp(b, a) < 0 ? b : a));
-  const { p, B, E, groups, pieces } = data.proof, piece = data.pieces[index];
-  const prior = p.map(Q.read), bob = B.map((row) => row.map(Q.read)), eve = E.map((row) => row.map(Q.read));
-  const u = repliesAt(piece, pieces[index], lam), decisions = bob[0].length;
-  const sums = prior.map(() => zero), losses = u.map(() => eve[0].map(() => zero));
-  let attained = zero, signs = true;
-  for (const [x, i, value] of pieces[index].rho) {
-    const mass = Q.read(value);
-    signs = signs && Q.cmp(mass, zero) >= 0;
-    sums[x] = Q.add(sums[x], mass);
-    attained = Q.add(attained, Q.mul(bob[x][i], mass));
-    eve[x].forEach((loss, j) => { losses[i][j] = Q.add(losses[i][j], Q.mul(loss, mass)); });
-  }
-  let hers = zero;
-  for (const row of losses) for (const [a, b] of groups) hers = Q.add(hers, least(row.slice(a, b)));
-  const told = attained;
-  attained = Q.sub(attained, Q.mul(lam, hers));
-  let bound = zero;
-  prior.forEach((mass, x) => {
-    const margins = [];
-    for (let i = 0; i < decisions; i++)
-      margins.push(eve[x].reduce((sum, loss, j) => Q.sub(sum, Q.mul(u[i][j], loss)), bob[x][i]));
-    bound = Q.add(bound, Q.mul(mass, least(margins)));
+// Probabilities of the classes of states, everybody's losses, and the joint table and replies of every piece
+function readModel({ index, prior: given, bobs, eves, pieces }, spans) {
+  const classes = 1 + Math.max(...index), own = readTable([given], 1, index.length, "the prior")[0];
+  demand(index.every((c) => Number.isInteger(c) && c >= -1) && classes > 0, "the classes of states are not numbers");
+  demand(Q.cmp(total(own), one) === 0, "the prior does not sum to one");
+  const p = Array.from({ length: classes }, () => zero);
+  index.forEach((c, x) => {
+    demand(c >= 0 || Q.cmp(own[x], zero) === 0, "a state that can occur is in no class");
+    if (c >= 0) p[c] = Q.add(p[c], own[x]);
   });
+  demand(p.every((mass) => Q.cmp(mass, zero) > 0), "a class of states cannot occur");
+  const agents = (list, words) => list.map(({ weight, loss }) => {
+    const factor = Q.exactly(weight), table = readTable(loss, classes, null, words);
+    demand(Q.cmp(factor, zero) > 0, "a weight is not positive");
+    return { table, weighted: table.map((row) => row.map((v) => Q.mul(factor, v))) };
+  });
+  const bob = agents(bobs, "Bob’s loss"), eve = agents(eves, "Eve’s loss"), groups = [];
+  const B = p.map((_, c) => bob.slice(1).reduce((sums, agent) => sums.flatMap((a) => agent.weighted[c].map((b) => Q.add(a, b))), bob[0].weighted[c]));
+  const E = p.map((_, c) => eve.flatMap((agent) => agent.weighted[c]));
+  eve.reduce((start, { table }) => { groups.push([start, start + table[0].length]); return start + table[0].length; }, 0);
+  demand(pieces.length === spans.length, "there are not as many proofs as pieces");
+  return { prior: own, index, p, B, E, groups, bob, eve, pieces: pieces.map((piece) => readPiece(piece, B, E)) };
+}
+
+function readPiece({ rho, u, onward }, B, E) {
+  const joint = B.map((row) => row.map(() => zero));
+  for (const [c, i, value] of rho) {
+    demand(joint[c]?.[i] !== undefined, "the joint table has the wrong shape");
+    joint[c][i] = Q.add(joint[c][i], Q.exactly(value));
+    demand(Q.cmp(joint[c][i], zero) >= 0, "the joint table has a negative number");
+  }
+  const shape = [B[0].length, E[0].length];
+  const first = readTable(u, ...shape, "u"), next = readTable(onward, ...shape, "u");
+  const heard = (losses) => B[0].map((_, i) => losses[0].map((_, d) => total(joint.map((row, c) => (row[i].n ? Q.mul(row[i], losses[c][d]) : zero)))));
+  return { joint, u: first, onward: next, heard, eve: heard(E) };
+}
+
+function provedRisks(model, k) {
+  const { joint, eve } = model.pieces[k];
+  const bob = total(joint.map((row, c) => dot(row, model.B[c])));
+  return { bob, eve: total(eve.flatMap((row) => model.groups.map(([a, b]) => least(row.slice(a, b))))) };
+}
+
+// Risks when everything or nothing is released
+function extremeRisks({ p, B, E, groups }) {
+  const parts = groups.map(([a, b]) => E.map((row) => row.slice(a, b)));
+  const known = (table) => dot(p, table.map(least)), blind = (table) => least(table[0].map((_, d) => dot(p, table.map((row) => row[d]))));
+  return [known, blind].map((risk) => ({ bob: risk(B), eve: total(parts.map(risk)) }));
+}
+
+// Replies are linear in lam on a piece
+function repliesAt(span, { u, onward }, lam) {
+  const start = Q.exactly(span.start), end = span.end === null ? null : Q.exactly(span.end);
+  const share = end === null ? Q.sub(lam, start) : Q.div(Q.sub(lam, start), Q.sub(end, start));
+  return u.map((row, i) => row.map((v, j) => Q.add(v, Q.mul(share, end === null ? onward[i][j] : Q.sub(onward[i][j], v)))));
+}
+
+function checkProof(model, spans, k, lam) {
+  const { p, B, E, groups } = model, piece = model.pieces[k], u = repliesAt(spans[k], piece, lam);
+  const risks = provedRisks(model, k), attained = Q.sub(risks.bob, Q.mul(lam, risks.eve));
+  const bound = dot(p, p.map((_, c) => least(B[c].map((loss, i) => Q.sub(loss, dot(u[i], E[c]))))));
   const simplex = u.every((row) => row.every((v) => Q.cmp(v, zero) >= 0) &&
-    groups.every(([a, b]) => Q.cmp(row.slice(a, b).reduce(Q.add), lam) === 0));
-  const risks = Q.cmp(told, Q.read(piece.bob)) === 0 && Q.cmp(hers, Q.read(piece.eve)) === 0;
+    groups.every(([a, b]) => Q.cmp(total(row.slice(a, b)), lam) === 0));
+  const same = Q.cmp(attained, bound) === 0;
   return [
-    [signs && sums.every((s, x) => Q.cmp(s, prior[x]) === 0), "The mechanism is one: its joint table has the probabilities of the data."],
-    [risks, `It attains ${Q.equation("R_B", told)} and ${Q.equation("R_E", hers)}, so ${Q.equation("R_A", attained)}.`],
+    [p.every((mass, c) => Q.cmp(total(piece.joint[c]), mass) === 0), "The mechanism is one: its joint table has the probabilities of the data."],
+    [Q.cmp(lam, zero) >= 0, `It attains ${Q.equation("R_B", risks.bob)} and ${Q.equation("R_E", risks.eve)}, so ${Q.equation("R_A", attained)}.`],
     [simplex, "Eve’s replies u are admissible: no entry is negative and every signal’s sum to λ."],
-    [Q.cmp(attained, bound) === 0, `They prove that no mechanism goes below ${Q.short(bound)}: the value and the bound ${Q.cmp(attained, bound) === 0 ? "are the same number" : "differ"}.`],
+    [same, `They prove that no mechanism goes below ${Q.short(bound)}: the value and the bound ${same ? "are the same number" : "differ"}.`],
   ];
+}
+const holds = (checks) => checks.every(([good]) => good);
+
+// An optimum at both ends of a piece is one on all of it: value and bound are linear and concave in lam
+function provedSpan(model, spans, k) {
+  const start = Q.exactly(spans[k].start), end = spans[k].end === null ? Q.add(start, one) : Q.exactly(spans[k].end);
+  return Q.cmp(start, end) < 0 && [start, end].every((lam) => holds(checkProof(model, spans, k, lam)));
+}
+
+// The probability of signal i in the states at x, and what a signal tells
+const sent = (model, k, x, i) => {
+  const c = model.index[x], { joint } = model.pieces[k];
+  return c < 0 ? total(joint.map((row) => row[i])) : Q.div(joint[c][i], model.p[c]);
+};
+function meaning(model, k, i) {
+  const { joint, heard } = model.pieces[k], mass = total(joint.map((row) => row[i]));
+  const best = (agents) => agents.map(({ table }) => {
+    const losses = heard(table)[i], low = least(losses);
+    return losses.flatMap((v, d) => (Q.cmp(v, low) === 0 ? [d] : []));
+  });
+  const posterior = (x) => (model.index[x] < 0 ? zero : Q.div(Q.mul(Q.div(joint[model.index[x]][i], model.p[model.index[x]]), model.prior[x]), mass));
+  return { mass, posterior, bob: best(model.bob), eve: best(model.eve) };
+}
+// The largest ratio of the probabilities of a signal, null if one of them is zero
+function largestRatio(model, k) {
+  const { joint } = model.pieces[k];
+  let ratio = one;
+  for (let i = 0; i < model.B[0].length; i++) {
+    const column = joint.map((row, c) => Q.div(row[i], model.p[c])), low = least(column), high = Q.neg(least(column.map(Q.neg)));
+    if (Q.cmp(high, zero) === 0) continue;
+    if (Q.cmp(low, zero) === 0) return null;
+    if (Q.cmp(Q.div(high, low), ratio) > 0) ratio = Q.div(high, low);
+  }
+  return ratio;
 }

@@ -6,10 +6,16 @@ const Q = {
     while (b) [a, b] = [b, a % b];
     return a > 1n ? { n: n / a, d: d / a } : { n, d };
   },
+  // One spelling per number: "-13/40", "2"; nothing that only looks like one. Floats are JSON numbers.
+  exactly(text) {
+    const found = typeof text === "string" && text.length < 50000 ? /^(-?(?:0|[1-9][0-9]*))(?:\/([1-9][0-9]*))?$/.exec(text) : null;
+    if (!found) throw new Error(`${String(text).slice(0, 60)} is not a number`);
+    return Q.of(BigInt(found[1]), BigInt(found[2] ?? 1));
+  },
   read(text) {
-    if (typeof text === "number") return text;
-    const [n, d] = text.split("/");
-    return { n: BigInt(n), d: d === undefined ? 1n : BigInt(d) };
+    if (typeof text !== "number") return Q.exactly(text);
+    if (!Number.isFinite(text)) throw new Error(`${text} is not finite`);
+    return text;
   },
   // What somebody types: 1/3, 0.25, 2
   typed(text) {
@@ -50,6 +56,12 @@ const Q = {
   short(a, longest = 24) {
     const text = Q.exact(a) ? Q.text(a) : null;
     return text !== null && text.length <= longest ? text.replace("-", "−") : (Q.exact(a) ? "≈ " : "") + Q.decimal(a);
+  },
+  // A number next to a bar: a short fraction with three digits, or three digits alone
+  brief(a, alone = false) {
+    const exact = Q.text(a), digits = String(Number(Q.float(a).toPrecision(3)));
+    if (exact === digits) return digits;
+    return exact.length <= 9 ? (alone ? exact : `${exact} (${digits})`) : `≈ ${digits}`;
   },
   equation(name, a) {
     const text = Q.both(a);

@@ -18,7 +18,7 @@ class BobCap(RiskLimit):
     numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        if sent.told_risk > self.limit + unit * sent.arrays.B.max():
+        if sent.told_risk > self.limit + sent.near(unit, sent.arrays.spreads[0], self.limit):
             return f"R_B = {sent.told_risk} is above max_bob_risk = {self.limit}"
         return ""
 

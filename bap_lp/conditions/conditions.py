@@ -39,7 +39,7 @@ from bap_lp.conditions.posterior import Independence, PosteriorCaps, PosteriorRa
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.pufferfish import Pufferfish
 from bap_lp.model.problem import Problem
-from bap_lp.rational import EXACT, FLOAT, InputError, number, public
+from bap_lp.rational import EXACT, FLOAT, Field, InputError, number, public
 
 _KINDS: tuple[type[Condition], ...] = (
     EveFloor,
@@ -129,8 +129,11 @@ class Conditions:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if v is not None and v is not False}
 
-    def demands(self, problem: Problem) -> tuple[Condition, ...]:
-        """One object per notion demanded, in the working numbers of a problem; refuses what does not fit it."""
-        field = EXACT if problem.exact and self.exact else FLOAT
+    def demands(self, problem: Problem, field: Field | None = None) -> tuple[Condition, ...]:
+        """One object per notion demanded, in the working numbers of a problem; refuses what does not fit it.
+
+        With the field of rationals, floats are the rationals they are.
+        """
+        field = field or (EXACT if problem.exact and self.exact else FLOAT)
         found = (kind.of(self, problem, field) for kind in TABLE.values())
         return tuple(demand for demand in found if demand is not None)

@@ -19,7 +19,7 @@ class EveFloor(RiskLimit):
     looser = -1
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        if sent.eve_risk < self.limit - unit * sent.arrays.E.max():
+        if sent.eve_risk < self.limit - sent.near(unit, sent.arrays.spreads[1], self.limit):
             return f"R_E = {sent.eve_risk} is below min_eve_risk = {self.limit}"
         return ""
 

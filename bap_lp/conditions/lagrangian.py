@@ -21,7 +21,7 @@ import numpy as np
 
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays, signal_losses
-from bap_lp.rational import Array, Field, ReadOnly
+from bap_lp.rational import ROUNDING, Array, Field, ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +100,10 @@ class SentSignals:
             return self.eve[np.arange(len(self.signals))[:, None], self.signals.eve].sum()
         return np.stack([self.eve[:, g].min(axis=1).sum() for g in self.arrays.groups]).sum()
 
+    def near(self, unit: Any, spread: Any, size: Any) -> Any:
+        """How far a float risk may miss a limit: a share `unit` of its spread, and the rounding of the limit itself."""
+        return unit * spread + self.arrays.field.number(ROUNDING) * size if unit else unit
+
     def score(self, lam: Any, bob_weight: int = 1) -> tuple[Any, Any]:
         """bob_weight R_B - lam R_E, and what chooses among equal ones: -R_E, or R_B where R_B has no weight."""
         bob, eve = self.told_risk, self.eve_risk
@@ -138,11 +142,16 @@ class Lagrangian:
             for k in range(len(self.arrays.groups)):
                 self.charge(..., slice(None), -self.risk[:, k] * p * E[:, self.signals.eve[:, k]])
             return ""
+        u = self.u if not unit else self.u.copy()
         for k, g in enumerate(self.arrays.groups):
             for s, total in enumerate(self.u[:, g].sum(axis=1)):
                 if abs(total - self.risk[s, k]) > unit * abs(self.risk[s, k]):
                     return f"u[{s}] sums to {total}, lambda and the prices of Eve's risk to {self.risk[s, k]}"
-        self.charge(..., slice(None), -p * E.dot(self.u.T))
+                if (
+                    self.arrays.exact and total != self.risk[s, k]
+                ):  # replies in floats: a reply of the right size is one
+                    u[s, g] = u[s, g] * (self.risk[s, k] / total)
+        self.charge(..., slice(None), -p * E.dot(u.T))
         return ""
 
     def bound(self, allowed: Array | None = None) -> Any:

@@ -47,7 +47,7 @@ class Margin(Condition):
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         played = signal_losses(sent.rho, np.hstack([sent.arrays.B, sent.arrays.E]))
-        near = unit * max(sent.arrays.B.max(), sent.arrays.E.max())
+        near = unit * max((table.max(axis=1) - table.min(axis=1)).max() for table in (sent.arrays.B, sent.arrays.E))
         own, mass = _own(sent.arrays, sent.signals), sent.rho.T.dot(_shares(sent.arrays))
         for s, d in self.places(sent.arrays, sent.signals).tolist():
             if played[s, own[s, d]] + self.margin * mass[s, d] > played[s, d] + near:

@@ -24,6 +24,7 @@ from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSin
 from bap_lp.conditions.events import LARGEST_LOG, listed, position
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
+from bap_lp.limits import limit
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array, Field, InputError, number, public
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
 
 _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
-_BITS = 100_000  # of an exact K^d
 
 
 class Privacy(Condition):
@@ -141,11 +141,12 @@ class Privacy(Condition):
         distance = self.distances[x, y]
         if distance not in self._powers:
             known = float(distance) * self.log <= LARGEST_LOG
-            if self.field.exact:
-                known = known and distance * self.base.height_bits() <= _BITS
+            if self.field.exact and distance.q == 1:
+                known = known and distance * self.base.height_bits() <= limit("bits")
                 self._powers[distance] = self.base ** int(distance.p) if known else None
             else:
-                self._powers[distance] = float(self.base) ** float(distance) if known else None
+                power = float(self.base) ** float(distance) if known else None
+                self._powers[distance] = None if power is None else self.field.number(power)
         return self._powers[distance]
 
     @cached_property
@@ -176,9 +177,10 @@ class Privacy(Condition):
             if a == 0 or b == 0:
                 return bool(a > 0)
             over = _log_of(a / b) - room
-            if not self.field.exact or abs(over) > 1e-9 * room:
+            if not self.field.exact or distance.q != 1 or abs(over) > 1e-9 * room:
                 return over > 1e-9 * room
-            return bool(distance * self.base.height_bits() > _BITS or a > self.base ** int(distance.p) * b)
+            whole = distance * self.base.height_bits() <= limit("bits")
+            return bool(not whole or a > self.base ** int(distance.p) * b)
 
         return np.array([broken(a, b) for a, b in zip(more, less, strict=True)])
 

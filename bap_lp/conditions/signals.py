@@ -7,16 +7,15 @@ a margin, survives pooling only where Bob and all Eves decide alike; both risks 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
 from bap_lp.model.problem import Problem
 from bap_lp.rational import Array, InputError, ReadOnly
-
-_MOST = 2_000_000  # tuples
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +40,10 @@ def signals_of(problem: Problem, tuples: bool) -> Signals:
     if not tuples:
         return Signals(np.arange(b), None, problem.bob_decisions)
     sizes = [g.stop - g.start for g in problem.eve_groups]
-    if b * math.prod(sizes) > _MOST:
-        rule = f"needs a signal for each of {b * math.prod(sizes)} tuples of decisions, more than {_MOST}"
-        raise InputError("margin", None, rule)
+    for name, size in (("columns", b * prod(sizes)), ("cells", b * prod(sizes) * len(problem.p))):
+        if size > limit(name):
+            rule = f"needs {b * prod(sizes)} signals, one per tuple of decisions: more than {limit(name)} {name}"
+            raise InputError("margin", None, f"{rule} {raising(name)}")
     table = np.indices((b, *sizes)).reshape(1 + len(sizes), -1).T
     eves = [problem.eves[n].decisions or () for n, _ in problem.eve_views]
     names = tuple(

@@ -21,13 +21,14 @@ from typing import Any
 
 from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import Multipliers, Prices
-from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import long_number, signed_table, texts
+from bap_lp.files.writing import write_files
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.conditional import Proof
-from bap_lp.rational import EXACT, FLOAT, Field, InputError, number, public, text
+from bap_lp.rational import EXACT, FLOAT, Field, InputError, floats, number, public, text
 
 
 def _merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -61,15 +62,19 @@ _SCHEMA: dict[str, Any] = {
 
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate. Signs, sums and sizes are for `verify` to judge; here it only has to be made of numbers."""
-    document = read_document(path)
-    with located(source_name(path)):
+    return certificate_from_dict(read_document(path), source_name(path))
+
+
+def certificate_from_dict(document: Any, source: str) -> Certificate:
+    """A certificate from its document; `source` is what errors call it."""
+    with located(source):
         check(document, _SCHEMA)
         lam, value = (number(long_number(document[key]), key) for key in ("lambda", "value"))
         rho, u = (signed_table(document[key], key) for key in ("rho", "u"))
         numbers, kinds = (lam, value, rho.flat[0], u.flat[0]), _exact(document)
         exact = kinds and not any(isinstance(v, float) for v in numbers)
         if not exact:
-            lam, value, rho, u = float(lam), float(value), rho.astype(float), u.astype(float)
+            lam, value, rho, u = float(lam), float(value), floats(rho), floats(u)
         return Certificate(public(lam), public(value), rho, u, _proof(document, exact))
 
 

@@ -1,4 +1,4 @@
-"""Documents: TOML or JSON text as plain tables, checked along a JSON Schema, and written all or nothing.
+"""Documents: TOML or JSON text as plain tables, checked along a JSON Schema.
 
 `check` walks a document along the tables of its schema: closed tables, required keys, tables where tables must be. It
 does not check numbers and labels: the classes that use them give better messages.
@@ -12,18 +12,26 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+import numpy as np
+from flint import fmpz
+
+from bap_lp.limits import limit, raising
 from bap_lp.rational import InputError, show
 
-_MAX_BYTES = 2**28
 _KINDS: dict[str, tuple[Any, str]] = {
     "object": (dict, "a table"),
     "array": (list, "a list"),
     "string": (str, "a string"),
 }
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_PLAIN_DIGITS = 4000  # Python reads integers of more than 4300 digits only if it is told to
+_STRINGS = r'"(?:[^"\\\n]|\\.)*"'
+_TOKENS = {
+    True: re.compile(_STRINGS + r"|[\[{\]}]"),
+    False: re.compile(r'"{3}(?s:.*?)"{3}' + r"|'{3}(?s:.*?)'{3}|" + _STRINGS + r"|'[^'\n]*'|\#[^\n]*|[\[{\]}.=,\n]"),
+}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -35,15 +43,26 @@ def source_name(path: str | os.PathLike[str]) -> str:
 
 def read_document(path: str | os.PathLike[str]) -> Any:
     """The tables of a file: JSON if it is named .json or starts with a brace, TOML otherwise."""
-    source = source_name(path)
+    return document_of(read_bytes(path), path)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file that is not too large."""
+    source, most = source_name(path), limit("bytes")
     try:
         with open(path, "rb") as file:
-            raw = file.read(_MAX_BYTES + 1)
+            raw = file.read(most + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(source, None, f"cannot be read: {reason}") from None
-    if len(raw) > _MAX_BYTES:
-        raise InputError(source, None, f"must be at most {_MAX_BYTES // 2**20} MB")
+    if len(raw) > most:
+        raise InputError(source, None, f"must be at most {most / 2**20:.3g} MB {raising('bytes')}")
+    return raw
+
+
+def document_of(raw: bytes, path: str | os.PathLike[str]) -> Any:
+    """The tables in the bytes of a file of this name."""
+    source = source_name(path)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -61,14 +80,15 @@ def parse_document(text: str, source: str, as_json: bool) -> Any:
     """Parse TOML or JSON; `source` is what errors call the text."""
     kind = "JSON" if as_json else "TOML"
     try:
+        _shallow(text, as_json)
         if not as_json:
             return tomllib.loads(text)
-        document = json.loads(text, object_pairs_hook=_distinct)
+        document = json.loads(text, object_pairs_hook=_distinct, parse_int=_integer, parse_constant=_constant)
         if _SURROGATE.search(text):
             json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair can be neither printed nor saved
         return document
     except InputError as error:
-        raise InputError(f"{source}: {error.field}", error.value, error.rule) from None
+        raise InputError(f"{source}: {error.field}" if error.field else source, error.value, error.rule) from None
     except UnicodeEncodeError:
         raise InputError(source, None, "holds half a surrogate pair, which is not text") from None
     except RecursionError:
@@ -77,11 +97,45 @@ def parse_document(text: str, source: str, as_json: bool) -> Any:
         raise InputError(source, None, f"is not {kind}: {' '.join(str(error).split())}") from None
 
 
+def _shallow(text: str, as_json: bool) -> None:
+    """Refuse deep nesting, and in TOML dotted keys and headers of many parts, before parsing.
+
+    The parser of TOML walks a dotted key once per part and checks it against all keys so far, so that a long key takes
+    time that grows as the cube of its length. Strings and comments are skipped.
+    """
+    most, depth, dots = limit("depth"), 0, 0
+    for token in _TOKENS[as_json].finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            depth += 1
+        elif mark in "]}":
+            depth -= 1
+        elif mark == ".":
+            dots += 1
+        elif mark in "\n=,":
+            dots = 0
+        if depth > most or dots > most:
+            raise InputError("", None, "is nested too deeply")
+
+
+def _integer(digits: str) -> Any:
+    if len(digits) > limit("digits"):
+        raise InputError("number", digits, f"must have at most {limit('digits')} digits {raising('digits')}")
+    return int(digits) if len(digits) <= _PLAIN_DIGITS else int(fmpz(digits))
+
+
+def _constant(name: str) -> Any:
+    raise InputError("number", name, "must be finite")
+
+
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise InputError("key", next(k for k in keys if keys.count(k) > 1), "is given twice in one table")
+    if len(pairs) > limit("keys"):
+        raise InputError("table", None, f"has more than {limit('keys')} keys {raising('keys')}")
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise InputError("key", key, "is given twice in one table")
+        out[key] = value
     return out
 
 
@@ -96,7 +150,7 @@ def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, 
     if any(s.get("type") == "object" for s in options):  # a table, or a list of such tables
         schema = next((s for s in options if type(value) is _KINDS[s["type"]][0]), options[0])
     kind = schema.get("type")
-    if kind not in _KINDS:
+    if kind not in _KINDS or (kind == "array" and isinstance(value, np.ndarray)):
         return
     if type(value) is not _KINDS[kind][0]:
         rule = f"must be {_KINDS[kind][1]}" + (", not null" if value is None else "")
@@ -144,6 +198,8 @@ def located(source: str, rename: Callable[[str], str] = str) -> Iterator[None]:
         raise InputError(f"{source}: {rename(error.field)}", error.value, rename(error.rule)) from None
     except RecursionError:
         raise InputError(source, None, "is nested too deeply") from None
+    except OverflowError:
+        raise InputError(source, None, "has a number that is too large for floats") from None
 
 
 def dumps(document: Any) -> str:
@@ -162,19 +218,3 @@ def _dumped(value: Any, indent: str) -> str:
         lines = [_dumped(v, inner) for v in value]
     start, end = "{}" if isinstance(value, dict) else "[]"
     return f"{start}\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{end}"
-
-
-def write_files(texts: Mapping[Path, str]) -> None:
-    """Write all files or none: each is staged next to its place, and they move in only when all are complete."""
-    staged = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in texts}
-    try:
-        for path, temporary in staged.items():
-            with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-                file.write(texts[path])
-                file.flush()
-                os.fsync(file.fileno())
-        for path, temporary in staged.items():
-            os.replace(temporary, path)
-    finally:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
+from bap_lp.limits import limit
 from bap_lp.rational import Array, InputError, number, objects, text
 
-_LONG_FRACTION = re.compile(r"-?\d{150,}|-?\d+/\d*[1-9]\d*")
+_LONG_INTEGER = re.compile(r"-?[0-9]{150,}")
 
 
 def signed_table(rows: list[Any], field: str) -> Array:
@@ -29,11 +30,10 @@ def signed_table(rows: list[Any], field: str) -> Array:
 
 
 def long_number(value: Any) -> Any:
-    """Exact solutions can be longer fractions than Python reads at once."""
-    if not isinstance(value, str) or len(value) < 100 or not _LONG_FRACTION.fullmatch(value):
+    """Exact solutions can have longer integers than the numbers of a problem may be."""
+    if not isinstance(value, str) or len(value) > limit("digits") or not _LONG_INTEGER.fullmatch(value):
         return value
-    numerator, _, denominator = value.partition("/")
-    return fmpq(fmpz(numerator), fmpz(denominator or "1"))
+    return fmpq(fmpz(value))
 
 
 def texts(table: Array) -> list[list[str | float]]:

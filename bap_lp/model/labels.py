@@ -9,6 +9,7 @@ from bap_lp.rational import Array, InputError, array, is_exact, number
 
 _MANY = 10_000
 _SUM_TOLERANCE = 1e-9  # a float prior may miss one by this much; it is then normalised
+ROUNDED = 1e-12  # what misses one by less is left alone, so that a vector that was normalised stays as it is when read
 
 
 def probability(values: Any, field: str) -> Array:
@@ -17,7 +18,7 @@ def probability(values: Any, field: str) -> Array:
     total = p.sum()
     if total != 1 and (is_exact(p) or abs(total - 1) > _SUM_TOLERANCE):
         raise InputError(f"sum of {field}", total, "must be 1")
-    return p if is_exact(p) else p / total
+    return p if is_exact(p) or abs(total - 1) <= ROUNDED else p / total
 
 
 class Numbers(Sequence[str]):

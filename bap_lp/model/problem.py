@@ -13,10 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
@@ -98,8 +100,7 @@ class Problem(ReadOnly, Tabular):
         agents = (*self.bobs, *self.eves)
         self.exact = is_exact(p) and all(map(is_exact, (part for a in agents for part in _parts(a))))
         if not self.exact:
-            p = floats(p)
-            p = p / p.sum()
+            p = probability(floats(p), "prior")
             self.bobs, self.eves = (tuple(_as_float(a) for a in group) for group in (self.bobs, self.eves))
             self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
@@ -425,6 +426,11 @@ def _parts(agent: Agent) -> list[Any]:
 
 
 def _product_loss(bobs: tuple[Agent, ...]) -> Array:
+    columns, states = prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss)
+    for name, size in (("columns", columns), ("cells", columns * states)):
+        if len(bobs) > 1 and size > limit(name):
+            what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
+            raise InputError("bobs", None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
     total = _weighted(bobs[0])
     for bob in bobs[1:]:
         total = (total[:, :, None] + _weighted(bob)[:, None, :]).reshape(len(total), -1)

@@ -33,6 +33,7 @@ from bap_lp.linear.optimum import Infeasible, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
+from bap_lp.programs.compact import STOPPED
 from bap_lp.programs.ties import weights
 from bap_lp.proof.conditional import broken, proved, terms
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
@@ -212,6 +213,19 @@ class ChannelProgram:
             return False
         return True
 
+    def simple(self) -> ChannelOptimum | None:
+        """Null or full release with the bound at zero prices, where the time is over; None if neither is allowed."""
+        if self.signals.eve is not None or self.allowed is not None:
+            return None
+        p, B = self.arrays.p, self.arrays.B
+        channels = [np.eye(B.shape[1])[sent] for sent in (B.argmin(axis=1), np.full(len(B), (p @ B).argmin()))]
+        fitting = [q for q in channels if not self._broken(q)]
+        if not fitting:
+            return None
+        dual = self._dual(np.zeros(self._builder.row_count))
+        best = min(fitting, key=lambda q: self.layout.sent(q).score(self.lam, self.bob_weight))
+        return ChannelOptimum(best, dual, self._bound(dual), STOPPED)
+
     def _ties(self, count: int) -> list[Array]:
         first, weight = self.arrays.field.zeros(count), self.arrays.field.zeros(count)
         weight[self.q] = self.layout.weights
@@ -273,9 +287,9 @@ class ChannelProgram:
         """Whether a float optimum meets its conditions and its gap is small; only then is it worth publishing."""
         if self.elastic or not self.bob_weight:
             return True
-        arrays, near = self.layout.problem.arrays, 0.1 * self.arrays.field.tolerance
+        arrays = self.layout.problem.arrays
         sent = SentSignals(arrays, self.signals, self.layout.rows(q))
         if self._broken(q):
             return False
         value = sent.told_risk - self.lam * sent.eve_risk
-        return bool(value - self._bound(dual) <= near * arrays.size(self.lam))
+        return bool(value - self._bound(dual) <= 0.1 * arrays.field.tolerance * arrays.size(self.lam))

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
 
 import numpy as np
 
 from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.limits import limit
 from bap_lp.rational import Array
-
-_MOST = 1_000_000  # sets of signals, or parts of the maps, that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,45 +49,76 @@ def uncovered(branches: Sequence[Branch], states: int, signals: int, most: int |
             )
         ):
             return f"the branch {branch.keep} is about no signals or states of the problem"
-    if not deterministic:
-        if most is None or most > signals or any(branch.fixed for branch in branches):
-            return "there are branches without a limit on the signals"
-        if comb(signals, most) > _MOST:
-            return f"there are more than {_MOST} sets of {most} signals"
-        known = [set(branch.keep) for branch in branches]
-        for wanted in combinations(range(signals), most):
-            if not any(keep.issuperset(wanted) for keep in known):
-                return f"no branch is about the signals {wanted}"
-        return ""
-    parts: Array = np.zeros((len(branches), states, signals), dtype=bool)
-    for part, branch in zip(parts, branches, strict=True):
-        part[:, list(branch.keep)] = branch.allowed(states)
-    open_: list[tuple[Array, Array]] = [(np.ones((states, signals), dtype=bool), parts)]
-    for _ in range(_MOST):
-        if not open_:
-            return ""
+    if deterministic:
+        return _uncovered_maps(branches, states, signals, most)
+    if most is None or most > signals or any(branch.fixed for branch in branches):
+        return "there are branches without a limit on the signals"
+    return _uncovered_signals([(1 << signals) - 1 & ~_bits(branch.keep) for branch in branches], signals, most)
+
+
+def _bits(signals: Sequence[int]) -> int:
+    return sum(1 << s for s in set(signals))
+
+
+def _uncovered_signals(lacking: list[int], signals: int, most: int) -> str:
+    """A set of `most` signals lies in no branch if and only if it has one that each branch lacks: find such a set.
+
+    Sets of signals are the bits of integers. A branch that lacks none of the chosen signals must lack the next one.
+    """
+    open_, steps = [(0, 0)], limit("parts")
+    while open_:
+        chosen, banned = open_.pop()
+        steps -= 1 + len(lacking)
+        if steps < 0:
+            return "the branches are too many to check"
+        unmet = [lack & ~banned for lack in lacking if not lack & chosen]
+        if not unmet:
+            return f"no branch is about the signals {tuple(s for s in range(signals) if chosen >> s & 1)}"
+        if chosen.bit_count() < most:
+            first = min(unmet, key=int.bit_count)
+            for s in range(signals):
+                if first >> s & 1:
+                    open_.append((chosen | 1 << s, banned))
+                    banned |= 1 << s
+    return ""
+
+
+def _uncovered_maps(branches: Sequence[Branch], states: int, signals: int, most: int | None) -> str:
+    """A region lists the signals that each state may send; it is split along the branches until they contain it."""
+    parts = []
+    for branch in branches:
+        few = {x: _bits([branch.keep[s] for s in own]) for x, own in branch.fixed}
+        parts.append([few.get(x, _bits(branch.keep)) for x in range(states)])
+    open_, steps = [([(1 << signals) - 1] * states, parts)], limit("parts")
+    while open_:
         region, near = open_.pop()
-        single = region[region.sum(axis=1) == 1].any(axis=0)
-        if most is not None and single.sum() >= most:  # the decided states use all the signals there may be
-            region = region & single if single.sum() == most else region & False
-        if not region.any(axis=1).all():
+        steps -= states * (1 + len(near))
+        if steps < 0:
+            return "the branches are too many to check"
+        if most is not None:
+            single = 0
+            for row in region:
+                single |= row if row.bit_count() == 1 else 0
+            if single.bit_count() >= most:  # the decided states use all the signals there may be
+                region = [row & single if single.bit_count() == most else 0 for row in region]
+        if not all(region):
             continue
-        near = near[np.any(near & region, axis=2).all(axis=1)]
-        if len(near):
-            outside = np.any(region & ~near, axis=2)  # (branch, state): the branch lacks some of the region there
-            if not outside.any(axis=1).all():
-                continue
-            x = int(outside.sum(axis=0).argmax())
-            inside = region[x] & near[outside[:, x]][0, x]
+        near = [part for part in near if all(a & b for a, b in zip(part, region, strict=True))]
+        lacks = [[x for x in range(states) if region[x] & ~part[x]] for part in near]
+        if not all(lacks):
+            continue
+        if near:
+            counts = [sum(x in lack for lack in lacks) for x in range(states)]
+            x = counts.index(max(counts))
+            inside = region[x] & next(part[x] for part, lack in zip(near, lacks, strict=True) if x in lack)
         else:
-            divided = np.flatnonzero(region.sum(axis=1) > 1)
-            if most is None or not len(divided):
-                return f"no branch is about the maps in {[np.flatnonzero(row).tolist() for row in region]}"
+            divided = [x for x in range(states) if region[x].bit_count() > 1]
+            if most is None or not divided:
+                shown = [[s for s in range(signals) if row >> s & 1] for row in region]
+                return f"no branch is about the maps in {shown}"
             # a region without a branch may be without a map of so few signals: look closer
-            x = int(divided[0])
-            inside = np.arange(signals) == int(region[x].argmax())
+            x = divided[0]
+            inside = region[x] & -region[x]
         for choice in (inside, region[x] & ~inside):
-            smaller = region.copy()
-            smaller[x] = choice
-            open_.append((smaller, near))
-    return "the branches are too many to check"
+            open_.append(([*region[:x], choice, *region[x + 1 :]], near))
+    return ""

@@ -7,6 +7,12 @@ Then for any u >= 0 whose entries for signal i and Eve g sum to lam,
         >= sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)) = bound(u)       since sum_i rho[x,i] = p(x).
 So bound(u) lies below R_A of every mechanism. The second line is what a given rho promises: Bob, choosing for himself,
 can only lower it. A rho that promises bound(u) is therefore optimal. Nothing here imports a solver.
+
+A float certificate is checked in rationals too: every float is the rational it is, the rows of rho are scaled to sum to
+p(x) and those of u to lam, if they miss it by rounding only, so that rho is a mechanism and bound(u) a bound. What is
+left is the gap between the two, computed without error. It must be at most TOLERANCE times the spread of the problem,
+that is R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)), the scale on which mechanisms are good or bad, plus what
+the rounding of rho and u can change: 64 units in the last place of the mean range of the losses over the decisions.
 """
 
 from __future__ import annotations
@@ -15,13 +21,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
+from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.proof.conditional import Proof, verify_conditions
-from bap_lp.rational import TOLERANCE, Array, ReadOnly, floats, is_exact, public
+from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
+from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, tree_sum
+
+_MANY = 300_000  # products up to which rationals take about a second
 
 __all__ = ["TOLERANCE", "Certificate", "Verdict", "size_of", "verify"]
 
@@ -43,7 +51,16 @@ class Certificate(ReadOnly, Displayed):
 
     @property
     def exact(self) -> bool:
-        return is_exact(self.rho) and is_exact(self.u) and not isinstance(self.lam, float)
+        return all(map(is_exact, self._numbers()))
+
+    def _numbers(self) -> list[Any]:
+        """All numbers and arrays of numbers but those of the conditions."""
+        out, proof = [self.lam, self.value, self.rho, self.u], self.proof
+        if proof is not None:
+            parts = [proof.prices, *(branch.multipliers.prices for branch in proof.branches)]
+            out += [prices.weights for part in parts for prices in part.values() if len(prices.weights)]
+            out += [proof.channel, *(branch.multipliers.u for branch in proof.branches)]
+        return out
 
     def _headline(self) -> str:
         at = f"{equals('R_A', self.value, fraction)} at {equals('lambda', self.lam, fraction)}"
@@ -73,62 +90,119 @@ class Verdict(Displayed):
         return f"{self.ok}: {clean(self.reason, 120)}"
 
 
-def verify(problem: Problem, certificate: Certificate) -> Verdict:
-    """Check a certificate with arithmetic alone: exactly if it is exact, to TOLERANCE if it is a float one."""
-    N, b, e = problem.shape
-    rho, u = certificate.rho, certificate.u
-    if certificate.proof is not None:
-        return _verify_conditions(problem, certificate)
+def verify(problem: Problem, certificate: Certificate, allow_float: bool = True, slack: float | None = None) -> Verdict:
+    """Check a certificate with arithmetic alone: exactly if it is exact, up to a gap if it is a float one.
+
+    Args:
+        problem: the problem that the certificate is about.
+        certificate: what `solve` returned as `certificate`, or one read from a file.
+        allow_float: whether a float certificate is good enough for exact numbers.
+        slack: the largest gap of a float certificate; by default TOLERANCE times the spread of the problem.
+
+    Returns:
+        The verdict: true if no mechanism is better, with the reason in words.
+
+    >>> from bap_lp import Problem, solve, verify
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> print(verify(coin, solve(coin).certificate).reason)
+    R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
+    >>> verify(coin, solve(coin, exact=False).certificate, allow_float=False).ok
+    False
+    """
+    (N, b, e), proof = problem.shape, certificate.proof
+    rho, u, exact = certificate.rho, certificate.u, certificate.exact
+    if not all(map(_finite, certificate._numbers())):
+        return Verdict(False, "lambda, value, rho, u, channel and multipliers must be finite")
+    able = problem.exact and (proof is None or proof.conditions.exact)
+    if exact and not able:
+        return Verdict(False, "the certificate is exact and the problem or a condition is not")
+    if able and not exact and not allow_float:
+        return Verdict(False, "the numbers of the problem are exact and those of the certificate are floats")
+    if certificate.lam < 0:
+        return Verdict(False, f"lambda = {certificate.lam} is negative")
+    if not exact and not all(map(_finite, (problem.as_float().B, problem.as_float().E))):
+        return Verdict(False, "the numbers of the problem are too large for floats")
+    if proof is not None:
+        return Verdict(*verify_conditions(problem, certificate, EXACT.number(0.0 if exact else TOLERANCE), slack))
     if problem.misaligned:
         return Verdict(False, "agents act on beliefs of their own, and the certificate has no prices of obedience")
     if rho.shape != (N, b) or u.shape != (b, e):
         return Verdict(False, f"rho has shape {rho.shape} and u {u.shape}, the problem wants {(N, b)} and {(b, e)}")
-    if certificate.exact:
-        if not problem.exact:
-            return Verdict(False, "the certificate is exact and the problem is not")
-        return _verify(problem, certificate, fmpq(0))
-    if not all(np.isfinite(floats(a)).all() for a in (rho, u)):
-        return Verdict(False, "rho and u must be finite")
-    return _verify(problem.as_float(), certificate, TOLERANCE * size_of(problem, certificate.lam))
+    if exact:
+        return _verify(problem, certificate, EXACT.zero, None)
+    return _in_floats(problem, certificate) or _verify(problem, certificate, EXACT.number(TOLERANCE), slack)
 
 
-def _verify_conditions(problem: Problem, certificate: Certificate) -> Verdict:
-    assert certificate.proof is not None
-    if certificate.exact:
-        if not (problem.exact and certificate.proof.conditions.exact):
-            return Verdict(False, "the certificate is exact and the problem or a condition is not")
-        return Verdict(*verify_conditions(problem, certificate, fmpq(0)))
-    weights = [prices.weights for prices in certificate.proof.prices.values()]
-    tables = (certificate.rho, certificate.u, certificate.proof.channel, *weights)
-    if not all(np.isfinite(floats(a)).all() for a in tables):
-        return Verdict(False, "rho, u, channel and multipliers must be finite")
-    slack = TOLERANCE * size_of(problem, certificate.lam)
-    return Verdict(*verify_conditions(problem.as_float(), certificate, slack))
+def _finite(values: Any) -> bool:
+    return bool(is_exact(values) or np.isfinite(values).all())
 
 
-def _verify(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
-    arrays, field = problem.arrays, problem.arrays.field
-    rho, u = field.array(certificate.rho), field.array(certificate.u)
-    lam, claimed = field.number(certificate.lam), field.number(certificate.value)
-    if lam < 0:
-        return Verdict(False, f"lambda = {certificate.lam} is negative")
+def _verify(problem: Problem, certificate: Certificate, unit: Any, slack: float | None) -> Verdict:
+    """The check in rationals; unit is the relative tolerance, 0 for an exact certificate."""
+    return check_table((problem.as_float() if unit else problem).arrays.lifted(), certificate, unit, slack)
+
+
+def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: float | None = None) -> Verdict:
+    """The same, given the numbers of the problem as rationals."""
+    rho, u = EXACT.array(certificate.rho), EXACT.array(certificate.u)
+    lam, claimed = EXACT.number(certificate.lam), EXACT.number(certificate.value)
     if (rho < 0).any() or (u < 0).any():
         return Verdict(False, "rho and u must not be negative")
-    for x, (row, mass) in enumerate(zip(rho, arrays.p, strict=True)):
-        if abs(row.sum() - mass) > field.tolerance * mass:
-            return Verdict(False, f"rho[{x}] sums to {row.sum()}, p({problem.states[x]}) is {mass}")
+    rho, u = rho.copy(), u.copy()
+    for x, mass in enumerate(arrays.p):
+        total = tree_sum(rho[x])
+        if abs(total - mass) > unit * mass:
+            return Verdict(False, f"rho[{x}] sums to {shown(total, bool(unit))}, p(x) is {shown(mass, bool(unit))}")
+        if total != mass:
+            rho[x] = rho[x] * (mass / total)
     for g in arrays.groups:
         for i, row in enumerate(u[:, g]):
-            if abs(row.sum() - lam) > field.tolerance * lam:
-                return Verdict(False, f"u[{i}] sums to {row.sum()}, lambda is {lam}")
-    value, bound = arrays.value(rho, lam), arrays.bound(u)
-    if value - bound > slack:
-        return Verdict(False, f"rho has value {value} but u only proves {bound}")
-    if abs(value - claimed) > slack:
-        return Verdict(False, f"rho has value {value}, the certificate claims {claimed}")
-    if field.exact:
+            total = tree_sum(row)
+            if abs(total - lam) > unit * lam:
+                return Verdict(False, f"u[{i}] sums to {shown(total, bool(unit))}, lambda is {certificate.lam}")
+            if total != lam:
+                u[i, g] = row * (lam / total)
+    told, eve, bound = arrays.told_risk(rho), arrays.eve_risk(rho), arrays.bound(u)
+    value, near = told - lam * eve, allowance(arrays, lam, unit, slack)
+    if value - bound > near:
+        share = f", which is more than {TOLERANCE:g} of the spread {shown(arrays.spread(lam), True)}" if unit else ""
+        return Verdict(
+            False, f"rho has value {shown(value, bool(unit))} but u only proves {shown(bound, bool(unit))}{share}"
+        )
+    if abs(value - claimed) > near + rounding(told + lam * eve, unit):
+        claim = shown(claimed, bool(unit))
+        return Verdict(False, f"rho has value {shown(value, bool(unit))}, the certificate claims {claim}")
+    if not unit:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no mechanism goes below")
-    return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")
+    return Verdict(True, f"R_A = {float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal")
+
+
+def _in_floats(problem: Problem, certificate: Certificate) -> Verdict | None:
+    """A verdict on many states from floats with bounds on their rounding errors, if these are small enough to decide.
+
+    A sum of n products >= 0 is off by at most (n + 2) u of itself; the doubled count covers the bounds' own rounding.
+    """
+    (N, b, e), arrays, lam = problem.shape, problem.as_float().arrays, float(certificate.lam)
+    rho, u, p = floats(certificate.rho), floats(certificate.u), arrays.p
+    if N * b * e < _MANY or (rho < 0).any() or (u < 0).any():
+        return None
+    sums = np.stack([u[:, g].sum(axis=1) for g in arrays.groups])
+    if (abs(rho.sum(axis=1) - p) > 0.5 * TOLERANCE * p).any() or (abs(sums - lam) > 0.5 * TOLERANCE * lam).any():
+        return None
+    live = p > 0
+    rho = np.where(live[:, None], rho * (p / np.where(live, rho.sum(axis=1), 1.0))[:, None], 0.0)
+    u = arrays.on_simplex(u, lam)
+    told, eve, bound = arrays.told_risk(rho), float(arrays.eve_risk(rho)), arrays.bound(u)
+    value, unit = told - lam * eve, 2 * (N * b + e + 40) * UNIT
+    size = float(p @ (arrays.B.max(axis=1) + (arrays.E @ u.T).max(axis=1)))  # of the terms of bound(u)
+    error = unit * (told + lam * eve + size)
+    bob, hers = arrays.spreads
+    nulls = float((p @ arrays.B).min()) + lam * sum(float((p @ arrays.E[:, g]).min()) for g in arrays.groups)
+    slack = TOLERANCE * (float(bob) + lam * float(hers) - 2 * unit * nulls)
+    off = abs(value - float(certificate.value))
+    if not (np.isfinite(error) and value - bound + error <= slack and off + error <= slack):
+        return None
+    return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound + error, 0.0):.2g} of optimal")
 
 
 def size_of(problem: Problem, lam: Number) -> float:

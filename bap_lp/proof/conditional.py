@@ -23,7 +23,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import Array, ReadOnly, field_of, public
+from bap_lp.rational import EXACT, ROUNDING, Array, ReadOnly, field_of, public, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,6 +117,13 @@ class ConditionedProblem:
         signals = signals_of(problem, any(demand.tuples for demand in demands))
         return cls(arrays, conditions, demands, signals, arrays.field.tolerance)
 
+    @classmethod
+    def lifted(cls, problem: Problem, conditions: Conditions, unit: Any) -> ConditionedProblem:
+        """In rationals, floats being the rationals they are, with this relative tolerance."""
+        demands = conditions.demands(problem, EXACT)
+        signals = signals_of(problem, any(demand.tuples for demand in demands))
+        return cls(problem.arrays.lifted(), conditions, demands, signals, unit)
+
     def least(
         self, dual: Multipliers, branches: Sequence[Branch], lam: Any, value: Any, slack: Any, bob_weight: int = 1
     ) -> tuple[str, Any, str]:
@@ -151,36 +158,64 @@ class ConditionedProblem:
         return wrong, value
 
 
-def verify_conditions(problem: Problem, certificate: Any, slack: Any) -> tuple[bool, str]:
-    """Whether a certificate with conditions proves its value, and why (not); slack is 0 for exact ones."""
-    proof, arrays, field = certificate.proof, problem.arrays, problem.arrays.field
+def allowance(arrays: Arrays, lam: Any, unit: Any, slack: float | None = None) -> Any:
+    """The largest gap of a certificate, in rationals: a share `unit` of the spread, if it is not given.
+
+    The entries of rho and u are rounded, which moves value and bound by a share of what decisions can change.
+    """
+    if not unit:
+        return unit
+    if slack is not None:
+        return EXACT.number(slack)
+    return unit * arrays.spread(lam) + EXACT.number(ROUNDING) * arrays.range(lam)
+
+
+def rounding(size: Any, unit: Any) -> Any:
+    """How far a claimed value may be off beside: it is printed, not proved, and R_B and lam R_E were rounded."""
+    return EXACT.number(ROUNDING) * size if unit else unit
+
+
+def verify_conditions(problem: Problem, certificate: Any, unit: Any, slack: float | None = None) -> tuple[bool, str]:
+    """Whether a certificate with conditions proves its value, and why (not), in rationals.
+
+    unit is the relative tolerance, 0 for exact certificates. A float channel is scaled to rows that sum to one.
+    """
+    proof = certificate.proof
+    problem = problem.as_float() if unit else problem
     try:
-        asked = ConditionedProblem.of(problem, proof.conditions)
+        asked = ConditionedProblem.lifted(problem, proof.conditions, unit)
     except ValueError as error:
         return False, f"its conditions do not fit the problem: {error}"
+    arrays = asked.arrays
     shape = len(arrays.p), len(asked.signals)
-    rho, q = field.array(certificate.rho), field.array(proof.channel)
+    rho, q = EXACT.array(certificate.rho), EXACT.array(proof.channel)
     if rho.shape != shape or q.shape != shape:
         return False, f"rho and channel must have shape {shape}"
-    lam, claimed = field.number(certificate.lam), field.number(certificate.value)
-    if lam < 0:
-        return False, f"lambda = {certificate.lam} is negative"
-    if (abs(rho - arrays.p[:, None] * q) > asked.unit * arrays.p[:, None]).any():
+    lam, claimed = EXACT.number(certificate.lam), EXACT.number(certificate.value)
+    if (abs(rho - arrays.p[:, None] * q) > unit * arrays.p[:, None]).any():
         return False, "rho is not p(x) q(s|x)"
-    sent = SentSignals(arrays, asked.signals, q)
-    wrong = broken(asked.demands, sent, asked.unit)
+    for x, row in enumerate(q):
+        if (row < 0).any() or abs(row.sum() - 1) > unit:
+            return False, f"channel[{x}] is not a distribution"
+    sent = SentSignals(arrays, asked.signals, q / q.sum(axis=1)[:, None] if unit else q)
+    wrong = broken(asked.demands, sent, unit)
     if wrong:
         return False, wrong
-    value = sent.score(lam)[0]
-    if abs(value - claimed) > slack:
-        return False, f"rho has value {value}, the certificate claims {claimed}"
-    dual = Multipliers(certificate.u, proof.prices).in_field(field)
-    wrong, bound, how = asked.least(dual, proof.branches, lam, value, slack)
+    told, eve = sent.told_risk, sent.eve_risk
+    value, near = told - lam * eve, allowance(arrays, lam, unit, slack)
+    if abs(value - claimed) > near + rounding(told + lam * eve, unit):
+        return False, f"rho has value {shown(value, bool(unit))}, the certificate claims {shown(claimed, bool(unit))}"
+    dual = Multipliers(certificate.u, proof.prices).in_field(EXACT)
+    wrong, bound, how = asked.least(dual, proof.branches, lam, value, near)
     if wrong:
-        return False, f"R_A = {value}: {wrong}"
-    if value - bound > slack:
-        return False, f"rho has value {value} but the multipliers only prove {bound}"
+        return False, f"R_A = {shown(value, bool(unit))}: {wrong}"
+    if value - bound > near:
+        return (
+            False,
+            f"rho has value {shown(value, bool(unit))} but the multipliers only prove {shown(bound, bool(unit))}",
+        )
     under = " under the conditions" if not proof.conditions.empty else ""
-    if field.exact:
+    if not unit:
         return True, f"R_A = {value} is optimal{under}: rho attains it and {how}"
-    return True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal{under}"
+    gap = max(float(value - bound), 0.0)
+    return True, f"R_A = {float(value):.12g} is within {gap:.2g} of optimal{under}"

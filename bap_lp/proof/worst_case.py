@@ -26,7 +26,8 @@ from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, FLOAT, Array, Field, InputError, ReadOnly, is_exact
+from bap_lp.proof.conditional import allowance, rounding
+from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, is_exact, shown
 
 _MOST_SIGNALS = 4096
 
@@ -43,7 +44,7 @@ class RobustCertificate(ReadOnly, Displayed):
 
     @property
     def exact(self) -> bool:
-        return all(map(is_exact, (self.channel, self.weights, *self.replies, *self.lams)))
+        return all(map(is_exact, (self.value, self.channel, self.weights, *self.replies, *self.lams)))
 
     def _headline(self) -> str:
         return (
@@ -65,12 +66,13 @@ class Scenario:
         return signal_minima(rho, self.arrays.B).sum() - self.lam * self.arrays.eve_risk(rho)
 
 
-def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate) -> Verdict:
+def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, allow_float: bool = True) -> Verdict:
     """Check a worst-case certificate with arithmetic alone: exactly if it is exact, to a tolerance in floats.
 
     Args:
         problems: the scenarios, in the order of the certificate.
         certificate: what `robust` returned as `certificate`, or one read from elsewhere.
+        allow_float: whether a float certificate is good enough for exact numbers.
 
     Returns:
         The verdict: true if the certificate proves its value, with the reason in words.
@@ -85,34 +87,59 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate) -
     the worst case 3/16 is optimal: the mixture of scenarios proves that none goes below
     """
     given, _ = scenarios_of(problems, list(certificate.lams))
-    field = EXACT if certificate.exact else FLOAT
-    if field.exact and not all(s.exact for s in given):
+    exact, able = certificate.exact, all(s.exact for s in given)
+    if exact and not able:
         return Verdict(False, "the certificate is exact and the problems are not")
-    scenarios, profiles, _ = working_scenarios(given, certificate.lams, field)
-    q, w = field.array(certificate.channel), field.array(certificate.weights)
-    replies = [field.array(u) for u in certificate.replies]
-    if q.shape != (len(given[0].p), len(profiles)) or len(w) != len(given) or len(replies) != len(given):
+    if able and not exact and not allow_float:
+        return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
+    tables = [t for s in given for t in (s.as_float().B, s.as_float().E)] if not exact else []
+    numbers = (
+        *tables,
+        *certificate.lams,
+        certificate.value,
+        certificate.channel,
+        certificate.weights,
+        *certificate.replies,
+    )
+    if not all(is_exact(a) or np.isfinite(a).all() for a in numbers):
+        return Verdict(False, "channel, weights, replies, lambdas and value must be finite")
+    found, profiles, _ = working_scenarios(given, certificate.lams, EXACT if exact else FLOAT)
+    scenarios = [Scenario(s.arrays.lifted(), EXACT.number(s.lam), s.told) for s in found]
+    unit = EXACT.number(0.0 if exact else TOLERANCE)
+    q, w = EXACT.array(certificate.channel), EXACT.array(certificate.weights)
+    replies = [EXACT.array(u).copy() for u in certificate.replies]
+    if q.shape != (len(given[0].p), len(profiles)) or w.shape != (len(given),) or len(replies) != len(given):
         return Verdict(False, "channel, weights and replies do not have the shape of the scenarios")
-    if not field.exact and not all(np.isfinite(a).all() for a in (q, w, *replies)):
-        return Verdict(False, "channel, weights and replies must be finite")
-    if (q < 0).any() or any(abs(row.sum() - 1) > field.tolerance for row in q):
+    if (q < 0).any() or any(abs(row.sum() - 1) > unit for row in q):
         return Verdict(False, "a row of the channel is not a distribution")
-    if (w < 0).any() or abs(w.sum() - 1) > field.tolerance:
+    if (w < 0).any() or abs(w.sum() - 1) > unit:
         return Verdict(False, "the weights are not a mixture of scenarios")
+    if unit:  # rows that miss their sum by rounding are scaled, so that value and bound hold
+        q, w = q / q.sum(axis=1)[:, None], w / w.sum()
     for k, (s, u) in enumerate(zip(scenarios, replies, strict=True)):
         if u.shape != (len(profiles), s.arrays.shape[2]) or (u < 0).any():
             return Verdict(False, f"the replies of scenario {k} have the wrong shape or sign")
         for g in s.arrays.groups:
-            if any(abs(row.sum() - w[k] * s.lam) > field.tolerance * (1 + s.lam) for row in u[:, g]):
-                return Verdict(False, f"the replies of scenario {k} do not sum to weight times lambda")
-    worst, claimed = max(s.alice(q) for s in scenarios), field.number(certificate.value)
+            for row, total in enumerate(u[:, g].sum(axis=1)):
+                if abs(total - w[k] * s.lam) > unit * (1 + s.lam):
+                    return Verdict(False, f"the replies of scenario {k} do not sum to weight times lambda")
+                if total != w[k] * s.lam:
+                    u[row, g] = u[row, g] * (w[k] * s.lam / total) if total > 0 else w[k] * s.lam / len(u[row, g])
+    worst, claimed = max(s.alice(q) for s in scenarios), EXACT.number(certificate.value)
     bound = mixture_bound(scenarios, w, replies)
-    slack = field.tolerance * field.number(max(s.arrays.size(s.lam) for s in scenarios))
-    if not abs(worst - claimed) <= slack:
-        return Verdict(False, f"the channel's worst case is {worst}, the certificate claims {claimed}")
-    if not claimed - bound <= slack:
-        return Verdict(False, f"the worst case is {claimed} but the weights only prove {bound}")
-    return Verdict(True, f"the worst case {claimed} is optimal: the mixture of scenarios proves that none goes below")
+    slack = max(allowance(s.arrays, s.lam, unit) for s in scenarios)
+    size = max(
+        s.arrays.p.dot(s.arrays.B.max(axis=1)) + s.lam * s.arrays.p.dot(s.arrays.E.max(axis=1)) for s in scenarios
+    )
+    if abs(worst - claimed) > slack + rounding(size, unit):
+        return Verdict(
+            False, f"the channel's worst case is {shown(worst, bool(unit))}, not {shown(claimed, bool(unit))}"
+        )
+    if worst - bound > slack:
+        reason = f"the worst case is {shown(worst, bool(unit))} but the weights only prove {shown(bound, bool(unit))}"
+        return Verdict(False, reason)
+    words = f"{shown(worst, bool(unit))} is optimal" + (f" up to {max(float(worst - bound), 0.0):.2g}" if unit else "")
+    return Verdict(True, f"the worst case {words}: the mixture of scenarios proves that none goes below")
 
 
 def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem, ...], tuple[Any, ...]]:

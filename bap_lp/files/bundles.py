@@ -1,0 +1,302 @@
+"""Bundles: a directory with a problem, its mechanism, the proof, and a manifest that holds them together.
+
+problem.json      the problem as it was solved, a parameter averaged out, with its lambda and conditions
+mechanism.json    the channel to publish from
+certificate.json  the proof
+manifest.json     SHA-256 of these files and of the source file, lambda, conditions, version, date (UTC), how it was made
+
+Several scenarios are `{"scenarios": [...]}` in problem.json, with a worst-case certificate. A bundle verifies if the
+hashes are those of the files, the certificate is about the lambda and the conditions of problem.json, the mechanism is
+the one of the certificate, and the certificate proves it. The hashes show accidents and mixed-up files; they do not stop
+somebody who writes a whole new bundle. What cannot be forged is the proof for the problem in problem.json.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, cast
+
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.files.certificates import certificate_document, certificate_from_dict
+from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
+from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
+from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
+from bap_lp.files.worst_cases import robust_document, robust_from_dict
+from bap_lp.files.writing import write_bundle
+from bap_lp.model.display import Displayed
+from bap_lp.model.labels import ROUNDED
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.proof.binding import verify_mechanism, verify_robust_mechanism
+from bap_lp.proof.certificate import Certificate, Verdict
+from bap_lp.proof.worst_case import RobustCertificate
+from bap_lp.rational import EXACT, InputError, number
+
+FORMAT = "bap-lp bundle 1"
+FILES = ("problem.json", "mechanism.json", "certificate.json")
+MANIFEST = "manifest.json"
+_TEXT = {"type": "string"}
+_SOURCE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": _TEXT, "sha256": _TEXT},
+    "required": ["name", "sha256"],
+}
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "format": _TEXT,
+        "version": _TEXT,
+        "made": _TEXT,
+        "how": _TEXT,
+        "method": _TEXT,
+        "lambda": {},
+        "conditions": {},
+        "source": {},
+        "files": {"type": "object", "properties": dict.fromkeys(FILES, _TEXT), "required": list(FILES)},
+    },
+    "required": ["format", "version", "made", "how", "method", "lambda", "conditions", "source", "files"],
+}
+
+
+class Mismatch(InputError):
+    """The files of a bundle do not belong together."""
+
+
+_LIST = {"type": "array"}
+_AGENT = {
+    "type": "object",
+    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST},
+    "required": ["name", "weight", "decisions", "loss"],
+}
+_CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
+    "type": "object",
+    "properties": {
+        "title": _TEXT,
+        "data": {"type": "object", "properties": {"labels": _LIST, "prior": _LIST}, "required": ["labels", "prior"]},
+        "bob": {"type": "array", "items": _AGENT},
+        "eve": {"type": "array", "items": _AGENT},
+        "alice": {"type": "object", "properties": {"lambda": {}}, "required": ["lambda"]},
+        "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
+    },
+    "required": ["title", "data", "bob", "eve", "alice"],
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bundle(Displayed):
+    """What a bundle holds; `problems` has one entry, or one per scenario with a worst-case certificate."""
+
+    problems: tuple[ProblemFile, ...]
+    mechanism: Mechanism
+    certificate: Certificate | RobustCertificate
+    manifest: Mapping[str, Any]
+    path: str = ""
+
+    @property
+    def problem(self) -> Problem:
+        return self.problems[0].problem
+
+    @property
+    def lam(self) -> Any:
+        return self.problems[0].lam
+
+    @property
+    def conditions(self) -> Conditions | None:
+        return self.problems[0].conditions
+
+    @property
+    def robust(self) -> bool:
+        return isinstance(self.certificate, RobustCertificate)
+
+    def _headline(self) -> str:
+        return f" of {self.problem!r}, {self.certificate!r}"
+
+    def verify(self, allow_float: bool = False) -> Verdict:
+        """Whether the proof holds for this problem, lambda, conditions and mechanism; the hashes were checked before."""
+        asked = [file.lam for file in self.problems]
+        able = allow_float or any(isinstance(lam, float) for lam in asked)
+        if isinstance(self.certificate, RobustCertificate):
+            wrong = "; ".join(filter(None, map(other_lambda, asked, self.certificate.lams)))
+            if wrong or len(asked) != len(self.certificate.lams):
+                return Verdict(False, wrong or "the certificate is about another number of scenarios")
+            problems = [file.problem for file in self.problems]
+            return verify_robust_mechanism(problems, self.mechanism, self.certificate, able)
+        wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
+        return (
+            Verdict(False, wrong) if wrong else verify_mechanism(self.problem, self.mechanism, self.certificate, able)
+        )
+
+
+def other_lambda(asked: Any, proved: Any) -> str:
+    """How the lambda of a certificate differs from the one asked for, or ""."""
+    same = float(asked) == proved if isinstance(proved, float) else EXACT.number(asked) == EXACT.number(proved)
+    return "" if same else f"it is about lambda = {proved}, not {asked}"
+
+
+def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:
+    """How the demands of a certificate differ from these, or ""."""
+    wrong = [other_lambda(lam, certificate.lam)]
+    proof = certificate.proof
+    try:
+        if proof is not None:
+            proof.conditions.demands(problem)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
+    asked, supposed = _stated(problem, conditions), _stated(problem, proof and proof.conditions)
+    for name in sorted(asked.keys() | supposed.keys()):
+        if asked.get(name) != supposed.get(name):
+            theirs = "does not keep" if name not in supposed else "supposes another"
+            wrong.append(f"it {theirs} {name}" if name in asked else f"it supposes {name}, which is not demanded")
+    return "; ".join(filter(None, wrong))
+
+
+def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
+    """The conditions that are set, whatever way they are written."""
+    given = {} if conditions is None else conditions.given()
+    if "neighbours" in given:
+        places = {name: k for k, name in enumerate(problem.states)}
+        pairs = (tuple(places.get(x, x) for x in pair) for pair in given["neighbours"])
+        given["neighbours"] = sorted({(min(x, y), max(x, y)) for x, y in pairs if x != y})
+    if "metric" in given:
+        given["metric"] = {(x, y): d for x, row in enumerate(given["metric"]) for y, d in enumerate(row) if x != y}
+    return given
+
+
+def save_bundle(
+    path: str | os.PathLike[str],
+    solution: Any,
+    problem: Problem | None = None,
+    lam: Any = None,
+    source: str | os.PathLike[str] | None = None,
+    how: str = "",
+) -> None:
+    """Write the bundle of a solution: all four files or none.
+
+    Args:
+        path: the directory; it is made if it is not there.
+        solution: what `solve` or `robust` returned.
+        problem: the problem as it was given, if the solution has it in floats.
+        lam: lambda as it was given, likewise.
+        source: the file that the problem was read from.
+        how: the command that made it, for readers.
+
+    >>> import tempfile
+    >>> from bap_lp import Problem, load_bundle, save_bundle, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_bundle(f"{folder}/coin", solve(coin))
+    ...     load_bundle(f"{folder}/coin").verify().ok
+    True
+    """
+    write_bundle(Path(path), bundle_files(solution, problem, lam, source, how))
+
+
+def bundle_files(
+    solution: Any, problem: Problem | None = None, lam: Any = None, source: Any = None, how: str = ""
+) -> dict[str, bytes]:
+    """The four files of a solution's bundle."""
+    certificate = solution.certificate
+    if isinstance(certificate, RobustCertificate):
+        problems: Sequence[Problem] = solution.problems
+        documents = [problem_document(s, v) for s, v in zip(problems, certificate.lams, strict=True)]
+        whole: Any = {"scenarios": documents}
+        proved, stated = robust_document(certificate), {}
+        price: Any = [document["alice"]["lambda"] for document in documents]
+    else:
+        whole = problem_document(problem or solution.problem, certificate.lam if lam is None else lam)
+        proved, price = certificate_document(certificate), whole["alice"]["lambda"]
+        stated = {} if certificate.proof is None else conditions_document(certificate.proof.conditions)
+        whole |= {"conditions": stated} if stated else {}
+    documents = (whole, mechanism_document(solution.mechanism), proved)
+    files = {name: dumps(document).encode() for name, document in zip(FILES, documents, strict=True)}
+    origin = None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))}
+    manifest = {
+        "format": FORMAT,
+        "version": _version(),
+        "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "how": how,
+        "method": solution.method,
+        "lambda": price,
+        "conditions": stated,
+        "source": origin,
+        "files": {name: _sha256(raw) for name, raw in files.items()},
+    }
+    return files | {MANIFEST: dumps(manifest).encode()}
+
+
+def load_bundle(path: str | os.PathLike[str]) -> Bundle:
+    """Read a bundle and check its hashes; `verify` then judges the proof.
+
+    Args:
+        path: the directory.
+
+    Returns:
+        The bundle.
+
+    Raises:
+        InputError: a file is missing or is not such a file; Mismatch, a kind of it, if a file is not the manifest's.
+    """
+    raw = {name: read_bytes(Path(path) / name) for name in (MANIFEST, *FILES)}
+    manifest, *documents = (document_of(raw[name], Path(path) / name) for name in (MANIFEST, *FILES))
+    where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
+    with located(where[0]):
+        check(manifest, _SCHEMA)
+        if manifest["source"] is not None:
+            check(manifest["source"], _SOURCE)
+        if manifest["format"] != FORMAT:
+            raise InputError("format", manifest["format"], f"must be {FORMAT!r}")
+    for name in FILES:
+        if manifest["files"][name] != _sha256(raw[name]):
+            raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
+    whole, mechanism, proved = documents
+    robust = isinstance(whole, dict) and set(whole) == {"scenarios"}
+    if robust and not (isinstance(whole["scenarios"], list) and whole["scenarios"]):
+        raise InputError(f"{where[1]}: scenarios", whole["scenarios"], "must be a list of problems")
+    scenarios = whole["scenarios"] if robust else [whole]
+    problems = tuple(_problem(document, where[1]) for document in scenarios)
+    prices = [document["alice"]["lambda"] for document in scenarios]
+    for key, value in (
+        ("lambda", prices if robust else prices[0]),
+        ("conditions", {} if robust else scenarios[0].get("conditions", {})),
+    ):
+        if json.dumps(manifest[key], sort_keys=True) != json.dumps(value, sort_keys=True):
+            raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
+    if robust and any(file.conditions is not None for file in problems):
+        raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a worst-case certificate")
+    with located(where[2]):
+        check(mechanism, {**MECHANISM, "required": ["states", "signals", "channel"]})
+    channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
+    read = robust_from_dict if robust else certificate_from_dict
+    return Bundle(problems, channel, cast(Any, read)(proved, where[3]), manifest, source_name(path))
+
+
+def _problem(document: Any, source: str) -> ProblemFile:
+    """A problem as bundles have it: averaged, nothing left out, a number as lambda, a prior that needs no scaling."""
+    with located(source):
+        check(document, _CANONICAL)
+    file = problem_from_dict(document, source)
+    with located(source):
+        if file.lam == "calibrated":
+            raise InputError("alice.lambda", None, "must be a number in a bundle")
+        prior = [number(v, "data.prior") for v in document["data"]["prior"]]
+        if any(isinstance(v, float) for v in prior) and abs(sum(map(float, prior)) - 1) > ROUNDED:
+            raise InputError("sum of data.prior", sum(map(float, prior)), "must be 1 in a bundle")
+    return file
+
+
+def _sha256(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _version() -> str:
+    try:
+        return version("bap-lp")
+    except PackageNotFoundError:
+        return "unknown"

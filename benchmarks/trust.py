@@ -1,0 +1,278 @@
+"""Trust: mutated bundles against both checkers, which must agree, accept nothing false, and stay quick.
+
+    python -m benchmarks trust [COUNT]          100,000 by default
+
+A mutation changes bytes or the structure of a bundle's files, mixes the files of two bundles, or rewrites a number
+everywhere; mostly the manifest is made to fit again, so that only the proof is in the way. What is accepted is solved
+again: the mechanism must attain the optimum of the problem that the bundle states.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bap_lp import Conditions, InputError, Problem, load_bundle, robust, solve, verify_standalone
+from bap_lp.files.bundles import FILES, MANIFEST, Bundle, bundle_files
+from bap_lp.model.evaluation import risks
+from bap_lp.model.problem import Agent
+
+Files = dict[str, bytes]
+HOSTILE: list[Any] = [
+    *(0, 1, -1, 2, 10**6, 0.5, -0.0, 1e-12, 1e300, -1e300, 1e308, 1e-320, None, True, False, "", " ", "0", "1", "-1"),
+    *("1/3", "199/-400", "1/0", "-0/1", "1e9_999_999", "1e300", "1e-300", "1e400", "0x10", "½", "١", "nan", "inf"),
+    *("Infinity", " 1/2 ", "1 /2", "+1/2", "0.25", ".5", "5.", "1e", "1" * 301, "1" * 5000, "9" * 25_000, [], {}, [[]]),
+    *([None], {"a": 1}, [[0.1]], "fixed", "0" * 400 + "1", "1/" + "3" * 400, 10**9, 10**400, "calibrated"),
+]
+
+
+@dataclass
+class Tally:
+    """What happened: counts, what went wrong, and the slowest checks in seconds."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    slowest: dict[str, float] = field(default_factory=lambda: {"main": 0.0, "standalone": 0.0})
+
+
+def corpus() -> list[Files]:
+    """Bundles of every kind: exact and float, with each condition, by enumeration, by cases, of several scenarios."""
+    coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], title="Coin")
+    three = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], [[0, 1], [2, 0], [1, 1]])
+    bob, eve = [[0, 1], [1, 0], [1, 1], [0, 2]], [[0, 1], [2, 0], [1, 0], [0, 1]]
+    agents = [Agent(eve, name="a", weight="1/2"), Agent([row[::-1] for row in eve], name="b", weight=2)]
+    many = Problem(["1/4", "1/4", "1/2", 0], bobs=[Agent(bob, name="x"), Agent(bob[::-1], name="y")], eves=agents)
+    found = [solve(p, lam, exact) for p, lam in ((coin, "1/3"), (three, "1/2"), (many, 1)) for exact in (True, False)]
+    found.append(solve(coin, "1/3", formulation="paper"))
+    wanted: list[tuple[Problem, dict[str, Any]]] = [
+        (coin, {"min_eve_risk": "3/4"}),
+        (three, {"max_bob_risk": "1/4", "min_eve_risk": "1/8"}),
+        (three, {"exp_epsilon": 2}),
+        (three, {"exp_epsilon": 2, "neighbours": [(0, 1), (1, 2)]}),
+        (three, {"exp_epsilon": 2, "metric": [[0, 1, 2], [1, 0, 1], [2, 1, 0]]}),
+        (three, {"epsilon": 0.7}),
+        (three, {"margin": "1/10"}),
+        (three, {"deterministic": True}),
+        (three, {"max_signals": 2}),
+        (three, {"max_signals": 1, "min_eve_risk": "1/4"}),
+        (three, {"deterministic": True, "max_signals": 2, "margin": "1/100"}),
+        (many, {"exp_epsilon": 3, "max_signals": 2}),
+    ]
+    for problem, demands in wanted:
+        found += [solve(problem, "1/3", exact, conditions=Conditions(**demands)) for exact in (None, False)]
+    coins = [Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [k, 0]]) for k in (4, 10)]
+    skewed = Problem(["1/4", "3/4"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
+    out = [bundle_files(solution) for solution in found]
+    out += [
+        bundle_files(robust(group, "1/3", exact)) for group in (coins, [coins[0], skewed]) for exact in (True, False)
+    ]
+    return out
+
+
+def refitted(files: Files) -> Files:
+    """The files with a manifest that fits them, as far as they can be read."""
+    try:
+        manifest, problem = (json.loads(files[name]) for name in (MANIFEST, FILES[0]))
+        scenarios = problem.get("scenarios")
+        prices = [one["alice"]["lambda"] for one in scenarios or [problem]]
+        manifest |= {"lambda": prices if scenarios else prices[0], "conditions": problem.get("conditions", {})}
+        manifest["files"] = {name: sha256(files[name]).hexdigest() for name in FILES}
+        return files | {MANIFEST: json.dumps(manifest).encode()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return files
+
+
+def mutated(draw: random.Random, bundles: list[Files]) -> Files:
+    """A mutation of a bundle."""
+    files = dict(draw.choice(bundles))
+    kind = draw.random()
+    if kind < 0.15:
+        _bytes(draw, files)
+    elif kind < 0.25:
+        name, other = draw.choice(FILES), draw.choice(bundles)
+        files[name] = other[name]
+    elif kind < 0.35:
+        _everywhere(draw, files)
+    else:
+        for _ in range(draw.choice((1, 1, 1, 2, 3))):
+            name = draw.choice((*FILES, FILES[2], FILES[2], MANIFEST))
+            document = json.loads(files[name])
+            _structure(draw, document)
+            files[name] = json.dumps(document).encode()
+    return refitted(files) if draw.random() < 0.9 else files
+
+
+def _bytes(draw: random.Random, files: Files) -> None:
+    name = draw.choice((*FILES, MANIFEST))
+    raw = bytearray(files[name])
+    for _ in range(draw.choice((1, 1, 2, 8))):
+        at = draw.randrange(len(raw) + 1)
+        match draw.randrange(4):
+            case 0 if at < len(raw):
+                raw[at] = draw.randrange(256)
+            case 1:
+                raw[at:at] = bytes(
+                    draw.choice((b"0", b"1", b'"', b",", b"/", b"-", b".", b"e", b"_", b"{", b"\xff", b" "))
+                )
+            case 2:
+                del raw[at : at + draw.choice((1, 1, 2, 10))]
+            case _:
+                raw[at:at] = raw[max(0, at - draw.randrange(1, 40)) : at]
+    files[name] = bytes(raw)
+
+
+def _everywhere(draw: random.Random, files: Files) -> None:
+    """One number rewritten in all files: a consistent lie."""
+    numbers = sorted({m for name in FILES for m in _numbers(json.loads(files[name]))})
+    old, new = draw.choice(numbers), draw.choice(numbers + ["1/7", "0", "2"])
+    for name in FILES:
+        files[name] = files[name].replace(json.dumps(old).encode(), json.dumps(new).encode())
+
+
+def _numbers(node: Any) -> list[str]:
+    if isinstance(node, (dict, list)):
+        return [m for child in (node.values() if isinstance(node, dict) else node) for m in _numbers(child)]
+    return [node] if isinstance(node, str) and node[:1].isdigit() else []
+
+
+def _structure(draw: random.Random, document: Any) -> None:
+    places: list[tuple[Any, Any]] = []
+
+    def walk(node: Any) -> None:
+        for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+            places.append((node, key))
+            if isinstance(child, (dict, list)):
+                walk(child)
+
+    walk(document)
+    if not places:
+        return
+    node, key = draw.choice(places)
+    match draw.randrange(6):
+        case 0:
+            node[key] = draw.choice(HOSTILE)
+        case 1:
+            node[key] = _near(draw, node[key])
+        case 2:
+            other, there = draw.choice(places)
+            node[key] = json.loads(json.dumps(other[there]))
+        case 3:
+            del node[key]
+        case 4 if isinstance(node, list):
+            node.insert(draw.randrange(len(node) + 1), json.loads(json.dumps(node[key])))
+        case 4:
+            node[draw.choice(("knows", "conditions", "channel", "branches", "theta", "void", "x"))] = draw.choice(
+                HOSTILE
+            )
+        case _:
+            if isinstance(node[key], list):
+                draw.shuffle(node[key])
+            else:
+                node[key] = _near(draw, node[key])
+
+
+def _near(draw: random.Random, value: Any) -> Any:
+    """A number close to this one, or the same one written otherwise."""
+    step = draw.choice((Fraction(1, 10**12), Fraction(1, 10**9), Fraction(1, 10), Fraction(1), Fraction(0)))
+    step *= draw.choice((1, -1))
+    if isinstance(value, float):
+        return draw.choice((value * (1 + float(step)), value + float(step), Fraction(value).__str__(), -value))
+    try:
+        exact = Fraction(value) if not isinstance(value, bool) else Fraction(0)
+    except (TypeError, ValueError, OverflowError):
+        return draw.choice(HOSTILE)
+    if abs(exact) > 10**300:
+        return str(-exact)
+    spelled = [
+        str(exact + step),
+        str(exact * (1 + step)),
+        float(exact + step),
+        f"{exact.numerator * 2}/{exact.denominator * 2}",
+    ]
+    return draw.choice(spelled)
+
+
+def judged(check: Callable[[], Any]) -> tuple[Any, str, float]:
+    """What a check returned, the name of the exception that it should not have raised, and its processor time."""
+    start = time.process_time()
+    try:
+        result, crash = check(), ""
+    except (InputError, verify_standalone.Refused):
+        result, crash = None, ""
+    except Exception as error:
+        result, crash = None, f"{type(error).__name__}: {error}"[:200]
+    return result, crash, time.process_time() - start
+
+
+def optimal(bundle: Bundle) -> bool:
+    """Whether the mechanism attains the optimum that a solver finds, with the agents deciding for themselves."""
+    problems = [file.problem for file in bundle.problems]
+    lams = [file.lam for file in bundle.problems]
+    found = [risks(p if bundle.mechanism.exact else p.as_float(), bundle.mechanism) for p in problems]
+    value = max(r.bob - Fraction(lam) * Fraction(r.eve) if bundle.mechanism.exact else r.bob - float(lam) * r.eve
+                for r, lam in zip(found, lams, strict=True))  # fmt: skip
+    best = robust(problems, lams) if bundle.robust else solve(problems[0], lams[0], conditions=bundle.conditions)
+    size = max(float(p.B.max()) + float(lam) * float(p.E.max()) for p, lam in zip(problems, lams, strict=True))
+    return abs(float(value) - float(best.value)) <= (0 if best.exact and bundle.mechanism.exact else 1e-8 * size)
+
+
+def run(count: int, seed: int = 0, tell: Callable[[int, Tally], None] | None = None) -> Tally:
+    """Check `count` mutations."""
+    draw, bundles, tally = random.Random(seed), corpus(), Tally()
+    known: dict[tuple[bytes, bytes], bool] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for k in range(count):
+            files, allow = mutated(draw, bundles), draw.random() < 0.3
+            for name, raw in files.items():
+                (Path(folder) / name).write_bytes(raw)
+            bundle: list[Bundle] = []
+
+            def ours(allow: bool = allow, bundle: list[Bundle] = bundle) -> bool:
+                bundle.append(load_bundle(folder))
+                return bundle[0].verify(allow).ok or None  # type: ignore[return-value]
+
+            checks = {"main": ours, "standalone": lambda allow=allow: verify_standalone.check(folder, allow)}
+            verdicts = {}
+            for name, check in checks.items():
+                verdicts[name], crash, seconds = judged(check)
+                tally.slowest[name] = max(tally.slowest[name], seconds)
+                problems = [f"{name} crashed: {crash}"] if crash else []
+                problems += [f"{name} took {seconds:.2f} s"] if seconds > 1 else []
+                tally.wrong += [f"{k}: {problem}" for problem in problems]
+            accepted = [verdicts[name] is not None for name in checks]
+            tally.counts["accepted" if all(accepted) else "refused"] += 1
+            if accepted[0] != accepted[1]:
+                tally.wrong.append(f"{k}: main says {accepted[0]}, standalone {accepted[1]}")
+            elif accepted[0]:
+                stated = files[FILES[0]], files[FILES[1]]
+                if stated not in known:
+                    known[stated] = optimal(bundle[0])
+                if not known[stated]:
+                    tally.wrong.append(f"{k}: accepted and not optimal")
+            if tell is not None and (k + 1) % 5000 == 0:
+                tell(k + 1, tally)
+    return tally
+
+
+def main(arguments: list[str] | None = None) -> None:
+    given = [a for a in (sys.argv[1:] if arguments is None else arguments) if a.isdigit()]
+    start = time.perf_counter()
+    tally = run(int(given[0]) if given else 100_000, tell=lambda k, t: print(f"{k} {dict(t.counts)}", flush=True))
+    slow = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in tally.slowest.items())
+    print(f"{dict(tally.counts)}, {len(tally.wrong)} wrong, slowest {slow}, {time.perf_counter() - start:.0f} s")
+    for line in tally.wrong[:50]:
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

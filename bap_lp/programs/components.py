@@ -18,8 +18,9 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.arrays import Arrays, groups_of
+from bap_lp.programs.master import PricedProgram
 from bap_lp.programs.paired import paired_optimum
-from bap_lp.programs.priced import PricedProgram, solve_priced
+from bap_lp.programs.priced import solve_priced
 from bap_lp.programs.ties import weight_at
 from bap_lp.programs.workers import answers
 from bap_lp.rational import Array, common_denominator, floats, objects, tree_sum

@@ -210,12 +210,9 @@ def show_verdict(
         out.print(f"{reason}.")
     else:
         out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
-    if (
-        isinstance(certificate, Certificate)
-        and certificate.proof is not None
-        and not certificate.proof.conditions.empty
-    ):
-        out.print(f"Conditions: {conditions_in_words(certificate.proof.conditions)}.")
+    proof = certificate.proof if isinstance(certificate, Certificate) else None
+    if proof is not None and not proof.conditions.empty:
+        out.print(f"Conditions: {conditions_in_words(proof.conditions)}.")
     for line in more:
         out.print(line, soft_wrap=True)
 

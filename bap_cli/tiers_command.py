@@ -122,3 +122,69 @@ def _write(out: Path, found: TierSolution) -> str:
     texts = {f"mechanism-{k}.json": dumps(mechanism_document(m)) for k, m in enumerate(found.mechanisms, start=1)}
     write_bundle(out, texts | {"certificate.json": dumps(tier_certificate_document(found.certificate))})
     return str(out)
+
+
+def tiers_document(found: TierSolution) -> dict[str, Any]:
+    """What `bap tiers --json` prints; `parents` gives, per signal, the signal of the tier before that it refines."""
+    from bap_lp.files.mechanisms import mechanism_document
+    from bap_lp.rational import text
+
+    tiers = []
+    for k, (problem, lam, weight, own, mechanism) in enumerate(
+        zip(found.problems, found.lams, found.weights, found.risks, found.mechanisms, strict=True)
+    ):
+        tiers.append(
+            {
+                "title": problem.title,
+                "lambda": text(lam),
+                "weight": text(weight),
+                "risks": {"bob": text(own.bob), "eve": text(own.eve), "alice": text(own.alice(lam))},
+                "separate": text(found.separate_values[k]),
+                "mechanism": mechanism_document(mechanism),
+                "parents": list(found.parents[k]) if k else [],
+            }
+        )
+    return {
+        "exact": found.exact,
+        "value": text(found.value),
+        "bound": text(found.bound),
+        "gap": text(found.gap),
+        "separate": text(found.separate),
+        "price_of_nesting": text(found.price_of_nesting),
+        "tiers": tiers,
+        "method": found.method,
+    }
+
+
+def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequence[str], written: str) -> None:
+    """What `bap tiers` prints."""
+    from bap_cli.show import channel, console, plain_table, short
+    from bap_lp.model.display import both, clean, equals
+
+    out = console()
+    out.print("Releases that refine each other: the users of a tier see its signal and those of the tiers before it.")
+    out.print()
+    columns = ("tier", "lambda", "weight", "R_B", "R_E", "R_A", "R_A alone")
+    table = plain_table(*columns, right=range(1, len(columns)))
+    for k, (problem, lam, weight, own) in enumerate(
+        zip(found.problems, found.lams, found.weights, found.risks, strict=True)
+    ):
+        numbers = (lam, weight, own.bob, own.eve, own.alice(lam), found.separate_values[k])
+        table.add_row(f"{k + 1}: {clean(problem.title or loaded[k].source)}", *map(short, numbers))
+    out.print(table)
+    for k, mechanism in enumerate(found.mechanisms):
+        out.print()
+        channel(out, mechanism, f"Tier {k + 1}")
+    out.print()
+    out.print(f"Separate releases would have {both(found.separate)}: nesting costs {both(found.price_of_nesting)}.")
+    if found.exact and found.gap == 0:
+        out.print(f"Proved optimal among all nested releases: {equals('value = bound', found.value)}.")
+    else:
+        gap = f"up to {float(found.gap):.2g}: value {float(found.value):.12g}, lower bound {float(found.bound):.12g}"
+        out.print(f"Optimal among all nested releases {gap}.")
+    out.print(f"Method: {found.method}.")
+    if written:
+        names = f"mechanism-1.json to mechanism-{len(files)}.json and certificate.json"
+        out.print(f"Wrote {names} to {clean(written, 500)}.", soft_wrap=True)
+    command = shlex.join(["bap", "tiers", *files, "--check", f"{written or 'DIR'}/certificate.json"])
+    out.print(f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)

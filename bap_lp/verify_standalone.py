@@ -54,7 +54,7 @@ def parsed(raw, name):
         return int(digits)
 
     text = raw.decode("utf-8-sig")
-    document = json.loads(text, object_pairs_hook=table, parse_int=integer, parse_constant=lambda c: need(False, c))
+    document = json.loads(text, object_pairs_hook=table, parse_int=integer)
     json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair is not text
     need(type(document) is dict, f"{name} is not a table")
     return document

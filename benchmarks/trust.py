@@ -230,7 +230,8 @@ def run(count: int, seed: int = 0, tell: Callable[[int, Tally], None] | None = N
     """Check `count` mutations."""
     draw, bundles, tally = random.Random(seed), corpus(), Tally()
     known: dict[tuple[bytes, bytes], bool] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         for k in range(count):
             files, allow = mutated(draw, bundles), draw.random() < 0.3
             for name, raw in files.items():

@@ -263,7 +263,7 @@ function drawProof(index) {
   const best = bestRisks(index), value = alice(best);
   $("proof").replaceChildren(make("p", {}, ...rich(data.partial && data.tolerance > 0 ?
     `The value ${Q.both(value)} is at most ${data.tolerance.toExponential(1)} above a bound that is proved for all mechanisms${data.conditions ? " that meet the conditions" : ""}.` : data.exact ?
-    `${data.beliefs ? "A table of prices of the agents’ obedience bounds" : "A table of Eve’s replies bounds"} R_A of every mechanism${data.conditions ? " that meets the conditions" : ""} from below, and the bound is ${Q.both(value)}, the value itself. The proof is arithmetic with fractions; no solver has to be trusted.` :
+    `${data.beliefs ? "Prices of the agents’ obedience bound" : "A table of Eve’s replies bounds"} R_A of every mechanism${data.conditions ? " that meets the conditions" : ""} from below, and the bound is ${Q.both(value)}, the value itself. The proof is arithmetic with fractions; no solver has to be trusted.` :
     `The numbers of this problem are floats. The values are optimal up to a proved tolerance of ${data.tolerance.toExponential(1)}, relative to the largest loss (times λ for Eve’s).`)));
   const price = Q.text(lam);
   $("commands").textContent = data.bundle ? `bap verify ${data.file}` : `bap solve ${data.file} --lambda ${price} --out proof\nbap verify proof`;

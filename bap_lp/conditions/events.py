@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def position(problem: Problem, state: Any, field: str) -> int:
         if state not in problem.states:
             raise InputError(field, state, "is not a state")
         return problem.states.index(state)
-    if isinstance(state, (bool, float)) or not 0 <= int(state) < len(problem.states):
+    if isinstance(state, bool) or not isinstance(state, Integral) or not 0 <= int(state) < len(problem.states):
         raise InputError(field, state, f"must be a label or a position between 0 and {len(problem.states) - 1}")
     return int(state)
 

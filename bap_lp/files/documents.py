@@ -83,7 +83,7 @@ def parse_document(text: str, source: str, as_json: bool) -> Any:
         _shallow(text, as_json)
         if not as_json:
             return tomllib.loads(text)
-        document = json.loads(text, object_pairs_hook=_distinct, parse_int=_integer, parse_constant=_constant)
+        document = json.loads(text, object_pairs_hook=_distinct, parse_int=_integer)
         if _SURROGATE.search(text):
             json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair can be neither printed nor saved
         return document
@@ -122,10 +122,6 @@ def _integer(digits: str) -> Any:
     if len(digits) > limit("digits"):
         raise InputError("number", digits, f"must have at most {limit('digits')} digits {raising('digits')}")
     return int(digits) if len(digits) <= _PLAIN_DIGITS else int(fmpz(digits))
-
-
-def _constant(name: str) -> Any:
-    raise InputError("number", name, "must be finite")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -25,7 +25,14 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.programs.ties import tie_costs
-from bap_lp.proof.worst_case import RobustCertificate, Scenario, mixture_bound, scenarios_of, working_scenarios
+from bap_lp.proof.worst_case import (
+    RobustCertificate,
+    Scenario,
+    mixture_bound,
+    scenarios_of,
+    small_gap,
+    working_scenarios,
+)
 from bap_lp.rational import EXACT, FLOAT, Array, InputError, is_exact, public
 
 _MOST_ENTRIES = 200_000
@@ -213,7 +220,10 @@ def _solve(scenarios: Sequence[Scenario]) -> tuple[Array, Array, tuple[Array, ..
     def accept(z: Array, y: Array) -> bool:
         q, weights, replies = read(z, y)
         gap = max(s.alice(q) for s in scenarios) - mixture_bound(scenarios, weights, replies)
-        return bool(gap <= 0.1 * field.tolerance * max(s.arrays.size(s.lam) for s in scenarios))
+        if gap <= 0.1 * field.tolerance * max(s.arrays.spread(s.lam) for s in scenarios):
+            return True
+        near = gap <= 0.1 * field.tolerance * max(s.arrays.size(s.lam) for s in scenarios)
+        return near and small_gap(scenarios, q, weights, replies)
 
     risks = np.concatenate([t.ravel() for t in program.t])
     found = optimum(

@@ -22,7 +22,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.proof.conditional import allowance, rounding
 from bap_lp.proof.worst_case import RobustCertificate, verify_robust, working_scenarios
-from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, InputError
+from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, InputError, shown
 
 
 def verify_mechanism(
@@ -110,7 +110,7 @@ def _bound(problem: Problem, mechanism: Mechanism, certificate: Certificate) -> 
     off = np.argwhere(abs(table - wanted) > unit * size[:, None])
     if len(off):
         x, s = off[0].tolist()
-        there, said = ((v[x, s] / size[x] if exact else float(v[x, s] / size[x])) for v in (table, wanted))
+        there, said = (shown(v[x, s] / size[x], not exact) for v in (table, wanted))
         words = (
             f"in state {problem.states[x]} it sends {signals.names[s]} with probability {there}, the proof says {said}"
         )

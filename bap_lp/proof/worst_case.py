@@ -86,6 +86,8 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
     >>> print(verify_robust(coins, robust(coins, "1/3").certificate).reason)
     the worst case 3/16 is optimal: the mixture of scenarios proves that none goes below
     """
+    if not all(is_exact(lam) or np.isfinite(lam) for lam in certificate.lams):
+        return Verdict(False, "the lambdas must be finite")
     given, _ = scenarios_of(problems, list(certificate.lams))
     exact, able = certificate.exact, all(s.exact for s in given)
     if exact and not able:
@@ -140,6 +142,19 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
         return Verdict(False, reason)
     words = f"{shown(worst, bool(unit))} is optimal" + (f" up to {max(float(worst - bound), 0.0):.2g}" if unit else "")
     return Verdict(True, f"the worst case {words}: the mixture of scenarios proves that none goes below")
+
+
+def small_gap(scenarios: Sequence[Scenario], q: Array, weights: Array, replies: Sequence[Array]) -> bool:
+    """Whether the gap of a float solution is half of what its certificate may have, computed in rationals."""
+    lifted = [Scenario(s.arrays.lifted(), EXACT.number(s.lam), s.told) for s in scenarios]
+    q, w, tables = EXACT.array(q), EXACT.array(weights), [EXACT.array(u).copy() for u in replies]
+    q, w = q / q.sum(axis=1)[:, None], w / w.sum()
+    for k, (s, u) in enumerate(zip(lifted, tables, strict=True)):
+        for g in s.arrays.groups:
+            for row, total in enumerate(u[:, g].sum(axis=1)):
+                u[row, g] = u[row, g] * (w[k] * s.lam / total) if total > 0 else w[k] * s.lam / len(u[row, g])
+    gap = max(s.alice(q) for s in lifted) - mixture_bound(lifted, w, tables)
+    return bool(2 * gap <= max(allowance(s.arrays, s.lam, EXACT.number(TOLERANCE)) for s in lifted))
 
 
 def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem, ...], tuple[Any, ...]]:

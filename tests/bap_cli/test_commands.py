@@ -77,7 +77,7 @@ def test_solve_explains_the_coin_toss_in_words(run: Run) -> None:
         "randomised response",
         "  w = 3/13",
         "Proved optimal among all mechanisms: value = bound = 3/40 (0.075).\n",
-        "bap verify coin_toss DIR/certificate.json",
+        "bap verify DIR",
     ):
         assert piece in out
 
@@ -101,7 +101,10 @@ def test_lambda_of_the_command_line_is_exact(run: Run) -> None:
 @pytest.mark.parametrize("formulation", ["compact", "paper"])
 def test_what_solve_writes_can_be_verified_evaluated_and_released(run: Run, formulation: str) -> None:
     assert run("solve", "coin_toss", "--out", "a/b", "--json", "--formulation", formulation)[0] == 0
-    assert sorted(p.name for p in Path("a/b").iterdir()) == ["certificate.json", "mechanism.json"]
+    assert sorted(p.name for p in Path("a/b").iterdir()) == [
+        *("certificate.json", "manifest.json", "mechanism.json", "problem.json")
+    ]
+    assert run("verify", "a/b")[0] == 0
     code, out, err = run("verify", "coin_toss", "a/b/certificate.json")
     assert (code, err) == (0, "")
     assert out.startswith("Coin toss: verified at lambda = 1/3 (0.333333).\nR_A = 3/40 is optimal")
@@ -139,7 +142,10 @@ def test_verify_says_why_a_certificate_proves_nothing(run: Run) -> None:
 
 def test_verify_names_the_lambda_it_proves(run: Run) -> None:
     run("solve", "medical_test", "--lambda", "1/3", "--out", "d")
-    out = run("verify", "medical_test", "d/certificate.json")[1]
+    code, _, err = run("verify", "medical_test", "d/certificate.json")
+    assert code == 1
+    assert "it is about lambda = 1/3, not 1/2" in err
+    out = run("verify", "medical_test", "d/certificate.json", "--as-claimed")[1]
     assert "verified at lambda = 1/3 (0.333333)." in out
     assert "Note: the file asks for lambda = 1/2 (0.5)." in out
 

@@ -52,7 +52,7 @@ def test_an_interrupt_while_reading_is_one_line(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
 
 
-@pytest.mark.parametrize("where", ["bap_lp.solve", "bap_cli.outputs.write_bundle", "os.fsync"])
+@pytest.mark.parametrize("where", ["bap_lp.solve", "bap_cli.outputs.save_bundle", "os.fsync"])
 def test_an_interrupt_while_solving_or_writing_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:

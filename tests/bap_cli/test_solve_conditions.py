@@ -30,7 +30,13 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path, capsys: pytest.Capt
     assert second["conditions"] == {"min_eve_risk": "3/8", "epsilon": "3"}
     assert not second["exact"]
     assert second["risks"]["bob"] < float(Fraction(first["risks"]["bob"]))
-    assert main(["verify", str(path), str(tmp_path / "out" / "certificate.json")]) == 0
+    assert main(["verify", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(path), str(tmp_path / "out" / "certificate.json")]) == 1
+    err = capsys.readouterr().err
+    assert "it does not keep exp_epsilon; it supposes another min_eve_risk" in err
+    assert "it supposes epsilon, which is not demanded" in err
+    assert main(["verify", str(path), str(tmp_path / "out" / "certificate.json"), "--as-claimed"]) == 0
     assert "Note: the file asks for other conditions: min_eve_risk = 1/2, exp_epsilon = 2" in capsys.readouterr().out
     assert main(["solve", str(path), "--max-bob-risk", "1/100"]) == 2
     assert "--max-bob-risk = 1/100 is not attainable" in capsys.readouterr().err

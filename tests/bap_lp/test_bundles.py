@@ -1,0 +1,268 @@
+"""Bundles: what belongs together verifies, whatever made it; anything else does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction as F
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import conditioned, lams, problems
+
+from bap_lp import (
+    Agent,
+    Conditions,
+    InputError,
+    Mechanism,
+    Problem,
+    load_bundle,
+    robust,
+    save_bundle,
+    solve,
+    verify_mechanism,
+    verify_standalone,
+)
+from bap_lp.files.bundles import FILES, MANIFEST, Mismatch, write_bundle
+from bap_lp.proof import enumeration
+
+COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], title="Coin")
+
+
+def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
+    """What the checker of the library and the stand-alone one say."""
+    try:
+        ours = load_bundle(folder).verify(allow).ok
+    except InputError:
+        ours = False
+    try:
+        verify_standalone.check(folder, allow)
+    except verify_standalone.Refused:
+        return ours, False
+    return ours, True
+
+
+def refit(folder: Path) -> None:
+    """A manifest that fits the files again."""
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES}
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
+def change(folder: Path, name: str, **values: Any) -> None:
+    document = json.loads((folder / name).read_text())
+    (folder / name).write_text(json.dumps(document | values))
+    refit(folder)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(5, 3), lams)
+def test_every_solution_bundles_and_verifies(
+    tmp_path_factory: pytest.TempPathFactory, problem: Problem, lam: F
+) -> None:
+    for exact in (True, False):
+        folder = tmp_path_factory.mktemp("b") / "d"
+        save_bundle(folder, solve(problem, lam, exact))
+        assert both(folder) == (True, True)
+
+
+@pytest.mark.slow
+@settings(max_examples=50, deadline=None)
+@given(conditioned())
+def test_solutions_under_conditions_bundle_and_verify(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[Problem, F, Conditions]
+) -> None:
+    problem, lam, conditions = case
+    try:
+        solution = solve(problem, lam, conditions=conditions)
+    except InputError:
+        return
+    folder = tmp_path_factory.mktemp("b") / "d"
+    save_bundle(folder, solution)
+    assert both(folder) == (True, True)
+
+
+def test_enumeration_cases_scenarios_and_many_float_states_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(3)
+    bob, eve = (random.integers(0, 9, (9, 3)).tolist() for _ in range(2))
+    nine = Problem([F(1, 9)] * 9, bob, eve)
+    found: list[Any] = [solve(nine, 2, conditions=Conditions(deterministic=True, min_eve_risk=2))]
+    monkeypatch.setattr(enumeration, "MOST", 1)
+    found.append(solve(nine, 2, conditions=Conditions(deterministic=True, min_eve_risk=2)))
+    assert len(found[-1].certificate.proof.branches) > 1
+    monkeypatch.undo()
+    found.append(solve(nine, 2, conditions=Conditions(max_signals=2)))
+    found += [
+        robust([nine, Problem([F(1, 9)] * 9, eve, bob)], lam, exact) for lam in ("1/2",) for exact in (None, False)
+    ]
+    n = 3000
+    found.append(solve(Problem(random.dirichlet(np.ones(n)), random.random((n, 4)), random.random((n, 3))), 0.5))
+    found.append(solve(COIN, "1/3", formulation="paper"))
+    for k, solution in enumerate(found):
+        save_bundle(tmp_path / str(k), solution)
+        assert load_bundle(tmp_path / str(k)).verify()
+        if len(solution.mechanism.states) < 100:
+            assert both(tmp_path / str(k)) == (True, True)
+
+
+def test_another_channel_in_a_bundle_does_not_verify(tmp_path: Path) -> None:
+    """The identity in mechanism.json was published while the certificate, which is about another one, verified."""
+    save_bundle(tmp_path / "d", solve(COIN, "1/3"))
+    (tmp_path / "d" / "mechanism.json").write_text(
+        json.dumps({"states": ["0", "1"], "signals": ["0", "1"], "channel": [["1", "0"], ["0", "1"]]})
+    )
+    with pytest.raises(Mismatch, match=r"does not fit mechanism\.json, which has another SHA-256"):
+        load_bundle(tmp_path / "d")
+    refit(tmp_path / "d")
+    verdict = load_bundle(tmp_path / "d").verify()
+    assert verdict.reason.startswith("the mechanism is not the one that is proved: in state 1 it sends 0")
+    assert both(tmp_path / "d") == (False, False)
+
+
+def test_signals_keep_their_names(tmp_path: Path) -> None:
+    best = solve(COIN, "1/3")
+    swapped = Mechanism(best.mechanism.channel, signals=["1", "0"], states=best.mechanism.states)
+    assert "is not the one that is proved" in verify_mechanism(COIN, swapped, best.certificate).reason
+    renamed = Mechanism(best.mechanism.channel, signals=["yes", "no"], states=best.mechanism.states)
+    assert verify_mechanism(COIN, renamed, best.certificate).reason == "the proof has no signal 'yes'"
+    other = Mechanism(best.mechanism.channel, signals=best.mechanism.signals, states=["1", "0"])
+    assert verify_mechanism(COIN, other, best.certificate).reason.startswith("the states of the mechanism")
+
+
+def test_a_finer_mechanism_must_have_the_same_value() -> None:
+    """The paper's signals name Eve's decision too; splitting a signal so that she learns more is not optimal."""
+    best = solve(COIN, "1/3", formulation="paper")
+    assert verify_mechanism(COIN, best.mechanism, best.certificate)
+    names = ["0 / 0", "0 / 1", "1 / 1"]
+    split = Mechanism([[1, 0, 0], [0, "3/10", "7/10"]], signals=names, states=COIN.states)
+    verdict = verify_mechanism(COIN, split, best.certificate)
+    assert verdict.reason == "the mechanism has another R_A than the one that is proved"
+
+
+def test_a_state_that_never_occurs_has_the_null_row(tmp_path: Path) -> None:
+    problem = Problem(["3/4", 0, "1/4"], [["1/3", "2/3"], [0, 0], [1, 0]], [[0, 1], [5, 5], [10, 0]])
+    save_bundle(tmp_path / "d", solve(problem, "1/3"))
+    assert both(tmp_path / "d") == (True, True)
+    channel = json.loads((tmp_path / "d" / "mechanism.json").read_text())["channel"]
+    change(tmp_path / "d", "mechanism.json", channel=[channel[0], ["0", "1"], channel[2]])
+    assert both(tmp_path / "d") == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("problem.json", {"alice": {"lambda": "1/2"}}),
+        ("problem.json", {"conditions": {"min_eve_risk": "1/2"}}),
+        ("problem.json", {"conditions": {"max_signals": 2}}),
+        ("certificate.json", {"lambda": "1/2"}),
+        ("certificate.json", {"value": "3/41"}),
+        ("certificate.json", {"value": 0.075}),
+        ("certificate.json", {"u": [["1/3", "0"], ["0", "1/3"]]}),
+        ("certificate.json", {"conditions": {}}),
+        ("certificate.json", {"rho": [["3/4", "0"], ["1/4", "0"]]}),
+        ("mechanism.json", {"channel": [["1", "0"], [0.3, 0.7]]}),
+        ("mechanism.json", {"states": ["1", "0"]}),
+        (MANIFEST, {"lambda": "1/2"}),
+        (MANIFEST, {"conditions": {"margin": 0}}),
+        (MANIFEST, {"format": "bap-lp bundle 2"}),
+        (MANIFEST, {"extra": 1}),
+        (MANIFEST, {"source": {"name": "x"}}),
+    ],
+)
+def test_no_file_of_a_bundle_can_be_changed_alone(tmp_path: Path, name: str, values: dict[str, Any]) -> None:
+    save_bundle(tmp_path / "d", solve(COIN, "1/3"))
+    assert both(tmp_path / "d") == (True, True)
+    change(tmp_path / "d", name, **values)
+    assert both(tmp_path / "d") == (False, False)
+
+
+def test_files_of_two_bundles_do_not_mix(tmp_path: Path) -> None:
+    cases = [solve(COIN, "1/3"), solve(COIN, "1/2"), solve(COIN, "1/3", conditions=Conditions(min_eve_risk="1/2"))]
+    for k, solution in enumerate(cases):
+        save_bundle(tmp_path / str(k), solution)
+    for a in range(3):
+        for b in range(3):
+            for name in FILES:
+                folder = tmp_path / "mixed"
+                shutil.copytree(tmp_path / str(a), folder)
+                shutil.copy(tmp_path / str(b) / name, folder / name)
+                same = (folder / name).read_bytes() == (tmp_path / str(a) / name).read_bytes()
+                assert both(folder) == (same, same)
+                refit(folder)
+                found = both(folder)
+                assert found[0] == found[1]
+                shutil.rmtree(folder)
+
+
+def test_the_manifest_says_where_it_comes_from(tmp_path: Path) -> None:
+    source = tmp_path / "coin.toml"
+    source.write_text("anything")
+    save_bundle(tmp_path / "d", solve(COIN, "1/3"), source=source, how="bap solve coin.toml")
+    manifest = json.loads((tmp_path / "d" / MANIFEST).read_text())
+    digest = hashlib.sha256(b"anything").hexdigest()
+    assert manifest["source"] == {"name": "coin.toml", "sha256": digest}
+    assert (manifest["lambda"], manifest["conditions"], manifest["how"]) == ("1/3", {}, "bap solve coin.toml")
+    assert manifest["made"].endswith("Z")
+    assert sorted(manifest["files"]) == sorted(FILES)
+
+
+def test_a_bundle_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="full"):
+        write_bundle(tmp_path / "d", {"a": b"1", "b": b"2"})
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    write_bundle(tmp_path / "d", {"a": b"1", "b": b"2"})
+    write_bundle(tmp_path / "d", {"a": b"3"})
+    assert sorted((p.name, p.read_bytes()) for p in (tmp_path / "d").iterdir()) == [("a", b"3"), ("b", b"2")]
+
+
+@pytest.mark.slow
+def test_the_stand_alone_checker_is_one_file_that_can_be_copied(tmp_path: Path) -> None:
+    """It imports the standard library only, and works where nothing else is installed."""
+    save_bundle(tmp_path / "d", solve(COIN, "1/3"))
+    copy = tmp_path / "check.py"
+    shutil.copy(Path(verify_standalone.__file__), copy)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-S", str(copy), *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    done = run("d")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "verified: R_A = 3/40 is optimal\n", "")
+    change(tmp_path / "d", "certificate.json", value="1/40")
+    done = run("d")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "not proved: R_A is 0.075, not 0.025\n"
+    assert run().returncode == 2
+    assert run("nowhere").returncode == 1
+
+
+@pytest.mark.slow
+def test_thousands_of_mutations_are_judged_alike_and_none_wrongly_accepted() -> None:
+    from benchmarks.trust import run
+
+    tally = run(2500, seed=20)
+    assert tally.wrong == []
+    assert tally.counts["accepted"] > 100
+    assert tally.counts["refused"] > 1000
+
+
+def test_several_bobs_and_weights_are_added_up_alike(tmp_path: Path) -> None:
+    loss = [[0, 0.3], [0.7, 0.1], [1 / 3, 0.2]]
+    bobs = [Agent(loss, name="a", weight=0.3), Agent(loss[::-1], name="b", weight=1.7)]
+    problem = Problem([0.2, 0.3, 0.5], bobs=bobs, eves=[replace(bobs[1], name="e"), replace(bobs[0], name="f")])
+    save_bundle(tmp_path / "d", solve(problem, 0.4))
+    assert both(tmp_path / "d") == (True, True)

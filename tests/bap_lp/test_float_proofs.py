@@ -1,0 +1,128 @@
+"""Float certificates: judged in rationals, on the spread between the full and the null release."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import few_lams, few_states, lams, problems
+
+from bap_lp import Certificate, Problem, robust, solve, verify, verify_robust
+from bap_lp.proof import certificate as proofs
+from bap_lp.proof.certificate import TOLERANCE
+from bap_lp.rational import EXACT
+
+
+def test_one_float_and_a_large_loss_do_not_make_a_false_claim_true() -> None:
+    """With a tolerance of 1e-9 of the largest loss this was verified, "within 0.83"."""
+    problem = Problem(["3/4", "1/4"], [["1/3", "2/3", 10**9], [1, 0, 10**9]], [[0, 1], [10, 0]])
+    null = Certificate(1 / 3, 0.25, np.array([[0.75, 0, 0], [0.25, 0, 0]]), np.full((3, 2), 1 / 6))
+    assert solve(problem, "1/3").value == F(3, 40)
+    verdict = verify(problem, null)
+    assert not verdict
+    assert "of the spread 0.5" in verdict.reason
+    best = solve(problem, "1/3", exact=False).certificate
+    assert verify(problem, best)
+    assert not verify(problem, replace(best, value=best.value + 1e-4))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e308])
+def test_nothing_that_is_not_finite_is_verified(bad: float) -> None:
+    problem = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    best = solve(problem, "1/3", exact=False).certificate
+    table = best.rho.copy()
+    table[0, 0] = bad
+    for changed in ({"lam": bad}, {"value": bad}, {"rho": table}, {"u": table}):
+        assert not verify(problem, replace(best, **changed))
+
+
+def test_a_huge_lambda_is_judged_by_its_own_proof() -> None:
+    problem = Problem([0.75, 0.25], [[1 / 3, 2 / 3], [1, 0]], [[0, 1], [10, 0]])
+    claimed = Certificate(1e308, -1e308, np.array([[0.75, 0], [0.25, 0]]), np.array([[5e307, 5e307]] * 2))
+    verdict = verify(problem, claimed)
+    assert not verdict
+    assert "inf" not in verdict.reason
+
+
+def test_a_float_is_not_good_enough_for_exact_numbers_unless_allowed() -> None:
+    problem = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    best = solve(problem, "1/3")
+    for changed in (
+        {"value": float(best.value)},
+        {"lam": 1 / 3},
+        {"u": best.certificate.u.astype(float)},
+        {"rho": best.certificate.rho.astype(float)},
+    ):
+        one = replace(best.certificate, **changed)
+        assert not one.exact
+        assert verify(problem, one, allow_float=False).reason.endswith("those of the certificate are floats")
+        assert verify(problem, one)
+    assert verify(problem, best.certificate, allow_float=False)
+    assert verify(problem.as_float(), solve(problem, "1/3", exact=False).certificate, allow_float=False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(5, 3), lams, st.integers(-3, 9))
+def test_a_constant_added_to_all_losses_of_a_state_changes_nothing(problem: Problem, lam: F, size: int) -> None:
+    """The spread and the gap are those of the differences between decisions: offsets do not loosen the check."""
+    rough = solve(problem, lam, exact=False)
+    assert verify(problem, rough.certificate)
+    arrays = problem.as_float().arrays.lifted()
+    offset = EXACT.number(F(10) ** size)
+    shifted = replace(arrays, B=arrays.B + offset)
+    at = EXACT.number(float(lam))
+    assert (arrays.spread(at), arrays.range(at)) == (shifted.spread(at), shifted.range(at))
+
+
+@settings(max_examples=60, deadline=None)
+@given(few_states(), few_lams, st.sampled_from([1e-6, 1e-4, 1e-2]), st.data())
+def test_a_float_proof_that_is_off_by_more_than_the_tolerance_is_refused(
+    problem: Problem, lam: F, off: float, data: st.DataObject
+) -> None:
+    rough = solve(problem, lam, exact=False).certificate
+    spread = float(problem.arrays.spread(EXACT.number(lam)))
+    assert verify(problem, rough)
+    assert not verify(problem, replace(rough, value=rough.value + off * (1 + abs(rough.value))))
+    # what is shifted between decisions raises the value; if by more than the tolerance, it is seen
+    rho = rough.rho.copy()
+    x, i, k = (data.draw(st.integers(0, n - 1)) for n in (*rho.shape, rho.shape[1]))
+    move = off * rho[x, i]
+    rho[x, i], rho[x, k] = rho[x, i] - move, rho[x, k] + move
+    arrays = problem.as_float().arrays
+    gap = float(arrays.value(rho, float(lam))) - float(solve(problem, lam).value)
+    if gap > 10 * TOLERANCE * spread + 1e-12:
+        assert not verify(problem, replace(rough, rho=rho))
+
+
+def test_many_float_states_are_judged_in_floats_with_error_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(4)
+    n = 400
+    problem = Problem(random.dirichlet(np.ones(n)), random.random((n, 4)), random.random((n, 3)))
+    best = solve(problem, 0.5).certificate
+    slow = verify(problem, best)
+    monkeypatch.setattr(proofs, "_MANY", 0)
+    calls: list[Any] = []
+    monkeypatch.setattr(proofs, "_verify", lambda *a: calls.append(a) or slow)
+    assert verify(problem, best)
+    assert calls == []  # floats decide
+    wrong = replace(best, value=best.value + 1e-7)
+    verify(problem, wrong)
+    assert len(calls) == 1  # floats never refuse: rationals do
+    monkeypatch.undo()
+    assert not verify(problem, wrong)
+
+
+def test_float_worst_cases_are_judged_on_the_spread() -> None:
+    bob = [["1/3", "2/3", 10**9], [1, 0, 10**9]]
+    coins = [Problem(["3/4", "1/4"], bob, [[0, 1], [k, 0]]) for k in (4, 10)]
+    rough = robust(coins, "1/3", exact=False).certificate
+    assert verify_robust(coins, rough)
+    assert not verify_robust(coins, rough, allow_float=False)
+    assert not verify_robust(coins, replace(rough, value=rough.value + 1e-4))
+    assert not verify_robust(coins, replace(rough, lams=(math.inf, 1 / 3)))

@@ -1,0 +1,215 @@
+"""Hostile files: one clear line at once, whatever they ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bap_lp import Agent, Conditions, InputError, Problem, load_certificate, load_problem, solve, verify
+from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.files.certificates import certificate_from_dict
+from bap_lp.files.documents import document_of, parse_document
+from bap_lp.files.problems import problem_from_dict
+from bap_lp.limits import DEFAULTS, limit, set_limits
+from bap_lp.proof.branches import Branch, uncovered
+from bap_lp.rational import FLOAT, number, text
+
+COIN = {
+    "data": {"prior": ["3/4", "1/4"]},
+    "bob": {"loss": [["1/3", "2/3"], [1, 0]]},
+    "eve": {"loss": [[0, 1], [10, 0]]},
+    "alice": {"lambda": "1/3"},
+}
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["1e9_999_999", "1_000", "1__0", "١/٣", "½", "1 /3", "1/ 3", "1/-3", "--1", "+-1", "1e", "e5", ".", "", " ", "0x1F",
+     "1/2/3", "1/2e3", "1,5", "1e5.5", "\u00a01", "1\u200b", "1/3\x00", "nan", "inf", "0b1", "1j", "(1)", "1e+-5"],
+)  # fmt: skip
+def test_what_only_looks_like_a_number_is_none(written: str) -> None:
+    with pytest.raises(InputError):
+        number(written, "x")
+
+
+@pytest.mark.parametrize("written", ["1e301", "1e-301", "1e99999", "9" * 301, "1/" + "3" * 20_001, "1." + "3" * 300])
+def test_numbers_have_a_limit_of_digits(written: str) -> None:
+    with pytest.raises(InputError, match="must have at most"):
+        number(written, "x")
+
+
+def test_a_number_of_many_digits_is_saved_and_read() -> None:
+    tiny = number("1/" + "3" * 15_000, "x")
+    assert number(text(tiny), "x") == tiny
+    document = {**COIN, "alice": {"lambda": "1/" + "7" * 9000}}
+    loaded = problem_from_dict(document)
+    best = solve(loaded.problem, loaded.lam)
+    from bap_lp.files.certificates import certificate_document
+
+    again = certificate_from_dict(json.loads(json.dumps(certificate_document(best.certificate))), "x")
+    assert again.value == best.value
+    assert verify(loaded.problem, again)
+
+
+HUGE = {
+    "a million digits": ({**COIN, "alice": {"lambda": "1" * 1_000_000}}, "must be"),
+    "a million digits of a fraction": ({**COIN, "alice": {"lambda": "1/" + "1" * 1_000_000}}, "must be"),
+    "a metric of 1e9": ({**COIN, "conditions": {"exp_epsilon": 2, "metric": [[0, 10**9], [10**9, 0]]}}, "too large"),
+    "a metric of 1e9 in floats": (
+        {**COIN, "conditions": {"epsilon": 1.0, "metric": [[0, 1e9], [1e9, 0]]}},
+        "too large",
+    ),
+    "eight Bobs": (
+        {**COIN, "bob": [{"name": str(k), "loss": [[0] * 10] * 2} for k in range(8)]},
+        "100000000 decisions",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_short_files_cannot_ask_for_endless_work(name: str) -> None:
+    document, rule = HUGE[name]
+    with pytest.raises(InputError, match=rule):
+        problem_from_dict(document)
+
+
+TEXTS = {
+    "keys": ("{" + ",".join(f'"{k}":1' for k in range(60_000)) + ',"5":2}', True, "more than 10000 keys"),
+    "a repeated key": ("{" + ",".join(f'"{k}":1' for k in range(9000)) + ',"5":2}', True, "given twice"),
+    "a dotted key": (".".join(["a"] * 20_000) + " = 1", False, "nested too deeply"),
+    "a dotted header": ("[" + " . ".join(["'a'"] * 20_000) + "]", False, "nested too deeply"),
+    "a deep list": ("[" * 100_000, True, "nested too deeply"),
+    "deep tables": ("a=" + "{a=" * 5000 + "1" + "}" * 5000, False, "nested too deeply"),
+    "an integer": ("9" * 1_000_000, True, "must have at most 20000 digits"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_are_bounded_before_they_are_parsed(name: str) -> None:
+    content, as_json, rule = TEXTS[name]
+    with pytest.raises(InputError, match=rule):
+        parse_document(content, "x", as_json)
+
+
+def test_strings_and_comments_may_have_dots_and_brackets() -> None:
+    found = parse_document(
+        'a = "[[[' + "." * 99 + '"  # ' + "[." * 99 + "\nb = [\n" + "1.5,\n" * 99 + "]\n", "x", False
+    )
+    assert len(found["b"]) == 99
+
+
+def test_sets_of_signals_are_not_listed_one_by_one() -> None:
+    """15 of 30 signals are 155 million sets; that two branches of 29 leave some out is seen at once."""
+    none = Multipliers(FLOAT.zeros((1, 1)), {})
+    whole = Branch(tuple(range(30)), none)
+    few = [Branch(tuple(s for s in range(30) if s != k), none) for k in (3, 17)]
+    assert uncovered([whole], 2, 30, 15, False) == ""
+    assert uncovered(few, 2, 30, 15, False) == "no branch is about the signals (3, 17)"
+    # every set of 15 lacks one of the first 16 signals
+    assert uncovered([Branch(tuple(s for s in range(30) if s != k), none) for k in range(16)], 2, 30, 15, False) == ""
+    draw = random.Random(1)
+    many = [Branch(tuple(sorted(draw.sample(range(30), 16))), none) for _ in range(200)]
+    assert uncovered(many, 2, 30, 15, False) != ""
+
+
+def test_tuples_of_decisions_are_counted_before_they_are_listed() -> None:
+    eves = [Agent([[0] * 10] * 2, name=str(k)) for k in range(7)]
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=eves)
+    with pytest.raises(InputError, match="20000000 signals"):
+        solve(problem, 0, conditions=Conditions(margin=0))
+
+
+def test_limits_are_raised_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError):
+        number("1/" + "3" * 20_001, "x")
+    set_limits(["digits=20001"])
+    try:
+        assert number("1/" + "3" * 20_001, "x") > 0
+    finally:
+        set_limits([f"digits={DEFAULTS['digits']}"])
+    for wrong in ("digits", "digits=", "digits=-1", "digits=1e9", "nothing=1", "digits=١"):
+        with pytest.raises(ValueError, match="must be NAME=NUMBER"):
+            set_limits([wrong])
+    assert limit("digits") == DEFAULTS["digits"]
+
+
+@pytest.mark.slow
+def test_limits_come_from_the_environment(tmp_path: Path) -> None:
+    code = "from bap_lp.limits import limit; print(limit('digits'), limit('keys'))"
+    environment = {**os.environ, "BAP_LIMITS": "digits=7, keys=9"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["7", "9"]
+
+
+SEEDS = [json.dumps(COIN), json.dumps({**COIN, "conditions": {"exp_epsilon": 2, "neighbours": [[0, 1]]}})]
+SEEDS += [(Path(__file__).parents[2] / "examples" / f"{name}.toml").read_text() for name in ("coin_toss", "two_eves")]
+bits = st.sampled_from([b"", b"0", b"9" * 50, b"e9", b"_", b'"', b"[", b"{", b"}", b"\x00", b"\xff", b"\xc3\xa9", b"=", b".a",
+                        b"[[eve]]\n", b"inf", b"1e999", b"\\ud800", b"null", b"-", b"/0", b"\n", b"#"])  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(SEEDS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), bits), min_size=1, max_size=6))
+def test_changed_bytes_give_a_problem_or_one_line(seed: str, changes: list[tuple[float, int, bytes]]) -> None:
+    raw = seed.encode()
+    for share, length, put in changes:
+        at = int(share * len(raw))
+        raw = raw[:at] + put + raw[at + length :]
+    for name in ("x.json", "x.toml"):
+        try:
+            problem_from_dict(document_of(raw, name), name)
+        except InputError as error:
+            assert str(error).isprintable()
+            assert len(str(error)) < 600
+
+
+junk: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4)
+    | st.sampled_from(["1/3", "199/-400", 10**400, "1e300", "0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_junk_in_a_certificate_is_refused_or_judged(data: st.DataObject) -> None:
+    problem = problem_from_dict(COIN).problem
+    from bap_lp.files.certificates import certificate_document
+
+    conditions = Conditions(exp_epsilon=2, max_signals=1)
+    chosen = data.draw(st.sampled_from([None, conditions]))
+    document = json.loads(json.dumps(certificate_document(solve(problem, "1/3", conditions=chosen).certificate)))
+    places: list[tuple[Any, Any]] = []
+
+    def walk(node: Any) -> None:
+        for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+            places.append((node, key))
+            if isinstance(child, (dict, list)):
+                walk(child)
+
+    walk(document)
+    node, key = data.draw(st.sampled_from(places))
+    node[key] = data.draw(junk)
+    try:
+        certificate = certificate_from_dict(document, "file")
+    except InputError as error:
+        assert str(error).startswith("file")
+    else:
+        assert verify(problem, certificate).reason
+
+
+def test_files_of_nothing_are_refused(tmp_path: Path) -> None:
+    for raw in (b"", b" ", b"\xff\xfe", b"{", b"[]", b"null", b"1", b'{"lambda": 1}', b'"x"', b"\x00"):
+        (tmp_path / "c.json").write_bytes(raw)
+        for load in (load_certificate, load_problem):
+            with pytest.raises(InputError):
+                load(tmp_path / "c.json")

@@ -67,6 +67,8 @@ def components_of(arrays: Arrays) -> Split | None:
             settled[k] = int(best[0])
         else:
             touched[:, k] = above.any(axis=1)
+            if touched[:, k].all():
+                return None  # she joins all states
     label = _labels(touched)
     free = np.flatnonzero(label < 0)
     count = int(label.max(initial=-1)) + 1
@@ -85,6 +87,8 @@ def _labels(touched: Array) -> Array:
     from scipy.sparse.csgraph import connected_components
 
     N, G = touched.shape
+    if G == 1:
+        return touched[:, 0].astype(int) - 1
     x, g = np.nonzero(touched)
     out = np.full(N, -1)
     if len(x):

@@ -13,7 +13,7 @@ from gaussian.mean_law import eve_cells, eve_kinks
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.releases import GaussianRelease as Release
-from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_support
+from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_sf, max_residual_support
 from gaussian.tables import Curve, Table, curve, table
 from gaussian.tables import TableRow as Row
 from gaussian.tuning import TunedRelease as Optimum
@@ -45,6 +45,7 @@ __all__ = [
     "eve_kinks",
     "max_exceedance",
     "max_residual_cdf",
+    "max_residual_sf",
     "max_residual_support",
     "mean_lost_band",
     "mean_plateau_edge",

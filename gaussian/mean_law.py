@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from gaussian.arrays import Array
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.piecewise import Piecewise, fit
-from gaussian.residual import max_residual_cdf, max_residual_support
+from gaussian.residual import max_residual_cdf, max_residual_sf, max_residual_support
 
 # P(|N(0,1)| > 8.6) < 1e-17: the mass outside is smaller than the rounding of the mass inside.
 REACH = 8.6
@@ -49,13 +49,12 @@ def eve_cells(n: int, eve: Eve, xbar: ArrayLike) -> Array:
     if isinstance(eve, MeanEve):
         above = (xbar > eve.threshold).astype(float)
         return np.stack([1 - above, above])
-    cdf = max_residual_cdf(n)
+    top = eve.threshold if isinstance(eve, MaxEve) else eve.max_threshold
+    below, over = max_residual_cdf(n)(top - xbar), max_residual_sf(n)(top - xbar)
     if isinstance(eve, MaxEve):
-        below = cdf(eve.threshold - xbar)
-        return np.stack([below, 1 - below])
+        return np.stack([below, over])
     above = (xbar > eve.mean_threshold).astype(float)
-    below = cdf(eve.max_threshold - xbar)
-    return np.stack([(1 - above) * below, (1 - above) * (1 - below), above * below, above * (1 - below)])
+    return np.stack([(1 - above) * below, (1 - above) * over, above * below, above * over])
 
 
 def eve_kinks(n: int, eve: Eve) -> list[float]:

@@ -63,13 +63,13 @@ class ResidualLaw:
         """log P(D <= e^y) for y up to log(centre)."""
         start = math.log(_SMALL)
         y = np.linspace(start, math.log(self.centre), 400)
-        return _tabulate(lambda t: residual_log_cdf(self.n, np.exp(t)), y)
+        return tabulate(lambda t: residual_log_cdf(self.n, np.exp(t)), y)
 
     @cached_property
     def _high(self) -> Piecewise:
         """log P(D > d) for d from the centre on."""
         end = math.sqrt((self.n - 1) / self.n) * 40
-        return _tabulate(lambda d: residual_log_sf(self.n, d), np.linspace(self.centre, end, 400))
+        return tabulate(lambda d: residual_log_sf(self.n, d), np.linspace(self.centre, end, 400))
 
     @cached_property
     def _slopes(self) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
@@ -135,7 +135,7 @@ class ResidualLaw:
         return self
 
 
-def _tabulate(logarithm: Callable[[Array], Array], grid: Array) -> Piecewise:
+def tabulate(logarithm: Callable[[Array], Array], grid: Array) -> Piecewise:
     """A table of a monotone logarithm over the part of the grid on which it exceeds _LEAST."""
     values = logarithm(grid)
     inside = values > _LEAST

@@ -36,9 +36,9 @@ _NEWTON_STEPS = 14
 def residual_log_cdf(n: int, d: Array) -> Array:
     """log P(D <= d), elementwise, n >= 3 and d > 0."""
     tilt, variance = _lower_saddle(d)
-    start = _log_m(tilt[:, None].astype(complex), d[:, None]).real
+    start = log_m(tilt[:, None].astype(complex), d[:, None]).real
     p, speed, step = _path(n, tilt, n * variance)
-    body = np.exp(n * (_log_m(p, d[:, None]) - start)) * speed
+    body = np.exp(n * (log_m(p, d[:, None]) - start)) * speed
     return np.asarray(n * start[:, 0] + np.log(math.sqrt(2 * n / math.pi) * step * body.imag.sum(-1)))
 
 
@@ -65,7 +65,7 @@ def _log_exceeding(n: int, p: Complex, d: Array) -> Complex:
     out[right] = n * q**2 / 2 + np.where(tiny, math.log(n) + log_q, np.log(beyond))
     q = p[~right]
     power = n * q**2 / 2
-    gain = n * _log_m(q, np.broadcast_to(d, p.shape)[~right]) - power
+    gain = n * log_m(q, np.broadcast_to(d, p.shape)[~right]) - power
     large = gain.real > 60  # there 1 - Phi^n is -Phi^n
     out[~right] = power + np.where(large, gain + 1j * math.pi, np.log(-expm1(np.where(large, 0.5, gain))))
     return out
@@ -87,7 +87,7 @@ def _near_one(z: Complex) -> NDArray[np.bool_]:
     return np.asarray((z.real > 0) & ((z**2).real > -1))
 
 
-def _log_m(p: Complex, d: Array) -> Complex:
+def log_m(p: Complex, d: Array) -> Complex:
     z, d = d - p, np.broadcast_to(d, p.shape)
     right = _near_one(z)
     out = np.empty(p.shape, dtype=complex)

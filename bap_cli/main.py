@@ -1,6 +1,6 @@
 """Entry point of `bap`: runs a command and turns what goes wrong into one line on stderr and an exit code.
 
-    0  done        1  the certificate proves nothing        2  bad input or usage        130  interrupted
+    0  done        1  nothing is proved        2  bad input or usage        130  interrupted
 
 Nothing heavy is imported here, so an interrupt during start-up is still answered with one line.
 """
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{where}{error.strerror or error}", 2)
     except (ValueError, MemoryError) as error:
         return _complain(str(error) or "not enough memory", 2)
+    except ArithmeticError as error:  # a result that fails its own check is not shown
+        return _complain(str(error), 1)
     finally:
         sys.set_int_max_str_digits(digits)
 

@@ -1,12 +1,13 @@
 """Eve's questions about the data: is a statistic T(x) above a threshold c?
 
-    mean, maximum, minimum, median (of an even number of values: the mean of the two middle ones), range = maximum - minimum,
+    mean, maximum, minimum, range = maximum - minimum,
+    median (of an even number of values: the mean of the two middle ones),
     the quantile of level q: the k-th smallest value, k = ceil(q n), and the value of one record.
-Her loss is (miss, false alarm): what she loses if she says "no" and T > c, and if she says "yes" and T <= c; (1, 1) is 0-1
-loss. Several Eves either reply separately and their risks are added with weights, or are one Eve for whom it is enough
-to be right about one of the questions ("either" is a breach): her loss is the least of the losses.
-Whatever a single Eve decides, she loses on one cell of her events only: she bets against it, at the cell's loss. The same
-holds for "either": she loses only if she is wrong about every question, which names one cell, and its loss is the least.
+Her loss is (miss, false alarm): what she loses if she says "no" and T > c, and if she says "yes" and T <= c; (1, 1) is
+0-1 loss. Several Eves either reply separately and their risks are added with weights, or are one Eve for whom it is
+enough to be right about one of the questions ("either" is a breach): her loss is the least of the losses. Whatever a
+single Eve decides, she loses on one cell of her events only: she bets against it, at the cell's loss. The same holds
+for "either": she loses only if she is wrong about every question, which names one cell, and its loss is the least.
 """
 
 from __future__ import annotations

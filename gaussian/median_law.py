@@ -18,9 +18,9 @@ from functools import lru_cache
 import numpy as np
 
 from gaussian.arrays import Array
+from gaussian.eves import betting_weights
 from gaussian.mean_law import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, panel_edges
 from gaussian.median_mean import deviation_density, deviation_support, median_mean_above
-from gaussian.eves import betting_weights
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.order import median_below, median_support, wings
 from gaussian.piecewise import Piecewise, composite_nodes, fit

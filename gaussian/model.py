@@ -1,13 +1,13 @@
 """theta ~ N(m, sigma_0^2),  X_1..X_n | theta ~ N(theta, s^2) independent;  Bob tests theta > c_B.
 
 The sample mean is sufficient for theta:  xbar ~ N(m, sigma_0^2 + s^2/n)  and
-theta | x ~ N(m + k (xbar - m), v)  with  1/v = 1/sigma_0^2 + n/s^2,  k = v n/s^2,  so Bob's posterior P(theta > c_B | x) is
-increasing in xbar. The residuals x_i - xbar are independent of (theta, xbar); their law depends on n and s alone.
+theta | x ~ N(m + k (xbar - m), v)  with  1/v = 1/sigma_0^2 + n/s^2,  k = v n/s^2,  so Bob's posterior P(theta > c_B |
+x) is increasing in xbar. The residuals x_i - xbar are independent of (theta, xbar); their law depends on n and s alone.
 
 Standard form. With theta = m + s theta', X_i = m + s X_i' the primed variables follow the model with m = 0, s = 1 and
-prior sd sigma_0/s. A test theta > c or T(x) > c becomes a test at (c - m)/s, or at c/s for the range, which does not move
-with the data. Losses of tests do not change under x -> x', so neither does any risk; a threshold t' in xbar' is the
-threshold m + s t' in xbar, and noise of standard deviation sigma on the data is noise sigma/s in the standard form.
+prior sd sigma_0/s. A test theta > c or T(x) > c becomes a test at (c - m)/s, or at c/s for the range, which does not
+move with the data. Losses of tests do not change under x -> x', so neither does any risk; a threshold t' in xbar' is
+the threshold m + s t' in xbar, and noise of standard deviation sigma on the data is noise sigma/s in the standard form.
 
 Bob's loss is (miss, false alarm): what he loses if he decides "no" and theta > c_B, and if he decides "yes" and
 theta <= c_B. On the full data he decides "yes" when his posterior exceeds false alarm/(miss + false alarm).
@@ -54,7 +54,8 @@ class GaussianModel(ShortRepr):
         bob_loss: what Bob loses by a miss and by a false alarm.
 
     Raises:
-        ValueError: n is not a positive integer, a standard deviation or a loss is not positive, or a number is not finite.
+        ValueError: n is not a positive integer, a standard deviation or a loss is not positive, or a number is not
+        finite.
 
     >>> GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0).bob_prior
     0.5

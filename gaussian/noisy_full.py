@@ -62,9 +62,9 @@ _ROWS = 256
 def noisy_full_risk(model: GaussianModel, eve: MaxEve | BothEves, sigma: float, effort: Effort) -> tuple[float, float]:
     """Eve's risk under the noisy full release, n >= 2 and sigma > 0, and its error.
 
-    The error is the difference of two product rules, an estimate that was never exceeded in the tests, or the half-width
-    of Student's 99.9% interval for the mean of independent scramblings of Sobol points. It is nan if there is only one
-    scrambling, as in a search.
+    The error is the difference of two product rules, an estimate that was never exceeded in the tests, or the
+    half-width of Student's 99.9% interval for the mean of independent scramblings of Sobol points. It is nan if there
+    is only one scrambling, as in a search.
     """
     if effort.product and model.n in PRODUCT_COUNTS:
         fine, coarse = (_product_risk(model, eve, sigma, counts, effort) for counts in PRODUCT_COUNTS[model.n])

@@ -5,8 +5,8 @@ T_k - Zbar <= d means that at most m = n - k of the values exceed d when their s
     A(p) = e^{p^2/2} Phi(d - p),   B(p) = e^{p^2/2} Phi(p - d),
 because A and B are the Laplace transforms of a normal below and above d. The sum is the Laplace transform of a positive
 measure: on the real axis it is convex in the logarithm, and it is largest there. The path crosses the axis at the least
-value and bends to the side where e^{pd} decays, to the left for d >= 0 and to the right for d < 0. The other tail is the
-same function: P(T_k - Zbar > d) = P(at most k - 1 exceed -d), by x -> -x.
+value and bends to the side where e^{pd} decays, to the left for d >= 0 and to the right for d < 0. The other tail is
+the same function: P(T_k - Zbar > d) = P(at most k - 1 exceed -d), by x -> -x.
 """
 
 from __future__ import annotations
@@ -120,6 +120,18 @@ class OrderLaw:
         grid = np.linspace(self.centre, _REACH, 97)
         return tabulate(lambda d: few_exceed(self.n, self.k - 1, -d), grid)
 
+    @cached_property
+    def steps(self) -> Array:
+        """Points between which both tails change by factors of at most e^8, down to the least float; and 0, a kink."""
+        out = [np.zeros(1)]
+        for table in (self._low, self._high):
+            ends = table.breaks
+            grid = np.unique(np.concatenate([ends[:-1] + share * np.diff(ends) for share in np.linspace(0, 1, 17)]))
+            values = table.poly(grid)[..., 0]
+            order = np.argsort(values)
+            out.append(np.interp(np.arange(-744.0, 0.0, 8.0), values[order], grid[order]))
+        return np.unique(np.concatenate(out))
+
     def log_tails(self, d: ArrayLike) -> tuple[Array, Array]:
         """log P(T <= d) where d is below the centre and log P(T > d) where it is above; -inf elsewhere."""
         d = np.asarray(d, dtype=float)
@@ -127,7 +139,6 @@ class OrderLaw:
         left, right = (d <= self.centre) & (d >= self._low.breaks[0]), (d > self.centre) & (d <= self._high.breaks[-1])
         low[left], high[right] = self._low.poly(d[left])[..., 0], self._high.poly(d[right])[..., 0]
         return low, high
-
 
     def checked(self) -> OrderLaw:
         """The law itself, if Xbar + (T_k - Xbar) is the k-th smallest of n independent values; else ArithmeticError."""

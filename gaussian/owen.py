@@ -40,14 +40,14 @@ def gaussian_pair_risk(
     return np.where(noise > 0, np.maximum(risk, 0.0), 0.0)
 
 
-def wedges(h: Array, k: Array, rho: ArrayLike, r: ArrayLike) -> Array:
+def wedges(h: Array, k: Array, rho: float | Array, r: float | Array) -> Array:
     """P(Z > h, S <= k) + P(Z <= h, S > k) for standard normals with correlation rho, r = sqrt(1 - rho^2) > 0."""
     total = 2 * _owen(h, k - rho * h, r) + 2 * _owen(k, h - rho * k, r)
     apart = (h * k < 0) | ((h * k == 0) & (h + k < 0))
     return np.asarray(total + apart)
 
 
-def _owen(h: Array, gap: Array, r: ArrayLike) -> Array:
+def _owen(h: Array, gap: Array, r: float | Array) -> Array:
     """T(h, gap/(h r)), whose limit at h = 0 is T(0, +-inf) = +-1/4."""
     safe = np.where(h == 0, 1.0, h)
     return np.where(h == 0, 0.25 * np.sign(gap), owens_t(h, gap / (safe * r)))

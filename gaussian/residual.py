@@ -6,7 +6,8 @@ beyond it. So both tails keep their relative accuracy, about 1e-15 times the log
 proportional to d^{n-1}. Xbar + D is the maximum of n independent values, which gives every table a check:
     integral sqrt(n) phi(sqrt(n) x) P(D <= c - x) dx = Phi(c)^n.
 A table that misses it by more than 1e-13 is refused.
-By the symmetry of the residuals,  P(all Z_i >= g | Z_1 + ... + Z_k = s) = P(D_k <= s/k - g)  for independent N(0, 1) Z_i.
+By the symmetry of the residuals,  P(all Z_i >= g | Z_1 + ... + Z_k = s) = P(D_k <= s/k - g)  for independent N(0, 1)
+Z_i.
 """
 
 from __future__ import annotations
@@ -74,6 +75,18 @@ class ResidualLaw:
     @cached_property
     def _slopes(self) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         return self._low.poly.derivative(), self._high.poly.derivative()
+
+    @cached_property
+    def steps(self) -> Array:
+        """Points between which both tails change by factors of at most e^8, down to the least float."""
+        out = []
+        for table, back in ((self._low, np.exp), (self._high, np.asarray)):
+            ends = table.breaks
+            grid = np.unique(np.concatenate([ends[:-1] + share * np.diff(ends) for share in np.linspace(0, 1, 33)]))
+            values = table.poly(grid)[..., 0]
+            order = np.argsort(values)
+            out.append(back(np.interp(np.arange(_LEAST, 0.0, 8.0), values[order], grid[order])))
+        return np.unique(np.concatenate(out))
 
     def log_cdf(self, d: Array) -> Array:
         """log P(D <= d) for 0 < d <= centre."""

@@ -4,8 +4,8 @@ A statistic that moves with the data is xbar plus a function of the residuals, w
     P(T <= c | xbar = x) = P(T - xbar <= c - x),
 with the law of T - xbar from modules residual (maximum; minimum by x -> -x), order_contour (k-th smallest) and
 median_mean (median of an even number), and N(0, 1 - 1/n) for one record. The range is itself a function of the
-residuals, so its probability does not depend on x. Both tails are computed on their own, so that a rare answer keeps its
-digits; each law states its error.
+residuals, so its probability does not depend on x. Both tails are computed on their own, so that a rare answer keeps
+its digits; each law states its error.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from gaussian.eves import (
 from gaussian.median_mean import deviation_density
 from gaussian.order_contour import order_law
 from gaussian.piecewise import composite_nodes
-from gaussian.residual import max_residual_cdf, max_residual_sf, max_residual_support
+from gaussian.residual import max_residual_cdf, max_residual_sf, max_residual_support, residual_law
 
 XbarSupport = tuple[float, float]
-# Tables of logarithms are right to 2e-15 (4 + |log P|), measured against 40-digit arithmetic for n up to 10,000; sums of
-# n logarithms of order statistics lose another n units in the last place.
+# Tables of logarithms are right to 2e-15 (4 + |log P|), measured against 40-digit arithmetic for n up to 10,000; sums
+# of n logarithms of order statistics lose another n units in the last place.
 _TABLE_ERROR = 2e-15
 _LINE: XbarSupport = (-math.inf, math.inf)
 # Above this the table of an inner order statistic takes minutes.
@@ -144,10 +144,12 @@ class StatisticLaw:
             return []
         if self._extreme:
             reach = np.arange(0.0, 40.25, 0.25)
-            return [c, *(c - self._extreme * reach).tolist()]
+            steps = residual_law(n).steps if n > 2 else np.geomspace(1e-6, 1.0, 13)
+            return [c, *(c - self._extreme * np.concatenate([reach, steps])).tolist()]
         scale = math.sqrt((n - 1) / n) if isinstance(self.question, RecordEve) else 1 / math.sqrt(n)
         centre = order_law(n, self._order).centre if self._order else 0.0
         near = np.concatenate([np.arange(-12.0, 12.5, 0.5) * scale, np.arange(-40.0, 40.5, 0.5)])
+        near = near if not self._order else np.concatenate([near, order_law(n, self._order).steps - centre])
         return [c, *(c - centre - near).tolist()]
 
     @cached_property
@@ -184,7 +186,8 @@ def range_tails(n: int, r: float) -> tuple[float, float]:
     """P(R <= r) and P(R > r) for the range R of n independent N(0, 1) values.
 
     With the least value at t the others lie in (t, t + r):  P(R <= r) = n integral phi(t) (Phi(t+r) - Phi(t))^{n-1} dt,
-    and the density is  n (n-1) integral phi(t) phi(t+r) (Phi(t+r) - Phi(t))^{n-2} dt,  integrated beyond r for the tail.
+    and the density is  n (n-1) integral phi(t) phi(t+r) (Phi(t+r) - Phi(t))^{n-2} dt,  integrated beyond r for the
+    tail.
     """
     if n == 1 or r < 0:
         return (1.0, 0.0) if r >= 0 else (0.0, 1.0)
@@ -250,5 +253,3 @@ def cell_errors(n: int, eve: Eve, xbar: Array) -> Array:
         factor = law.answers(xbar) if law.decided else np.broadcast_to(law.error(xbar), (2, *xbar.shape))
         out = (out[:, None] * factor[None]).reshape(-1, *xbar.shape)
     return out if any(not law.decided for law in laws) else np.zeros_like(out)
-
-

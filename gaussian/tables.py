@@ -16,9 +16,9 @@ from bap_lp.model.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, mean_noise, risks
+from gaussian.eves import MinEve
 from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
-from gaussian.eves import MinEve
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, standard_form
 from gaussian.noisy_full import CURVE, Effort
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
@@ -29,7 +29,7 @@ FAMILIES: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit
 
 
 def computed_families(model: GaussianModel, eve: Eve) -> tuple[ReleaseFamily, ...]:
-    """The families whose risks are computed against this Eve: all four against the mean, the maximum, minimum or both."""
+    """The families whose risks are computed against this Eve: all four if she tests mean, maximum, minimum or both."""
     simple = standard_form(model, eve).eve
     if isinstance(simple, (MeanEve, MaxEve, MinEve, BothEves)):
         return FAMILIES
@@ -178,9 +178,7 @@ def curve(
     if isinstance(form.eve, MeanEve) and family in (NoisyFull, NoisyMean):
         plain, asked = form.model, form.eve
         noise = values / form.scale * mean_noise(plain, family(1.0))
-        bob = gaussian_pair_risk(
-            plain.bob_threshold, plain.prior_sd, np.hypot(noise, plain.n**-0.5), plain.bob_loss
-        )
+        bob = gaussian_pair_risk(plain.bob_threshold, plain.prior_sd, np.hypot(noise, plain.n**-0.5), plain.bob_loss)
         found = gaussian_pair_risk(asked.threshold, plain.xbar_sd, noise, asked.loss)
         sizes = [OWEN_ERROR * max(1.0, *loss) for loss in (plain.bob_loss, asked.loss)]
         return Curve(family, values, bob, found, *[np.full_like(bob, size) for size in sizes])

@@ -4,14 +4,13 @@ Eve's tests cut the data space into cells s: two for one test, four for two. Wha
 one cell: she bets against it, and loses w_s there.  With phi the density of xbar and pi(x) = P(theta > c_B | xbar = x),
     A_s(x) = phi(x) P(s | xbar = x),      P(s, theta > c_B, xbar in dx) = A_s(x) pi(x) dx.
 Both are smooth on panels that end at the thresholds and are narrow on every scale of phi, pi and P(s | x), out to 38
-standard deviations of each. So Gauss-Legendre rules integrate them to rounding, relative to the mass of the cell however
-rare it is. A second rule of higher order measures the error. Masses below a point are summed from the left end, masses
-above it from the right end, so that both are sums of positive terms.
+standard deviations of each. So Gauss-Legendre rules integrate them to rounding, relative to the mass of the cell
+however rare it is. A second rule of higher order measures the error. Masses below a point are summed from the left end,
+masses above it from the right end, so that both are sums of positive terms.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -95,24 +94,42 @@ class CellLaw:
         x, w = np.polynomial.legendre.leggauss(self.order)
         return (x + 1) / 2, w / 2
 
-    def _integrate(self, low: Array, high: Array) -> Array:
+    def _values(self, nodes: Array) -> Array:
+        """The integrands A_s (1 - pi) and A_s pi, shape (2, cells, nodes)."""
+        density = normal_density(nodes, self.model.xbar_sd) * cell_probabilities(self.model.n, self.eve, nodes)
+        # P(theta <= c_B | x) has its own digits: 1 - pi would cancel where pi is near 1
+        return np.stack([density * self.model.bob_doubt(nodes), density * self.model.bob_posterior(nodes)])
+
+    def _doubts(self, nodes: Array) -> Array:
+        """A bound on the error of A_s, shape (1, cells, nodes): of P(s | x), and the rounding of the normal density."""
+        z = nodes / self.model.xbar_sd
+        rounding = 4e-16 * (1 + z**2) * cell_probabilities(self.model.n, self.eve, nodes)
+        wrong = cell_errors(self.model.n, self.eve, nodes) + rounding
+        return np.asarray((normal_density(nodes, self.model.xbar_sd) * wrong)[None])
+
+    def _integrate(self, low: Array, high: Array, integrand: Callable[[Array], Array] | None = None) -> Array:
         """Integrals over panels [low, high] that have no break inside."""
         x, w = self._rule
         width = high - low
         nodes = (low[:, None] + width[:, None] * x).ravel()
-        density = normal_density(nodes, self.model.xbar_sd) * cell_probabilities(self.model.n, self.eve, nodes)
-        # P(theta <= c_B | x) has its own digits: 1 - pi would cancel where pi is near 1
-        values = np.stack([density * self.model.bob_doubt(nodes), density * self.model.bob_posterior(nodes)])
-        weighted = values.reshape(2, self.count, len(low), self.order) @ w
-        return np.asarray(weighted * width)
+        values = (integrand or self._values)(nodes)
+        return np.asarray((values.reshape(len(values), self.count, len(low), self.order) @ w) * width)
 
-    @cached_property
-    def _sums(self) -> tuple[Array, Array]:
-        parts = self._integrate(self.breaks[:-1], self.breaks[1:])
-        zero = np.zeros((2, self.count, 1))
+    def _cumulated(self, integrand: Callable[[Array], Array] | None = None) -> tuple[Array, Array]:
+        """Integrals from the left end up to each break, and from each break to the right end."""
+        parts = self._integrate(self.breaks[:-1], self.breaks[1:], integrand)
+        zero = np.zeros((*parts.shape[:2], 1))
         left = np.concatenate([zero, parts.cumsum(-1)], -1)
         right = np.concatenate([parts[..., ::-1].cumsum(-1)[..., ::-1], zero], -1)
         return left, right
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        return self._cumulated()
+
+    @cached_property
+    def _error_sums(self) -> tuple[Array, Array]:
+        return self._cumulated(self._doubts)
 
     def below(self, t: Array) -> Array:
         """Masses on xbar <= t, shape (2, cells, *t.shape) for a one-dimensional t."""
@@ -123,6 +140,14 @@ class CellLaw:
         """Masses on xbar > t, in the same shape."""
         t, panel = self._locate(t)
         return np.asarray(self._sums[1][..., panel + 1] + self._integrate(t, self.breaks[panel + 1]))
+
+    def split_errors(self, thresholds: Array) -> Array:
+        """A bound on the error of the mass that each signal has of each cell, shape (signal, cell)."""
+        t, panel = self._locate(thresholds)
+        low = self._error_sums[0][..., panel] + self._integrate(self.breaks[panel], t, self._doubts)
+        high = self._error_sums[1][..., panel + 1] + self._integrate(t, self.breaks[panel + 1], self._doubts)
+        diagonal = np.arange(self.count)
+        return np.stack([part[0, diagonal, diagonal] for part in (low, high)])
 
     def _locate(self, t: Array) -> tuple[Array, NDArray[np.intp]]:
         inside = np.clip(np.asarray(t, dtype=float), self.breaks[0], self.breaks[-1])
@@ -179,7 +204,7 @@ class CellLaw:
             return low if abs(ends[0]) <= abs(ends[1]) else high
         from scipy.optimize import brentq
 
-        return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps))
+        return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=2000))
 
     @cached_property
     def masses(self) -> Array:
@@ -189,14 +214,7 @@ class CellLaw:
     @cached_property
     def errors(self) -> Array:
         """Per cell, a bound on the error of its mass on any set of xbar."""
-        # |error| <= integral of phi |error of P(s | x)|; phi itself is right to (1 + (x/sd)^2) units in the last place
-        low, high = self.breaks[:-1], self.breaks[1:]
-        x, w = self._rule
-        nodes = (low[:, None] + (high - low)[:, None] * x).ravel()
-        density = normal_density(nodes, self.model.xbar_sd)
-        rounding = 4e-16 * (1 + (nodes / self.model.xbar_sd) ** 2) * cell_probabilities(self.model.n, self.eve, nodes)
-        wrong = density * (cell_errors(self.model.n, self.eve, nodes) + rounding)
-        return np.asarray((wrong.reshape(self.count, len(low), self.order) @ w) @ (high - low))
+        return np.asarray(self._error_sums[0][0, :, -1])
 
     def bob_gain(self) -> float:
         """R_B^null - R_B^full: what the data are worth to Bob, as an integral of a positive function."""

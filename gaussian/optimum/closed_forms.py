@@ -11,11 +11,11 @@ P = min_s M_s = M_{s*} Eve's risk without a release:
                 u_0 = (lam - 1) e_{s*} + (e_10 + e_11)/2:  release 1 when xbar > t_B or the data lie in s*.
 At lam = 0 the corner is optimal without conditions. The other three have mirror images with the signals exchanged
 (against the mean xbar -> -xbar, theta -> -theta).
-They are stated for 0-1 losses. Thresholds are found in t, never through tau = pi(t), which loses all digits of t where it
-rounds to 0 or 1: the edge of the plateau is t_e = sd(xbar) Phi^-1(1 - 2p), and the price (1 - lam)/2 = pi(t) is solved from
-the smaller of pi and 1 - pi.
-R_B of the bit 1{xbar > t} is  2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho k)/(k r)) + 1{hk < 0 or hk = 0, h + k < 0}
-with Owen's T, h = c_B/sigma_0, k = t/sd(xbar), rho = sigma_0/sd(xbar), r = sqrt(1 - rho^2).
+They are stated for 0-1 losses. Thresholds are found in t, never through tau = pi(t), which loses all digits of t where
+it rounds to 0 or 1: the edge of the plateau is t_e = sd(xbar) Phi^-1(1 - 2p), and the price (1 - lam)/2 = pi(t) is
+solved from the smaller of pi and 1 - pi. R_B of the bit 1{xbar > t} is  2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho
+k)/(k r)) + 1{hk < 0 or hk = 0, h + k < 0} with Owen's T, h = c_B/sigma_0, k = t/sd(xbar), rho = sigma_0/sd(xbar), r =
+sqrt(1 - rho^2).
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def _ends(low: float, high: float, k: int) -> str:
 def eve_losses(eve: Eve) -> Array:
     """E(s, j), Eve's loss in cell s if she decides j.
 
-    With one test she loses unless j = s. With several she loses only if j is wrong about all of them: decision 00 loses on
-    cell 11, decision 01 on cell 10. What she loses there is the least of her losses.
+    With one test she loses unless j = s. With several she loses only if j is wrong about all of them: decision 00 loses
+    on cell 11, decision 01 on cell 10. What she loses there is the least of her losses.
     """
     # a decision answers every question; the wrong answers to all of them are the last cell minus the decision
     weights = betting_weights(eve)

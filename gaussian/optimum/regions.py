@@ -1,8 +1,8 @@
 """The regions of the data space on which a rule with one threshold per cell releases 1, and the rule in words.
 
 Against the mean, the values of xbar that release 1 are a union of intervals: each cell contributes the part of its
-support above its threshold, and adjacent parts are joined. Against the maximum, or another statistic T that xbar does not
-decide, there are two such unions, one for data with T <= c and one for data with T > c.
+support above its threshold, and adjacent parts are joined. Against the maximum, or another statistic T that xbar does
+not decide, there are two such unions, one for data with T <= c and one for data with T > c.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class BracketRule:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Frequencies of (Bob wrong, Eve wrong) in simulated data, and the second moments of (1, Bob's loss, Eve's loss)."""
+    """Frequencies of (Bob wrong, Eve wrong) in simulated data, and second moments of (1, Bob's loss, Eve's loss)."""
 
     size: int
     seed: int

@@ -50,7 +50,9 @@ def test_the_maximum_of_many_observations_has_the_law_of_independent_normals(n):
 def test_three_and_four_observations_agree_with_high_precision_quadrature():
     # F_n'(d) = n sqrt(n/(n-1)) phi(d sqrt(n/(n-1))) F_{n-1}(d n/(n-1)), and F_2 = erf
     def third(d):
-        return mpmath.quad(lambda s: 3 * mpmath.sqrt(1.5) * mpmath.npdf(s * mpmath.sqrt(1.5)) * mpmath.erf(1.5 * s), [0, d])
+        return mpmath.quad(
+            lambda s: 3 * mpmath.sqrt(1.5) * mpmath.npdf(s * mpmath.sqrt(1.5)) * mpmath.erf(1.5 * s), [0, d]
+        )
 
     with mpmath.workdps(20):
         root = mpmath.sqrt(mpmath.mpf(4) / 3)

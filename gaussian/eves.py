@@ -38,6 +38,12 @@ class ShortRepr:
                 shown.append(f"{item.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
+    def _lean(self) -> None:
+        """Leave optional fields that have their default to the class: `vars` of a plain Eve are her thresholds."""
+        for item in fields(self):  # type: ignore[arg-type]
+            if item.metadata.get("optional") and vars(self).get(item.name) == item.default:
+                object.__delattr__(self, item.name)
+
 
 def optional(default: Any) -> Any:
     """A field that the repr shows only if it differs from its default."""
@@ -57,6 +63,7 @@ class ThresholdEve(ShortRepr):
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", _checks.real("threshold", self.threshold))
         object.__setattr__(self, "loss", _checks.loss_pair("loss", self.loss))
+        self._lean()
 
     @property
     def label(self) -> str:
@@ -220,6 +227,7 @@ class BothEves(ShortRepr):
         object.__setattr__(self, "max_threshold", _checks.real("max_threshold", self.max_threshold))
         object.__setattr__(self, "mean_loss", _checks.loss_pair("mean_loss", self.mean_loss))
         object.__setattr__(self, "max_loss", _checks.loss_pair("max_loss", self.max_loss))
+        self._lean()
 
     @property
     def members(self) -> tuple[MeanEve, MaxEve]:

@@ -44,6 +44,7 @@ _TABLE_ERROR = 2e-15
 _LINE: XbarSupport = (-math.inf, math.inf)
 # Above this the table of an inner order statistic takes minutes.
 MOST_ORDERED = 1000
+_WIDE = 16.0  # every range of up to 10^6 values is below it almost surely
 
 
 @dataclass(frozen=True)
@@ -193,26 +194,28 @@ def range_tails(n: int, r: float) -> tuple[float, float]:
         return (1.0, 0.0) if r >= 0 else (0.0, 1.0)
     if r == 0:
         return 0.0, 1.0
-    # about t = -r/2 the integrands decay like phi(r/2)^2 at least, on the scale 1 or r
-    lower = _over_start(n, np.array([r]), n - 1, False)[0]
-    if lower < 0.5:
-        return float(lower), float(1 - lower)
-    reach = 60.0
-    s, weight = composite_nodes(np.array([r]), np.array([r + reach]), 240, 12)
-    upper = float(np.sum(weight[0] * _over_start(n, s[0], n - 2, True)))
-    return float(1 - upper), upper
-
-
-def _over_start(n: int, r: Array, power: int, density: bool) -> Array:
-    t, weight = composite_nodes(np.full(r.shape, -40.0) - r / 2, np.full(r.shape, 40.0) - r / 2, 160, 12)
-    inside = np.where(t > 0, ndtr(-t) - ndtr(-t - r[:, None]), ndtr(t + r[:, None]) - ndtr(t))
+    if r < _WIDE:
+        # the least value t: phi(t) beyond 12 on the right, and Phi(t + r) beyond 12 on the left, are negligible
+        t, weight = composite_nodes(np.array([-r - 12.0]), np.array([12.0]), 96, 12)
+        with np.errstate(divide="ignore"):
+            inside = np.exp((n - 1) * np.log(_inside(t, r)) - t**2 / 2)
+        lower = n * float(np.sum(weight * inside)) / math.sqrt(2 * math.pi)
+        if lower < 0.5:
+            return lower, 1 - lower
+    # phi(t) phi(t + r) is a normal density about -r/2 of standard deviation 0.7; in r it falls like e^{-r^2/4}
+    s, outer = composite_nodes(np.array([r]), np.array([r + 20.0]), 40, 12)
+    width = s[0][:, None]
+    t, weight = composite_nodes(-s[0] / 2 - 9.0, -s[0] / 2 + 9.0, 24, 12)
     with np.errstate(divide="ignore"):
-        exponent = -(t**2) / 2 + power * np.log(np.maximum(inside, 0.0)) if power else -(t**2) / 2
-    if density:
-        exponent = exponent - (t + r[:, None]) ** 2 / 2 + math.log(n * (n - 1)) - math.log(2 * math.pi)
-    else:
-        exponent = exponent + math.log(n) - 0.5 * math.log(2 * math.pi)
-    return np.asarray(np.sum(weight * np.exp(exponent), axis=1))
+        power = (n - 2) * np.log(_inside(t, width)) if n > 2 else np.zeros_like(t)
+    inner = np.sum(weight * np.exp(power - t**2 / 2 - (t + width) ** 2 / 2), axis=1)
+    upper = n * (n - 1) * float(np.sum(outer[0] * inner)) / (2 * math.pi)
+    return 1 - upper, upper
+
+
+def _inside(t: Array, r: float | Array) -> Array:
+    """Phi(t + r) - Phi(t), from the smaller tails."""
+    return np.maximum(np.where(t > 0, ndtr(-t) - ndtr(-t - r), ndtr(t + r) - ndtr(t)), 0.0)
 
 
 def reducible(n: int, eve: Eve) -> bool:

@@ -135,7 +135,9 @@ def decision_effect(model: GaussianModel, eve: Eve) -> DecisionEffect:
     law = mean_eve_law(form.model, replace(form.eve, loss=UNIT_LOSS))
     below, above = law.sides(form.model.bob_cut)
     beta = decision_rate(model)
-    kappa = (float(below[1] / (1 - beta)), float(above[1] / beta))
-    p, s = float(law.mass[1]), kappa[1] - kappa[0]
+    p, rest = float(law.mass[1]), float(ndtr((model.bob_cut - model.prior_mean) / model.xbar_sd))
+    # a decision that is never taken tells nothing
+    kappa = (float(below[1] / rest) if rest > 0 else p, float(above[1] / beta) if beta > 0 else p)
+    s = kappa[1] - kappa[0]
     band = (0.5 - (1 - beta) * s, 0.5 + beta * s)
     return DecisionEffect(p, beta, kappa, s, band, not band[0] < p < band[1])

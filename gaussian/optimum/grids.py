@@ -155,11 +155,17 @@ def refine(solution: Solution, parts: int = 16) -> GridProblem:
         turn = np.flatnonzero(share[1:] != share[:-1])
         marked[k[turn]] = marked[k[turn + 1]] = True
     mean, spread = problem.model.prior_mean, problem.model.xbar_sd
-    levels = ndtr((problem.edges - mean) / spread)
-    low, high = levels[:-1][marked], levels[1:][marked]
-    steps = np.arange(1, parts) / parts
-    inner = mean + spread * ndtri((low[:, None] + (high - low)[:, None] * steps).ravel())
+    z = (problem.edges - mean) / spread
+    inner = mean + spread * equal_parts(z[:-1][marked], z[1:][marked], parts).ravel()
     return GridProblem(problem.model, problem.eve, _sorted(problem.model, np.concatenate([problem.edges, inner])))
+
+
+def equal_parts(low: Array, high: Array, parts: int) -> Array:
+    """The points that cut each interval of a N(0, 1) variable into equally likely parts, a row per interval."""
+    # from the smaller tail: far on the right the distribution function is 1 in floats
+    side = np.where(low + high > 0, -1.0, 1.0)[:, None]
+    start, end = ndtr(side * low[:, None]), ndtr(side * high[:, None])
+    return np.asarray(side * ndtri(start + (end - start) * np.arange(1, parts) / parts))
 
 
 def grid_rule(solution: Solution) -> BracketRule:

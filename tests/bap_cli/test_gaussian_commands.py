@@ -76,6 +76,7 @@ def test_plot_refuses_a_file_of_another_kind(tmp_path: Path, capsys: pytest.Capt
 MODEL = ["--prior-mean", "10", "--noise-sd", "2", "--prior-sd", "2", "--bob-threshold", "10.5", "--n", "4", "--json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "statistic"),
     [

@@ -13,13 +13,15 @@ import pytest
 matplotlib.use("agg")
 
 from matplotlib import pyplot as plt
+from scipy.special import ndtr
 
 from bap_cli.main import main
 from bap_lp import InputError, solve
 from bap_lp.model.draws import uniforms
 from discretise import bracket, grid, grid_rule
-from gaussian import GaussianModel, MaxEve, MeanEve, NoisyFull, OneBit, optimise, risks
+from gaussian import GaussianModel, MaxEve, MeanEve, NoisyFull, OneBit, decision_effect, optimise, risks
 from gaussian.noisy_full import FINAL, Effort, noisy_full_risk
+from gaussian.optimum.grids import equal_parts
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.plots import NOISY, _dots, best_of_family, risk_against_noise
 from gaussian.tables import bit_curve
@@ -137,3 +139,18 @@ def test_dots_at_one_place_are_rings_of_different_sizes() -> None:
     orders = [line.get_zorder() for line in ax.lines if line.get_marker() == "o"]
     assert orders == sorted(orders)
     plt.close(figure)
+
+
+@pytest.mark.parametrize("bob", [-40.0, 40.0])
+def test_a_decision_that_is_never_taken_tells_eve_nothing(bob: float) -> None:
+    effect = decision_effect(GaussianModel(5, 1.0, bob), MaxEve(2.0))
+    assert np.isfinite([*effect.kappa, *effect.lost_band]).all()
+
+
+def test_an_interval_far_on_the_right_is_cut_as_its_mirror_image() -> None:
+    low, high = np.array([7.9, -0.4, 9.0]), np.array([8.2, 0.7, math.inf])
+    right, left = equal_parts(low, high, 4), equal_parts(-high, -low, 4)
+    assert right == pytest.approx(-left[:, ::-1], rel=1e-12)
+    assert (np.diff(right) > 0).all()
+    inside = np.concatenate([low[:1], right[0], high[:1]])
+    assert np.diff(ndtr(-inside)) == pytest.approx((ndtr(-8.2) - ndtr(-7.9)) / 4, rel=1e-9)

@@ -93,6 +93,12 @@ def calibrate(model: GaussianModel, eve: Eve) -> float:
     silent = float((law.weights * law.masses).min())
     if not silent > 0:
         raise ValueError(f"eve = {eve} must be able to err: her risk is 0 under every release, so no lam calibrates it")
+    wrong = float((law.weights * law.errors)[(law.weights * law.masses).argmin()])
+    if silent <= 1e3 * wrong:
+        raise ValueError(
+            f"eve = {eve} must err more often without a release: her risk {silent:.1e} is known only to {wrong:.0e}, "
+            "so no lam calibrates it"
+        )
     lam = law.bob_gain() / silent
     if not lam < math.inf:
         raise ValueError(f"eve = {eve} must err more often than {silent:.1e} without a release: no lam calibrates it")

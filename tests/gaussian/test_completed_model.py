@@ -280,3 +280,11 @@ def test_bad_losses_eves_and_models_are_refused_with_their_rule() -> None:
         max_bracket(GaussianModel(5, noise_sd=2.0))
     with pytest.raises(ValueError, match="noisy full release"):
         risks(GaussianModel(5), RangeEve(2.0), NoisyFull(1.0))
+
+
+def test_a_risk_that_is_not_known_well_enough_calibrates_nothing() -> None:
+    # the law of the median of an even number of values has an absolute error, which this rare cell does not exceed
+    eve = GaussianEves((MeanEve(0.1), MedianEve(-1.4)), either=True)
+    with pytest.raises(ValueError, match="no lam calibrates it"):
+        bracket(GaussianModel(20), eve)
+    assert bracket(GaussianModel(20), eve, 1.0).width < 1e-10

@@ -27,9 +27,20 @@ LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "columns": 100_000, 
           "parts": 5_000_000, "maps": 100_000}  # fmt: skip
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 TOLERANCE, ROUNDING, MOST = F(1e-9), F(2) ** -46, 10**300
-CONDITIONS = {"min_eve_risk": 0, "max_bob_risk": 0, "exp_epsilon": 1, "epsilon": 0, "margin": 0, "neighbours": None,
-              "metric": None, "deterministic": None, "max_signals": None}  # fmt: skip
-PRICES = {"prices", "privacy", "obedience"}
+LOWEST = {
+    "min_eve_risk": 0,
+    "max_bob_risk": 0,
+    "exp_epsilon": 1,
+    "epsilon": 0,
+    "margin": 0,
+    "delta": 0,
+    "max_leakage": 1,
+}
+OTHERS = ("neighbours", "metric", "deterministic", "max_signals", "posterior_caps", "posterior_ratio", "independent_of",
+          "signal_floor", "pufferfish")  # fmt: skip
+WIDTHS = {"privacy": 3, "approximate_privacy": 3, "beliefs": 3, "max_leakage": 2, "posterior_caps": 2,
+          "posterior_ratio": 2, "independent_of": 2, "signal_floor": 2, "pufferfish": 2}  # fmt: skip
+PRICES = {"prices", "obedience", *WIDTHS}
 
 
 class Refused(Exception):
@@ -108,6 +119,41 @@ def floating(*values):
     return any(type(v) is float or (type(v) is list and floating(*v)) for v in values)
 
 
+class Agent:
+    """A Bob or an Eve: names of decisions, losses, what Alice counts, beliefs, and k(z|x) for each z an Eve may know."""
+
+    def __init__(self, table, prior, role):
+        parts, more = {"name", "weight", "decisions", "loss"}, {"harm", "prior"}
+        keys(table, parts | more | ({"knows", "knowledge"} if role == "eve" else set()), parts)
+        self.name, self.weight, self.loss = table["name"], number(table["weight"]), table_of(table["loss"], positive)
+        need(self.weight > 0 and len(self.loss) == len(prior), "an agent does not fit")
+        self.decisions = labels(table["decisions"], len(self.loss[0]))
+        self.harm = self.loss if "harm" not in table else table_of(table["harm"], positive)
+        need([len(r) for r in self.harm] == [len(r) for r in self.loss], "harm must have the shape of the loss")
+        self.prior = prior if "prior" not in table else distribution(table["prior"], len(prior))
+        self.shares = [[F(1)] for _ in prior]
+        need(not {"knows", "knowledge"} <= set(table), "knows or knowledge, one of the two")
+        if "knows" in table:
+            need(type(table["knows"]) is list and len(table["knows"]) == len(prior), "knows does not fit")
+            need(all(type(z) is int or (type(z) is str and z) for z in table["knows"]), "knows must be labels")
+            values = list(dict.fromkeys(map(str, table["knows"])))
+            self.shares = [[F(str(z) == v) for v in values] for z in table["knows"]]
+        if "knowledge" in table:
+            need(type(table["knowledge"]) is list and len(table["knowledge"]) == len(prior), "knowledge does not fit")
+            self.shares = [distribution(row, None) for row in table["knowledge"]]
+            need(len({len(row) for row in self.shares}) == 1, "knowledge must be a table")
+            if floating(*self.shares):
+                self.shares = [[float(v) for v in row] for row in self.shares]
+        self.exact = not floating(self.weight, self.loss, self.harm, self.prior, self.shares)
+
+
+def distribution(row, count):
+    row = table_of([row], positive)[0]
+    need(count is None or len(row) == count, "a distribution has the wrong length")
+    need(abs(sum(map(float, row)) - 1) <= 1e-12 if floating(row) else sum(row) == 1, "a distribution must sum to 1")
+    return [float(v) for v in row] if floating(row) else row
+
+
 class Game:
     """A problem in fractions; with `floats` its numbers are rounded first, as the solver did."""
 
@@ -116,40 +162,53 @@ class Game:
         keys(document, parts | {"conditions"}, parts)
         need(type(document["title"]) is str, "title must be a text")
         data = keys(document["data"], {"labels", "prior"}, {"labels", "prior"})
-        prior = table_of([data["prior"]], positive)[0]
-        self.states = labels(data["labels"], len(prior))
-        need(abs(sum(map(float, prior)) - 1) <= 1e-12 if floating(prior) else sum(prior) == 1, "prior must sum to 1")
-        agents = [self.agents(document[role], len(prior)) for role in ("bob", "eve")]
+        prior = distribution(data["prior"], None)
+        self.states, self.N = labels(data["labels"], len(prior)), len(prior)
+        groups = [document["bob"], document["eve"]]
+        need(all(type(group) is list and group for group in groups), "an agent is missing")
+        bobs, eves = ([Agent(one, prior, role) for one in g] for g, role in zip(groups, ("bob", "eve")))
+        for group in (bobs, eves):
+            labels([one.name for one in group], len(group))
         self.lam = positive(keys(document["alice"], {"lambda"}, {"lambda"})["lambda"])
-        self.exact = not floating(prior, [[w, loss] for group in agents for _, w, loss in group])
+        self.exact = not floating(prior) and all(a.exact for a in bobs + eves)
         kind = (lambda v: v) if self.exact and not floats else float
-        weighted = [[[[kind(w) * kind(v) for v in row] for row in loss] for _, w, loss in group] for group in agents]
-        bobs, eves = weighted
-        columns = math.prod(len(loss[0]) for loss in bobs)
-        need(len(bobs) == 1 or (columns <= LIMITS["columns"] and columns * len(prior) <= LIMITS["cells"]), "too large")
+        over = lambda f, *tables: [[f(*map(kind, cells)) for cells in zip(*rows)] for rows in zip(*tables)]  # noqa: E731
+        times = lambda w, table: over(lambda v: kind(w) * v, table)  # noqa: E731
+        columns = math.prod(len(a.decisions) for a in bobs)
+        need(len(bobs) == 1 or columns <= LIMITS["columns"] and columns * self.N <= LIMITS["cells"], "too large")
+        total = times(bobs[0].weight, bobs[0].harm)
         for extra in bobs[1:]:
-            bobs[0] = [[a + b for a in row for b in more] for row, more in zip(bobs[0], extra)]
-        self.p, self.N = [F(kind(v)) for v in prior], len(prior)
-        self.B = [[F(v) for v in row] for row in bobs[0]]
-        self.E = [[F(v) for loss in eves for v in loss[x]] for x in range(self.N)]
-        ends = [0]
-        for loss in eves:
-            ends.append(ends[-1] + len(loss[0]))
-        self.groups = [range(a, b) for a, b in zip(ends, ends[1:])]
-        self.decisions = [", ".join(d) for d in product(*(names for names, _, _ in agents[0]))]
-        self.replies = [names for names, _, _ in agents[1]]
+            total = [[a + b for a in row for b in more] for row, more in zip(total, times(extra.weight, extra.harm))]
+        self.p, self.B = [F(kind(v)) for v in prior], [[F(v) for v in row] for row in total]
+        self.E, self.groups, self.replies, self.shares = [[] for _ in prior], [], [], []
+        self.beliefs = [self.belief(a, kind, times, None) for a in bobs]
+        for a in eves:
+            counted = times(a.weight, a.harm)
+            for z in range(len(a.shares[0])):
+                share = [kind(row[z]) for row in a.shares]
+                start = len(self.E[0])
+                for x, row in enumerate(counted):
+                    self.E[x] += [F(share[x] * v) for v in row]
+                self.groups.append(range(start, len(self.E[0])))
+                self.replies.append(a.decisions)
+                self.shares.append([F(v) for v in share])
+                known = len(a.shares[0]) > 1 or any(v != 1 for v in share)
+                self.beliefs.append(self.belief(a, kind, times, share if known else None))
+        self.decisions = [", ".join(d) for d in product(*(a.decisions for a in bobs))]
+        self.sizes = [len(a.decisions) for a in bobs]
+        rounded = lambda table: [[kind(v) for v in row] for row in table]  # noqa: E731
+        same = lambda a, b: rounded(a) == rounded(b)  # noqa: E731
+        self.aligned = all(same(a.harm, a.loss) and same([a.prior], [prior]) for a in bobs + eves)
+        self.eves = [(a.name, rounded(a.loss)) for a in eves]
         self.conditions = document.get("conditions", {})
 
     @staticmethod
-    def agents(tables, count):
-        need(type(tables) is list and tables, "an agent is missing")
-        parts, out = {"name", "weight", "decisions", "loss"}, []
-        for one in tables:
-            loss, weight = table_of(keys(one, parts, parts)["loss"], positive), number(one["weight"])
-            need(weight > 0 and len(loss) == count, "an agent does not fit")
-            out.append((labels(one["decisions"], len(loss[0])), weight, loss))
-        labels([one["name"] for one in tables], len(tables))
-        return out
+    def belief(agent, kind, times, share):
+        """What an agent acts on: pi(x) and pi(x) w L(x,d); and the largest w L."""
+        loss, mass = times(agent.weight, agent.loss), [kind(v) for v in agent.prior]
+        mass = mass if share is None else [m * v for m, v in zip(mass, share)]
+        act = [[F(m * v) for v in row] for m, row in zip(mass, loss)]
+        return [F(m) for m in mass], act, F(max(map(max, loss)))
 
     def tuples(self):
         """One signal per tuple of everybody's decisions: names, Bob's decisions, Eves' columns of E."""
@@ -162,7 +221,7 @@ class Game:
     def spreads(self):
         """What Bob and Eve gain from the data, and the range of their losses."""
         gain = lambda L, g: min(sum(p * r[j] for p, r in zip(self.p, L)) for j in g) - sum(
-            p * min(r[j] for j in g) for p, r in zip(self.p, L))  # fmt: skip
+            p * min(r[j] for j in g) for p, r in zip(self.p, L))  # fmt: skip # noqa: E731
         wide = lambda L, g: sum(  # noqa: E731
             p * (max(r[j] for j in g) - min(r[j] for j in g)) for p, r in zip(self.p, L))  # fmt: skip
         own, hers = range(len(self.B[0])), self.groups
@@ -182,84 +241,87 @@ class Game:
         return ([[sum(joint[x][s] * L[x][j] for x in range(self.N) if joint[x][s]) for j in range(len(L[0]))]
                  for s in range(len(q[0]))] for L in (self.E, self.B))  # fmt: skip
 
-    def risks(self, q, told):
-        """R_B and R_E of a channel whose signal s tells Bob to decide told[s]."""
-        eve, bob = self.heard(q)
-        return sum(bob[s][i] for s, i in enumerate(told)), sum(
-            min(row[j] for j in g) for row in eve for g in self.groups
-        )
+    def risks(self, q, told, eve=None):
+        """R_B and R_E of a channel whose signal s tells Bob to decide told[s], and perhaps the Eves eve[s]."""
+        hers, his = map(list, self.heard(q))
+        bob = sum(his[s][i] for s, i in enumerate(told))
+        if eve is not None:
+            return bob, sum(hers[s][j] for s, own in enumerate(eve) for j in own)
+        return bob, sum(min(row[j] for j in g) for row in hers for g in self.groups)
 
 
 # ---- conditions: each notion has a check by definition and rows; a new one is two functions and a line in NOTIONS
 
 
 class Demands:
-    """Conditions as they are written, in fractions, for a game and its signals (told, prescribed)."""
+    """Conditions as they are written, in fractions, for a game and its signals: what Bob and the Eves are told."""
 
     def __init__(self, game, table):
-        keys(table, CONDITIONS)
+        keys(table, {*LOWEST, *OTHERS})
         given = {k: v for k, v in table.items() if v is not None}
-        for name in [k for k in given if CONDITIONS[k] is not None]:
+        for name in [k for k in given if k in LOWEST]:
             given[name] = number(given[name])
-            need(CONDITIONS[name] <= given[name] <= MOST, f"{name} is out of range")
+            need(LOWEST[name] <= given[name] <= MOST, f"{name} is out of range")
         need(type(table.get("deterministic", False)) is bool, "deterministic must be true or false")
         if not given.get("deterministic"):
             given.pop("deterministic", None)
         most = given.get("max_signals", 1)
         need(type(most) is int and most >= 1, "max_signals must be a positive integer")
         self.game, self.given, self.unit = game, given, F(0)
-        self.floor, self.cap, self.m = (
-            F(given[k]) if k in given else None for k in ("min_eve_risk", "max_bob_risk", "margin"))  # fmt: skip
+        numbers = ("min_eve_risk", "max_bob_risk", "margin", "max_leakage", "delta")
+        self.floor, self.cap, self.m, self.leak, self.delta = (F(given[k]) if k in given else None for k in numbers)
         self.most, self.deterministic = given.get("max_signals"), "deterministic" in given
+        self.exact = not floating(*(given[k] for k in given if k in LOWEST)) and not given.get("epsilon")
         self.private(given)
-        self.exact = not floating(*(v for k, v in given.items() if k != "epsilon")) and not given.get("epsilon")
-        self.exact = self.exact and self.whole
-        self.tuples = self.m is not None
+        self.cones = {name: self.cone(name, given[name]) for name in CONES if name in given}
+        self.own_beliefs = not game.aligned
+        self.tuples = self.m is not None or self.own_beliefs
         every = list(range(len(game.decisions)))
         self.names, self.told, self.eve = game.tuples() if self.tuples else (game.decisions, every, None)
 
     def stated(self):
         pairs = {"neighbours": {frozenset(p) for p in self.d}} if "neighbours" in self.given else {}
-        metric = {"metric": self.d} if "metric" in self.given else {}
-        return self.given | pairs | metric
+        return self.given | pairs | ({"metric": self.d} if "metric" in self.given else {})
 
-    # differential privacy: q(s|x) <= K^d(x,y) q(s|y)
+    # differential privacy: q(s|x) <= K^d(x,y) q(s|y); with delta: sum_s max(0, q(s|x) - K^d(x,y) q(s|y)) <= delta
 
     def private(self, given):
-        self.K, self.d, self.whole, N = None, None, True, self.game.N
-        need(
-            not {"epsilon", "exp_epsilon"} <= set(given) and not {"neighbours", "metric"} <= set(given), "two of a kind"
-        )
-        if not {"epsilon", "exp_epsilon"} & set(given):
-            return need(not {"neighbours", "metric"} & set(given), "privacy needs epsilon")
-        eps, K = given.get("epsilon"), given.get("exp_epsilon")
-        need((float(eps) if K is None else log(F(K))) <= 600, "epsilon is too large")
-        self.K = F(K) if K is not None else F(1) if eps == 0 else F(math.exp(eps))
+        self.K, self.d, N = None, None, self.game.N
+        kinds = {"epsilon", "exp_epsilon"}, {"neighbours", "metric"}
+        need(not any(kind <= set(given) for kind in kinds), "two conditions of a kind")
+        if not kinds[0] & set(given):
+            return need(not (kinds[1] | {"delta"}) & set(given), "privacy needs epsilon")
+        self.K = ratio_of(given)
         self.log = log(self.K)
         if "neighbours" in given:
             need(type(given["neighbours"]) is list, "neighbours must be a list")
-            self.d, place = {}, {name: k for k, name in enumerate(self.game.states)}
+            self.d = {}
             for pair in given["neighbours"]:
-                need(type(pair) is list and len(pair) == 2 and all(type(x) in (int, str) for x in pair), "no pair")
-                x, y = (place.get(x, -1) if type(x) is str else x for x in pair)
-                need(0 <= x < N and 0 <= y < N, "neighbours are not states")
+                need(type(pair) is list and len(pair) == 2, "no pair of states")
+                x, y = (self.state(x) for x in pair)
                 self.d |= {(x, y): F(1), (y, x): F(1)} if x != y else {}
         if "metric" in given:
-            far = lambda v: None if v is None or v == "inf" else positive_distance(v)  # noqa: E731
             rows = given["metric"]
             need(type(rows) is list and len(rows) == N and all(type(r) is list and len(r) == N for r in rows), "metric")
+            far = lambda v: None if v is None or v == "inf" else at_least_zero(v)  # noqa: E731
             found = {(x, y): far(v) for x, r in enumerate(rows) for y, v in enumerate(r)}
             self.d = {(x, y): F(v) for (x, y), v in found.items() if v is not None and x != y}
-            self.whole = all(v is None or (type(v) is F and v.denominator == 1) for v in found.values())
-            given["metric"] = True
-        for (x, z), d in (self.d or {}).items():
+            self.exact = self.exact and all(v is None or (type(v) is F and v.denominator == 1) for v in found.values())
+        steps = self.delta is None or self.delta == 0  # then a pair may be implied by two others
+        for (x, z), d in (self.d or {}).items() if steps or self.delta < 1 else ():
             step = lambda y: self.d.get((x, y), 0) > 0 and self.d.get((y, z), 0) > 0  # noqa: B023, E731
-            need(self.ratio(d) is not None or any(step(y) and self.d[x, y] + self.d[y, z] <= d for y in range(N)),
-                 "exp(eps d) is too large")  # fmt: skip
+            implied = steps and any(step(y) and self.d[x, y] + self.d[y, z] <= d for y in range(N))
+            need(implied or self.ratio(d) is not None, "exp(eps d) is too large")
+
+    def state(self, x):
+        need(type(x) in (int, str), "no state")
+        x = self.game.states.index(x) if type(x) is str and x in self.game.states else x
+        need(type(x) is int and 0 <= x < self.game.N, "no state")
+        return x
 
     def ratio(self, d):
         """K^d, None if it is too large to be written down."""
-        if self.K == 1:
+        if self.K == 1 or d is None:
             return self.K
         if float(d) * self.log > 600:
             return None
@@ -289,17 +351,33 @@ class Demands:
         s, x, y = place
         need(0 <= s < len(told) and 0 <= x < self.game.N and 0 <= y < self.game.N, "privacy of no signal or state")
         need(self.d is None or (x, y) in self.d, "privacy of states that are no neighbours")
-        ratio = self.K if self.d is None else self.ratio(self.d[x, y])
+        ratio = self.ratio(None if self.d is None else self.d[x, y])
         need(ratio is not None, "privacy of states that are no neighbours")
         return [(x, s, F(1)), (y, s, -ratio)], [], [], F(0)
 
-    # R_E at least, R_B at most
+    def delta_holds(self, q):
+        pairs = self.d or dict.fromkeys(product(range(self.game.N), repeat=2)) if self.d is None else self.d
+        for (x, y), d in pairs.items():
+            ratio = self.ratio(d)
+            if sum(max(F(0), a - ratio * b) for a, b in zip(q[x], q[y])) > self.delta + self.unit:
+                return False
+        return True
+
+    def delta_row(self, place, told, eve):
+        s, x, y = place
+        entries = self.privacy_row((max(s, 0) if s >= -1 else s, x, y), told, eve)[0]
+        need(x != y, "a state is compared with itself")
+        if s >= 0:
+            return entries, [], [((x, y, s), F(-1))], F(0)
+        return [], [], [((x, y, t), F(1)) for t in range(len(told))], self.delta
+
+    # R_E at least, R_B at most, sum_s max_x q(s|x) at most
 
     def near(self, k, size):
         return self.unit * self.game.spreads()[0][k] + ROUNDING * size if self.unit else F(0)
 
     def floor_holds(self, q):
-        return self.game.risks(q, self.told)[1] >= self.floor - self.near(1, self.floor)
+        return self.game.risks(q, self.told, self.eve)[1] >= self.floor - self.near(1, self.floor)
 
     def floor_row(self, place, told, eve):
         return [], [(s, k, F(-1)) for s in range(len(told)) for k in range(len(self.game.groups))], [], -self.floor
@@ -311,22 +389,142 @@ class Demands:
         g = self.game
         return [(x, s, g.p[x] * g.B[x][i]) for x in range(g.N) for s, i in enumerate(told)], [], [], self.cap
 
+    def leak_holds(self, q):
+        return sum(map(max, zip(*q))) <= self.leak + self.unit * self.leak
+
+    def leak_row(self, place, told, eve):
+        s, x = place
+        if place == (-1, -1):
+            return [], [], [(t, F(1)) for t in range(len(told))], self.leak
+        need(0 <= s < len(told) and 0 <= x < self.game.N, "a price of max_leakage is about none of its rows")
+        return [(x, s, F(1))], [], [(s, F(-1))], F(0)
+
+    # one signal at a time: sum_x g(x) q(s|x) <= 0 for every signal and vector g
+
+    def cone(self, name, value):
+        g, out = self.game, []
+        rows = value if type(value) is list else [value]
+        if name == "signal_floor":
+            need(g.aligned, "signal_floor is not defined for beliefs of their own")
+            floors = value.items() if type(value) is dict else value if type(value) is list else None
+            if floors is not None:
+                need(floors and all(type(p) in (list, tuple) and len(p) == 2 for p in floors), "signal_floor")
+                floors = [(str(eve), self.small(v, 0, MOST)) for eve, v in floors]
+                need({eve for eve, _ in floors} <= {eve for eve, _ in g.eves}, "signal_floor names no Eve")
+                self.given[name] = tuple(floors)
+            else:
+                self.given[name] = self.small(value, 0, MOST)
+                floors = [(eve, self.given[name]) for eve, _ in g.eves]
+            floors = dict(floors)
+            for eve, loss in g.eves:
+                for j in range(len(loss[0])) if eve in floors else ():
+                    out.append([p * (F(floors[eve]) - F(row[j])) for p, row in zip(g.p, loss)])
+            return out
+        need(type(value) is list or (name == "pufferfish" and type(value) is dict), f"{name} must be a list")
+        stated = []
+        for row in rows:
+            out += getattr(self, name)(row, stated)
+        self.given[name] = stated
+        return out
+
+    def small(self, v, low, high):
+        v = number(v)
+        need(low <= v <= high, "a number is out of range")
+        self.exact = self.exact and type(v) is not float
+        return v
+
+    def event(self, states, stated):
+        need(type(states) is list and states and all(type(x) in (int, str) for x in states), "an event lists states")
+        stated.append(states)
+        inside = {self.state(x) for x in states}
+        return [F(x in inside) for x in range(self.game.N)]
+
+    def factor(self, row, stated):
+        """K of a demand with exp_epsilon or epsilon."""
+        given = {k: self.small(row[k], low, MOST) if k == "exp_epsilon" else number(row[k])
+                 for k, low in (("exp_epsilon", 1), ("epsilon", 0)) if row.get(k) is not None}  # fmt: skip
+        need(len(given) == 1 and 0 <= given.get("epsilon", 0) <= MOST, "exp_epsilon or epsilon, one of the two")
+        self.exact = self.exact and not given.get("epsilon")
+        stated.append(given)
+        return ratio_of(given)
+
+    def posterior_caps(self, row, stated):
+        keys(row, {"event", "at_most", "at_least"}, {"event"})
+        inside, p = self.event(row["event"], stated), self.game.p
+        high, low = (self.small(row[k], 0, 1) if row.get(k) is not None else None for k in ("at_most", "at_least"))
+        need((high is not None or low is not None) and (None in (high, low) or low <= high), "posterior_caps")
+        stated.append((high, low))
+        return [
+            [sign * m * (i - F(c)) for m, i in zip(p, inside)] for c, sign in ((high, 1), (low, -1)) if c is not None
+        ]
+
+    def posterior_ratio(self, row, stated):
+        keys(row, {"event", "exp_epsilon", "epsilon"}, {"event"})
+        inside, p = self.event(row["event"], stated), self.game.p
+        K, whole = self.factor(row, stated), sum(m * i for m, i in zip(p, inside))
+        return [[m * (i - K * whole) for m, i in zip(p, inside)], [m * (whole - K * i) for m, i in zip(p, inside)]]
+
+    def independent_of(self, row, stated):
+        inside, p = self.event(row, stated), self.game.p
+        whole = sum(m * i for m, i in zip(p, inside))
+        return [[sign * m * (i - whole) for m, i in zip(p, inside)] for sign in (1, -1)]
+
+    def pufferfish(self, row, stated):
+        keys(row, {"pairs", "priors", "exp_epsilon", "epsilon"}, {"pairs"})
+        K, out = self.factor(row, stated), []
+        need(
+            type(row["pairs"]) is list and all(type(p) is list and len(p) == 2 for p in row["pairs"]), "pairs of events"
+        )
+        pairs = [[self.event(event, stated) for event in pair] for pair in row["pairs"]]
+        priors = row.get("priors")
+        need(priors is None or (type(priors) is list and priors), "priors must be a list")
+        read = [self.game.p] if priors is None else [distribution(r, self.game.N) for r in priors]
+        stated.append(None if priors is None else read)
+        self.exact = self.exact and (priors is None or not floating(read))
+        for r in [[F(v) for v in one] for one in read]:
+            for pair in pairs:
+                masses = [sum(m * i for m, i in zip(r, inside)) for inside in pair]
+                if all(masses):
+                    a, b = ([m * i / mass for m, i in zip(r, inside)] for inside, mass in zip(pair, masses))
+                    out += [[u - K * v for u, v in zip(a, b)], [u - K * v for u, v in zip(b, a)]]
+        return out
+
+    def cone_holds(self, name, q):
+        for g in self.cones[name]:
+            for column in zip(*q):
+                size = sum(abs(v) * c for v, c in zip(g, column)) if self.unit else 0
+                if sum(v * c for v, c in zip(g, column)) > self.unit * size:
+                    return False
+        return True
+
+    def cone_row(self, name, place, told):
+        s, k = place
+        need(0 <= s < len(told) and 0 <= k < len(self.cones[name]), f"a price of {name} is about none of its rows")
+        return [(x, s, v) for x, v in enumerate(self.cones[name][k]) if v], [], [], F(0)
+
     # every decision better than any other by m P(signal); decisions of Bob first, then of the Eves
 
     def own(self, s, d, told, eve):
         b = len(self.game.decisions)
         return told[s] if d < b else b + next(e for e, g in zip(eve[s], self.game.groups) if d - b in g)
 
+    def share(self, x, d):
+        """The probability with which the agent of decision d is at hand."""
+        b = len(self.game.decisions)
+        return F(1) if d < b else next(k[x] for k, g in zip(self.game.shares, self.game.groups) if d - b in g)
+
     def margin_holds(self, q):
         g = self.game
         eves, bobs = map(list, g.heard(q))
         near = self.unit * max(max(row) - min(row) for L in (g.B, g.E) for row in L)
         for s in range(len(q[0])):
-            played, mass = bobs[s] + eves[s], sum(p * row[s] for p, row in zip(g.p, q))
+            played = bobs[s] + eves[s]
             for d, loss in enumerate(played):
                 own = self.own(s, d, self.told, self.eve)
-                if own != d and played[own] + self.m * mass > loss + near:
-                    return False
+                if own != d:
+                    mass = sum(p * row[s] * self.share(x, d) for x, (p, row) in enumerate(zip(g.p, q)))
+                    if played[own] + self.m * mass > loss + near:
+                        return False
         return True
 
     def margin_row(self, place, told, eve):
@@ -334,28 +532,80 @@ class Demands:
         own = self.own(s, d, told, eve)
         need(own != d, "obedience has a price for the decision itself")
         L = [b + e for b, e in zip(g.B, g.E)]
-        return [(x, s, g.p[x] * (L[x][own] - L[x][d] + self.m)) for x in range(g.N)], [], [], F(0)
+        return [(x, s, g.p[x] * (L[x][own] - L[x][d] + self.m * self.share(x, d))) for x in range(g.N)], [], [], F(0)
+
+    # agents with beliefs or losses of their own follow what they are told
+
+    def prescribed(self, s, told, eve):
+        """What signal s prescribes to every agent, Bobs first."""
+        out, rest = [], told[s]
+        for size in reversed(self.game.sizes):
+            rest, d = divmod(rest, size)
+            out.insert(0, d)
+        return out + [j - g.start for j, g in zip(eve[s], self.game.groups)]
+
+    def beliefs_hold(self, q):
+        m = self.m or F(0)
+        for s, column in enumerate(zip(*q)):
+            for own, (mass, act, size) in zip(self.prescribed(s, self.told, self.eve), self.game.beliefs):
+                losses = [sum(c * v for c, v in zip(column, row)) for row in zip(*act)]
+                others, sent = losses[:own] + losses[own + 1 :], sum(c * v for c, v in zip(column, mass))
+                if others and losses[own] + m * sent > min(others) + self.unit * (size + m):
+                    return False
+        return True
+
+    def beliefs_row(self, place, told, eve):
+        s, a, d = place
+        need(0 <= s < len(told) and 0 <= a < len(self.game.beliefs), "a price of beliefs is about none of its rows")
+        (mass, act, _), own = self.game.beliefs[a], self.prescribed(s, told, eve)[a]
+        need(0 <= d < len(act[0]) and d != own, "a price of beliefs is about none of its rows")
+        m = self.m or F(0)
+        return [(x, s, act[x][own] - act[x][d] + m * mass[x]) for x in range(self.game.N)], [], [], F(0)
 
     def set_holds(self, q):
         good = self.most is None or sum(any(v > 0 for v in c) for c in zip(*q)) <= self.most
         return good and (not self.deterministic or all(v == 0 or abs(v - 1) <= self.unit for row in q for v in row))
 
+    def asked(self, name):
+        return name in self.cones if name in CONES else NOTIONS[name][0](self)
+
+    def row(self, name, *where):
+        return self.cone_row(name, *where[:2]) if name in CONES else NOTIONS[name][2](self, *where)
+
     def broken(self, q):
-        notions = {n: c for n, c in NOTIONS.items() if c[0](self)}
-        return next(
-            (n for n, (_, holds, _) in notions.items() if not holds(self, q)), "" if self.set_holds(q) else "signals"
-        )
+        for name in (*NOTIONS, *self.cones):
+            holds = self.cone_holds(name, q) if name in CONES else not self.asked(name) or NOTIONS[name][1](self, q)
+            if not holds:
+                return name
+        return "" if self.set_holds(q) else "the limits on signals"
+
+    def everywhere(self):
+        """Whether a condition speaks about states of probability zero."""
+        pairs = self.K is not None and self.d is not None and not (self.delta or 0) >= 1
+        null = [x for x, p in enumerate(self.game.p) if p == 0]
+        return pairs or any(g[x] for cone in self.cones.values() for g in cone for x in null)
 
 
+CONES = ("posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish")
 NOTIONS = {
     "min_eve_risk": (lambda c: c.floor is not None, Demands.floor_holds, Demands.floor_row),
     "max_bob_risk": (lambda c: c.cap is not None, Demands.cap_holds, Demands.cap_row),
-    "privacy": (lambda c: c.K is not None, Demands.privacy_holds, Demands.privacy_row),
-    "margin": (lambda c: c.m is not None, Demands.margin_holds, Demands.margin_row),
+    "max_leakage": (lambda c: c.leak is not None, Demands.leak_holds, Demands.leak_row),
+    "privacy": (lambda c: c.K is not None and not c.delta, Demands.privacy_holds, Demands.privacy_row),
+    "approximate_privacy": (lambda c: bool(c.delta) and c.delta < 1, Demands.delta_holds, Demands.delta_row),
+    "margin": (lambda c: c.m is not None and c.game.aligned, Demands.margin_holds, Demands.margin_row),
+    "beliefs": (lambda c: not c.game.aligned, Demands.beliefs_hold, Demands.beliefs_row),
 }
 
 
-def positive_distance(v):
+def ratio_of(given):
+    """K = exp_epsilon or exp(epsilon)."""
+    eps, K = given.get("epsilon"), given.get("exp_epsilon")
+    need((float(eps) if K is None else log(F(K))) <= 600, "epsilon is too large")
+    return F(K) if K is not None else F(1) if eps == 0 else F(math.exp(eps))
+
+
+def at_least_zero(v):
     v = number(v)
     need(v >= 0, "a distance is negative")
     return v
@@ -376,7 +626,7 @@ def prices_of(document, read):
     """The multipliers of a certificate or a branch: (notion, place, weight)."""
     limits = keys(document.get("prices", {}), {"min_eve_risk", "max_bob_risk"})
     out = [(name, (), read(w)) for name, w in limits.items()]
-    for name, width in (("privacy", 3),):
+    for name, width in WIDTHS.items():
         rows = document.get(name, [])
         need(type(rows) is list, f"{name} must be a list")
         for row in rows:
@@ -394,7 +644,7 @@ def bound_of(game, demands, told, eve, lam, beta, u, prices, obedience, allowed=
     S, b = len(told), len(game.decisions)
     need(len(u) == S and len(u[0]) == len(game.E[0]), "u has the wrong shape")
     rows = [row for row in prices if row[2] != 0]
-    if demands.m is not None:
+    if demands.asked("margin"):
         need(len(obedience) == S and len(obedience[0]) == b, "a margin needs prices of Bob's obedience")
         rows += [("margin", (s, b + j), w) for s, r in enumerate(u) for j, w in enumerate(r) if w]
     rows += [("margin", (s, i), w) for s, r in enumerate(obedience) for i, w in enumerate(r) if w]
@@ -402,8 +652,8 @@ def bound_of(game, demands, told, eve, lam, beta, u, prices, obedience, allowed=
     cost = [[beta * game.p[x] * game.B[x][i] for i in told] for x in range(game.N)]
     risk, constant, extra = [[lam] * len(game.groups) for _ in told], F(0), {}
     for name, place, w in rows:
-        need(NOTIONS[name][0](demands), f"there is a price for {name}, which is no condition")
-        q, t, a, rhs = NOTIONS[name][2](demands, place, told, eve)
+        need(demands.asked(name), f"there is a price for {name}, which is no condition")
+        q, t, a, rhs = demands.row(name, place, told, eve)
         for x, s, v in q:
             cost[x][s] += w * v
         for s, k, v in t:
@@ -507,7 +757,7 @@ def covers_maps(parts, N, S, most):
 def best_map(game, demands, lam, value):
     """The least R_A of a deterministic mechanism that meets the conditions, if it is below `value`."""
     b, lead = len(game.decisions), next(x for x in range(game.N) if game.p[x])
-    free = [x for x in range(game.N) if game.p[x] or demands.d is not None]
+    free = [x for x in range(game.N) if game.p[x] or demands.everywhere()]
     need(b ** min(len(free), 64) <= LIMITS["maps"] and not demands.tuples, "arithmetic proves less")
     best, common = value, math.lcm(*(v.denominator for row in (*game.B, *game.E) for v in row), lam.denominator)
     scale = common * math.lcm(*(p.denominator for p in game.p))
@@ -582,7 +832,7 @@ def check_single(problem, mechanism, document, allow):
         "branches must be tables",
     )
     parts = [document, *branches]
-    tables = [part.get(k, []) for part in parts for k in ("channel", "u", "privacy", "obedience")]
+    tables = [part.get(k, []) for part in parts for k in ("channel", "u", "obedience", *WIDTHS)]
     tables += [list(part["prices"].values()) for part in parts if type(part.get("prices")) is dict]
     floats = floating(document["lambda"], document["value"], document["rho"], tables)
     read = (lambda v: F(float(signed(v)))) if floats else signed
@@ -613,14 +863,15 @@ def check_single(problem, mechanism, document, allow):
         channel = table_of(document["channel"], read)
         need(len(channel) == game.N and len(channel[0]) == len(q[0]), "channel has the wrong shape")
         need(all(abs(a - b) <= unit for r, c in zip(q, channel) for a, b in zip(r, c)), "the mechanism is not the one")
-    for channel, told in ((scaled(q, unit), demands.told), (scaled(sent, unit), finer)):
+    need(conditioned or game.aligned, "there are no prices of the agents' obedience")
+    for channel, told, eve in ((scaled(q, unit), demands.told, demands.eve), (scaled(sent, unit), finer, None)):
         if told is not None:
-            bob, eve = game.risks(channel, told)
+            bob, eve = game.risks(channel, told, eve)
             value, near = bob - lam * eve, game.allowance(lam, unit)
             rounding = ROUNDING * (bob + lam * eve) if unit else 0
             need(abs(value - claimed) <= near + rounding, f"R_A is {float(value):.9g}, not {float(claimed):.9g}")
     q = scaled(q, unit)
-    bob, eve = game.risks(q, demands.told)
+    bob, eve = game.risks(q, demands.told, demands.eve)
     value = bob - lam * eve
     broken = demands.broken(q)
     need(not broken, f"the mechanism breaks {broken}")

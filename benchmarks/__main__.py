@@ -1,8 +1,18 @@
-"""Run every benchmark: python -m benchmarks [core game path conditions gaussian microdata counts startup]."""
+"""Run every benchmark: python -m benchmarks [core game path conditions gaussian microdata counts trust startup]."""
 
 import sys
 from importlib import import_module
 
-for name in sys.argv[1:] or ["core", "game", "path", "conditions", "gaussian", "microdata", "counts", "startup"]:
+for name in sys.argv[1:] or [
+    "core",
+    "game",
+    "path",
+    "conditions",
+    "gaussian",
+    "microdata",
+    "counts",
+    "trust",
+    "startup",
+]:
     print(f"== {name}: {(import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}")
     import_module(f"benchmarks.{name}").main()

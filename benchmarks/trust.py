@@ -68,6 +68,25 @@ def corpus() -> list[Files]:
         (three, {"deterministic": True, "max_signals": 2, "margin": "1/100"}),
         (many, {"exp_epsilon": 3, "max_signals": 2}),
     ]
+    half, loss = "1/2", [[0, 1], [2, 0], [1, 1]]
+    known = [
+        Agent(loss, name="a", knows=["u", "v", "v"]),
+        Agent(loss, name="b", knowledge=[[half, half], [1, 0], [0, 1]]),
+    ]
+    knowing = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], eves=known)
+    acting = Agent([[0, 1], [1, 0], [2, 1]], harm=[[0, 2], [1, 0], [1, 1]])
+    beliefs = Problem([half, half, 0], bobs=[acting], eves=[Agent(loss, prior=["1/4", "1/4", half], weight=2)])
+    wanted += [
+        (three, {"exp_epsilon": 2, "delta": "1/10"}),
+        (three, {"posterior_caps": [{"event": [0], "at_most": "2/3", "at_least": "1/3"}]}),
+        (three, {"posterior_ratio": [{"event": [0, "2"], "exp_epsilon": 2}], "max_signals": 2}),
+        (three, {"independent_of": [[0]], "signal_floor": "1/4"}),
+        (three, {"max_leakage": "3/2", "signal_floor": {"Eve": "1/8"}}),
+        (three, {"pufferfish": {"pairs": [[[0], [1]]], "exp_epsilon": 2, "priors": [["1/3", "1/3", "1/3"]]}}),
+        (knowing, {"min_eve_risk": "1/10"}),
+        (beliefs, {"max_signals": 2}),
+    ]
+    found += [solve(p, "1/3", exact) for p in (knowing, beliefs) for exact in (True, False)]
     for problem, demands in wanted:
         found += [solve(problem, "1/3", exact, conditions=Conditions(**demands)) for exact in (None, False)]
     coins = [Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [k, 0]]) for k in (4, 10)]
@@ -171,9 +190,11 @@ def _structure(draw: random.Random, document: Any) -> None:
         case 4 if isinstance(node, list):
             node.insert(draw.randrange(len(node) + 1), json.loads(json.dumps(node[key])))
         case 4:
-            node[draw.choice(("knows", "conditions", "channel", "branches", "theta", "void", "x"))] = draw.choice(
-                HOSTILE
-            )
+            node[
+                draw.choice(
+                    ("knows", "conditions", "channel", "branches", "theta", "void", "delta", "prior", "harm", "x")
+                )
+            ] = draw.choice(HOSTILE)
         case _:
             if isinstance(node[key], list):
                 draw.shuffle(node[key])
@@ -192,7 +213,7 @@ def _near(draw: random.Random, value: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         return draw.choice(HOSTILE)
     if abs(exact) > 10**300:
-        return str(-exact)
+        return draw.choice(HOSTILE)
     spelled = [
         str(exact + step),
         str(exact * (1 + step)),
@@ -265,8 +286,8 @@ def run(count: int, seed: int = 0, tell: Callable[[int, Tally], None] | None = N
     return tally
 
 
-def main(arguments: list[str] | None = None) -> None:
-    given = [a for a in (sys.argv[1:] if arguments is None else arguments) if a.isdigit()]
+def main() -> None:
+    given = [a for a in sys.argv[1:] if a.isdigit()]
     start = time.perf_counter()
     tally = run(int(given[0]) if given else 100_000, tell=lambda k, t: print(f"{k} {dict(t.counts)}", flush=True))
     slow = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in tally.slowest.items())

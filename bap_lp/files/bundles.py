@@ -72,7 +72,8 @@ class Mismatch(InputError):
 _LIST = {"type": "array"}
 _AGENT = {
     "type": "object",
-    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST},
+    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST}
+    | {key: _LIST for key in ("harm", "prior", "knows", "knowledge")},
     "required": ["name", "weight", "decisions", "loss"],
 }
 _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader

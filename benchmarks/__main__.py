@@ -3,7 +3,8 @@
 import sys
 from importlib import import_module
 
-for name in sys.argv[1:] or [
+names = [a for a in sys.argv[1:] if not a.isdigit()]
+for name in names or [
     "core",
     "game",
     "path",

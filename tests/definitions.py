@@ -89,7 +89,9 @@ def at_signal(problem: Problem, conditions: Conditions, posterior: list[Any]) ->
         for eve in problem.eves:
             loss = [[F(int(v.p), int(v.q)) for v in row] for row in eve.loss.tolist()]
             for known in set(eve.knows or [None]):
-                mass = [m if eve.knows is None or z == known else 0 for m, z in zip(posterior, eve.knows or p, strict=True)]
+                mass = [
+                    m if eve.knows is None or z == known else 0 for m, z in zip(posterior, eve.knows or p, strict=True)
+                ]
                 risk = min(sum(m * row[j] for m, row in zip(mass, loss, strict=True)) for j in range(len(loss[0])))
                 if eve.name in wanted and risk < wanted[eve.name] * sum(mass):
                     wrong.append("signal_floor")

@@ -196,6 +196,6 @@ def test_a_floor_at_every_signal_holds_for_what_eve_knows_too(floor: str) -> Non
     for s in range(q.shape[1]):
         for pair in ([0, 1], [2, 3]):
             mass = q[pair, s].sum()
-            assert min(sum(q[x, s] * losses[x][j] for x in pair) for j in (0, 1)) >= F(floor) * mass
-    assert found.risks.eve >= F(floor)
+            assert min(sum(q[x, s] * losses[x][j] for x in pair) for j in (0, 1)) >= Fraction(floor) * mass
+    assert found.risks.eve >= Fraction(floor)
     assert verify(problem, found.certificate)

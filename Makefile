@@ -1,5 +1,7 @@
 # make run    create the environment and solve a problem: make run PROBLEM=examples/coin_toss.toml
 # make test   create the environment; lint, types, the whole test suite
+# make test-lowest  the same suite with the oldest versions that pyproject.toml allows
+# make test-newest  the same suite with the newest versions there are, on PYTHON
 # make bench  measure against peers, as ratios in one run
 
 PYTHON  ?= python3
@@ -7,13 +9,25 @@ PROBLEM ?= coin_toss
 VENV    := .venv
 BIN     := $(VENV)/bin
 
-.PHONY: run test lint browser bench clean
+.PHONY: run test test-lowest test-newest lint browser bench clean
 
 run: $(VENV)/.run
 	$(BIN)/bap solve $(PROBLEM)
 
 test: $(VENV)/.dev lint browser
 	$(BIN)/python -m pytest -q -n 2
+
+# the floors of pyproject.toml must be true: every dependency at its lowest, or at its newest, version
+test-lowest: browser
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python tests/floors.py > .venv-lowest/floors.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/floors.txt -e '.[dev]'
+	.venv-lowest/bin/python -m pytest -q -n 2
+
+test-newest: browser
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	.venv-newest/bin/python -m pytest -q -n 2
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -44,4 +58,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.run
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bap_cli.catalogue import catalogue, example, titles
+from bap_cli.counts_command import register as register_counts
 from bap_cli.lazy import mount
 from bap_cli.path_command import register as register_path
+from bap_cli.release_command import AllowFloat, release
 from bap_cli.tiers_command import register as register_tiers
 
 # typer imports pydantic for every parameter that is not a plain flag, and its own --help is none: the commands that
@@ -23,9 +25,6 @@ app = typer.Typer(name="bap", add_completion=False, rich_markup_mode=None, **_QU
 
 Problem = Annotated[str, typer.Argument(metavar="FILE", help="Problem file (TOML, JSON) or a name of `bap examples`.")]
 MechanismFile = Annotated[str, typer.Argument(metavar="MECHANISM", help="Mechanism file (JSON or TOML).")]
-AllowFloat = Annotated[
-    bool, typer.Option("--allow-float", help="Accept a float certificate although the problem is exact.")
-]
 Lambda = Annotated[
     str | None,
     typer.Option("--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s own by default.'),
@@ -107,6 +106,9 @@ def solve(
     pufferfish: Annotated[
         list[str] | None, typer.Option(metavar="A|B:K", help="P(signal | A) and P(signal | B) within a factor K.")
     ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="End after S seconds; with --float, with the best pair so far.")
+    ] = None,
 ) -> None:
     """Find an optimal mechanism and prove it.
 
@@ -135,7 +137,8 @@ def solve(
     }
     with outputs.conflict_in(out), inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
-        solution = solve(loaded.problem, price, False if use_floats else None, formulation, progress, wanted)
+        exact = False if use_floats else None
+        solution = solve(loaded.problem, price, exact, formulation, progress, wanted, time_limit=time_limit)
         evaluation = evaluate(loaded.problem, solution.mechanism)
         costs = condition_costs(solution)
         comparison = None if as_json else show.small_comparison(solution, progress)
@@ -258,31 +261,7 @@ def plot(
     print(f"Wrote {clean(str(out), 500)}.")
 
 
-@app.command(**_USUAL)
-def release(
-    mechanism: Annotated[str, typer.Argument(metavar="DIR", help="A bundle, or a mechanism file of your own.")],
-    state: Annotated[str, typer.Argument(metavar="STATE", help="Label of the observed data.")],
-    count: Annotated[int, typer.Option(min=1, metavar="K", help="How many independent signals to draw.")] = 1,
-    seed: Annotated[
-        int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
-    ] = None,
-    allow_float: AllowFloat = False,
-) -> None:
-    """Draw the signal to publish.
-
-    A bundle is verified first, and nothing is drawn if it does not verify. An exact mechanism is drawn from exactly,
-    with integers from the operating system's secure source of randomness.
-    """
-    from random import Random
-
-    from bap_cli import verifying
-    from bap_lp.model.display import clean
-
-    channel = verifying.channel(mechanism, allow_float)
-    generator = None if seed is None else Random(seed)
-    names = {signal: clean(signal, sys.maxsize - 1) for signal in channel.signals}
-    for _ in range(count):
-        sys.stdout.write(names[channel.release(state, generator)] + "\n")
+app.command(**_USUAL)(release)
 
 
 @app.command(options_metavar="[OPTIONS] [NAME]", context_settings={"help_option_names": [], "allow_extra_args": True})
@@ -311,5 +290,6 @@ def schema(shown: Help = False) -> None:
 
 register_path(app)
 register_tiers(app)
+register_counts(app)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")
 mount(app, "microdata", "bap_cli.microdata_commands", "A table of records: optimal release, audit, report.")

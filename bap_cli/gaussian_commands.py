@@ -15,24 +15,31 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from bap_cli.gaussian_options import (
+    BobLossOption,
     BobOption,
+    EitherOption,
+    EveLossOption,
     EveOption,
     JsonOption,
     MaxOption,
     MeanOption,
+    NoiseOption,
     NOption,
+    PriorMeanOption,
     PriorOption,
     SingleOption,
+    WeightsOption,
     chosen_eve,
+    chosen_model,
 )
 from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
-from bap_lp.files.documents import write_files
-from gaussian import GaussianModel, OneBit, Table, calibrate, curve, table
+from bap_lp.files.writing import write_files
+from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES
-from gaussian.tables import FAMILIES
+from gaussian.tables import FAMILIES, computed_families
 
 app = typer.Typer(help="The continuous Gaussian model.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -49,23 +56,53 @@ def table_command(
     eve_threshold: SingleOption = None,
     mean_threshold: MeanOption = None,
     max_threshold: MaxOption = None,
+    prior_mean: PriorMeanOption = 0.0,
+    noise_sd: NoiseOption = 1.0,
+    bob_loss: BobLossOption = "1,1",
+    eve_loss: EveLossOption = None,
+    eve_weights: WeightsOption = None,
+    either: EitherOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Every release at its best parameter, against one Eve, next to the paper's values if the paper prints them."""
-    model = GaussianModel(n, prior_sd, bob_threshold)
-    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold)
+    model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
+    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
     with Progress("every release") as progress:
         result = table(model, adversary, progress=progress)
     if as_json:
         print_json(result.document())
     else:
         console = Console(highlight=False)
-        console.print(_rendered(result, f"{eve} adversary, n = {n}, sigma_0 = {prior_sd:g}, c_B = {bob_threshold:g}"))
+        console.print(_rendered(result, _title(", ".join(eve), model)))
         paper = printed(model, adversary)
         if paper:
             console.print(_beside(result, paper))
         console.print(f"lambda = {result.lam:.6f}{f' (paper {paper.lam:g})' if paper else ''}", end="; ")
         console.print(f"corner R_A* = {result.corner:.6f}")
+        if any(_by_threshold(row) for row in result.rows):
+            console.print("t: the bit tells whether the sample mean is above t; its tau is 0 or 1 to four digits")
+
+
+def _title(eve: str, model: GaussianModel) -> str:
+    words = f"{eve} adversary, n = {model.n}, sigma_0 = {model.prior_sd:g}, c_B = {model.bob_threshold:g}"
+    if model.prior_mean != 0 or model.noise_sd != 1:
+        words += f", prior mean {model.prior_mean:g}, noise {model.noise_sd:g}"
+    if model.bob_loss != (1.0, 1.0):
+        words += f", Bob's losses {model.bob_loss[0]:g} and {model.bob_loss[1]:g}"
+    return words
+
+
+def _parameter(row: Row) -> str:
+    """sigma or tau; a bit whose tau shows as 0.0000 or 1.0000 is told by its threshold."""
+    if row.parameter is None:
+        return ""
+    return f"t = {row.threshold:.4f}" if _by_threshold(row) else f"{row.parameter:.4f}"
+
+
+def _by_threshold(row: Row) -> bool:
+    t = row.threshold
+    inner = t is not None and abs(t) < np.inf
+    return inner and row.parameter is not None and not 5e-5 <= row.parameter < 1 - 5e-5
 
 
 def _grid(title: str, *headings: str) -> RichTable:
@@ -78,7 +115,7 @@ def _grid(title: str, *headings: str) -> RichTable:
 def _rendered(result: Table, title: str) -> RichTable:
     grid = _grid(title, "mechanism", "parameter", "R_B", "R_E", "R_A", "error", "optimum")
     for row in result.rows:
-        parameter = "" if row.parameter is None else f"{row.parameter:.4f}"
+        parameter = _parameter(row)
         numbers = [f"{value:.6f}" for value in (row.risks.bob, row.risks.eve, row.alice)]
         grid.add_row(row.mechanism, parameter, *numbers, f"{row.error:.0e}", row.kind or "")
     return grid
@@ -91,7 +128,7 @@ def _beside(result: Table, paper: PrintedTable) -> RichTable:
         pairs = [(old.bob, row.risks.bob), (old.eve, row.risks.eve), (old.alice, row.alice)]
         cells = [f"{theirs:.2f} {float(ours) - theirs:+.4f}" for theirs, ours in pairs]
         parameter = ""
-        if old.parameter is not None and row.parameter is not None:
+        if old.parameter is not None and row.parameter is not None and not _by_threshold(row):
             parameter = f"{old.parameter:.2f} {row.parameter - old.parameter:+.4f}"
         grid.add_row(row.mechanism, parameter, *cells)
     return grid
@@ -106,23 +143,34 @@ def curve_command(
     eve_threshold: SingleOption = None,
     mean_threshold: MeanOption = None,
     max_threshold: MaxOption = None,
+    prior_mean: PriorMeanOption = 0.0,
+    noise_sd: NoiseOption = 1.0,
+    bob_loss: BobLossOption = "1,1",
+    eve_loss: EveLossOption = None,
+    eve_weights: WeightsOption = None,
+    either: EitherOption = False,
     family: FamilyOption = None,
     sigma_max: Annotated[float, typer.Option("--sigma-max", help="largest noise level")] = 5.0,
     points: Annotated[int, typer.Option("--points", help="parameters per family")] = 51,
     out: Annotated[Path | None, typer.Option("--out", help="CSV file; standard output by default")] = None,
 ) -> None:
     """The data of the figures: R_B, R_E and R_A of every family along sigma or tau, as CSV."""
-    model = GaussianModel(n, prior_sd, bob_threshold)
-    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold)
+    model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
+    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
     if points < 2:
         raise ValueError(f"points = {points} must be >= 2")
     if not 0 < sigma_max < np.inf:
         raise ValueError(f"sigma_max = {sigma_max} must be positive and finite")
     known = {NAMES[kind].replace(" ", "-"): kind for kind in FAMILIES}
-    wanted = family or list(known)
+    computed = computed_families(model, adversary)
+    wanted = family or [name for name, kind in known.items() if kind in computed]
     for name in wanted:
         if name not in known:
             raise ValueError(f"family = {name!r} must be one of {', '.join(known)}")
+    if out is not None:
+        from bap_cli.pictures import check_file
+
+        check_file(out)
     lam = calibrate(model, adversary)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -152,6 +200,12 @@ def plot_command(
     eve_threshold: SingleOption = None,
     mean_threshold: MeanOption = None,
     max_threshold: MaxOption = None,
+    prior_mean: PriorMeanOption = 0.0,
+    noise_sd: NoiseOption = 1.0,
+    bob_loss: BobLossOption = "1,1",
+    eve_loss: EveLossOption = None,
+    eve_weights: WeightsOption = None,
+    either: EitherOption = False,
     kind: Annotated[
         Literal["map", "noise", "threshold", "rule"],
         typer.Option("--kind", help="risk-utility map; R_A against sigma or tau; the optimal rule on the data"),
@@ -161,8 +215,9 @@ def plot_command(
     """A picture: a figure of the paper with the proved optimum, or the optimal rule on the data space."""
     from bap_cli.pictures import write_gaussian_plot
 
-    model = GaussianModel(n, prior_sd, bob_threshold)
-    write_gaussian_plot(model, chosen_eve(eve, eve_threshold, mean_threshold, max_threshold), kind, out)
+    model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
+    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
+    write_gaussian_plot(model, adversary, kind, out)
     print(f"Wrote {out}.")
 
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from gaussian import BothEves, Eve, MaxEve, MeanEve
+from gaussian import (
+    BothEves,
+    Eve,
+    GaussianEves,
+    GaussianModel,
+    MaxEve,
+    MeanEve,
+    MedianEve,
+    MinEve,
+    QuantileEve,
+    RangeEve,
+    RecordEve,
+)
+from gaussian.eves import ThresholdEve
 
-EveName = Literal["mean", "max", "both"]
-
-EveOption = Annotated[EveName, typer.Option("--eve", help="what Eve tests: the mean, the maximum, or both")]
+_EVE_HELP = (
+    "what Eve tests: mean, max, both (mean and max, she loses only if wrong about both), min, median, range, "
+    "quantile@LEVEL or record@NUMBER; a threshold and losses may follow, as in max=2 or quantile@0.9=1.5/2,1; "
+    "may be repeated for several Eves"
+)
+EveOption = Annotated[list[str], typer.Option("--eve", metavar="EVE", help=_EVE_HELP)]
 NOption = Annotated[int, typer.Option("--n", help="number of observations")]
 PriorOption = Annotated[float, typer.Option("--prior-sd", help="sigma_0, standard deviation of theta")]
 BobOption = Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob tests theta > c_B")]
@@ -18,19 +34,119 @@ SingleOption = Annotated[float | None, typer.Option("--eve-threshold", help="c_E
 MeanOption = Annotated[float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")]
 MaxOption = Annotated[float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document and nothing else")]
+PriorMeanOption = Annotated[float, typer.Option("--prior-mean", help="mean of theta")]
+NoiseOption = Annotated[float, typer.Option("--noise-sd", help="standard deviation of an observation given theta")]
+BobLossOption = Annotated[
+    str, typer.Option("--bob-loss", metavar="A,B", help="what Bob loses by a miss (A) and by a false alarm (B)")
+]
+EveLossOption = Annotated[
+    str | None, typer.Option("--eve-loss", metavar="A,B", help="the same for every Eve without losses of her own")
+]
+WeightsOption = Annotated[
+    str | None, typer.Option("--eve-weights", metavar="W,W,...", help="what the risk of each of several Eves counts")
+]
+EitherOption = Annotated[
+    bool, typer.Option("--either", help="several Eves are one, who loses only if she is wrong about every test")
+]
+
+_KINDS: dict[str, type[ThresholdEve]] = {
+    "mean": MeanEve,
+    "max": MaxEve,
+    "min": MinEve,
+    "median": MedianEve,
+    "range": RangeEve,
+    "quantile": QuantileEve,
+    "record": RecordEve,
+}
+_DEFAULTS = {"mean": 0.5, "max": 2.0}
 
 
-def chosen_eve(name: EveName, single: float | None, mean: float | None, top: float | None) -> Eve:
+def chosen_model(
+    n: int, prior_sd: float, bob_threshold: float, prior_mean: float, noise_sd: float, bob_loss: str
+) -> GaussianModel:
+    """The model that the options describe."""
+    return GaussianModel(n, prior_sd, bob_threshold, prior_mean, noise_sd, _pair("--bob-loss", bob_loss))
+
+
+def chosen_eve(
+    names: list[str],
+    single: float | None,
+    mean: float | None,
+    top: float | None,
+    loss: str | None = None,
+    weights: str | None = None,
+    either: bool = False,
+) -> Eve:
     """The Eve that the options describe; an option that does not apply to her raises ValueError."""
-    if name == "both":
+    losses = (1.0, 1.0) if loss is None else _pair("--eve-loss", loss)
+    if "both" in names:
+        if len(names) > 1 or either or weights is not None:
+            raise ValueError("--eve = both must be the only Eve: use --eve mean=C --eve max=C --either with others")
         if single is not None:
             raise ValueError(f"--eve-threshold = {single} must be --mean-threshold or --max-threshold with --eve both")
-        return BothEves(0.5 if mean is None else mean, 2.0 if top is None else top)
-    own, other = (mean, top) if name == "mean" else (top, mean)
-    if other is not None:
-        wrong = "--max-threshold" if name == "mean" else "--mean-threshold"
-        raise ValueError(f"{wrong} = {other} must not be given with --eve {name}")
-    if own is not None and single is not None and own != single:
-        raise ValueError(f"--eve-threshold = {single} must equal --{name}-threshold = {own}")
-    given = single if single is not None else own
-    return MeanEve(0.5 if given is None else given) if name == "mean" else MaxEve(2.0 if given is None else given)
+        return BothEves(0.5 if mean is None else mean, 2.0 if top is None else top, losses, losses)
+    given = {"mean": mean, "max": top}
+    members = [_one(name, single, given, losses, len(names)) for name in names]
+    for kind, value in given.items():
+        if value is not None and not any(isinstance(member, _KINDS[kind]) for member in members):
+            raise ValueError(f"--{kind}-threshold = {value} must not be given with --eve {' --eve '.join(names)}")
+    if len(members) == 1 and weights is None:
+        return members[0]
+    return GaussianEves(tuple(members), None if weights is None else _numbers("--eve-weights", weights), either)
+
+
+def _one(
+    text: str, single: float | None, given: dict[str, float | None], losses: tuple[float, float], count: int
+) -> ThresholdEve:
+    """One Eve from NAME[@ARGUMENT][=THRESHOLD][/MISS,FALSE ALARM] and the options for thresholds."""
+    rest, _, own_loss = text.partition("/")
+    head, _, after = rest.partition("=")
+    kind, at, argument = head.strip().partition("@")
+    if kind not in _KINDS:
+        raise ValueError(
+            f"--eve = {text!r} must be one of {', '.join([*_KINDS, 'both'])}, as in max or quantile@0.9=1.5"
+        )
+    if at and kind not in ("quantile", "record"):
+        raise ValueError(f"--eve = {text!r} must not have @: only quantile@LEVEL and record@NUMBER have it")
+    candidates = {
+        f"--eve {text}": _number(f"--eve = {text!r}", after) if after else None,
+        "--eve-threshold": single,
+        f"--{kind}-threshold": given.get(kind),
+    }
+    if single is not None and count > 1:
+        raise ValueError(
+            f"--eve-threshold = {single} must be given with each of several Eves, as in --eve {kind}={single}"
+        )
+    found = {name: value for name, value in candidates.items() if value is not None}
+    if len(set(found.values())) > 1:
+        (first, a), (second, b) = list(found.items())[:2]
+        raise ValueError(f"{first} = {a} must equal {second} = {b}")
+    threshold = next(iter(found.values()), _DEFAULTS.get(kind))
+    if threshold is None:
+        raise ValueError(f"--eve = {text!r} must have a threshold, as in --eve {head}=1.5")
+    loss = _pair(f"--eve = {text!r}", own_loss) if own_loss else losses
+    if kind == "quantile":
+        return QuantileEve(threshold, loss, _number(f"--eve = {text!r}", argument) if at else 0.5)
+    if kind == "record":
+        if at and not argument.strip().isdigit():
+            raise ValueError(f"--eve = {text!r} must name the record by a number, as in record@3")
+        return RecordEve(threshold, loss, int(argument) if at else 1)
+    return _KINDS[kind](threshold, loss)
+
+
+def _number(field: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{field}: {text!r} must be a number") from None
+
+
+def _numbers(field: str, text: str) -> tuple[float, ...]:
+    return tuple(_number(f"{field} = {text!r}", part) for part in text.split(","))
+
+
+def _pair(field: str, text: str) -> tuple[float, float]:
+    values = _numbers(field, text)
+    if len(values) != 2 or not all(0 < value < float("inf") for value in values):
+        raise ValueError(f"{field} = {text!r} must be two positive numbers with a comma, as in 2,1")
+    return values[0], values[1]

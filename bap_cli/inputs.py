@@ -9,15 +9,22 @@ from typing import Any
 
 from bap_cli.catalogue import locate
 from bap_lp.conditions.conditions import Conditions
-from bap_lp.files.problems import ProblemFile, load_problem
+from bap_lp.files.documents import read_document, source_name
+from bap_lp.files.problems import ProblemFile, problem_from_dict
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, public
 
 
 def load(name: str) -> ProblemFile:
-    """The problem of a file or catalogue name."""
-    return load_problem(locate(name))
+    """The problem of a file or catalogue name: a problem file, or one about a table of counts."""
+    path = locate(name)
+    document, source = read_document(path), source_name(path)
+    if isinstance(document, dict) and "table" in document:
+        from discretise.tables.files import counts_from_dict
+
+        return counts_from_dict(document, source)
+    return problem_from_dict(document, source)
 
 
 def wanted(loaded: ProblemFile, lam: str | None) -> Any:
@@ -59,7 +66,9 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Mapping[str, Any] 
         yield
     except InputError as error:
         name = re.split(r"[\[.]", error.field)[0]
-        if name == "lam":
+        if name == "time_limit":
+            field = "--time-limit"
+        elif name == "lam":
             field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
         elif name == "conditions":
             field = f"{loaded.source}: {error.field}"

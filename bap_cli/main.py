@@ -1,6 +1,8 @@
 """Entry point of `bap`: runs a command and turns what goes wrong into one line on stderr and an exit code.
 
-    0  done        1  the certificate proves nothing        2  bad input or usage        130  interrupted
+      0  done                                   2  bad input or usage            130  interrupted
+      1  the certificate proves nothing        70  a defect of bap itself        141  the reader of stdout left
+    143  terminated
 
 Nothing heavy is imported here, so an interrupt during start-up is still answered with one line.
 """
@@ -8,8 +10,11 @@ Nothing heavy is imported here, so an interrupt during start-up is still answere
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TextIO
 
 _DIGITS = 100_000  # exact solutions of large problems have longer integers than Python prints by default
 
@@ -18,23 +23,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `bap` with these arguments (default: the command line's) and return its exit code."""
     digits = sys.get_int_max_str_digits()
     try:
+        _open_streams()
+        if arguments is None:
+            signal.signal(signal.SIGTERM, _terminated)
         sys.set_int_max_str_digits(_DIGITS)
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
+    except _Terminated:
+        return 143
     except BrokenPipeError:
-        # the reader left; what is still buffered must not fail again when the interpreter closes stdout
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         return 141
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _complain(f"{where}{error.strerror or error}", 2)
     except (ValueError, MemoryError) as error:
         return _complain(str(error) or "not enough memory", 2)
+    except Exception as error:
+        if os.environ.get("BAP_TRACEBACK"):
+            raise
+        hint = "set BAP_TRACEBACK=1 to see where"
+        return _complain(f"this is a defect of bap, not of your input: {type(error).__name__}: {error} ({hint})", 70)
     finally:
         sys.set_int_max_str_digits(digits)
+
+
+class _Terminated(BaseException):
+    """The request to end, as an exception, so that nothing half-written is left."""
+
+
+def _terminated(*_: object) -> None:
+    raise _Terminated
+
+
+def _open_streams() -> None:
+    """A stream that the caller closed is replaced by one that nobody reads, before a file can take its number."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the rest of the process
+
+
+def _silence(stream: TextIO) -> None:
+    """What is still buffered for a reader who left must not fail again when the interpreter closes the stream."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: list[str]) -> int:
@@ -64,7 +99,10 @@ def _run(arguments: list[str]) -> int:
 
 def _complain(message: str, code: int) -> int:
     line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(message.split()))
-    print(f"bap: {line}", file=sys.stderr)
+    try:
+        print(f"bap: {line}", file=sys.stderr, flush=True)
+    except OSError:
+        _silence(sys.stderr)
     return code
 
 

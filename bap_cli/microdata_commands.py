@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,8 @@ import typer
 from bap_cli.outputs import check_folder, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
-from bap_lp.files.documents import source_name, write_files
+from bap_lp.files.documents import source_name
+from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean
 from bap_lp.rational import InputError
 
@@ -70,7 +70,7 @@ def solve_command(
         audit = solution.audit(attackers=None if attackers else ())
     result = solution.document(audit)
     if out is not None:
-        write_texts(out, bundle_texts(solution, result, loaded.keep))
+        write_bundle(out, bundle_texts(solution, result, loaded.keep))
     if as_json:
         print_json(result)
     else:
@@ -112,7 +112,7 @@ def release_command(
             released = solution.release(frame, kept, seed)
         log = released.attrs.pop("log")
         content = table_bytes(released, out, frame.attrs.get("separator", ","))
-    write_bytes(out, content)
+    write_files({out: content})
     if seed is not None:
         print("bap: warning: drawn with a seed, for a rehearsal: do not publish this file", file=sys.stderr)
     if as_json:
@@ -202,29 +202,3 @@ def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None
         else:
             field = (names or {}).get(error.field, error.field)
         raise InputError(field, error.value, error.rule) from None
-
-
-def write_texts(out: Path, texts: Mapping[str, str]) -> None:
-    """A folder that gets all of its files or none."""
-    created = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        write_files({out / name: text for name, text in texts.items()})
-    except BaseException:
-        if created:
-            with suppress(OSError):
-                out.rmdir()
-        raise
-
-
-def write_bytes(out: Path, content: bytes) -> None:
-    """A file that is complete or not there."""
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, out)
-    finally:
-        temporary.unlink(missing_ok=True)

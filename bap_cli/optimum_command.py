@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bap_cli.gaussian_options import (
+    BobLossOption,
     BobOption,
+    EitherOption,
+    EveLossOption,
     EveOption,
     JsonOption,
     MaxOption,
     MeanOption,
+    NoiseOption,
     NOption,
+    PriorMeanOption,
     PriorOption,
     SingleOption,
+    WeightsOption,
     chosen_eve,
+    chosen_model,
 )
-from gaussian import GaussianModel
 
 if TYPE_CHECKING:
     from discretise import Bracket
@@ -38,6 +44,12 @@ def optimum_command(
     eve_threshold: SingleOption = None,
     mean_threshold: MeanOption = None,
     max_threshold: MaxOption = None,
+    prior_mean: PriorMeanOption = 0.0,
+    noise_sd: NoiseOption = 1.0,
+    bob_loss: BobLossOption = "1,1",
+    eve_loss: EveLossOption = None,
+    eve_weights: WeightsOption = None,
+    either: EitherOption = False,
     lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
     simulate: Annotated[
         int | None,
@@ -52,8 +64,9 @@ def optimum_command(
 
     if simulate is not None and not 1 <= simulate <= 10**8:
         raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
-    model = GaussianModel(n, prior_sd, bob_threshold)
-    found = bracket(model, chosen_eve(eve, eve_threshold, mean_threshold, max_threshold), lam)
+    model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
+    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
+    found = bracket(model, adversary, lam)
     with Progress("comparing with the parametric releases"):
         _ = found.best_parametric  # computed on first use, which can take seconds
     with Progress("simulating"):
@@ -78,6 +91,8 @@ def optimum_text(found: Bracket) -> str:
 
     best = found.best_parametric
     parameter = "" if best.parameter is None else f" at {best.parameter:.6g}"
+    if best.rounded:
+        parameter = f" at xbar > {best.threshold:.6g}"
     excess = best.alice - found.upper
     within = max(best.error, found.width)
     verdict = "optimal" if excess <= within else f"{excess:.6f} above the optimum"

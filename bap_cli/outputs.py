@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bap_cli.catalogue import locate
-from bap_lp.files.bundles import save_bundle, write_bundle
+from bap_lp.files.bundles import save_bundle
 from bap_lp.files.conflicts import conflict_document
 from bap_lp.files.documents import dumps
 from bap_lp.files.problems import ProblemFile
+from bap_lp.files.writing import write_bundle
 from bap_lp.model.calibration import lam_of
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.infeasible import ConflictError
@@ -29,14 +30,6 @@ def check_folder(out: Path | None) -> None:
         raise ValueError(f"--out = {str(out)!r} must be a directory, and is a file")
 
 
-def write_folder(out: Path, solution: Solution, loaded: ProblemFile, lam: Any, file: str) -> str:
-    """Write the bundle of a solution of this problem at this lam; the source is the file that was named."""
-    problem, price = loaded.problem, lam_of(loaded.problem, lam)
-    how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else f"bap solve {file}"
-    save_bundle(out, solution, problem, public(price), locate(file), how)
-    return str(out)
-
-
 @contextmanager
 def conflict_in(out: Path | None) -> Iterator[None]:
     """If the conditions cannot be met, the proof goes to conflict.json in the folder."""
@@ -44,5 +37,13 @@ def conflict_in(out: Path | None) -> Iterator[None]:
         yield
     except ConflictError as error:
         if out is not None and error.proof is not None:
-            write_bundle(out, {"conflict.json": dumps(conflict_document(error)).encode()})
+            write_bundle(out, {"conflict.json": dumps(conflict_document(error))})
         raise
+
+
+def write_folder(out: Path, solution: Solution, loaded: ProblemFile, lam: Any, file: str) -> str:
+    """Write the bundle of a solution of this problem at this lam; the source is the file that was named."""
+    problem, price = loaded.problem, lam_of(loaded.problem, lam)
+    how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else f"bap solve {file}"
+    save_bundle(out, solution, problem, public(price), locate(file), how)
+    return str(out)

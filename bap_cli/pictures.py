@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import Bundle
-from bap_lp.files.documents import write_files
 from bap_lp.files.problems import ProblemFile
+from bap_lp.files.writing import file_place, write_files
 from bap_lp.path.epsilon import epsilon_path
 from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.solving import solve
+from bap_lp.rational import InputError
 
 if TYPE_CHECKING:
+    from bap_lp.releases import Comparison
     from gaussian import Eve, GaussianModel
 
 _DPI = 160
-_FORMATS = (".png", ".svg", ".pdf")
+FORMATS = (".png", ".svg", ".pdf")
 
 
-def check_file(out: Path, suffixes: tuple[str, ...] = ()) -> None:
+def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> None:
     """Refuse a place that cannot be written to before anything is computed."""
     if suffixes and out.suffix.lower() not in suffixes:
-        raise ValueError(f"--out = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
-    if out.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be a file, and is a directory")
-    if not out.parent.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be in a directory that exists")
+        raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+    try:
+        file_place(out)
+    except InputError as error:
+        raise InputError(option, str(out), error.rule) from None
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
@@ -69,7 +71,7 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
 
 
 def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> None:
-    check_file(out, _FORMATS)
+    check_file(out, FORMATS)
     price = inputs.number(loaded, lam)
     import matplotlib
 
@@ -95,9 +97,25 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
         save(ax.figure, out)
 
 
+def write_counts_plot(loaded: ProblemFile, lam: str | None, comparison: Comparison, out: Path) -> None:
+    """The map of a table of counts, with the releases of offices on it."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from bap_lp import plots
+
+    style = matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False})
+    with inputs.named(loaded, lam), Progress("drawing") as progress, style:
+        path = lambda_path(loaded.problem, None if comparison.optimum.exact else False, progress)
+        ax = plots.risk_utility_map(
+            path.problem, comparison.lam, path=path, comparison=comparison, families=[], conditions=loaded.conditions
+        )
+        save(ax.figure, out)
+
+
 def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) -> None:
     """A figure of the Gaussian model, with the proved optimum over all mechanisms."""
-    check_file(out, _FORMATS)
+    check_file(out, FORMATS)
     import matplotlib
 
     matplotlib.use("agg")
@@ -126,10 +144,9 @@ def save(figure: Any, out: Path) -> None:
 
     # the date is left out, so that the same picture is the same file
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(out.suffix.lower())
-    staged = out.with_name(f".{out.stem}.{os.getpid()}.tmp{out.suffix}")
+    picture = BytesIO()
     try:
-        figure.savefig(staged, dpi=_DPI, metadata=metadata)
-        os.replace(staged, out)
+        figure.savefig(picture, dpi=_DPI, metadata=metadata, format=out.suffix.lower()[1:])
+        write_files({out: picture.getvalue()})
     finally:
-        staged.unlink(missing_ok=True)
         pyplot.close(figure)

@@ -1,9 +1,15 @@
-"""A sign of life during a computation, on stderr and only if that is a terminal."""
+"""A sign of life during a computation, on stderr and only if that is a terminal; and its interruption.
+
+The library may answer an interrupt with the best pair it has. A command then ends all the same: what was interrupted is
+neither shown nor written.
+"""
 
 from __future__ import annotations
 
+import signal
 import sys
-from types import TracebackType
+import threading
+from types import FrameType, TracebackType
 from typing import Any
 
 
@@ -13,8 +19,17 @@ class Progress:
     def __init__(self, what: str = "solving") -> None:
         self.what = what
         self._status: Any = None
+        self._before: Any = None
+        self._interrupted = False
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self._interrupted = True
+        raise KeyboardInterrupt
 
     def __enter__(self) -> Progress:
+        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if usual and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._interrupt)
         if sys.stderr.isatty():
             from rich.console import Console
 
@@ -23,8 +38,12 @@ class Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
         if self._status is not None:
             self._status.stop()
+        if self._interrupted and kind is None:
+            raise KeyboardInterrupt
 
     def __call__(self, *news: Any) -> None:
         if self._status is not None:

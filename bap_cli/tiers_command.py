@@ -115,23 +115,13 @@ def _check(loaded: Sequence[ProblemFile], path: str) -> None:
 
 
 def _write(out: Path, found: TierSolution) -> str:
-    from contextlib import suppress
-
-    from bap_lp.files.documents import dumps, write_files
+    from bap_lp.files.documents import dumps
     from bap_lp.files.mechanisms import mechanism_document
     from bap_lp.files.tiers import tier_certificate_document
+    from bap_lp.files.writing import write_bundle
 
-    texts = {out / f"mechanism-{k}.json": dumps(mechanism_document(m)) for k, m in enumerate(found.mechanisms, start=1)}
-    texts[out / "certificate.json"] = dumps(tier_certificate_document(found.certificate))
-    created = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        write_files(texts)
-    except BaseException:
-        if created:
-            with suppress(OSError):
-                out.rmdir()
-        raise
+    texts = {f"mechanism-{k}.json": dumps(mechanism_document(m)) for k, m in enumerate(found.mechanisms, start=1)}
+    write_bundle(out, texts | {"certificate.json": dumps(tier_certificate_document(found.certificate))})
     return str(out)
 
 

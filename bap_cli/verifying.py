@@ -10,7 +10,7 @@ import typer
 
 from bap_cli import inputs, show
 from bap_cli.progress import Progress
-from bap_lp.files.bundles import MANIFEST, Bundle, Mismatch, load_bundle, not_demanded, other_demands
+from bap_lp.files.bundles import Bundle, Mismatch, load_bundle, not_demanded, other_demands
 from bap_lp.files.certificates import load_certificate
 from bap_lp.files.conflicts import load_conflict
 from bap_lp.files.documents import source_name
@@ -127,14 +127,6 @@ def proved_bundle(folder: str, allow_float: bool) -> Bundle:
 def _refuse(reason: str) -> NoReturn:
     print(f"bap: {clean(reason, 500)}", file=sys.stderr)
     raise typer.Exit(1)
-
-
-def channel(path: str, allow_float: bool) -> Mechanism:
-    """The mechanism to release from: of a bundle, verified, or a file that is in no bundle."""
-    folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    if Path(path).is_dir() or (Path(path).name == "mechanism.json" and (folder / MANIFEST).exists()):
-        return proved_bundle(str(folder), allow_float).mechanism
-    return load_mechanism(path)
 
 
 def report(folder: str, lam: str | None, allow_float: bool, out: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bap_lp.game.chunks import solve_chunks
     from bap_lp.model.agents import minimum_of
     from bap_lp.model.calibration import calibrate
+    from bap_lp.model.composition import composed
     from bap_lp.model.evaluation import Evaluation, evaluate
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Agent, MergedProblem, Problem
@@ -64,6 +65,7 @@ __all__ = [
     "calibrate",
     "chooses",
     "compare",
+    "composed",
     "condition_costs",
     "corner",
     "epsilon_path",
@@ -113,6 +115,7 @@ _ROOMS = {
     "game.chunks": "solve_chunks",
     "model.agents": "minimum_of",
     "model.calibration": "calibrate",
+    "model.composition": "composed",
     "model.evaluation": "Evaluation evaluate",
     "model.mechanism": "Mechanism",
     "model.problem": "Agent MergedProblem Problem",
@@ -124,8 +127,8 @@ _ROOMS = {
     "programs.robust": "rank_worst_case robust",
     "programs.solution": "Solution",
     "programs.solving": "solve",
-    "proof.binding": "verify_mechanism",
     "programs.tiers": "tiers",
+    "proof.binding": "verify_mechanism",
     "proof.certificate": "Certificate Verdict verify",
     "proof.infeasible": "ConflictError",
     "proof.nested": "verify_tiers",

@@ -25,6 +25,7 @@ Array = np.ndarray
 # "1e999999999" is a short string and an endless integer; numbers above 1e308 cannot be represented as floats
 _MAX_DIGITS = 300
 _LARGEST = 10**_MAX_DIGITS
+_LARGEST_FLOAT = 1e300 * (1 - 2**-52)  # the float 1e300 itself is a little larger than 10^300
 _NUMBER = re.compile(
     r"[ \t\r\n]*(?P<sign>[-+]?)(?:(?P<top>[0-9]+)(?:/(?P<bottom>[0-9]+))?"
     r"|(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?:[eE](?P<power>[-+]?[0-9]+))?)[ \t\r\n]*"
@@ -116,10 +117,11 @@ def array(values: Any, field: str, ndim: int) -> Array:
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         out = np.array(values, dtype=float)
         _check_shape(out.shape, field, ndim, out)
-        bad = ~(np.isfinite(out) & (out >= 0))
+        bad = ~((out >= 0) & (out <= _LARGEST_FLOAT))
         if bad.any():
             at = tuple(int(k) for k in np.argwhere(bad)[0])
-            rule = "must not be negative" if math.isfinite(out[at]) else "must be finite"
+            rule = "must not be negative" if out[at] < 0 else f"must be at most 1e{_MAX_DIGITS}"
+            rule = rule if math.isfinite(out[at]) else "must be finite"
             raise InputError(field + "".join(f"[{k}]" for k in at), out[at], rule)
         return out
     if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == ndim and values.size:

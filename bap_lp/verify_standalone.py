@@ -199,7 +199,7 @@ class Game:
         rounded = lambda table: [[kind(v) for v in row] for row in table]
         same = lambda a, b: rounded(a) == rounded(b)
         self.aligned = all(same(a.harm, a.loss) and same([a.prior], [prior]) for a in bobs + eves)
-        self.eves = [(a.name, rounded(a.loss)) for a in eves]
+        self.eves = [(a.name, rounded(a.loss), rounded(a.shares)) for a in eves]
         self.conditions = document.get("conditions", {})
 
     @staticmethod
@@ -410,15 +410,16 @@ class Demands:
             if floors is not None:
                 need(floors and all(type(p) in (list, tuple) and len(p) == 2 for p in floors), "signal_floor")
                 floors = [(str(eve), self.small(v, 0, MOST)) for eve, v in floors]
-                need({eve for eve, _ in floors} <= {eve for eve, _ in g.eves}, "signal_floor names no Eve")
+                need({eve for eve, _ in floors} <= {eve for eve, _, _ in g.eves}, "signal_floor names no Eve")
                 self.given[name] = tuple(floors)
             else:
                 self.given[name] = self.small(value, 0, MOST)
-                floors = [(eve, self.given[name]) for eve, _ in g.eves]
+                floors = [(eve, self.given[name]) for eve, _, _ in g.eves]
             floors = dict(floors)
-            for eve, loss in g.eves:
-                for j in range(len(loss[0])) if eve in floors else ():
-                    out.append([p * (F(floors[eve]) - F(row[j])) for p, row in zip(g.p, loss)])
+            for eve, loss, shares in g.eves:
+                for z, j in product(range(len(shares[0])), range(len(loss[0]))) if eve in floors else ():
+                    rows = zip(g.p, shares, loss)
+                    out.append([p * F(k[z]) * (F(floors[eve]) - F(row[j])) for p, k, row in rows])
             return out
         need(type(value) is list or (name == "pufferfish" and type(value) is dict), f"{name} must be a list")
         stated = []

@@ -1,9 +1,19 @@
-"""Run every benchmark: python -m benchmarks [core game path conditions gaussian microdata startup trust]."""
+"""Run every benchmark: python -m benchmarks [core game path conditions gaussian microdata counts trust startup]."""
 
 import sys
 from importlib import import_module
 
 names = [a for a in sys.argv[1:] if not a.isdigit()]
-for name in names or ["core", "game", "path", "conditions", "gaussian", "microdata", "startup", "trust"]:
+for name in names or [
+    "core",
+    "game",
+    "path",
+    "conditions",
+    "gaussian",
+    "microdata",
+    "counts",
+    "trust",
+    "startup",
+]:
     print(f"== {name}: {(import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}")
     import_module(f"benchmarks.{name}").main()

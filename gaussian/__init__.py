@@ -1,4 +1,4 @@
-"""The Gaussian example, deterministic: theta ~ N(0, sigma_0^2), X_i | theta ~ N(theta, 1), six releases, three Eves.
+"""The Gaussian example, deterministic: theta ~ N(m, sigma_0^2), X_i | theta ~ N(theta, s^2), six releases, any Eves.
 
 >>> from gaussian import GaussianModel, MaxEve, OneBit, calibrate, risks
 >>> model, eve = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MaxEve(2.0)
@@ -9,11 +9,13 @@
 
 from gaussian.corners import corner, decision_effect, decision_rate, mean_lost_band, mean_plateau_edge
 from gaussian.evaluate import calibrate, risks
+from gaussian.eves import GaussianEves, MaxEve, MeanEve, MedianEve, MinEve, QuantileEve, RangeEve, RecordEve
 from gaussian.mean_law import eve_cells, eve_kinks
-from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian.model import BothEves, Eve, GaussianModel
 from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.releases import GaussianRelease as Release
-from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_support
+from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_sf, max_residual_support
+from gaussian.simulator import EveSimulator, eve_simulator
 from gaussian.tables import Curve, Table, curve, table
 from gaussian.tables import TableRow as Row
 from gaussian.tuning import TunedRelease as Optimum
@@ -23,16 +25,23 @@ __all__ = [
     "BothEves",
     "Curve",
     "Eve",
+    "EveSimulator",
     "Full",
+    "GaussianEves",
     "GaussianModel",
     "MaxEve",
     "MeanEve",
+    "MedianEve",
+    "MinEve",
     "NoisyFull",
     "NoisyMean",
     "NoisyMedian",
     "Null",
     "OneBit",
     "Optimum",
+    "QuantileEve",
+    "RangeEve",
+    "RecordEve",
     "Release",
     "Row",
     "Table",
@@ -43,8 +52,10 @@ __all__ = [
     "decision_rate",
     "eve_cells",
     "eve_kinks",
+    "eve_simulator",
     "max_exceedance",
     "max_residual_cdf",
+    "max_residual_sf",
     "max_residual_support",
     "mean_lost_band",
     "mean_plateau_edge",

@@ -47,3 +47,10 @@ def count(field: str, value: object) -> int:
     if value < 1:
         raise ValueError(f"{field} = {value} must be >= 1")
     return int(value)
+
+
+def loss_pair(field: str, value: object) -> tuple[float, float]:
+    """Two positive numbers: the losses of a miss and of a false alarm."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ValueError(f"{field} = {value!r} must be two numbers: the losses of a miss and of a false alarm")
+    return positive(field, value[0]), positive(field, value[1])

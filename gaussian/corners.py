@@ -11,14 +11,14 @@ prior value for tau >= tau_min(p) if p > 1/2, and for tau <= tau_max(p) if p < 1
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.special import ndtr, ndtri
 
 from gaussian import _checks
+from gaussian.eves import UNIT_LOSS, ThresholdEve
 from gaussian.mean_law import mean_eve_law
-from gaussian.model import BothEves, Eve, GaussianModel
+from gaussian.model import Eve, GaussianModel, standard_form
 from gaussian.owen import gaussian_pair_risk, prior_risk
 
 
@@ -37,8 +37,9 @@ def corner(model: GaussianModel) -> float:
     >>> round(corner(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)), 7)
     -0.2322795
     """
-    full = float(gaussian_pair_risk(model.bob_threshold, model.prior_sd, model.n**-0.5))
-    return 2 * full - prior_risk(model.bob_threshold, model.prior_sd)
+    centred = model.bob_threshold - model.prior_mean
+    full = float(gaussian_pair_risk(centred, model.prior_sd, model.noise_sd * model.n**-0.5, model.bob_loss))
+    return 2 * full - prior_risk(centred, model.prior_sd, model.bob_loss)
 
 
 def decision_rate(model: GaussianModel) -> float:
@@ -54,7 +55,7 @@ def decision_rate(model: GaussianModel) -> float:
     >>> decision_rate(GaussianModel(bob_threshold=0.0))
     0.5
     """
-    return float(ndtr(-model.bob_threshold * model.xbar_sd / model.prior_sd**2))
+    return float(ndtr((model.prior_mean - model.bob_cut) / model.xbar_sd))
 
 
 def mean_lost_band(model: GaussianModel) -> tuple[float, float]:
@@ -95,8 +96,7 @@ def mean_plateau_edge(model: GaussianModel, p: float) -> float:
     if p == 0.5:
         raise ValueError("p = 0.5 must differ from 1/2: an undecided Eve has no plateau")
     share = 2 * (1 - p) if p > 0.5 else 1 - 2 * p
-    shift = model.bob_threshold * math.sqrt(model.n * model.prior_sd**2 + 1) / model.prior_sd
-    return float(ndtr(math.sqrt(model.n) * model.prior_sd * ndtri(share) - shift))
+    return float(model.bob_posterior(model.prior_mean + model.xbar_sd * ndtri(share)))
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,15 @@ def decision_effect(model: GaussianModel, eve: Eve) -> DecisionEffect:
     >>> round(effect.p, 4), effect.reaches_corner
     (0.2415, True)
     """
-    if isinstance(eve, BothEves):
-        raise ValueError(f"eve = {eve} must be MeanEve or MaxEve: the band is defined for a single test")
-    law = mean_eve_law(model, eve)
-    below, above = law.sides(float(model.bit_threshold(0.5)))
+    form = standard_form(model, eve)
+    if not isinstance(form.eve, ThresholdEve) or form.eve.loss[0] != form.eve.loss[1]:
+        raise ValueError(f"eve = {eve} must be MeanEve or MaxEve: the band is defined for a single test under 0-1 loss")
+    law = mean_eve_law(form.model, replace(form.eve, loss=UNIT_LOSS))
+    below, above = law.sides(form.model.bob_cut)
     beta = decision_rate(model)
-    kappa = (float(below[1] / (1 - beta)), float(above[1] / beta))
-    p, s = float(law.mass[1]), kappa[1] - kappa[0]
+    p, rest = float(law.mass[1]), float(ndtr((model.bob_cut - model.prior_mean) / model.xbar_sd))
+    # a decision that is never taken tells nothing
+    kappa = (float(below[1] / rest) if rest > 0 else p, float(above[1] / beta) if beta > 0 else p)
+    s = kappa[1] - kappa[0]
     band = (0.5 - (1 - beta) * s, 0.5 + beta * s)
     return DecisionEffect(p, beta, kappa, s, band, not band[0] < p < band[1])

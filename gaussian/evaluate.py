@@ -16,14 +16,16 @@ import math
 from functools import lru_cache
 
 from bap_lp.model.risks import Risks
-from gaussian.masses import ROUNDING, bit_risk, silent_risk
+from gaussian.eves import MinEve
+from gaussian.masses import ROUNDING, bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.median_law import median_bob_law, median_eve_law, statistic_kinks
-from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, reflected, standard_form
 from gaussian.noisy_full import FINAL, Effort, noisy_full_risk
+from gaussian.optimum.cells import cell_law
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
 from gaussian.piecewise import Piecewise, min_integral
-from gaussian.releases import Full, GaussianRelease, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
+from gaussian.releases import NAMES, Full, GaussianRelease, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.smoothing import add_noise
 
 Estimate = tuple[float, float]
@@ -46,9 +48,27 @@ def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effo
     >>> round(found.bob, 6), round(found.eve, 6)
     (0.188081, 0.14424)
     """
-    bob, bob_error = _bob(model, release)
-    eve_risk, eve_error = (0.0, 0.0) if _harmless(model, eve) else _eve(model, eve, release, effort)
+    form, standard = standard_release(model, eve, release)
+    bob, bob_error = _bob(form.model, standard)
+    harmless = _harmless(form.model, form.eve)
+    eve_risk, eve_error = (0.0, 0.0) if harmless else _eve(form.model, form.eve, standard, effort)
     return Risks(bob=bob, eve=eve_risk, bob_error=bob_error, eve_error=eve_error)
+
+
+def standard_release(model: GaussianModel, eve: Eve, release: GaussianRelease) -> tuple[StandardForm, GaussianRelease]:
+    """The standard form of all three; an Eve who tests the minimum is reflected, x -> -x, and tests the maximum."""
+    form = standard_form(model, eve)
+    match release:
+        case NoisyFull(sigma=sigma) | NoisyMean(sigma=sigma) | NoisyMedian(sigma=sigma):
+            release = type(release)(sigma / form.scale)
+        case OneBit(tau=tau, cut=cut):
+            t = float(form.model.bit_threshold(tau) if cut is None else form.there(cut))
+            release = OneBit(tau, t if math.isfinite(t) else None)
+    if not isinstance(form.eve, MinEve):
+        return form, release
+    if isinstance(release, OneBit):
+        release = OneBit(1 - release.tau, None if release.cut is None else -release.cut)
+    return reflected(form), release
 
 
 def calibrate(model: GaussianModel, eve: Eve) -> float:
@@ -68,10 +88,21 @@ def calibrate(model: GaussianModel, eve: Eve) -> float:
     >>> round(calibrate(GaussianModel(n=5), MaxEve(2.0)), 6)
     1.515803
     """
-    null, full = risks(model, eve, Null()), risks(model, eve, Full())
-    if null.eve <= null.eve_error:
+    form = standard_form(model, eve)
+    law = cell_law(form.model, form.eve).finer
+    silent = float((law.weights * law.masses).min())
+    if not silent > 0:
         raise ValueError(f"eve = {eve} must be able to err: her risk is 0 under every release, so no lam calibrates it")
-    return float((null.bob - full.bob) / (null.eve - full.eve))
+    wrong = float((law.weights * law.errors)[(law.weights * law.masses).argmin()])
+    if silent <= 1e3 * wrong:
+        raise ValueError(
+            f"eve = {eve} must err more often without a release: her risk {silent:.1e} is known only to {wrong:.0e}, "
+            "so no lam calibrates it"
+        )
+    lam = law.bob_gain() / silent
+    if not lam < math.inf:
+        raise ValueError(f"eve = {eve} must err more often than {silent:.1e} without a release: no lam calibrates it")
+    return lam
 
 
 def _harmless(model: GaussianModel, eve: Eve) -> bool:
@@ -87,13 +118,19 @@ def mean_noise(model: GaussianModel, release: NoisyFull | NoisyMean) -> float:
     return release.sigma / math.sqrt(model.n) if isinstance(release, NoisyFull) else release.sigma
 
 
+def bit_cut(model: GaussianModel, release: OneBit) -> float:
+    """The t of the bit 1{xbar > t}."""
+    return float(model.bit_threshold(release.tau)) if release.cut is None else release.cut
+
+
 def _bob(model: GaussianModel, release: GaussianRelease) -> Estimate:
     sampling = 1 / math.sqrt(model.n)
+    size = OWEN_ERROR * max(1.0, *model.bob_loss)
     match release:
         case Null():
-            return prior_risk(model.bob_threshold, model.prior_sd), OWEN_ERROR
-        case OneBit(tau=tau):
-            bob, error = bit_risk(mean_bob_law(model), model.bit_threshold(tau))
+            return prior_risk(model.bob_threshold, model.prior_sd, model.bob_loss), size
+        case OneBit():
+            bob, error = bit_risk(mean_bob_law(model), bit_cut(model, release))
             return float(bob), error
         case NoisyMedian(sigma=sigma) if model.n > 2:
             return _noisy_median_bob(model, sigma)
@@ -103,7 +140,7 @@ def _bob(model: GaussianModel, release: GaussianRelease) -> Estimate:
             noise = math.hypot(sampling, sigma)
         case _:
             noise = math.hypot(sampling, mean_noise(model, release))
-    return float(gaussian_pair_risk(model.bob_threshold, model.prior_sd, noise)), OWEN_ERROR
+    return float(gaussian_pair_risk(model.bob_threshold, model.prior_sd, noise, model.bob_loss)), size
 
 
 @lru_cache(maxsize=1024)
@@ -115,20 +152,27 @@ def _eve(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effor
     match release:
         case Full():
             return 0.0, 0.0
-        case Null() if isinstance(eve, MeanEve):
-            return prior_risk(eve.threshold, model.xbar_sd), OWEN_ERROR
         case Null():
-            return silent_risk(mean_eve_law(model, eve))
-        case OneBit(tau=tau):
-            value, error = bit_risk(mean_eve_law(model, eve), model.bit_threshold(tau))
+            law = cell_law(model, eve).finer
+            return float((law.weights * law.masses).min()), float((law.weights * law.errors).max())
+        case OneBit():
+            value, error = bit_risk(mean_eve_law(model, eve), bit_cut(model, release))
             return float(value), error
+        case NoisyFull() | NoisyMean() if isinstance(eve, MeanEve):
+            noise, size = mean_noise(model, release), OWEN_ERROR * max(1.0, *eve.loss)
+            return float(gaussian_pair_risk(eve.threshold, model.xbar_sd, noise, eve.loss)), size
+        case NoisyFull() | NoisyMedian() if not isinstance(eve, (MeanEve, MaxEve, BothEves)) and model.n > 2:
+            raise ValueError(
+                f"eve = {eve} must test the mean, the maximum, the minimum or both mean and maximum for the "
+                f"{NAMES[type(release)]} release: her risk under it is not computed"
+            )
         case NoisyMedian(sigma=sigma):
             return _statistic_risk(median_eve_law(model, eve), sigma, statistic_kinks(model, eve, median=True))
-        case _ if isinstance(eve, MeanEve):
-            return float(gaussian_pair_risk(eve.threshold, model.xbar_sd, mean_noise(model, release))), OWEN_ERROR
-        case NoisyFull(sigma=sigma) if model.n > 1:
+        case NoisyFull(sigma=sigma) if model.n > 1 and isinstance(eve, (MaxEve, BothEves)):
             return (0.0, 0.0) if sigma == 0 else noisy_full_risk(model, eve, sigma, effort)
-        case _:
+        case NoisyFull() if model.n > 1:
+            raise ValueError(f"eve = {eve} must test the mean or the maximum for the noisy full release")
+        case NoisyFull() | NoisyMean():
             kinks = statistic_kinks(model, eve, median=False)
             return _statistic_risk(mean_eve_law(model, eve), mean_noise(model, release), kinks)
 

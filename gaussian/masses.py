@@ -1,6 +1,7 @@
 """Bayes risks from masses, for an agent who is wrong on exactly one cell whatever she decides.
 
-Let m[s, k] = P(signal s, cell k). The agent who bets against cell k at signal s loses with probability m[s, k], so
+Let m[s, k] = P(signal s, cell k), times what the agent loses on the cell. Betting against cell k at signal s costs
+m[s, k], so
     R = sum_s min_k m[s, k].
 Bob's cells are theta <= c_B and theta > c_B: to decide for one is to bet against the other. Eve's cells are those of
 `mean_law.eve_cells`. A statistic with a density has the same risk with an integral in place of the sum
@@ -24,14 +25,24 @@ def bayes_risk(masses: Array) -> Array:
     return np.asarray(masses.min(1).sum(0))
 
 
-def joint_risks(masses: Array) -> tuple[float, float]:
-    """R_B and R_E from the joint masses P(signal, theta > c_B, cell)."""
-    return float(bayes_risk(masses.sum(2))), float(bayes_risk(masses.sum(1)))
+def joint_risks(masses: Array, bob_loss: tuple[float, float], weights: Array) -> tuple[float, float]:
+    """R_B and R_E from the joint masses P(signal, theta > c_B, cell), Bob's losses and Eve's losses by cell."""
+    bob, eve = _stakes(masses, bob_loss, weights)
+    return float(bayes_risk(bob)), float(bayes_risk(eve))
 
 
-def joint_replies(masses: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def joint_replies(
+    masses: Array, bob_loss: tuple[float, float], weights: Array
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Bob's decision and the cell that Eve bets against, at each signal, from the same joint masses."""
-    return masses.sum(2).argmax(1), masses.sum(1).argmin(1)
+    bob, eve = _stakes(masses, bob_loss, weights)
+    return bob.argmax(1), eve.argmin(1)
+
+
+def _stakes(masses: Array, bob_loss: tuple[float, float], weights: Array) -> tuple[Array, Array]:
+    """What Bob loses by betting against each hypothesis, and Eve by betting against each cell."""
+    miss, alarm = bob_loss
+    return masses.sum(2) * np.array([alarm, miss]), masses.sum(1) * weights
 
 
 def silent_risk(law: Piecewise) -> tuple[float, float]:

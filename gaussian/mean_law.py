@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gaussian.arrays import Array
-from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian.eves import Eve, betting_weights, questions
+from gaussian.model import GaussianModel
 from gaussian.piecewise import Piecewise, fit
-from gaussian.residual import max_residual_cdf, max_residual_support
+from gaussian.statistic_laws import cell_probabilities, statistic_law
 
 # P(|N(0,1)| > 8.6) < 1e-17: the mass outside is smaller than the rounding of the mass inside.
 REACH = 8.6
@@ -39,23 +40,13 @@ def eve_cells(n: int, eve: Eve, xbar: ArrayLike) -> Array:
         xbar: values of the sample mean.
 
     Returns:
-        An array with one row per cell: (no, yes) for one test; 00, 01, 10, 11 for both, the mean's test first.
+        An array with one row per cell: (no, yes) for one test; 00, 01, 10, 11 for two, the first test first.
 
     >>> from gaussian import MaxEve
     >>> eve_cells(5, MaxEve(2.0), [0.0, 1.0]).round(4).tolist()
     [[0.9368, 0.418], [0.0632, 0.582]]
     """
-    xbar = np.asarray(xbar, dtype=float)
-    if isinstance(eve, MeanEve):
-        above = (xbar > eve.threshold).astype(float)
-        return np.stack([1 - above, above])
-    cdf = max_residual_cdf(n)
-    if isinstance(eve, MaxEve):
-        below = cdf(eve.threshold - xbar)
-        return np.stack([below, 1 - below])
-    above = (xbar > eve.mean_threshold).astype(float)
-    below = cdf(eve.max_threshold - xbar)
-    return np.stack([(1 - above) * below, (1 - above) * (1 - below), above * below, above * (1 - below)])
+    return cell_probabilities(n, eve, xbar)
 
 
 def eve_kinks(n: int, eve: Eve) -> list[float]:
@@ -72,12 +63,7 @@ def eve_kinks(n: int, eve: Eve) -> list[float]:
     >>> eve_kinks(5, MeanEve(0.5))
     [0.5]
     """
-    if isinstance(eve, MeanEve):
-        return [eve.threshold]
-    top = eve.threshold if isinstance(eve, MaxEve) else eve.max_threshold
-    reach = max_residual_support(n)
-    kinks = [top - reach * share for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    return [*kinks, eve.mean_threshold] if isinstance(eve, BothEves) else kinks
+    return [kink for question in questions(eve) for kink in statistic_law(n, question).kinks]
 
 
 def panel_edges(low: float, high: float, count: int, extra: list[float]) -> Array:
@@ -88,25 +74,27 @@ def panel_edges(low: float, high: float, count: int, extra: list[float]) -> Arra
 
 @lru_cache(maxsize=256)
 def mean_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
-    """The joint law of Eve's cells and xbar."""
+    """The joint law of Eve's cells and xbar, each cell times what Eve loses on it."""
     reach = REACH * model.xbar_sd
 
     def cells(x: Array) -> Array:
-        return normal_density(x, model.xbar_sd) * eve_cells(model.n, eve, x)
+        weights = betting_weights(eve).reshape(-1, *[1] * np.ndim(x))
+        return weights * (normal_density(x, model.xbar_sd) * eve_cells(model.n, eve, x))
 
     return fit(cells, panel_edges(-reach, reach, 16, eve_kinks(model.n, eve)), LAW_TOL)
 
 
 @lru_cache(maxsize=256)
 def mean_bob_law(model: GaussianModel) -> Piecewise:
-    """The joint law of Bob's cells (theta <= c_B, theta > c_B) and xbar."""
+    """The joint law of Bob's cells (theta <= c_B, theta > c_B) and xbar, each times what Bob loses on it."""
     reach = REACH * model.xbar_sd
     slope = model.n * model.posterior_sd
 
     def cells(x: Array) -> Array:
         density = normal_density(x, model.xbar_sd)
-        return np.stack([density * (1 - model.bob_posterior(x)), density * model.bob_posterior(x)])
+        miss, alarm = model.bob_loss
+        return np.stack([alarm * density * model.bob_doubt(x), miss * density * model.bob_posterior(x)])
 
-    centre = float(model.bit_threshold(0.5))
+    centre = model.bob_cut
     edges = [centre + step / slope for step in (-8.0, -2.0, 0.0, 2.0, 8.0)]
     return fit(cells, panel_edges(-reach, reach, 16, edges), LAW_TOL)

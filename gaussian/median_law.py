@@ -18,9 +18,10 @@ from functools import lru_cache
 import numpy as np
 
 from gaussian.arrays import Array
+from gaussian.eves import betting_weights
 from gaussian.mean_law import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, panel_edges
 from gaussian.median_mean import deviation_density, deviation_support, median_mean_above
-from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.order import median_below, median_support, wings
 from gaussian.piecewise import Piecewise, composite_nodes, fit
 
@@ -65,10 +66,9 @@ def _mean_above(model: GaussianModel, threshold: float, m: Array) -> tuple[Array
 
 def median_kinks(model: GaussianModel, eve: Eve) -> list[float]:
     """The points where the cells are not smooth in m: the thresholds, and where j capped values reach the mean's."""
-    if isinstance(eve, MeanEve):
+    if isinstance(eve, (MeanEve, MaxEve)):
         return [eve.threshold]
-    if not isinstance(eve, BothEves):
-        return [eve.threshold]
+    assert isinstance(eve, BothEves)
     n, first, top = model.n, eve.mean_threshold, eve.max_threshold
     return [top, first, *[(n * first - j * top) / (n - j) for j in range(wings(n) + 1)]]
 
@@ -82,7 +82,8 @@ def median_bob_law(model: GaussianModel) -> Piecewise:
 
     def cells(m: Array) -> Array:
         parts = [_over_theta(model, m, math.inf, low, high) for low, high in ((-math.inf, c), (c, math.inf))]
-        return np.stack(parts)
+        miss, alarm = model.bob_loss
+        return np.stack([alarm * parts[0], miss * parts[1]])
 
     reach, width = _reach(model), median_support(model.n)
     law = fit(cells, panel_edges(-reach, reach, 16, [c - width, c, c + width]), _TOL)
@@ -95,10 +96,16 @@ def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
     if model.n <= 2:
         return mean_eve_law(model, eve)
 
+    weights = betting_weights(eve)[:, None]
+
+    def weighted(m: Array) -> Array:
+        return weights * cells(m)
+
     def cells(m: Array) -> Array:
         if isinstance(eve, MeanEve):
             return np.stack(_mean_above(model, eve.threshold, m))
         total = _over_theta(model, m, math.inf, -math.inf, math.inf)
+        assert isinstance(eve, (MaxEve, BothEves))
         top = eve.max_threshold if isinstance(eve, BothEves) else eve.threshold
         below = _over_theta(model, m, top, -math.inf, math.inf)
         if not isinstance(eve, BothEves):
@@ -111,7 +118,7 @@ def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
         return np.stack([zero, low - zero, ten, high - ten])
 
     reach = _reach(model)
-    law = fit(cells, panel_edges(-reach, reach, 16, median_kinks(model, eve)), _TOL)
+    law = fit(weighted, panel_edges(-reach, reach, 16, median_kinks(model, eve)), _TOL)
     return _checked(law, mean_eve_law(model, eve))
 
 

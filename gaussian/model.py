@@ -1,17 +1,22 @@
-"""theta ~ N(0, sigma_0^2),  X_1..X_n | theta ~ N(theta, 1) independent;  Bob tests theta > c_B.
+"""theta ~ N(m, sigma_0^2),  X_1..X_n | theta ~ N(theta, s^2) independent;  Bob tests theta > c_B.
 
-The sample mean is sufficient for theta:  xbar ~ N(0, sigma_0^2 + 1/n)  and
-theta | x ~ N(v n xbar, v)  with  1/v = 1/sigma_0^2 + n,  so Bob's posterior P(theta > c_B | x) is increasing in xbar.
-The residuals x_i - xbar are independent of (theta, xbar); their law depends on n alone (module residual).
+The sample mean is sufficient for theta:  xbar ~ N(m, sigma_0^2 + s^2/n)  and
+theta | x ~ N(m + k (xbar - m), v)  with  1/v = 1/sigma_0^2 + n/s^2,  k = v n/s^2,  so Bob's posterior P(theta > c_B |
+x) is increasing in xbar. The residuals x_i - xbar are independent of (theta, xbar); their law depends on n and s alone.
 
-Eve tests events of the data under 0-1 loss: the mean, the maximum, or both. With both, she loses only if she is wrong
-about both events (the minimum of the two losses), so her risk is the probability of the least likely of the four cells.
+Standard form. With theta = m + s theta', X_i = m + s X_i' the primed variables follow the model with m = 0, s = 1 and
+prior sd sigma_0/s. A test theta > c or T(x) > c becomes a test at (c - m)/s, or at c/s for the range, which does not
+move with the data. Losses of tests do not change under x -> x', so neither does any risk; a threshold t' in xbar' is
+the threshold m + s t' in xbar, and noise of standard deviation sigma on the data is noise sigma/s in the standard form.
+
+Bob's loss is (miss, false alarm): what he loses if he decides "no" and theta > c_B, and if he decides "yes" and
+theta <= c_B. On the full data he decides "yes" when his posterior exceeds false alarm/(miss + false alarm).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,89 +24,164 @@ from scipy.special import ndtr, ndtri
 
 from gaussian import _checks
 from gaussian.arrays import Array
+from gaussian.eves import (
+    UNIT_LOSS,
+    BothEves,
+    Eve,
+    GaussianEves,
+    MaxEve,
+    MeanEve,
+    MinEve,
+    RangeEve,
+    ShortRepr,
+    ThresholdEve,
+    optional,
+)
+
+__all__ = ["BothEves", "Eve", "GaussianModel", "MaxEve", "MeanEve", "StandardForm", "reflected", "standard_form"]
 
 
-@dataclass(frozen=True)
-class GaussianModel:
-    """The model: theta ~ N(0, prior_sd^2), n observations N(theta, 1), and Bob's test of theta > bob_threshold.
+@dataclass(frozen=True, repr=False)
+class GaussianModel(ShortRepr):
+    """The model: theta ~ N(prior_mean, prior_sd^2), n observations N(theta, noise_sd^2), Bob's test of theta > c_B.
 
     Args:
         n: number of observations.
         prior_sd: sigma_0, the standard deviation of theta.
         bob_threshold: c_B.
+        prior_mean: m, the mean of theta.
+        noise_sd: s, the standard deviation of an observation given theta.
+        bob_loss: what Bob loses by a miss and by a false alarm.
 
     Raises:
-        ValueError: n is not a positive integer, prior_sd is not positive, or bob_threshold is not finite.
+        ValueError: n is not a positive integer, a standard deviation or a loss is not positive, or a number is not
+        finite.
 
     >>> GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0).bob_prior
+    0.5
+    >>> GaussianModel(n=5, prior_sd=2.0, bob_threshold=10.0, prior_mean=10.0, noise_sd=2.0).bob_prior
     0.5
     """
 
     n: int = 5
     prior_sd: float = 1.0
     bob_threshold: float = 0.0
+    prior_mean: float = optional(0.0)
+    noise_sd: float = optional(1.0)
+    bob_loss: tuple[float, float] = optional(UNIT_LOSS)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", _checks.count("n", self.n))
         object.__setattr__(self, "prior_sd", _checks.positive("prior_sd", self.prior_sd))
         object.__setattr__(self, "bob_threshold", _checks.real("bob_threshold", self.bob_threshold))
+        object.__setattr__(self, "prior_mean", _checks.real("prior_mean", self.prior_mean))
+        object.__setattr__(self, "noise_sd", _checks.positive("noise_sd", self.noise_sd))
+        object.__setattr__(self, "bob_loss", _checks.loss_pair("bob_loss", self.bob_loss))
 
     @property
     def xbar_sd(self) -> float:
         """Standard deviation of the sample mean under the prior predictive law."""
-        return math.hypot(self.prior_sd, 1 / math.sqrt(self.n))
+        return math.hypot(self.prior_sd, self.noise_sd / math.sqrt(self.n))
 
     @property
     def posterior_sd(self) -> float:
         """Standard deviation of theta given the data."""
-        return self.prior_sd / math.sqrt(1 + self.n * self.prior_sd**2)
+        return self.prior_sd / math.sqrt(1 + self.n * (self.prior_sd / self.noise_sd) ** 2)
 
     @property
     def bob_prior(self) -> float:
         """pi = P(theta > c_B)."""
-        return float(ndtr(-self.bob_threshold / self.prior_sd))
+        return float(ndtr((self.prior_mean - self.bob_threshold) / self.prior_sd))
+
+    @property
+    def _gain(self) -> float:
+        """k: the posterior mean of theta is m + k (xbar - m)."""
+        return self.posterior_sd**2 * self.n / self.noise_sd**2
+
+    def bob_score(self, xbar: ArrayLike) -> Array:
+        """The z with P(theta > c_B | xbar) = Phi(z): it tells posteriors apart that are 0 or 1 to the last digit."""
+        centred = np.asarray(xbar, dtype=float) - self.prior_mean
+        mean = self._gain * centred
+        return np.asarray((mean - (self.bob_threshold - self.prior_mean)) / self.posterior_sd)
 
     def bob_posterior(self, xbar: ArrayLike) -> Array:
         """P(theta > c_B | xbar), elementwise."""
-        mean = self.posterior_sd**2 * self.n * np.asarray(xbar, dtype=float)
-        return np.asarray(ndtr((mean - self.bob_threshold) / self.posterior_sd))
+        return np.asarray(ndtr(self.bob_score(xbar)))
+
+    def bob_doubt(self, xbar: ArrayLike) -> Array:
+        """P(theta <= c_B | xbar), elementwise, with its own digits where it is small."""
+        return np.asarray(ndtr(-self.bob_score(xbar)))
+
+    def score_threshold(self, z: ArrayLike) -> Array:
+        """The t with {bob_score(xbar) > z} = {xbar > t}."""
+        shift = self.posterior_sd * np.asarray(z, dtype=float)
+        return np.asarray(self.prior_mean + (self.bob_threshold - self.prior_mean + shift) / self._gain)
 
     def bit_threshold(self, tau: ArrayLike) -> Array:
         """The t with {P(theta > c_B | xbar) > tau} = {xbar > t}; -inf at tau = 0 and +inf at tau = 1."""
-        shift = self.posterior_sd * ndtri(np.asarray(tau, dtype=float))
-        return np.asarray((self.bob_threshold + shift) / (self.n * self.posterior_sd**2))
+        return self.score_threshold(ndtri(np.asarray(tau, dtype=float)))
+
+    @property
+    def bob_cut(self) -> float:
+        """t_B: on the full data Bob decides theta > c_B when xbar > t_B."""
+        miss, alarm = self.bob_loss
+        return float(self.bit_threshold(alarm / (miss + alarm)))
 
 
 @dataclass(frozen=True)
-class MeanEve:
-    """Eve tests xbar > threshold."""
+class StandardForm:
+    """A model and an Eve with m = 0 and s = 1, and the map back: a value t in xbar' is shift + scale t in xbar."""
 
-    threshold: float
+    model: GaussianModel
+    eve: Eve
+    shift: float
+    scale: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", _checks.real("threshold", self.threshold))
+    def back(self, t: ArrayLike) -> Array:
+        """A value of xbar' in the units of the data."""
+        return np.asarray(self.shift + self.scale * np.asarray(t, dtype=float))
 
-
-@dataclass(frozen=True)
-class MaxEve:
-    """Eve tests max_i x_i > threshold."""
-
-    threshold: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", _checks.real("threshold", self.threshold))
+    def there(self, t: ArrayLike) -> Array:
+        """A value of xbar in standard units."""
+        return np.asarray((np.asarray(t, dtype=float) - self.shift) / self.scale)
 
 
-@dataclass(frozen=True)
-class BothEves:
-    """Eve tests xbar > mean_threshold and max_i x_i > max_threshold, and loses only if she is wrong about both."""
+def standard_form(model: GaussianModel, eve: Eve) -> StandardForm:
+    """The standard form of a model and an Eve; they themselves if they have it already."""
+    m, s = model.prior_mean, model.noise_sd
+    eve = _simplest(eve)
+    if m == 0 and s == 1:
+        return StandardForm(model, eve, 0.0, 1.0)
 
-    mean_threshold: float
-    max_threshold: float
+    def moved(question: ThresholdEve) -> ThresholdEve:
+        start = 0.0 if isinstance(question, RangeEve) else m
+        return replace(question, threshold=(question.threshold - start) / s)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean_threshold", _checks.real("mean_threshold", self.mean_threshold))
-        object.__setattr__(self, "max_threshold", _checks.real("max_threshold", self.max_threshold))
+    standard = GaussianModel(model.n, model.prior_sd / s, (model.bob_threshold - m) / s, bob_loss=model.bob_loss)
+    if isinstance(eve, ThresholdEve):
+        return StandardForm(standard, moved(eve), m, s)
+    if isinstance(eve, BothEves):
+        mean, top = (moved(question).threshold for question in eve.members)
+        return StandardForm(standard, replace(eve, mean_threshold=mean, max_threshold=top), m, s)
+    return StandardForm(standard, replace(eve, members=tuple(moved(q) for q in eve.members)), m, s)
 
 
-Eve = MeanEve | MaxEve | BothEves
+def _simplest(eve: Eve) -> Eve:
+    """One Eve of a list is herself, a weight multiplies her losses; "either the mean or the maximum" is BothEves."""
+    if not isinstance(eve, GaussianEves):
+        return eve
+    if len(eve.members) == 1:
+        (only,), (weight,) = eve.members, eve.weights or (1.0,)
+        return replace(only, loss=(weight * only.loss[0], weight * only.loss[1]))
+    first, second = eve.members[:2]
+    if eve.either and len(eve.members) == 2 and isinstance(first, MeanEve) and isinstance(second, MaxEve):
+        return BothEves(first.threshold, second.threshold, first.loss, second.loss)
+    return eve
+
+
+def reflected(form: StandardForm) -> StandardForm:
+    """The standard form under x -> -x, which exchanges minimum and maximum, and Bob's two decisions."""
+    model, eve = form.model, form.eve
+    assert isinstance(eve, MinEve)
+    flipped = replace(model, bob_threshold=-model.bob_threshold, bob_loss=model.bob_loss[::-1])
+    return StandardForm(flipped, MaxEve(-eve.threshold, eve.loss[::-1]), form.shift, -form.scale)

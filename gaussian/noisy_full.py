@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from gaussian.arrays import Array
+from gaussian.eves import betting_weights
 from gaussian.mean_law import mean_eve_law, normal_density
 from gaussian.model import BothEves, GaussianModel, MaxEve
 from gaussian.piecewise import composite_nodes, gauss_nodes
@@ -40,8 +41,8 @@ class Effort:
     """
 
     product: bool = True
-    log2_points: int = 11
-    replicates: int = 4
+    log2_points: int = 10
+    replicates: int = 8
     cdf_nodes: int = 28
     path_points: int = 14
 
@@ -49,6 +50,8 @@ class Effort:
 FINAL = Effort()
 SEARCH = Effort(product=False, log2_points=7, replicates=1, cdf_nodes=22, path_points=9)
 CURVE = Effort(product=False, log2_points=8, replicates=4, cdf_nodes=24, path_points=12)
+# The level of the interval that is stated as the error of a sampled risk.
+LEVEL = 0.999
 _FLOOR = 3e-8
 _REACH = 8.0
 _NODES = 24
@@ -59,8 +62,9 @@ _ROWS = 256
 def noisy_full_risk(model: GaussianModel, eve: MaxEve | BothEves, sigma: float, effort: Effort) -> tuple[float, float]:
     """Eve's risk under the noisy full release, n >= 2 and sigma > 0, and its error.
 
-    The error is the difference of two product rules, or twice the standard error of the Sobol points. It is nan if
-    there is only one scrambling, as in a search.
+    The error is the difference of two product rules, an estimate that was never exceeded in the tests, or the
+    half-width of Student's 99.9% interval for the mean of independent scramblings of Sobol points. It is nan if there
+    is only one scrambling, as in a search.
     """
     if effort.product and model.n in PRODUCT_COUNTS:
         fine, coarse = (_product_risk(model, eve, sigma, counts, effort) for counts in PRODUCT_COUNTS[model.n])
@@ -70,7 +74,8 @@ def noisy_full_risk(model: GaussianModel, eve: MaxEve | BothEves, sigma: float, 
     means = _average(model, eve, sigma, residuals, weight, effort)
     if effort.replicates == 1:
         return float(means[0]), math.nan
-    return float(means.mean()), 2 * float(means.std(ddof=1)) / math.sqrt(effort.replicates) + _FLOOR
+    quantile = float(stdtrit(effort.replicates - 1, 1 - (1 - LEVEL) / 2))
+    return float(means.mean()), quantile * float(means.std(ddof=1)) / math.sqrt(effort.replicates) + _FLOOR
 
 
 def _product_risk(
@@ -103,7 +108,7 @@ def _average(
     risk = np.concatenate([block[0] for block in blocks]).reshape(weight.shape)
     controls = np.concatenate([block[1] for block in blocks], axis=1).reshape(-1, *weight.shape)
     # The average of P(cell | w) is P(cell), which is known: P(cell | w) is a control variate.
-    mass = mean_eve_law(model, eve).mass
+    mass = mean_eve_law(model, eve).mass / betting_weights(eve)
     known = mass[[1, 2]] if isinstance(eve, BothEves) else mass[[1]]
     excess = controls - known[:, None, None]
     raw = np.sum(risk * weight, axis=1)
@@ -150,7 +155,8 @@ def _max_risk(model: GaussianModel, eve: MaxEve, sigma: float, w: Array) -> tupl
             return ndtr((start[:, None] - alpha * y) / b) + inside
 
     width, reach = math.hypot(s, b) / alpha, _REACH * y_sd
-    kink = _crossing(below, top / alpha, width, model.n)
+    miss, alarm = eve.loss
+    kink = _crossing(below, top / alpha, width, model.n, miss / (miss + alarm))
     parts = []
     for sign in (-1.0, 1.0):
         # Eight widths beyond the kink the smaller posterior is negligible.
@@ -158,22 +164,22 @@ def _max_risk(model: GaussianModel, eve: MaxEve, sigma: float, w: Array) -> tupl
         y, weight = gauss_nodes(ends.min(0), ends.max(0), _NODES)
         smaller = below(y) if sign > 0 else 1 - below(y)
         parts.append(np.sum(weight * smaller * normal_density(y, y_sd), axis=1))
-    return parts[0] + parts[1], (parts[0] + ndtr(-kink / y_sd) - parts[1])[None]
+    return miss * parts[0] + alarm * parts[1], (parts[0] + ndtr(-kink / y_sd) - parts[1])[None]
 
 
-def _crossing(below: Callable[[Array], Array], top: Array, width: float, n: int) -> Array:
-    """The ybar at which Eve is undecided, by regula falsi between two bounds.
+def _crossing(below: Callable[[Array], Array], top: Array, width: float, n: int, level: float) -> Array:
+    """The ybar at which Eve is undecided, P(max <= c | ybar) = level, by regula falsi between two bounds.
 
-    H(u) <= Phi((c - max W - u)/s) and 1 - H(u) <= n (1 - Phi(...)), so below(top) <= 1/2 <= below(top - q width).
-    The risk is stationary in the kink: an error e of the kink costs O(e^2).
+    H(u) <= Phi((c - max W - u)/s) and 1 - H(u) <= n (1 - Phi(...)), so below = level lies between the two points at
+    which these bounds are the level. The risk is stationary in the kink: an error e of the kink costs O(e^2).
     """
-    low, high = top + width * float(ndtri(0.5 / n)), top.copy()
-    f_low, f_high = below(low[:, None])[:, 0] - 0.5, below(high[:, None])[:, 0] - 0.5
+    low, high = top + width * float(ndtri((1 - level) / n)), top - width * float(ndtri(level))
+    f_low, f_high = below(low[:, None])[:, 0] - level, below(high[:, None])[:, 0] - level
     point = (low + high) / 2
     for _ in range(6):
         gap = f_low - f_high
         point = np.where(gap > 0, low + (high - low) * f_low / np.where(gap > 0, gap, 1.0), (low + high) / 2)
-        value = below(point[:, None])[:, 0] - 0.5
+        value = below(point[:, None])[:, 0] - level
         left = value > 0
         # The value at the end that does not move is halved (Illinois), which restores superlinear convergence.
         f_low, f_high = np.where(left, value, f_low / 2), np.where(left, f_high / 2, value)
@@ -193,7 +199,8 @@ def _both_risk(model: GaussianModel, eve: BothEves, sigma: float, w: Array, effo
     # The last column is xbar ~ N(0, xbar_sd^2), without ybar: the control variates.
     centre, sd = np.append(a * y, 0.0), np.append(np.full_like(y, b), model.xbar_sd)
     everything = _four_cells(model, eve, s, centre, sd, w, effort)
-    cells, controls = everything[..., :-1] * normal_density(y, y_sd), everything[1:3, :, -1]
+    weights = betting_weights(eve)[:, None, None]
+    cells, controls = weights * everything[..., :-1] * normal_density(y, y_sd), everything[1:3, :, -1]
     step = y[1] - y[0]
     which = cells.argmin(axis=0)
     least = np.take_along_axis(cells, which[None], 0)[0]

@@ -21,12 +21,13 @@ from bap_lp.plots import labels as lt
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
-from gaussian.model import BothEves, Eve, GaussianModel, MaxEve
+from gaussian.eves import questions
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.noisy_full import SEARCH
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES
 from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
-from gaussian.tables import Curve, curve
-from gaussian.tuning import optimise
+from gaussian.tables import Curve, bit_curve, computed_families, curve
+from gaussian.tuning import TunedRelease, optimise
 
 NOISY: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian)
 STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
@@ -38,6 +39,7 @@ STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
 SYMBOLS = {"bob": "R_B", "eve": "R_E", "alice": "R_A"}
 _POINTS, _BITS = 26, 401
 _LAST = 0.97  # of u
+_DOT = 6.0
 _DENSE = 400
 
 
@@ -50,7 +52,10 @@ def family_curve(model: GaussianModel, eve: Eve, family: ReleaseFamily) -> Curve
 def _family_curve(model: GaussianModel, eve: Eve, name: str) -> Curve:
     family = next(f for f in STYLES if NAMES[f] == name)
     if family is OneBit:
-        return curve(model, eve, OneBit, np.linspace(0.0, 1.0, _BITS))
+        # evenly spaced tau, and evenly spaced thresholds in xbar, many of which have tau = 0 or 1 to the last digit
+        t = model.bit_threshold(np.linspace(0.0, 1.0, _BITS))
+        even = model.prior_mean + model.xbar_sd * np.linspace(-6.0, 6.0, _BITS)
+        return bit_curve(model, eve, np.union1d(t, even))
     scale = model.xbar_sd * (math.sqrt(model.n) if family is NoisyFull else 1.0)
     u = np.linspace(0.0, _LAST, _POINTS)
     return curve(model, eve, family, scale * u / (1 - u), SEARCH)
@@ -66,6 +71,27 @@ def _dense(found: Curve, lam: float, risk: str) -> tuple[Array, Array]:
     u = np.linspace(0.0, 1.0, len(found.parameter))
     dense = np.linspace(0.0, 1.0, _DENSE)
     return PchipInterpolator(u, found.parameter)(dense), PchipInterpolator(u, values)(dense)
+
+
+def best_of_family(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float) -> TunedRelease:
+    """The best member of a family, as in the table; computed once."""
+    return _best_of_family(model, eve, NAMES[family], lam)
+
+
+@lru_cache(maxsize=256)
+def _best_of_family(model: GaussianModel, eve: Eve, name: str, lam: float) -> TunedRelease:
+    return optimise(model, eve, next(f for f in STYLES if NAMES[f] == name), lam=lam)
+
+
+def _dots(ax: Any, dots: list[tuple[float, float, str]]) -> None:
+    """Mark points; of points too close to tell apart the first is the largest ring and the next lie inside it."""
+    ax.margins(y=0.1)
+    ax.autoscale_view()
+    places = [ax.transData.transform(dot[:2]) for dot in dots]
+    for k, (x, y, colour) in enumerate(dots):
+        near = [j for j, place in enumerate(places) if np.hypot(*(place - places[k])) < _DOT * ax.figure.dpi / 72]
+        size = _DOT + 4.5 * sum(j > k for j in near)
+        ax.plot(x, y, "o", color=colour, ms=size, mec="white", mew=0.8, clip_on=False, zorder=4 + k)
 
 
 def _value(pair: Risks, lam: float, risk: str) -> float:
@@ -84,14 +110,20 @@ def risk_against_noise(
 ) -> Any:
     """R_A, R_B or R_E ("alice", "bob", "eve") of the three noisy releases against sigma, up to `largest`."""
     weight, ax = _start(model, eve, risk, lam, optimum, ax)
-    for family in NOISY:
+    dots: list[tuple[float, float, str]] = []
+    for family in computed_families(model, eve):
+        if family is OneBit:
+            continue
         colour, style = STYLES[family]
         x, y = _dense(family_curve(model, eve, family), weight, risk)
         ax.plot(x, y, color=colour, ls=style, lw=2, label=NAMES[family], zorder=3)
-        low = int(y.argmin())
-        if risk == "alice" and x[low] <= largest:
-            ax.plot(x[low], y[low], "o", color=colour, ms=5.5, clip_on=False, zorder=4)
+        if risk == "alice":
+            # the optimum of the table, not the least point of the drawn curve
+            best = best_of_family(model, eve, family, weight)
+            if best.parameter <= largest:
+                dots.append((best.parameter, best.alice, colour))
     ax.set_xlim(0, largest)
+    _dots(ax, dots)
     ax.set_xlabel("noise  $\\sigma$")
     return _finish(ax)
 
@@ -112,14 +144,20 @@ def risk_against_threshold(
     x, y = _dense(found, weight, risk)
     ax.plot(x, y, color=colour, lw=2, label=NAMES[OneBit], zorder=3)
     if risk == "alice":
-        best = optimise(model, eve, OneBit, lam=weight)
-        ax.plot(best.parameter, best.alice, "o", color=colour, ms=6, zorder=4)
-        lt.Labels(
-            ax, [(best.parameter, best.alice)], [f"τ* = {best.parameter:.3g}"], [colour], [np.column_stack([x, y])]
-        )
+        best = best_of_family(model, eve, OneBit, weight)
+        ax.plot(best.parameter, best.alice, "o", color=colour, ms=6, clip_on=False, zorder=4)
+        lt.Labels(ax, [(best.parameter, best.alice)], [_bit_words(best)], [colour], [np.column_stack([x, y])])
     ax.set_xlim(0, 1)
     ax.set_xlabel("threshold  $\\tau$")
     return _finish(ax)
+
+
+def _bit_words(best: TunedRelease) -> str:
+    """tau* of the best bit, or its threshold in xbar where tau* is 0 or 1 to the last digit."""
+    t = best.threshold
+    if t is not None and math.isfinite(t) and not 1e-6 < best.parameter < 1 - 1e-6:
+        return f"τ* ≈ {round(best.parameter)}, mean > {t:.3g}"
+    return f"τ* = {best.parameter:.3g}"
 
 
 def _start(
@@ -166,17 +204,18 @@ def risk_utility_map(
     ax.plot(*lines[0].T, color=lt.GREY, lw=1.6, label="full and null tie", zorder=2)
     for line in lines[1:]:
         ax.plot(*line.T, ":", color=lt.GREY, lw=1.1, zorder=1.5)
-    for family, (colour, style) in STYLES.items():
+    for family in computed_families(model, eve):
+        colour, style = STYLES[family]
         found = family_curve(model, eve, family)
         ends = [] if family is OneBit else [_place(null)]
         x, y = (_dense(found, weight, risk)[1] for risk in ("bob", "eve"))
         line = np.vstack([np.column_stack([-x, -y]), *ends])
         ax.plot(*line.T, color=colour, ls=style, lw=1.9, label=NAMES[family], zorder=3)
         lines.append(line)
-    best = optimise(model, eve, OneBit, lam=weight)
+    best = best_of_family(model, eve, OneBit, weight)
     ax.plot(x1, y0, "o", mfc="white", mec=lt.INK, ms=7.5, mew=1.3, zorder=4)
     ax.plot([x1, x0], [y1, y0], "s", color=lt.INK, ms=6, zorder=5)
-    named = [(_place(best.risks), f"best bit, τ* = {best.parameter:.3g}", STYLES[OneBit][0])]
+    named = [(_place(best.risks), f"best bit, {_bit_words(best)}", STYLES[OneBit][0])]
     winner, words = (best.risks, "least") if optimum is None else (optimum, "least of all")
     if optimum is not None:
         ax.plot(*_place(optimum), "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, zorder=6)
@@ -252,5 +291,7 @@ def eve_question(eve: Eve) -> str:
             return f"Eve tests the mean > {eve.mean_threshold:g} and the maximum > {eve.max_threshold:g}"
         case MaxEve():
             return f"Eve tests the maximum > {eve.threshold:g}"
-        case _:
+        case MeanEve():
             return f"Eve tests the mean > {eve.threshold:g}"
+        case _:
+            return "Eve tests " + " and ".join(f"{q.label} > {q.threshold:g}" for q in questions(eve))

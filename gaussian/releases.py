@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gaussian import _checks
+from gaussian.eves import ShortRepr, optional
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,20 @@ class NoisyMedian(_Noisy):
     """Release the sample median with N(0, sigma^2) noise."""
 
 
-@dataclass(frozen=True)
-class OneBit:
-    """Release whether Bob's posterior probability of theta > c_B exceeds tau."""
+@dataclass(frozen=True, repr=False)
+class OneBit(ShortRepr):
+    """Release whether Bob's posterior probability of theta > c_B exceeds tau.
+
+    Where tau rounds to 0 or 1 it no longer tells the bit: `cut` is the same bit as 1{xbar > cut}, and is used if given.
+    """
 
     tau: float
+    cut: float | None = optional(None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", _checks.unit("tau", self.tau))
+        if self.cut is not None:
+            object.__setattr__(self, "cut", _checks.real("cut", self.cut))
 
 
 GaussianRelease = Full | Null | NoisyFull | NoisyMean | NoisyMedian | OneBit

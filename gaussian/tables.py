@@ -16,9 +16,10 @@ from bap_lp.model.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, mean_noise, risks
+from gaussian.eves import MinEve
 from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
-from gaussian.model import Eve, GaussianModel, MeanEve
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, standard_form
 from gaussian.noisy_full import CURVE, Effort
 from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
 from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
@@ -27,9 +28,20 @@ from gaussian.tuning import optimise
 FAMILIES: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit)
 
 
+def computed_families(model: GaussianModel, eve: Eve) -> tuple[ReleaseFamily, ...]:
+    """The families whose risks are computed against this Eve: all four if she tests mean, maximum, minimum or both."""
+    simple = standard_form(model, eve).eve
+    if isinstance(simple, (MeanEve, MaxEve, MinEve, BothEves)):
+        return FAMILIES
+    return NoisyMean, OneBit
+
+
 @dataclass(frozen=True)
 class TableRow:
-    """One release of a table; for full and null the parameter and the kind of optimum are None."""
+    """One release of a table; for full and null the parameter and the kind of optimum are None.
+
+    `threshold` is the t of the one-bit release 1{xbar > t}, whose parameter tau may be 0 or 1 to the last digit.
+    """
 
     mechanism: str
     parameter: float | None
@@ -37,6 +49,26 @@ class TableRow:
     alice: float
     error: float
     kind: str | None
+    threshold: float | None = None
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the parameter tau of a bit has lost digits of its threshold: it is within 1e-9 of 0 or 1."""
+        inner = self.threshold is not None and math.isfinite(self.threshold)
+        return inner and self.parameter is not None and not 1e-9 < self.parameter < 1 - 1e-9
+
+    def document(self) -> dict[str, object]:
+        """The row as plain JSON values; the threshold in xbar is added where tau does not tell it."""
+        out: dict[str, object] = {
+            "mechanism": self.mechanism,
+            # JSON has no infinity; sigma = inf is the null release as the limit of a family.
+            "parameter": "inf" if self.parameter == math.inf else self.parameter,
+            "bob": float(self.risks.bob),
+            "eve": float(self.risks.eve),
+            "alice": self.alice,
+            "error": self.error,
+        }
+        return {**out, "threshold": self.threshold} if self.rounded else out
 
 
 @dataclass(frozen=True)
@@ -54,18 +86,7 @@ class Table:
 
     def document(self) -> dict[str, object]:
         """The table as plain JSON values."""
-        rows = [
-            {
-                "mechanism": row.mechanism,
-                # JSON has no infinity; sigma = inf is the null release as the limit of a family.
-                "parameter": "inf" if row.parameter == math.inf else row.parameter,
-                "bob": row.risks.bob,
-                "eve": row.risks.eve,
-                "alice": row.alice,
-                "error": row.error,
-            }
-            for row in self.rows
-        ]
+        rows = [row.document() for row in self.rows]
         return {"lambda": self.lam, "rows": rows, "corner": self.corner}
 
 
@@ -81,7 +102,9 @@ def table(
         progress: called with the name of each family before it is optimised.
 
     Returns:
-        The six rows, lam, and the corner, which bounds R_A of every release at the calibrated lam.
+        The six rows, lam, and the corner, which bounds R_A of every release at the calibrated lam. Against an Eve who
+        tests something else than the mean, the maximum, the minimum or mean and maximum, the noisy full and the noisy
+        median release are left out.
 
     Raises:
         ValueError: lam is negative, or it is None and Eve's risk is 0 under every release.
@@ -92,15 +115,15 @@ def table(
     """
     weight = calibrate(model, eve) if lam is None else lam
 
-    def row(name: str, parameter: float | None, found: Risks, kind: str | None) -> TableRow:
-        return TableRow(name, parameter, found, float(found.alice(weight)), found.alice_error(weight), kind)
+    def row(name: str, parameter: float | None, found: Risks, kind: str | None, t: float | None = None) -> TableRow:
+        return TableRow(name, parameter, found, float(found.alice(weight)), found.alice_error(weight), kind, t)
 
     rows = [row(NAMES[type(r)], None, risks(model, eve, r), None) for r in (Full(), Null())]
-    for family in FAMILIES:
+    for family in computed_families(model, eve):
         if progress:
             progress(NAMES[family])
         best = optimise(model, eve, family, lam=weight)
-        rows.append(row(NAMES[family], best.parameter, best.risks, best.kind))
+        rows.append(row(NAMES[family], best.parameter, best.risks, best.kind, best.threshold))
     return Table(weight, tuple(rows), corner(model))
 
 
@@ -149,15 +172,29 @@ def curve(
     values = np.atleast_1d(np.asarray(parameters, dtype=float))
     for value in values:
         family(float(value))
+    form = standard_form(model, eve)
     if family is OneBit:
-        t = model.bit_threshold(values)
-        (bob, bob_error), (found, error) = bit_risk(mean_bob_law(model), t), bit_risk(mean_eve_law(model, eve), t)
-        return Curve(family, values, bob, found, np.full_like(bob, bob_error), np.full_like(bob, error))
-    if isinstance(eve, MeanEve) and family in (NoisyFull, NoisyMean):
-        noise = values * mean_noise(model, family(1.0))
-        bob = gaussian_pair_risk(model.bob_threshold, model.prior_sd, np.hypot(noise, model.n**-0.5))
-        found = gaussian_pair_risk(eve.threshold, model.xbar_sd, noise)
-        return Curve(family, values, bob, found, *[np.full_like(bob, OWEN_ERROR) for _ in range(2)])
+        return _bit_curve(form, values, form.model.bit_threshold(values))
+    if isinstance(form.eve, MeanEve) and family in (NoisyFull, NoisyMean):
+        plain, asked = form.model, form.eve
+        noise = values / form.scale * mean_noise(plain, family(1.0))
+        bob = gaussian_pair_risk(plain.bob_threshold, plain.prior_sd, np.hypot(noise, plain.n**-0.5), plain.bob_loss)
+        found = gaussian_pair_risk(asked.threshold, plain.xbar_sd, noise, asked.loss)
+        sizes = [OWEN_ERROR * max(1.0, *loss) for loss in (plain.bob_loss, asked.loss)]
+        return Curve(family, values, bob, found, *[np.full_like(bob, size) for size in sizes])
     each = [risks(model, eve, family(float(value)), effort) for value in values]
     columns = [[float(getattr(r, name)) for r in each] for name in ("bob", "eve", "bob_error", "eve_error")]
     return Curve(family, values, *[np.array(column) for column in columns])
+
+
+def _bit_curve(form: StandardForm, tau: Array, t: Array) -> Curve:
+    (bob, bob_error), (found, error) = (
+        bit_risk(law, t) for law in (mean_bob_law(form.model), mean_eve_law(form.model, form.eve))
+    )
+    return Curve(OneBit, tau, bob, found, np.full_like(bob, bob_error), np.full_like(bob, error))
+
+
+def bit_curve(model: GaussianModel, eve: Eve, thresholds: ArrayLike) -> Curve:
+    """Risks of the bits 1{xbar > t}, whose tau may be 0 or 1 to the last digit."""
+    form, t = standard_form(model, eve), np.atleast_1d(np.asarray(thresholds, dtype=float))
+    return _bit_curve(form, model.bob_posterior(t), form.there(t))

@@ -26,7 +26,7 @@ from gaussian.arrays import Array
 from gaussian.evaluate import calibrate, risks
 from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
-from gaussian.model import Eve, GaussianModel, MeanEve
+from gaussian.model import Eve, GaussianModel, MeanEve, standard_form
 from gaussian.noisy_full import FINAL, SEARCH
 from gaussian.piecewise import Piecewise, fit
 from gaussian.releases import NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
@@ -37,13 +37,18 @@ _TIE = 1e-12
 
 @dataclass(frozen=True)
 class TunedRelease:
-    """The best member of a family; kind: "interior", "end point" or "plateau edge"; sigma = inf is the null release."""
+    """The best member of a family; kind: "interior", "end point" or "plateau edge"; sigma = inf is the null release.
+
+    For the one-bit release `threshold` is the t of 1{xbar > t}. It was found, and tau = P(theta > c_B | xbar = t) is
+    computed from it: tau alone does not tell the bit where it rounds to 0 or 1.
+    """
 
     family: ReleaseFamily
     parameter: float
     risks: Risks
     lam: float
     kind: str
+    threshold: float | None = None
 
     @property
     def alice(self) -> float:
@@ -140,7 +145,8 @@ def _slope(laws: tuple[Piecewise, Piecewise], sides: tuple[Array, Array], t: Arr
 
 
 def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> TunedRelease:
-    bob_law, eve_law = mean_bob_law(model), mean_eve_law(model, eve)
+    form = standard_form(model, eve)
+    bob_law, eve_law = mean_bob_law(form.model), mean_eve_law(form.model, form.eve)
 
     def value(t: Array) -> Array:
         return bit_risk(bob_law, t)[0] - lam * bit_risk(eve_law, t)[0]
@@ -153,14 +159,15 @@ def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> TunedRelease:
     null = risks(model, eve, Null())
     floor = float(null.alice(lam))
     if not points.size or value(points).min() >= floor - _TIE:
-        return TunedRelease(OneBit, 0.0, risks(model, eve, OneBit(0.0)), lam, "end point")
+        return TunedRelease(OneBit, 0.0, risks(model, eve, OneBit(0.0)), lam, "end point", -math.inf)
     heights = value(points)
     # A kink and a stationary point of the same height are one point: it counts as stationary.
     low = np.flatnonzero(heights <= heights.min() + _TIE)
     smooth = low[low >= kinks.size]
     chosen = points[smooth[0]] if smooth.size else points[low[0]]
-    tau = float(model.bob_posterior(chosen))
-    return TunedRelease(OneBit, tau, risks(model, eve, OneBit(tau)), lam, "interior" if smooth.size else "plateau edge")
+    tau, t = float(form.model.bob_posterior(chosen)), float(form.back(chosen))
+    kind = "interior" if smooth.size else "plateau edge"
+    return TunedRelease(OneBit, tau, risks(model, eve, OneBit(tau, t)), lam, kind, t)
 
 
 def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array) -> Array:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.programs.priced import PricedProgram, solve_priced
+from bap_lp.programs.master import PricedProgram
+from bap_lp.programs.priced import solve_priced
 from bap_lp.rational import Array, field_of, floats
 from microdata.paired_parts import PartAnswer
 from microdata.parts import Parts

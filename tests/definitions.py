@@ -88,9 +88,13 @@ def at_signal(problem: Problem, conditions: Conditions, posterior: list[Any]) ->
         wanted = dict(floors) if isinstance(floors, tuple) else {eve.name: floors for eve in problem.eves}
         for eve in problem.eves:
             loss = [[F(int(v.p), int(v.q)) for v in row] for row in eve.loss.tolist()]
-            risk = min(sum(m * row[j] for m, row in zip(posterior, loss, strict=True)) for j in range(len(loss[0])))
-            if eve.name in wanted and risk < wanted[eve.name]:
-                wrong.append("signal_floor")
+            for known in set(eve.knows or [None]):
+                mass = [
+                    m if eve.knows is None or z == known else 0 for m, z in zip(posterior, eve.knows or p, strict=True)
+                ]
+                risk = min(sum(m * row[j] for m, row in zip(mass, loss, strict=True)) for j in range(len(loss[0])))
+                if eve.name in wanted and risk < wanted[eve.name] * sum(mass):
+                    wrong.append("signal_floor")
     return wrong
 
 

@@ -25,12 +25,13 @@ PACKAGES = {
     "microdata": {"bap_lp"},
     "bap_cli": {"bap_lp", "gaussian", "discretise", "microdata"},
 }
-BASE = {"limits", "rational", "model"}
+BASE = {"limits", "rational", "clock", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
 ROOMS = {
     "limits": set(),
     "verify_standalone": set(),
     "rational": {"limits"},
+    "clock": {"rational"},
     "model": {"limits", "rational"},
     "linear": BASE,
     "conditions": BASE,

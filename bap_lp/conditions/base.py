@@ -239,7 +239,7 @@ class Condition:
         """The prices from a certificate's document; none if the key is not there."""
         places, weights = [], []
         for k, row in enumerate(document.get(cls.name, [])):
-            if not isinstance(row, list) or len(row) != cls.width + 1 or not all(type(v) is int for v in row[:-1]):
+            if not isinstance(row, list) or len(row) != cls.width + 1 or not all(map(_is_position, row[:-1])):
                 rule = f"must be {cls.width} positions and a number"
                 raise InputError(f"{cls.name}[{k}]", row, rule)
             places.append(row[:-1])
@@ -274,6 +274,10 @@ def _coupled(groups: list[Shares], one: Any) -> list[tuple[tuple[int, ...], Any]
             if ends[-1][1] <= 0:
                 ends.pop()
     return out
+
+
+def _is_position(value: Any) -> bool:
+    return type(value) is int and -1 <= value < 2**31
 
 
 class RiskLimit(Condition):

@@ -3,10 +3,12 @@
     posterior_caps    P(A|s) <= at_most, P(A|s) >= at_least      g(x) = p(x) (1_A(x) - c),  p(x) (c - 1_A(x))
     posterior_ratio   P(A) / K <= P(A|s) <= K P(A)               g(x) = p(x) (1_A(x) - K P(A)),  p(x) (P(A) - K 1_A(x))
     independent_of    P(A|s) = P(A)                              g(x) = p(x) (1_A(x) - P(A)) and its negative
-    signal_floor      E_g[L(x,j)|s] >= f for every j of Eve g    g(x) = p(x) (f - L(x,j))
+    signal_floor      E_g[L(x,j)|s,z] >= f for every j of Eve g and all she may know
+                                                                 g(x) = p(x) k(z|x) (f - L(x,j))
 
 each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before
-at_least, above before below, decisions of the first Eve before those of the second. An event of probability zero has
+at_least, above before below, decisions of the first Eve before those of the second, and of her first value z before the
+next. An event of probability zero has
 posterior zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
 """
 
@@ -27,6 +29,7 @@ from bap_lp.conditions.events import (
     read_number,
     rows_of,
 )
+from bap_lp.model.knowledge import shares_of
 from bap_lp.rational import Array, Field, InputError
 
 if TYPE_CHECKING:
@@ -208,6 +211,7 @@ class SignalFloor(SignalCone):
                 floor = field.number(wanted[eve.name])
                 label = f"{cls.name}.{eve.name}" if isinstance(given.signal_floor, tuple) else cls.name
                 words = f"the risk of {eve.name} given a signal must be at least {wanted[eve.name]}"
-                row = ConeRow(label, words, p, floor, -1, field.zero)
-                rows += [(p * (floor - loss), row) for loss in field.array(eve.loss).T]
+                for share in shares_of(eve.knows, eve.knowledge, len(p), field).T:  # of every value that she may know
+                    row = ConeRow(label, words, p * share, floor, -1, field.zero)
+                    rows += [(p * share * (floor - loss), row) for loss in field.array(eve.loss).T]
         return _cone(cls, rows, problem, field)

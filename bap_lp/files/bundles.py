@@ -13,14 +13,10 @@ stop somebody who writes a whole new bundle. What cannot be forged is the proof 
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -33,6 +29,7 @@ from bap_lp.files.documents import check, document_of, dumps, located, read_byte
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
 from bap_lp.files.worst_cases import robust_document, robust_from_dict
+from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import Displayed
 from bap_lp.model.labels import ROUNDED
 from bap_lp.model.mechanism import Mechanism
@@ -214,7 +211,7 @@ def save_bundle(
     ...     load_bundle(f"{folder}/coin").verify().ok
     True
     """
-    write_bundle(path, bundle_files(solution, problem, lam, source, how))
+    write_bundle(Path(path), bundle_files(solution, problem, lam, source, how))
 
 
 def bundle_files(
@@ -308,41 +305,6 @@ def _problem(document: Any, source: str) -> ProblemFile:
         if any(isinstance(v, float) for v in prior) and abs(sum(map(float, prior)) - 1) > ROUNDED:
             raise InputError("sum of data.prior", sum(map(float, prior)), "must be 1 in a bundle")
     return file
-
-
-def write_bundle(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
-    """Write files into a directory, all or none.
-
-    A new directory is filled under another name and then moved into place. Into one that is there the files are moved
-    one by one, the manifest last: a directory that is left half-way does not verify.
-    """
-    target = Path(path)
-    if target.parent.exists() and not target.parent.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    inside = target.is_dir()
-    staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target if inside else target.parent))
-    try:
-        for name, raw in files.items():
-            with open(staged / name, "xb") as file:
-                file.write(raw)
-                file.flush()
-                os.fsync(file.fileno())
-        if inside:
-            for name in files:
-                os.replace(staged / name, target / name)
-        else:
-            staged.chmod(0o777 & ~_umask())
-            os.replace(staged, target)
-    finally:
-        with suppress(OSError):
-            shutil.rmtree(staged)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sha256(raw: bytes) -> str:

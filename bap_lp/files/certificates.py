@@ -21,9 +21,10 @@ from typing import Any
 
 from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import Multipliers, Prices
-from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import long_number, signed_table, texts
+from bap_lp.files.writing import write_files
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.conditional import Proof

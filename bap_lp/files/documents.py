@@ -1,4 +1,4 @@
-"""Documents: TOML or JSON text as plain tables, checked along a JSON Schema, and written all or nothing.
+"""Documents: TOML or JSON text as plain tables, checked along a JSON Schema.
 
 `check` walks a document along the tables of its schema: closed tables, required keys, tables where tables must be. It
 does not check numbers and labels: the classes that use them give better messages.
@@ -12,9 +12,9 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 from flint import fmpz
 
 from bap_lp.limits import limit, raising
@@ -146,7 +146,7 @@ def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, 
     if any(s.get("type") == "object" for s in options):  # a table, or a list of such tables
         schema = next((s for s in options if type(value) is _KINDS[s["type"]][0]), options[0])
     kind = schema.get("type")
-    if kind not in _KINDS:
+    if kind not in _KINDS or (kind == "array" and isinstance(value, np.ndarray)):
         return
     if type(value) is not _KINDS[kind][0]:
         rule = f"must be {_KINDS[kind][1]}" + (", not null" if value is None else "")
@@ -214,19 +214,3 @@ def _dumped(value: Any, indent: str) -> str:
         lines = [_dumped(v, inner) for v in value]
     start, end = "{}" if isinstance(value, dict) else "[]"
     return f"{start}\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{end}"
-
-
-def write_files(texts: Mapping[Path, str]) -> None:
-    """Write all files or none: each is staged next to its place, and they move in only when all are complete."""
-    staged = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in texts}
-    try:
-        for path, temporary in staged.items():
-            with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-                file.write(texts[path])
-                file.flush()
-                os.fsync(file.fileno())
-        for path, temporary in staged.items():
-            os.replace(temporary, path)
-    finally:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.binary import is_binary, packed, unpacked
+from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.tables import long_number, texts
+from bap_lp.files.writing import write_files
+from bap_lp.model.labels import Numbers
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.rational import InputError, show
 
@@ -22,7 +25,8 @@ MECHANISM: dict[str, Any] = {
 
 def load_mechanism(path: str | os.PathLike[str], states: Sequence[str] | None = None) -> Mechanism:
     """Read a mechanism. Given the states of a problem, its own must be those, in that order, or be left out."""
-    return mechanism_from_dict(read_document(path), source_name(path), states)
+    document = unpacked(path) if is_binary(path) else read_document(path)
+    return mechanism_from_dict(document, source_name(path), states)
 
 
 def mechanism_from_dict(document: Any, source: str, states: Sequence[str] | None = None) -> Mechanism:
@@ -37,7 +41,8 @@ def mechanism_from_dict(document: Any, source: str, states: Sequence[str] | None
                 if given != wanted:
                     raise InputError(f"states[{k}]", given, f"must be {show(wanted)}, the problem's states[{k}]")
         names = states if own is None else own
-        channel = [[long_number(v) for v in row] if isinstance(row, list) else row for row in channel]
+        if isinstance(channel, list):
+            channel = [[long_number(v) for v in row] if isinstance(row, list) else row for row in channel]
         return Mechanism(channel, signals=document.get("signals"), states=names, name=document.get("name", ""))
 
 
@@ -47,5 +52,26 @@ def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def save_mechanism(path: str | os.PathLike[str], mechanism: Mechanism) -> None:
-    """Write a mechanism file (JSON)."""
-    write_files({Path(path): dumps(mechanism_document(mechanism))})
+    """Write a mechanism file: binary if its name ends in .npz, JSON otherwise.
+
+    Args:
+        path: where to write it.
+        mechanism: the mechanism.
+
+    Raises:
+        InputError: the path is not a place for a file.
+
+    >>> import os, tempfile
+    >>> from bap_lp import Mechanism, load_mechanism, save_mechanism
+    >>> hide = Mechanism([[1, 0], ["3/10", "7/10"]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_mechanism(os.path.join(folder, "hide.json"), hide)
+    ...     load_mechanism(os.path.join(folder, "hide.json")) == hide
+    True
+    """
+    if not is_binary(path):
+        content: str | bytes = dumps(mechanism_document(mechanism))
+    else:
+        states = {} if isinstance(mechanism.states, Numbers) else {"states": list(mechanism.states)}
+        content = packed({**states, "signals": list(mechanism.signals), "channel": mechanism.q})
+    write_files({Path(path): content})

@@ -15,13 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.events import plain
-from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.binary import is_binary, packed, unpacked
+from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.tables import texts
+from bap_lp.files.writing import write_files
 from bap_lp.model.knowledge import text_of
+from bap_lp.model.labels import Numbers
 from bap_lp.model.problem import Agent, Problem
-from bap_lp.rational import InputError, number, public, text
+from bap_lp.rational import Array, InputError, number, public, text
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
 
@@ -49,8 +54,9 @@ class ProblemFile:
 
 
 def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
-    """Read a problem file, TOML or JSON."""
-    return problem_from_dict(read_document(path), source_name(path))
+    """Read a problem file: TOML, JSON, or the binary .npz of `save_problem`."""
+    document = unpacked(path) if is_binary(path) else read_document(path)
+    return problem_from_dict(document, source_name(path))
 
 
 def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
@@ -59,7 +65,7 @@ def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
         check(document, SCHEMA)
         data, theta = document["data"], document.get("theta")
         _one_prior(data, theta)
-        lam = _lam(document.get("alice", {}).get("lambda", "calibrated"))
+        lam = lam_from(document.get("alice", {}).get("lambda", "calibrated"))
     with located(source, _file_fields(document)):
         shared: dict[str, Any] = {
             "bobs": _agents(document["bob"]),
@@ -72,10 +78,10 @@ def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
         else:
             problem = Problem.from_model(theta["prior"], data["likelihood"], thetas=theta.get("labels"), **shared)
     with located(source):
-        return ProblemFile(problem, lam, source, _conditions(document.get("conditions"), problem))
+        return ProblemFile(problem, lam, source, conditions_for(document.get("conditions"), problem))
 
 
-def _conditions(table: dict[str, Any] | None, problem: Problem) -> Conditions | None:
+def conditions_for(table: dict[str, Any] | None, problem: Problem) -> Conditions | None:
     """The conditions, if there are any, that fit the problem."""
     if not table:
         return None
@@ -132,7 +138,7 @@ def _agents(tables: Any) -> list[Agent]:
     ]
 
 
-def _lam(value: Any) -> Any:
+def lam_from(value: Any) -> Any:
     if value == "calibrated":
         return value
     try:
@@ -159,18 +165,25 @@ def _file_fields(document: dict[str, Any]) -> Callable[[str], str]:
 def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any]:
     """A problem as its file would have it; a parameter is already averaged out of Bob's losses."""
 
+    return _document(problem, lam, texts)
+
+
+def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict[str, Any]:
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
-            {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": texts(a.loss)}
-            | ({} if a.harm is None else {"harm": texts(a.harm)})
+            {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": table(a.loss)}
+            | ({} if a.harm is None else {"harm": table(a.harm)})
             | ({} if a.prior is None else {"prior": [text(v) for v in a.prior.tolist()]})
             | text_of(a.knows, a.knowledge)
             for a in group
         ]
 
+    numbered = table is not texts and isinstance(problem.states, Numbers)
+
     return {
         "title": problem.title,
-        "data": {"labels": list(problem.states), "prior": [text(v) for v in problem.p.tolist()]},
+        "data": ({} if numbered else {"labels": list(problem.states)})
+        | {"prior": [text(v) for v in problem.p.tolist()] if table is texts else table(problem.p)},
         "bob": agents(problem.bobs),
         "eve": agents(problem.eves),
         "alice": {"lambda": lam if lam == "calibrated" else text(number(lam, "lam"))},
@@ -178,5 +191,24 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
 
 
 def save_problem(path: str | os.PathLike[str], problem: Problem, lam: Any = "calibrated") -> None:
-    """Write a problem file (JSON): what was built in Python can be reported and shared from the command line."""
-    write_files({Path(path): dumps(problem_document(problem, lam))})
+    """Write a problem file: what was built in Python can be reported and shared from the command line.
+
+    Args:
+        path: where to write it; a name that ends in .npz asks for a binary file, any other for JSON. A binary file of
+            200,000 states is read and written in a second.
+        problem: the problem.
+        lam: the lam that the file asks for.
+
+    Raises:
+        InputError: the path is not a place for a file.
+
+    >>> import os, tempfile
+    >>> from bap_lp import Problem, load_problem, save_problem
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_problem(os.path.join(folder, "coin.npz"), coin)
+    ...     load_problem(os.path.join(folder, "coin.npz")).problem == coin
+    True
+    """
+    content = packed(_document(problem, lam, np.asarray)) if is_binary(path) else dumps(problem_document(problem, lam))
+    write_files({Path(path): content})

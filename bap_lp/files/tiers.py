@@ -12,8 +12,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.documents import check, dumps, located, read_document, source_name, write_files
+from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.tables import long_number, signed_table, texts
+from bap_lp.files.writing import write_files
 from bap_lp.proof.nested import TierCertificate
 from bap_lp.rational import EXACT, FLOAT, InputError, is_exact, number, public, text
 

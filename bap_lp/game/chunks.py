@@ -13,12 +13,15 @@ no state numbers, and it applies to states that were never read.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bap_lp.clock import OutOfTime, check, time_limited
 from bap_lp.game.blas import one_blas_thread
 from bap_lp.game.pricing import largest_spread, pass_over, reduced, sum_by_key, two_least
 from bap_lp.game.solver import SAMPLE, SolveProgress, solve_game
@@ -28,6 +31,7 @@ from bap_lp.rational import Array, InputError
 from bap_lp.rational import number as number_of
 
 _PROBE = 4096  # states of a block that enter the first sample
+_ATTEMPTS, _POLL, _PATIENCE = 4, 1.0, 60.0  # on a cluster that loses workers; seconds
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,9 @@ def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float
         return _Visit(0, 0.0, 0.0, np.zeros(u.shape), 0.0, data)
     with one_blas_thread():
         found = pass_over(data, u)
+    # a margin B - u.E takes e + 2 roundings, a pairwise sum of products 17 + log2(n) more, here at twice their size
+    size = float(data.B.max()) + float((u @ data.E.max(axis=0)).max())
+    error = (u.shape[1] + 40) * float(np.finfo(float).eps) * size * float(data.p.sum())
     if width < 0:
         near = data.states(np.sort(np.random.default_rng(number).permutation(n)[:most]))
         near = replace(near, p=near.p * (n / len(near.p)))
@@ -131,15 +138,86 @@ def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float
             margin = two_least(reduced(near.B, near.E, u))[2]
             near = near.states(np.sort(np.argpartition(margin, most - 1)[:most]))
     spread = largest_spread(data, lam)
-    return _Visit(n, found.bound, found.cost, found.rows, spread, near, float(data.p.sum()))
+    return _Visit(n, found.bound - error, found.cost, found.rows, spread, near, float(data.p.sum()))
 
 
-def _visits(chunks: Any, client: Any, *arguments: Any) -> list[_Visit]:
-    if client is None:
-        blocks = chunks() if callable(chunks) else chunks
-        return [visit(block, number, *arguments) for number, block in enumerate(blocks)]
-    futures = [client.submit(visit, block, number, *arguments, pure=False) for number, block in enumerate(chunks)]
-    return list(client.gather(futures))
+class WorkersLost(RuntimeError):
+    """The workers that held the blocks are gone, and the blocks could not be placed again."""
+
+
+class _Remote:
+    """Blocks on the workers of a cluster. Arrays are sent once, loaders are called there, futures stay the caller's.
+
+    A worker that is lost takes its blocks with it. Arrays are then sent again, loaders read again, and the scheduler
+    computes the caller's futures again if it knows how.
+    """
+
+    def __init__(self, client: Any, blocks: list[Any]) -> None:
+        self.client, self.blocks = client, blocks
+        self.future = type(client.submit(int))
+        self.placed = list(map(self._place, blocks))
+
+    def _place(self, block: Any) -> Any:
+        if isinstance(block, self.future) or callable(block):
+            return block
+        return self.client.scatter(_Sealed(block), hash=False)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, most: int | None = None) -> list[Any]:
+        """The function of every block and its number, in order; only of the first few if told."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                futures = [
+                    self.client.submit(function, block, number, *arguments, pure=False)
+                    for number, block in enumerate(self.placed[:most])
+                ]
+                self._wait(futures)
+                return list(self.client.gather(futures))
+            except (InputError, KeyboardInterrupt, MemoryError):
+                raise
+            except Exception as error:
+                if not _is_loss(error):
+                    raise
+                if attempt == _ATTEMPTS - 1:
+                    raise WorkersLost(f"blocks were lost with their workers, {_ATTEMPTS} times: {error}") from error
+                self._place_again()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _place_again(self) -> None:
+        try:
+            self.client.wait_for_workers(1, timeout=_PATIENCE)
+            self.placed = list(map(self._place, self.blocks))
+        except TimeoutError:
+            raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None
+
+    def _wait(self, futures: list[Any]) -> None:
+        """Until all are done; a cluster without any worker is given up after a while."""
+        from distributed import wait
+
+        since = time.monotonic()
+        while True:
+            try:
+                wait(futures, timeout=_POLL)
+                return
+            except TimeoutError:
+                check()
+                if self.client.scheduler_info()["workers"]:
+                    since = time.monotonic()
+                elif time.monotonic() - since > _PATIENCE:
+                    raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None
+
+
+def _is_loss(error: Exception) -> bool:
+    """Whether an error is about workers and their data, not about the computation."""
+    return isinstance(error, (WorkersLost, OSError)) or type(error).__module__.startswith(
+        ("distributed", "dask", "concurrent")
+    )
+
+
+def _visits(chunks: Any, *arguments: Any) -> list[_Visit]:
+    if isinstance(chunks, _Remote):
+        return chunks.call(visit, *arguments)
+    blocks = chunks() if callable(chunks) else chunks
+    return [visit(block, number, *arguments) for number, block in enumerate(blocks)]
 
 
 def solve_chunks(
@@ -152,10 +230,11 @@ def solve_chunks(
     progress: SolveProgress | None = None,
     client: Any = None,
     limit: int = 40,
+    time_limit: float | None = None,
 ) -> ChunkedSolution:
     """Minimise R_A over states that are read block by block, in floats, with a certified gap.
 
-    An interrupt returns the best certified answer so far.
+    An interrupt, a time limit or a cluster that is lost for good returns the best certified answer so far.
 
     Args:
         chunks: blocks (p, B, E), or callables that load one: a list, or a function that iterates over them anew.
@@ -164,14 +243,16 @@ def solve_chunks(
         tol: the gap to reach, relative to the largest spread of losses at one state.
         undecided: the largest number of states in the small game of one iteration.
         progress: called with (iteration, bound, value).
-        client: a distributed.Client: the blocks (arrays, loaders, or futures of either) are sent to its workers once
-            and read there.
+        client: a distributed.Client: arrays are sent to its workers once, and again if a worker is lost; loaders are
+            called on the workers; futures of either are used as they are.
         limit: the largest number of readings.
+        time_limit: seconds after which the best certified answer so far is returned.
 
     Returns:
         The optimal rule with its value and bound. The gap can exceed tol if `limit` or `undecided` is too small.
 
     Raises:
+        WorkersLost: the cluster was lost before the first answer.
         InputError: lam is negative, a block has the wrong shape or a negative or infinite entry, the prior does not sum
             to one, or chunks can be read only once.
 
@@ -190,14 +271,13 @@ def solve_chunks(
     if not callable(chunks) and iter(chunks) is chunks:
         raise InputError("chunks", repr(chunks), "can be read once only: give a list, or a function that iterates")
     lam = float(price)
-    if client is not None:
-        blocks = list(chunks() if callable(chunks) else chunks)
-        future = type(client.submit(int))
-        chunks = [k if isinstance(k, future) else client.scatter(_Sealed(k), hash=False) for k in blocks]
     best = _Best(progress)
     try:
-        _iterate(chunks, lam, groups, tol, undecided, client, limit, best)
-    except KeyboardInterrupt:
+        with time_limited(time_limit):
+            if client is not None:
+                chunks = _Remote(client, list(chunks() if callable(chunks) else chunks))  # type: ignore[assignment]
+            _iterate(chunks, lam, groups, tol, undecided, limit, best)
+    except (KeyboardInterrupt, OutOfTime, WorkersLost):
         if best.rule is None:
             raise
     assert best.rule is not None
@@ -247,17 +327,16 @@ def _iterate(
     groups: Sequence[slice] | None,
     tol: float,
     undecided: int,
-    client: Any,
     limit: int,
     best: _Best,
 ) -> None:
-    first = next(iter(chunks() if callable(chunks) else chunks), None)
-    if first is None:
+    shapes = chunks.call(_shape, most=1) if isinstance(chunks, _Remote) else _first_shape(chunks)
+    if not shapes:
         raise InputError("chunks", None, "must not be empty")
-    b, e = client.submit(_shape, first).result() if client is not None else _shape(first)
+    b, e = shapes[0]
     nobody = Arrays(np.zeros(0), np.zeros((0, b)), np.zeros((0, e)), tuple(groups or [slice(0, e)]))
     u = nobody.on_simplex(np.zeros((b, e)), lam)
-    visits = _visits(chunks, client, u, nobody.groups, lam, -1.0, _PROBE)
+    visits = _visits(chunks, u, nobody.groups, lam, -1.0, _PROBE)
     best.states = sum(answer.states for answer in visits)
     total = math.fsum(answer.mass for answer in visits)
     if abs(total - 1.0) > 1e-9:
@@ -275,7 +354,8 @@ def _iterate(
         margin = two_least(reduced(sample.B, sample.E, u))[2]
         share = min(1.0, target / best.states)
         width = math.inf if share == 1.0 else max(float(np.quantile(margin, share)), 1e-9 * scale)
-        visits = _visits(chunks, client, u, nobody.groups, lam, width, target)
+        check()
+        visits = _visits(chunks, u, nobody.groups, lam, width, target)
         value, rule, after = _band(_merged(_pool(visits)), visits, u, lam)
         best.offer(_bound(visits), u, value, rule, slack)
         if best.value - best.bound <= tol * scale:
@@ -287,9 +367,13 @@ def _iterate(
         gap, u = best.value - best.bound, after
 
 
-def _shape(block: Any) -> tuple[int, int]:
+def _shape(block: Any, _: int = 0) -> tuple[int, int]:
     data = _load(block)
     return data.B.shape[1], data.E.shape[1]
+
+
+def _first_shape(chunks: Any) -> list[tuple[int, int]]:
+    return [_shape(block) for block in islice(chunks() if callable(chunks) else chunks, 1)]
 
 
 def _bound(visits: list[_Visit]) -> float:

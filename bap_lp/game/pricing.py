@@ -110,7 +110,7 @@ def pass_over(
         late = np.empty(0, dtype=np.intp)
         if held is not None:
             late = np.flatnonzero(R[held[cut], np.arange(len(key))] - least > tol) + cut.start
-        return float(p[cut] @ least), sum_by_key(p[cut], E[cut], key, b), cost, late
+        return float((p[cut] * least).sum()), sum_by_key(p[cut], E[cut], key, b), cost, late
 
     bound, rows, cost, late = zip(*over(pool, work, n), strict=True)
     return Pricing(math.fsum(bound), keys, margins, np.sum(rows, axis=0), math.fsum(cost), np.concatenate(late))

@@ -22,6 +22,7 @@ from itertools import count
 
 import numpy as np
 
+from bap_lp.clock import OutOfTime, check
 from bap_lp.game.blas import one_blas_thread
 from bap_lp.game.interior import interior_point
 from bap_lp.game.pricing import Pricing, centred, largest_spread, over, pass_over, sum_by_key
@@ -98,6 +99,7 @@ class _GameSearch:
 
     def tick(self, _: int, u: Array) -> None:
         """Count an iteration. With a listener a pass is made as long as passes take less than a fifth of the time."""
+        check()
         self.iterations += 1
         self.latest = u
         if self.tell is not None:
@@ -249,7 +251,7 @@ def _solve(search: _GameSearch, tol: float, stoppable: bool) -> GameSolution:
         scale = largest_spread(search.arrays, search.lam, search.pool)
         trivial = search.lam == 0.0 or search.arrays.shape[1] == 1 or scale == 0.0
         return _assemble(search, _trivial(search) if trivial else _vertex(search, scale, tol))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OutOfTime):
         if not stoppable:
             raise
         return _without_basis(search, stopped=True)
@@ -285,7 +287,8 @@ def solve_game(
         tol: the gap to reach.
         progress: called with (iteration, bound, value).
         base: (b, e), added to Eve's rows: what states decided elsewhere contribute.
-        stoppable: whether an interrupt returns the best certified answer so far, with `vertex` False.
+        stoppable: whether an interrupt or the end of the time limit returns the best certified answer so far, with
+            `vertex` False.
         noise: (N, b) of order one, breaks ties: among several optimal vertices, one at which the sum of noise weighted
             by rho is least becomes likely.
 

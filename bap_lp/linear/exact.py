@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.clock import check
 from bap_lp.linear.factor import Factor, SingularBasis
 from bap_lp.linear.program import LinearProgram
 from bap_lp.linear.refine import magnified_basis
@@ -63,6 +64,7 @@ def optimise(
     assert lp.field.exact
     repairs, stalled, refined = 0, 0, lp.shape[0] < _SMALL
     while True:
+        check()
         basic, factor, values = _regular(lp, basic)
         wrong = _infeasible(lp, basic, values)
         cost = _phase_one_cost(basic, values, wrong) if wrong.any() else _basic_cost(lp, lp.cost, basic)
@@ -106,6 +108,7 @@ def _break_ties(
     steps = stalled = 0
     for cost in ties:
         while open_:
+            check()
             price = factor.solve_transposed(_basic_cost(lp, cost, basic))
             reduced = {v: reduced_cost(lp, price, v, cost) for v in open_}
             falling = [v for v in open_ if reduced[v] < 0 or (reduced[v] > 0 and v < lp.shape[1] and lp.free[v])]
@@ -139,6 +142,7 @@ def _refined(lp: LinearProgram, basic: Array) -> Array:
     """The basis after a few looks through the magnifying glass of `refine`: nearly always the right one."""
     level = math.inf
     for _ in range(_LOOKS):
+        check()
         basic, factor, values = _regular(lp, basic)
         y = factor.solve_transposed(_basic_cost(lp, lp.cost, basic))
         wrong = _infeasible(lp, basic, values)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import highspy
 import numpy as np
 
+from bap_lp.clock import OutOfTime, remaining
 from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import Array
 
@@ -69,7 +70,7 @@ def solve_lp(
     if start is not None:
         highs.setOptionValue("simplex_strategy", _PRIMAL)
         highs.setBasis(_basis(lp, start))
-    highs.run()
+    _run(highs)
     y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
     flags = _basic_flags(highs, lp)
@@ -84,7 +85,7 @@ def solve_lp(
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
         highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
         highs.setOptionValue("simplex_strategy", _PRIMAL)  # the vertex at hand is feasible
-        highs.run()
+        _run(highs)
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
         z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
@@ -137,6 +138,16 @@ def solve_interior(lp: LinearProgram) -> FloatVertex:
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z, y, basic = np.array(highs.getSolution().col_value), np.array(highs.getSolution().row_dual), np.flatnonzero(flags)
     return FloatVertex(z, y, highs.getObjectiveValue(), basic, True, (z, basic))
+
+
+def _run(highs: highspy.Highs) -> None:
+    """Run within the time that is left."""
+    left = remaining()
+    if left < highspy.kHighsInf:
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(left, 0.0))
+    highs.run()
+    if highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+        raise OutOfTime("the time limit was reached before the optimum")
 
 
 def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:

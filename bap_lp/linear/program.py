@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.linear.memory import require
 from bap_lp.rational import Array, Field, field_of, floats, lifted
 
 
@@ -120,7 +121,7 @@ class ProgramBuilder:
 
     def __init__(self, field: Field) -> None:
         self.field = field
-        self.row_count = self.column_count = 0
+        self.row_count = self.column_count = self._count = 0
         self._entries: list[tuple[Array, Array, Array]] = []
         self._cost: list[Array] = []
         self._free: list[Array] = []
@@ -140,6 +141,8 @@ class ProgramBuilder:
         first, self.row_count = self.row_count, self.row_count + count
         for row, column, value in entries:
             row, column, value = np.broadcast_arrays(row, column, value)
+            self._count += row.size
+            require(self._count, self.field.exact)
             self._entries.append(((first + row).ravel(), column.ravel(), value.ravel()))
         self._rhs.append(self.field.zeros(count) + rhs)
         self._equality.append(np.full(count, equality))

@@ -41,6 +41,7 @@ _LONG = 200  # bits
 _FEW = 64  # entries of a joint table up to which filters cost more than they save
 _FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
+_NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
 
 
@@ -131,16 +132,45 @@ class Arrays(ReadOnly, Displayed):
         first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]
         return replace(self.states(first), p=class_sums(self.p, index, count)), index
 
+    @property
+    def narrow(self) -> bool:
+        """Whether losses differ within a row by so little of their size that floats lose the difference."""
+        tables = [self.rounded.B, *(self.rounded.E[:, g] for g in self.groups)]
+        least = [table.min(axis=1) for table in tables]
+        spread = [float((table - low[:, None]).max()) for table, low in zip(tables, least, strict=True)]
+        return any(float(low.max()) > _NARROW * wide for low, wide in zip(least, spread, strict=True))
+
+    def lowered(self, lam: Any) -> tuple[Arrays, Any]:
+        """The arrays with the least loss of every row subtracted, and what that takes off every R_A.
+
+        A constant c(x) in B(x,.) adds sum_x p(x) c(x) to R_B of every mechanism, and one in E_g(x,.) the same to R_E;
+        u sums to lam over each group, so the bound changes by as much.
+        """
+        low = self.B.min(axis=1)
+        constant, E = self.p.dot(low), self.E.copy()
+        for g in self.groups:
+            least = self.E[:, g].min(axis=1)
+            E[:, g] -= least[:, None]
+            constant = constant - lam * self.p.dot(least)
+        return replace(self, B=self.B - low[:, None], E=E), constant
+
     def size(self, lam: Any) -> float:
         """The scale on which a float gap is judged: the largest loss that enters R_A."""
         return max(float(self.B.max()), float(lam) * float(self.E.max()), 1e-300)
 
+    def extremes(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """(R_B, R_E) of the full and of the null release."""
+        losses = [self.B, *(self.E[:, g] for g in self.groups)]
+        full = [self.p.dot(loss.min(axis=1)) for loss in losses]
+        null = [self.p.dot(loss).min() for loss in losses]
+        zero = self.field.zero
+        return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
+
     @cached_property
     def spreads(self) -> tuple[Any, Any]:
         """R_B and R_E of the null release less those of the full release: what the data are worth to Bob and to Eve."""
-        losses = [self.B, *(self.E[:, g] for g in self.groups)]
-        gains = [self.p.dot(loss).min() - self.p.dot(loss.min(axis=1)) for loss in losses]
-        return gains[0], sum(gains[1:], self.field.zero)
+        (bob, eve), (null_bob, null_eve) = self.extremes()
+        return null_bob - bob, null_eve - eve
 
     def range(self, lam: Any) -> Any:
         """What the decisions can change: the mean over x of max_i B - min_i B, plus lam times the same for the Eves."""
@@ -240,9 +270,10 @@ class Arrays(ReadOnly, Displayed):
         total = 0.0
         for cut in blocks(len(self.p)):
             margins = [self.B[cut, i] - self.E[cut] @ u[i] for i in range(len(u))]
-            total += float(self.p[cut] @ reduce(np.minimum, margins))
+            total += float((self.p[cut] * reduce(np.minimum, margins)).sum())
+        # e + 2 roundings of a margin, 17 + log2(block) of a pairwise sum, one per block: at twice their size
         size = float(self.B.max()) + float((u @ self.E.max(axis=0)).max())  # of any margin; the prior sums to one
-        return total - (self.E.shape[1] + 40) * float(np.finfo(float).eps) * size
+        return total - (self.E.shape[1] + 40 + len(self.p) // _BLOCK) * float(np.finfo(float).eps) * size
 
     def least_margins(self, u: Array) -> Array:
         """min_i (B(x,i) - sum_j u[i,j] E(x,j)) for every x, exactly; floats say which i may attain it."""

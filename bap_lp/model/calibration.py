@@ -85,11 +85,7 @@ def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
             _scored(problem, degenerate(to, max(to) + 1, problem.exact)) for to in (range(rows), [0] * rows)
         )
         return full_, null_
-    p, losses = problem.p, [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
-    full = [p.dot(loss.min(axis=1)) for loss in losses]
-    null = [p.dot(loss).min() for loss in losses]
-    zero = problem.arrays.field.zero
-    return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
+    return problem.arrays.extremes()
 
 
 def lam_of(problem: Problem, lam: Any) -> Any:
@@ -100,4 +96,6 @@ def lam_of(problem: Problem, lam: Any) -> Any:
         value = number(lam, "lam")
     if value < 0:
         raise InputError("lam", value, "must not be negative")
+    if public(value) > 1e300 / max(float(problem.arrays.rounded.E.max()), 1.0):
+        raise InputError("lam", value, "times Eve's largest loss must be at most 1e300")
     return value

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -14,8 +16,10 @@ import numpy as np
 from flint import fmpz
 
 from bap_lp.model.display import Grid, Tabular, clean, counted, fraction, kind
-from bap_lp.model.labels import labels, probability
-from bap_lp.rational import EXACT, FLOAT, Array, InputError, ReadOnly, array, floats, is_exact, number, public
+from bap_lp.model.labels import Numbers, labels, probability
+from bap_lp.rational import EXACT, FLOAT, Array, InputError, ReadOnly, array, floats, is_exact, number, public, show
+
+_SEARCHED = 10_000  # labels among which the nearest is looked for
 
 
 class Generator(Protocol):
@@ -90,26 +94,82 @@ class Mechanism(ReadOnly, Tabular):
             return math.log(ratio.numerator) - math.log(ratio.denominator)
         return math.log(ratio) if ratio != math.inf else math.inf
 
+    @cached_property
+    def _place(self) -> Mapping[str, int] | None:
+        """The position of every label; None if the labels are the positions."""
+        return None if isinstance(self.states, Numbers) else {name: x for x, name in enumerate(self.states)}
+
     def state_index(self, state: str | int) -> int:
-        """Index of a state given by label or by position."""
+        """Index of a state given by its label or, as an integer, by its position; anything else is refused."""
         if isinstance(state, str):
-            if state not in self.states:
-                raise InputError("state", state, "is not one of " + ", ".join(map(repr, self.states[:8])))
-            return self.states.index(state)
+            if state not in (self.states if self._place is None else self._place):
+                raise InputError("state", state, self._not_a_state(state))
+            return self.states.index(state) if self._place is None else self._place[state]
+        if isinstance(state, bool) or not isinstance(state, (int, np.integer)):
+            raise InputError("state", state, "must be a label or a position" + ", not null" * (state is None))
         if not 0 <= state < len(self.states):
             raise InputError("state", state, f"must be between 0 and {len(self.states) - 1}")
         return int(state)
 
+    def _not_a_state(self, label: str) -> str:
+        near = get_close_matches(label, self.states[:_SEARCHED], n=1, cutoff=0.5)
+        if near:
+            return f"is not a state; the nearest is {show(near[0])}"
+        return "is not one of " + ", ".join(map(show, self.states[:8])) + ", ..." * (len(self.states) > 8)
+
     def release(self, x: str | int, generator: Generator | None = None) -> str:
-        """Draw a signal for state x (label or index).
+        """Draw a signal for state x.
 
         The row is written over its least common denominator d and a uniform integer below d picks the signal, so an
         exact channel is drawn from exactly; the integer comes from the operating system's secure source unless the
-        caller passes a generator such as random.Random(1).
+        caller passes a generator.
+
+        Args:
+            x: the label of the state, or its position as an integer.
+            generator: for rehearsals, such as random.Random(1).
+
+        Returns:
+            The signal.
+
+        Raises:
+            InputError: x is not a state.
+
+        >>> from bap_lp import Mechanism
+        >>> Mechanism([[1, 0], ["3/10", "7/10"]], signals=["hide", "tell"], states=["heads", "tails"]).release("heads")
+        'hide'
         """
-        denominator, cumulated = self._wheel(self.state_index(x))
-        draw = (generator or secrets.SystemRandom()).randrange(denominator)
-        return self.signals[next(s for s, top in enumerate(cumulated) if draw < top)]
+        return self.release_many([self.state_index(x)], generator)[0]
+
+    def release_many(self, states: Iterable[str | int], generator: Generator | None = None) -> list[str]:
+        """Draw one signal for each of many states, independently, as `release` does.
+
+        All states are looked up before the first draw, so that a wrong one leaves nothing half released.
+
+        Args:
+            states: labels or positions, in any order; a state may occur any number of times.
+            generator: for rehearsals, such as random.Random(1).
+
+        Returns:
+            The signals in the order of the states.
+
+        Raises:
+            InputError: one of them is not a state; the message names its place.
+
+        >>> from bap_lp import Mechanism
+        >>> mechanism = Mechanism([[1, 0], [0, 1]], signals=["low", "high"], states=["3", "8"])
+        >>> mechanism.release_many(["3", "8", "8"])
+        ['low', 'high', 'high']
+        """
+        rows = []
+        for k, state in enumerate(states):
+            try:
+                rows.append(self.state_index(state))
+            except InputError as error:
+                raise InputError(f"states[{k}]", error.value, error.rule) from None
+        source = secrets.SystemRandom() if generator is None else generator
+        wheels = {x: self._wheel(x) for x in set(rows)}
+        drawn = ((wheels[x][1], source.randrange(wheels[x][0])) for x in rows)
+        return [self.signals[bisect_right(tops, draw)] for tops, draw in drawn]
 
     def _wheel(self, x: int) -> tuple[int, list[int]]:
         row = [number(v, "channel") for v in (self.q[x] if self.exact else map(Fraction, self.q[x].tolist()))]

@@ -31,7 +31,7 @@ from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import TOLERANCE, Certificate, size_of
 from bap_lp.rational import InputError, is_exact, number, public, show
 
-_SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the losses, is meant to be the vertex
+_SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the largest risk, is meant to be the vertex
 
 
 def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
@@ -134,7 +134,7 @@ def sdc(
     level = public(wanted) if exact else float(wanted)
     pieces = path.pieces
     levels = [piece.risks.eve if by_eve else piece.risks.bob for piece in pieces]
-    slack = 0 if exact else _SAME * float((path.problem.E if by_eve else path.problem.B).max())
+    slack = 0 if exact else _SAME * float(levels[-1])  # a risk is a sum of terms >= 0: its error is relative to itself
     if by_eve and level > levels[-1] + slack:
         most = "" if problem.misaligned else "the null release is the most private of all, "
         reason = f"cannot be reached: {most}R_E <= {show(levels[-1])}"

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import check
 from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
@@ -48,6 +49,7 @@ def vertices(arrays: Arrays) -> Iterator[PathVertex]:
     walk = _Walk(arrays)
     ceiling = arrays.eve_risk(arrays.p[:, None])
     while walk.vertex.eve < ceiling:  # every vertex but the last has less than the R_E of the null release
+        check()
         root, entering = walk.next_root()
         if root > walk.lam:
             walk.lam, walk.stalled = root, 0

@@ -16,6 +16,7 @@ from typing import Any
 
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.evaluation import risks as risks_of
@@ -27,13 +28,15 @@ from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
 from bap_lp.path.shown import ShownPath
 from bap_lp.programs.attainable import within_range
+from bap_lp.programs.compact import normalised
 from bap_lp.programs.conditioned import best_channel, exactly
 from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.programs.solving import solve
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
-from bap_lp.rational import EXACT, InputError, is_exact, number, public
+from bap_lp.rational import EXACT, InputError, floats, is_exact, number, public
 
+_WIDE, _WIDE_LOSSES = 1e-6, 20_000
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
 
@@ -135,6 +138,9 @@ def lambda_path(
             found.append((vertex.start, dual, SupportLine(vertex.rho, vertex.bob, vertex.eve, dual, None)))
             if progress is not None:
                 progress(len(found), float(vertex.start))
+    elif _wide(arrays):
+        method = "parametric simplex in exact arithmetic, rounded"
+        found, tolerance = _rounded(arrays, progress)
     else:
         merged = problem.merged()
         arrays, index = merged.arrays, merged.index
@@ -154,6 +160,37 @@ def lambda_path(
         for start, end, duals, line in _spans(found, drift)
     )
     return Path(problem, pieces, tolerance, method)
+
+
+def _wide(arrays: Arrays) -> bool:
+    """Whether rounding on the scale of the largest loss would hide what mechanisms can change of a risk.
+
+    Floats are rationals too: such a path is found exactly, unless there are too many losses for that.
+    """
+    if arrays.B.size + arrays.E.size > _WIDE_LOSSES:
+        return False
+    noise = 4 * (len(arrays.p) + 4) * UNIT  # of a difference of two risks, relative to them
+    pairs = zip(*arrays.extremes(), (arrays.B, arrays.E), strict=True)
+    return any(noise * null < null - full < _WIDE * float(loss.max()) for full, null, loss in pairs)
+
+
+def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[tuple[Any, Multipliers, SupportLine]], float]:
+    """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
+    found: list[tuple[Any, Multipliers, SupportLine]] = []
+    gaps = [0.0]
+    for vertex in vertices(arrays.lifted()):
+        lam = float(vertex.start)
+        rho, u = normalised(floats(vertex.rho), arrays), arrays.on_simplex(floats(vertex.u), lam)
+        risks, dual, bound = joint_risks(arrays, rho), Multipliers(u, {}), arrays.bound(u)
+        line = SupportLine(rho, risks.bob, risks.eve, dual, bound)
+        if found and not (line.bob > found[-1][2].bob and line.eve > found[-1][2].eve):
+            line = found[-1][2]  # two pieces are one within rounding
+        else:
+            found.append((lam, dual, line))
+        gaps.append((line.at(lam) - bound) / arrays.size(lam))
+        if progress is not None:
+            progress(len(found), lam)
+    return found, 2 * max(gaps) + 8 * (len(arrays.p) + 40) * UNIT
 
 
 def _spans(

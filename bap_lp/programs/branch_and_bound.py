@@ -21,11 +21,13 @@ from typing import Any
 import highspy
 import numpy as np
 
+from bap_lp.clock import check, remaining
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.linear.highs import SolverError, model, solver
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.mechanism import degenerate
+from bap_lp.programs.compact import STOPPED, SolveProgress
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.conditional import broken
@@ -38,7 +40,7 @@ _ENTRIES = 100_000  # probabilities in all of them: larger programs take longer,
 _LEAST_NODES = 20
 _FEW_NODES = 100  # where HiGHS has a float bound already
 _LEAVES = 200  # branches that a certificate carries
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "solver": "choose",
     "presolve": "choose",
     "mip_rel_gap": 0.0,
@@ -49,7 +51,12 @@ _OPTIONS = {
 
 
 def combinatorial(
-    layout: ChannelLayout, lam: Any, conditions: Conditions, relaxed: ChannelOptimum, bob_weight: int = 1
+    layout: ChannelLayout,
+    lam: Any,
+    conditions: Conditions,
+    relaxed: ChannelOptimum,
+    bob_weight: int = 1,
+    progress: SolveProgress | None = None,
 ) -> tuple[ChannelOptimum, Any, list[Branch]]:
     """The best mechanism (with the multipliers of the relaxation), a bound on all, and the branches that prove it."""
     arrays, signals = layout.arrays, layout.signals
@@ -64,12 +71,12 @@ def combinatorial(
     low = None if arrays.exact else suggested
     size = len(arrays.p) * len(signals)
     most = min(_NODES, max(_ENTRIES // size, _LEAST_NODES)) if low is None else _FEW_NODES
-    done = search.run(most)
+    done = search.run(most, progress)
     if search.best is None:
         if not done:
             raise SolverError(f"no mechanism that satisfies the conditions was found in {most} nodes")
         raise _hopeless(conditions)
-    how = f"branch and bound, {search.count} nodes" + ("" if done else ", stopped at their limit")
+    how = f"branch and bound, {search.count} nodes" + ("" if done else f", {STOPPED}")
     if not done and arrays.exact and suggested is not None:
         how += f" (in floats, without proof, HiGHS finds none below {suggested:.9g})"
     bound, branches = search.bound(done), search.branches() if done else []
@@ -105,14 +112,17 @@ class _Search:
         self.open: list[tuple[Any, int, _Part]] = []
         self._add(_Part(tuple(range(shape[1])), frozenset(), allowed, relaxed))
 
-    def run(self, most: int) -> bool:
+    def run(self, most: int, progress: SolveProgress | None = None) -> bool:
         """Split nodes until the best mechanism is proved best; whether it was."""
         while self.open:
             score, _, part = self.open[0]
             if self.best is not None and self._beyond(score):
                 return True
-            if self.count >= most:
+            if self.count >= most or (self.best is not None and not self.layout.arrays.exact and remaining() <= 0):
                 return False
+            check()
+            if progress is not None:
+                progress(self.count, float(score[0]), float("inf") if self.best is None else float(self.best[0][0]))
             heappop(self.open)
             for child in self._by_state(part) if self.layout.deterministic else self._by_signal(part):
                 self._add(child)
@@ -231,7 +241,8 @@ class _Search:
         np.maximum.at(rows, lp.index, np.abs(lp.value))
         rows[rows == 0], size = 1.0, float(np.abs(lp.cost).max()) or 1.0
         lp = replace(lp, cost=lp.cost / size, value=lp.value / rows[lp.index], rhs=lp.rhs / rows)
-        highs, whole = solver(**_OPTIONS), model(lp)
+        limit = min(float(_OPTIONS["time_limit"]), max(remaining(), 0.0))
+        highs, whole = solver(**(_OPTIONS | {"time_limit": limit})), model(lp)
         whole.col_upper_ = np.where(np.isin(np.arange(lp.shape[1]), binary), 1.0, highspy.kHighsInf)
         kinds = np.full(lp.shape[1], highspy.HighsVarType.kContinuous)
         kinds[binary] = highspy.HighsVarType.kInteger

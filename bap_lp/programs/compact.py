@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import OutOfTime
 from bap_lp.game.solver import SolveProgress, few_values, solve_game
 from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import SolverError, solve_lp
@@ -29,6 +30,7 @@ from bap_lp.proof.certificate import Certificate, check_table
 from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 
 _NOISE = 1e-6  # of the largest cost; below 1e-7 the solver no longer sees it, and data of few values are coarser
+STOPPED = "stopped before the optimum"
 # columns rho up to which simplex on the whole program beats the structured method: 9 against 11 ms at 2500 in floats;
 # losses of few values need many degenerate pivots, 22 against 16 ms at 1600
 _DIRECT, _DIRECT_TIED = 2500, 1000
@@ -94,10 +96,26 @@ def start_basis(arrays: Arrays, sent: Array) -> Array:
 
 def _first_guess(arrays: Arrays, lam: float) -> Array:
     """A feasible basis of a float program: Bob's best decisions or the null release, whichever has less R_A."""
+    return start_basis(arrays, _simple_rule(arrays, lam)[0])
+
+
+def _simple_rule(arrays: Arrays, lam: float) -> tuple[Array, Array]:
+    """The decision that each state sends in full or null release, whichever has less R_A, and its joint table."""
     own, null = arrays.B.argmin(axis=1), int((arrays.p @ arrays.B).argmin())
-    tables = [np.where(np.arange(arrays.shape[1]) == s[:, None], arrays.p[:, None], 0.0) for s in (own, own * 0 + null)]
+    rules = own, own * 0 + null
+    tables = [np.where(np.arange(arrays.shape[1]) == s[:, None], arrays.p[:, None], 0.0) for s in rules]
     best = int(np.argmin([arrays.value(rho, lam) for rho in tables]))
-    return start_basis(arrays, own * 0 + null if best else own)
+    return rules[best], tables[best]
+
+
+def _simple_pair(arrays: Arrays, lam: float) -> tuple[Array, Array]:
+    """Full or null release, and the better of two replies of Eve: her best to either of them."""
+    rho = _simple_rule(arrays, lam)[1]
+    blind = lam * arrays.null_replies(arrays.shape[1])
+    heard, seen = signal_losses(rho, arrays.E), np.zeros_like(blind)
+    for g in arrays.groups:
+        seen[np.arange(len(seen)), g.start + heard[:, g].argmin(axis=1)] = lam
+    return rho, max(blind, seen, key=arrays.bound)
 
 
 def solve_compact(
@@ -142,7 +160,10 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, place
 
     if _direct(arrays):
         start = _first_guess(arrays, lam)
-        vertex = optimum(compact_program(arrays, lam), ties=compact_ties(arrays, places), start=start)
+        try:
+            vertex = optimum(compact_program(arrays, lam), ties=compact_ties(arrays, places), start=start)
+        except OutOfTime:
+            return concluded(*_simple_pair(arrays, lam), f"compact program, {STOPPED}")
         rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
         basic, how = vertex.basic, f"compact program, {vertex.how}"
     else:
@@ -153,7 +174,10 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, place
         return found
     if arrays.close(gap, lam) and _certified(arrays, lam, found):
         return found
-    exact = _exactly(arrays.lifted(), EXACT.number(lam), None, places)
+    try:
+        exact = _exactly(arrays.lifted(), EXACT.number(lam), None, places)
+    except OutOfTime:
+        return replace(found, how=f"{how}, {STOPPED}")
     return concluded(floats(exact.rho), floats(exact.u), f"{how}, finished in exact arithmetic")
 
 
@@ -171,6 +195,11 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, places: A
     if dictionary_size(arrays) <= MOST:
         rho, u = tiny_optimum(arrays, lam, ties)
         return JointOptimum(rho, u, arrays.bound(u), "compact program, exact simplex")
+    if arrays.narrow:
+        lowered, constant = arrays.lowered(lam)
+        if not lowered.narrow:
+            best = _exactly(lowered, lam, progress, places)
+            return replace(best, bound=best.bound + constant)
     direct = _direct(arrays)
     if direct:
         basic, how = _simplex_basis(arrays, lam, ()), "compact program, HiGHS simplex"
@@ -231,7 +260,7 @@ def _structured_basis(
     )
     how = "compact program, structured interior point and simplex"
     if not game.vertex:
-        return game.rho, game.u, None, f"{how}, stopped before the optimum" if game.interrupted else how
+        return game.rho, game.u, None, f"{how}, {STOPPED}" if game.interrupted else how
     flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(len(arrays.p), dtype=bool)]
     return game.rho, game.u, np.flatnonzero(np.concatenate([*flags, game.basic_slack.ravel()])), how
 

@@ -12,14 +12,16 @@ same as in the whole program.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from flint import fmpq
 
 from bap_lp.model.arrays import Arrays, groups_of
+from bap_lp.programs.master import PricedProgram
 from bap_lp.programs.paired import paired_optimum
-from bap_lp.programs.priced import PricedProgram, solve_priced
+from bap_lp.programs.priced import solve_priced
 from bap_lp.programs.ties import weight_at
 from bap_lp.programs.workers import answers
 from bap_lp.rational import Array, common_denominator, floats, objects, tree_sum
@@ -58,14 +60,16 @@ def components_of(arrays: Arrays) -> Split | None:
     settled: dict[int, int] = {}
     for k, g in enumerate(arrays.groups):
         rows = arrays.E[:, g]
-        low = rows.min(axis=1)
+        low = reduce(np.minimum, rows.T)  # column by column, since rows are short
         shift = shift + low
         above = rows != low[:, None]
         best = np.flatnonzero(~above.any(axis=0))
         if len(best):
             settled[k] = int(best[0])
         else:
-            touched[:, k] = above.any(axis=1)
+            touched[:, k] = reduce(np.logical_or, above.T)
+            if touched[:, k].all():
+                return None  # she joins all states
     label = _labels(touched)
     free = np.flatnonzero(label < 0)
     count = int(label.max(initial=-1)) + 1
@@ -84,6 +88,8 @@ def _labels(touched: Array) -> Array:
     from scipy.sparse.csgraph import connected_components
 
     N, G = touched.shape
+    if G == 1:
+        return touched[:, 0].astype(int) - 1
     x, g = np.nonzero(touched)
     out = np.full(N, -1)
     if len(x):

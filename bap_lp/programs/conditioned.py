@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import OutOfTime
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.conditions.obedience import Obedience
@@ -18,7 +19,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.programs.attainable import refusal, within_range
 from bap_lp.programs.branch_and_bound import combinatorial
-from bap_lp.programs.compact import solve_compact
+from bap_lp.programs.compact import SolveProgress, solve_compact
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.branches import Branch
@@ -38,13 +39,15 @@ def exactly(problem: Problem, lam: Any, exact: bool | None, conditions: Conditio
     return able if exact is None else exact
 
 
-def solve_conditioned(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> Solution:
+def solve_conditioned(
+    problem: Problem, lam: Any, exact: bool | None, conditions: Conditions, progress: SolveProgress | None = None
+) -> Solution:
     """Minimise R_A over the mechanisms that satisfy the conditions."""
     if not exactly(problem, lam, exact, conditions):
         problem, lam = problem.as_float(), float(lam)
     layout = ChannelLayout.of(problem, conditions)
     within_range(layout, conditions)
-    found, bound, branches, relaxed = best_channel(layout, lam, conditions)
+    found, bound, branches, relaxed = best_channel(layout, lam, conditions, progress=progress)
     best = conclude(layout, lam, conditions, found, bound, branches)
     if not conditions.empty:
         best = replace(best, unconstrained=public(_free(problem, lam)))
@@ -61,19 +64,29 @@ def _free(problem: Problem, lam: Any) -> Any:
 
 
 def best_channel(
-    layout: ChannelLayout, lam: Any, conditions: Conditions, bob_weight: int = 1
+    layout: ChannelLayout,
+    lam: Any,
+    conditions: Conditions,
+    bob_weight: int = 1,
+    progress: SolveProgress | None = None,
 ) -> tuple[ChannelOptimum, Any, Sequence[Branch], ChannelOptimum]:
     """The least bob_weight R_B - lam R_E under the conditions, a bound, its branches, and the optimum with randomness.
 
     Refuses conditions that cannot hold.
     """
+    program = ChannelProgram(layout, lam, bob_weight)
     try:
-        relaxed = ChannelProgram(layout, lam, bob_weight).solve()
+        relaxed = program.solve()
     except Infeasible:
         raise refusal(layout, conditions) from None
+    except OutOfTime:
+        simple = None if layout.arrays.exact else program.simple()
+        if simple is None:
+            raise
+        return simple, simple.bound, (), simple
     if not layout.deterministic and layout.most is None:
         return relaxed, relaxed.bound, (), relaxed
-    found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight)
+    found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight, progress)
     return found, bound, branches, relaxed
 
 

@@ -33,6 +33,7 @@ from bap_lp.linear.optimum import Infeasible, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
+from bap_lp.programs.compact import STOPPED
 from bap_lp.programs.ties import weights
 from bap_lp.proof.conditional import ConditionedProblem, allowance, broken, proved, terms
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
@@ -220,6 +221,19 @@ class ChannelProgram:
         except Infeasible:
             return False
         return True
+
+    def simple(self) -> ChannelOptimum | None:
+        """Null or full release with the bound at zero prices, where the time is over; None if neither is allowed."""
+        if self.signals.eve is not None or self.allowed is not None:
+            return None
+        p, B = self.arrays.p, self.arrays.B
+        channels = [np.eye(B.shape[1])[sent] for sent in (B.argmin(axis=1), np.full(len(B), (p @ B).argmin()))]
+        fitting = [q for q in channels if not self._broken(q)]
+        if not fitting:
+            return None
+        dual = self._dual(np.zeros(self._builder.row_count))
+        best = min(fitting, key=lambda q: self.layout.sent(q).score(self.lam, self.bob_weight))
+        return ChannelOptimum(best, dual, self._bound(dual), STOPPED)
 
     def _ties(self, count: int) -> list[Array]:
         first, weight = self.arrays.field.zeros(count), self.arrays.field.zeros(count)

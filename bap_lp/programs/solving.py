@@ -7,11 +7,14 @@ is the dual function at Eve's replies u; their difference is the gap, zero in an
 
 from __future__ import annotations
 
+import logging
+import time
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import time_limited
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
@@ -24,6 +27,8 @@ from bap_lp.programs.solution import Solution, on_states, published
 from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import InputError, is_exact, public
 
+_LOG = logging.getLogger(__name__)
+
 
 def solve(
     problem: Problem,
@@ -34,15 +39,59 @@ def solve(
     conditions: Conditions | None = None,
     workers: int | None = None,
     client: Any = None,
+    time_limit: float | None = None,
 ) -> Solution:
     """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
-    lam: a non-negative number, or "calibrated" (full and null release tie). exact: True insists on rationals, False
-    works in floats, None follows the numbers given. formulation: "compact", or "paper" for the paper's own program.
     Agents with a prior or harm of their own act on it, ties for Alice: then the obedience program is solved, a signal
     for every tuple of decisions, whatever the formulation.
-    workers, client: processes, or a Dask client, for a problem that splits into components; None: this process.
+
+    Args:
+        problem: the problem.
+        lam: the weight of Eve's risk: a non-negative number, or "calibrated" (full and null release tie).
+        exact: True insists on rationals, False works in floats, None follows the numbers given.
+        formulation: "compact", or "paper" for the paper's own program.
+        progress: called with (iteration, bound, value) while large problems are solved. An exception that it raises
+            ends the computation and reaches the caller: that is how a service cancels.
+        conditions: what the mechanism must satisfy.
+        workers: how many processes solve the components of a problem that splits; None: this process.
+        client: a Dask client that solves them instead.
+        time_limit: seconds after which the computation ends, looked at between its steps. A float solution is then the
+            best certified pair so far: its gap says how far it may be from the optimum, and `method` says that it was
+            stopped.
+
+    Returns:
+        The optimal mechanism with its risks and its certificate.
+
+    Raises:
+        InputError: a number is not what it must be, the conditions cannot hold, or the program would not fit in memory.
+        TimeoutError: the time is over before an exact optimum is found, or before any mechanism meets the conditions.
+
+    >>> from bap_lp import Problem, solve
+    >>> found = solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]))
+    >>> print(found.value, found.gap, found.lam)
+    3/40 0 1/3
     """
+    start = time.perf_counter()
+    with time_limited(time_limit):
+        found = _solve(problem, lam, exact, formulation, progress, conditions, workers, client)
+    _LOG.info(
+        "%s: R_A %.9g, gap %.2g, %s, %.3f s",
+        problem, float(found.value), float(found.gap), found.method, time.perf_counter() - start,
+    )  # fmt: skip
+    return found
+
+
+def _solve(
+    problem: Problem,
+    lam: Any,
+    exact: bool | None,
+    formulation: str,
+    progress: SolveProgress | None,
+    conditions: Conditions | None,
+    workers: int | None,
+    client: Any,
+) -> Solution:
     price = lam_of(problem, lam)
     if formulation not in ("compact", "paper"):
         raise InputError("formulation", formulation, 'must be "compact" or "paper"')
@@ -50,7 +99,7 @@ def solve(
         conditions = conditions or Conditions()
         if formulation != "compact" and not conditions.empty:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
-        return solve_conditioned(problem, price, exact, conditions)
+        return solve_conditioned(problem, price, exact, conditions, progress)
     if exact is None:
         exact = problem.exact and is_exact(price)
     if exact and not (problem.exact and is_exact(price)):

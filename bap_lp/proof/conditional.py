@@ -217,4 +217,5 @@ def verify_conditions(problem: Problem, certificate: Any, unit: Any, slack: floa
     under = " under the conditions" if not proof.conditions.empty else ""
     if not unit:
         return True, f"R_A = {value} is optimal{under}: rho attains it and {how}"
-    return True, f"R_A = {float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal{under}"
+    gap = max(float(value - bound), 0.0)
+    return True, f"R_A = {float(value):.12g} is within {gap:.2g} of optimal{under}"

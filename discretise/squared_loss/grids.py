@@ -43,6 +43,14 @@ class Cells:
     variance: Array
 
 
+def require_standard(model: GaussianModel) -> None:
+    """Refuse a model that is not in standard form: the study is stated for prior mean 0 and noise 1."""
+    for field, value, plain in (("prior_mean", model.prior_mean, 0.0), ("noise_sd", model.noise_sd, 1.0)):
+        if value != plain:
+            rule = f"must be {plain:g} for squared losses: standardise the data, and multiply the risks by noise_sd^2"
+            raise InputError(f"model.{field}", value, rule)
+
+
 def mean_cells(model: GaussianModel, count: int) -> Cells:
     """xbar, cut uniformly between -6.5 and 6.5 standard deviations; the outermost cells end at 12."""
     z = np.concatenate([[-_FAR], np.linspace(-6.5, 6.5, count - 1), [_FAR]])
@@ -92,13 +100,14 @@ def squared_form(model: GaussianModel, eve: str) -> Quadratic:
         The arguments of `bap_lp.quadratic`.
 
     Raises:
-        InputError: eve is neither.
+        InputError: eve is neither, or the model has a prior mean or a noise_sd other than 0 and 1.
 
     >>> from bap_lp import quadratic
     >>> from gaussian import GaussianModel
     >>> round(quadratic(*squared_form(GaussianModel(n=5), "max"), "calibrated").value, 7)
     -0.1779385
     """
+    require_standard(model)
     w, v = model.xbar_sd**2, model.prior_sd**2
     target = {"mean": [1.0, 0.0], "max": [1.0, 1.0]}.get(eve)
     if target is None:

@@ -7,7 +7,6 @@ closed_forms applies and is sharper, its value replaces them. The proofs are in 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp.rational import InputError, number
 from gaussian.arrays import Array
 from gaussian.evaluate import calibrate
-from gaussian.model import Eve, GaussianModel
+from gaussian.model import Eve, GaussianModel, standard_form
 from gaussian.optimum.cells import cell_law, cell_names
 from gaussian.optimum.closed_forms import applicable_theorem
 from gaussian.optimum.dual import dual_value, split_risks
@@ -52,6 +51,13 @@ class Bracket:
     price: float
     theorem: str | None
 
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:
+            raise ArithmeticError(
+                f"lower = {self.lower!r} and upper = {self.upper!r} contradict each other for {self.model}, "
+                f"{self.adversary}, lam = {self.lam:.6g}: nothing is claimed"
+            )
+
     def __repr__(self) -> str:
         bounds = f"{self.lower:.7f} <= R_A <= {self.upper:.7f}"
         return f"<Bracket: {bounds} at lam = {self.lam:.6g}, {self.describe()}>"
@@ -71,8 +77,8 @@ class Bracket:
         """The mechanism that attains upper, which is Alice's rule."""
         return self.rule
 
-    def release(self, x: ArrayLike, generator: np.random.Generator | None = None) -> NDArray[np.int64]:
-        """The signal of each data set."""
+    def release(self, x: ArrayLike, generator: np.random.Generator | int | None = None) -> NDArray[np.int64]:
+        """The signal of each data set, drawn from the secure source unless a generator or a seed is given."""
         return self.rule.release(x, generator)
 
     @cached_property
@@ -96,13 +102,11 @@ class Bracket:
         error = bit.risks.alice_error(self.lam)
         if found - error <= self.upper:
             # no release is below lower, so a bit whose R_A is upper within its error is the best of the six
-            return TableRow(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind)
+            return TableRow(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind, bit.threshold)
         return min(table(self.model, self.adversary, lam=self.lam).rows, key=lambda row: row.alice)
 
     def document(self) -> dict[str, Any]:
         """The result as plain JSON values."""
-        best = self.best_parametric
-        parameter = best.parameter if best.parameter is None or math.isfinite(best.parameter) else "inf"
         return {
             "lambda": self.lam,
             "lower": self.lower,
@@ -110,14 +114,7 @@ class Bracket:
             "bob": self.bob,
             "eve": self.eve,
             "error": self.error,
-            "best_parametric": {
-                "mechanism": best.mechanism,
-                "parameter": parameter,
-                "bob": float(best.risks.bob),
-                "eve": float(best.risks.eve),
-                "alice": best.alice,
-                "error": best.error,
-            },
+            "best_parametric": self.best_parametric.document(),
             "description": self.describe(),
             "regions": [region.document() for region in self.regions],
             "cells": list(cell_names(self.adversary)),
@@ -139,15 +136,18 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
         The bounds, the rule that attains the upper one, and the dual solution that proves the lower one.
 
     Raises:
-        ValueError: lam is not such a number, or it is "calibrated" and Eve's risk is 0 under every release.
+        ValueError: lam is not such a number, or it is "calibrated" and Eve's risk is 0 under every release, or Eve's
+            events are not cells given the mean.
+        ArithmeticError: the bounds contradict each other, so that nothing is proved.
 
     >>> from gaussian import GaussianModel, MeanEve
     >>> bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
     <Bracket: -0.1854200 <= R_A <= -0.1854200 at lam = 1.12993, release 1 when xbar > -0.416415, else 0>
     """
     calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"
+    form = standard_form(model, eve)
+    law = cell_law(form.model, form.eve)
     weight = calibrate(model, eve) if calibrated else read_lam(lam)
-    law = cell_law(model, eve)
     found = allocate(law, weight)
     primal = split_risks(law, found.thresholds, weight)
     dual = dual_value(law, found.u, weight)
@@ -165,7 +165,7 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
         bob=primal.bob,
         eve=primal.eve,
         error=max(primal.error, dual.error),
-        thresholds=_frozen(found.thresholds),
+        thresholds=_frozen(form.back(found.thresholds)),
         u=_frozen(found.u),
         price=found.price,
         theorem=None if theorem is None else theorem.theorem,
@@ -181,5 +181,6 @@ def read_lam(lam: Any) -> float:
 
 
 def _frozen(values: Array) -> Array:
+    values = np.array(values)
     values.flags.writeable = False
     return values

@@ -1,16 +1,16 @@
-"""The sufficient part of the data: xbar and the cell s of Eve's events, and their joint law.
+"""The sufficient part of the data: xbar and the cell s of Eve's events, and their joint law, in the standard form.
 
-Eve's tests cut the data space into cells s: two for one test, four for both. Whatever she decides, she loses on exactly
-one cell: she bets against it.  With phi the density of xbar and pi(x) = P(theta > c_B | xbar = x),
+Eve's tests cut the data space into cells s: two for one test, four for two. Whatever she decides, she loses on exactly
+one cell: she bets against it, and loses w_s there.  With phi the density of xbar and pi(x) = P(theta > c_B | xbar = x),
     A_s(x) = phi(x) P(s | xbar = x),      P(s, theta > c_B, xbar in dx) = A_s(x) pi(x) dx.
-Both are smooth on panels that end at the thresholds, so Gauss-Legendre rules integrate them to rounding. A second rule
-of higher order measures the error. Masses below a point are summed from the left end, masses above it from the right
-end, so that both are sums of positive terms.
+Both are smooth on panels that end at the thresholds and are narrow on every scale of phi, pi and P(s | x), out to 38
+standard deviations of each. So Gauss-Legendre rules integrate them to rounding, relative to the mass of the cell
+however rare it is. A second rule of higher order measures the error. Masses below a point are summed from the left end,
+masses above it from the right end, so that both are sums of positive terms.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from gaussian.arrays import Array
-from gaussian.mean_law import eve_cells, mean_bob_law, mean_eve_law, normal_density
-from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian.eves import Eve, betting_weights, cell_words, questions
+from gaussian.mean_law import normal_density
+from gaussian.model import GaussianModel
+from gaussian.statistic_laws import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 
-# The error of the residual's distribution function F is at most 1e-14, and at most 1e-12 F near 0, where the density is
-# summed from 0. The normal tails that are left out have mass 2e-17. A sum of rounded positive products has an error of
-# a few units in the last place.
-CDF_ERROR = 1e-14
-CDF_RELATIVE_ERROR = 1e-12
-TAILS = 2e-17
+# A sum of rounded positive products has an error of a few units in the last place.
 ROUNDING = 1e-15
+# Beyond this many standard deviations the normal density is no float.
+_FAR = 38.0
 _ORDERS = (14, 18)
 # A mass this close to that of the whole cell is the whole cell: near the end of its support the density may vanish.
 _WHOLE = 1 - 2e-15
@@ -37,31 +36,20 @@ _WHOLE = 1 - 2e-15
 
 def cell_names(eve: Eve) -> tuple[str, ...]:
     """The cells in words, in the order of `gaussian.eve_cells`."""
-    if isinstance(eve, BothEves):
-        means = (f"xbar <= {eve.mean_threshold:.6g}", f"xbar > {eve.mean_threshold:.6g}")
-        tops = (f"max <= {eve.max_threshold:.6g}", f"max > {eve.max_threshold:.6g}")
-        return tuple(f"{mean}, {top}" for mean in means for top in tops)
-    what = "xbar" if isinstance(eve, MeanEve) else "max"
-    return f"{what} <= {eve.threshold:.6g}", f"{what} > {eve.threshold:.6g}"
+    return cell_words(eve)
 
 
 def cell_supports(n: int, eve: Eve) -> tuple[tuple[float, float], ...]:
     """The interval of xbar on which each cell has a density: the maximum is at least the mean, equal to it if n = 1."""
-    inf = math.inf
-    if isinstance(eve, MeanEve):
-        return (-inf, eve.threshold), (eve.threshold, inf)
-    if isinstance(eve, MaxEve):
-        return (-inf, eve.threshold), (eve.threshold if n == 1 else -inf, inf)
-    mean, top = eve.mean_threshold, eve.max_threshold
-    reached = top if n == 1 else -inf
-    return (-inf, min(mean, top)), (reached, mean), (mean, top), (max(mean, reached), inf)
+    return cell_ranges(n, eve)
 
 
 def cells_of(eve: Eve, xbar: Array, maximum: Array) -> NDArray[np.intp]:
-    """The cell of each data set, from its mean and its maximum."""
-    if isinstance(eve, BothEves):
-        return 2 * (xbar > eve.mean_threshold).astype(np.intp) + (maximum > eve.max_threshold)
-    return ((xbar if isinstance(eve, MeanEve) else maximum) > eve.threshold).astype(np.intp)
+    """The cell of each data set, from its mean and its maximum, for an Eve who tests these."""
+    index = np.zeros(np.shape(xbar), dtype=np.intp)
+    for question in questions(eve):
+        index = 2 * index + ((xbar if question.name == "mean" else maximum) > question.threshold)
+    return index
 
 
 @dataclass(frozen=True)
@@ -82,45 +70,66 @@ class CellLaw:
         return len(self.supports)
 
     @cached_property
+    def weights(self) -> Array:
+        """w_s: what Eve loses in cell s if she bets against it."""
+        return betting_weights(self.eve)
+
+    @cached_property
     def centre(self) -> float:
         """t_B: Bob's decision on the full data is 1{xbar > t_B}."""
-        return float(self.model.bit_threshold(0.5))
+        return self.model.bob_cut
 
     @cached_property
     def breaks(self) -> Array:
         """Ends of the panels on which the integrands are smooth and resolved."""
-        laws = mean_eve_law(self.model, self.eve).breaks, mean_bob_law(self.model).breaks
-        low, high = max(law[0] for law in laws), min(law[-1] for law in laws)
-        cuts = [end for support in self.supports for end in support if low < end < high]
-        return np.unique(np.concatenate([*laws, cuts]))
+        model, far = self.model, np.arange(-2 * _FAR, 2 * _FAR + 1) / 2
+        reach = _FAR * model.xbar_sd
+        cuts = [far * model.xbar_sd, model.score_threshold(far), [self.centre]]
+        cuts += [statistic_law(model.n, question).knots for question in questions(self.eve)]
+        points = np.concatenate([np.asarray(cut, dtype=float) for cut in cuts])
+        return np.unique(np.clip(points, -reach, reach))
 
     @cached_property
     def _rule(self) -> tuple[Array, Array]:
         x, w = np.polynomial.legendre.leggauss(self.order)
         return (x + 1) / 2, w / 2
 
-    def _integrate(self, low: Array, high: Array) -> Array:
+    def _values(self, nodes: Array) -> Array:
+        """The integrands A_s (1 - pi) and A_s pi, shape (2, cells, nodes)."""
+        density = normal_density(nodes, self.model.xbar_sd) * cell_probabilities(self.model.n, self.eve, nodes)
+        # P(theta <= c_B | x) has its own digits: 1 - pi would cancel where pi is near 1
+        return np.stack([density * self.model.bob_doubt(nodes), density * self.model.bob_posterior(nodes)])
+
+    def _doubts(self, nodes: Array) -> Array:
+        """A bound on the error of A_s, shape (1, cells, nodes): of P(s | x), and the rounding of the normal density."""
+        z = nodes / self.model.xbar_sd
+        rounding = 4e-16 * (1 + z**2) * cell_probabilities(self.model.n, self.eve, nodes)
+        wrong = cell_errors(self.model.n, self.eve, nodes) + rounding
+        return np.asarray((normal_density(nodes, self.model.xbar_sd) * wrong)[None])
+
+    def _integrate(self, low: Array, high: Array, integrand: Callable[[Array], Array] | None = None) -> Array:
         """Integrals over panels [low, high] that have no break inside."""
         x, w = self._rule
         width = high - low
         nodes = (low[:, None] + width[:, None] * x).ravel()
-        density = normal_density(nodes, self.model.xbar_sd) * eve_cells(self.model.n, self.eve, nodes)
-        # P(theta <= c_B | x) is the posterior of the reflected model: 1 - pi would cancel where pi is near 1.
-        against = self._against(nodes)
-        values = np.stack([density * against, density * self.model.bob_posterior(nodes)])
-        weighted = values.reshape(2, self.count, len(low), self.order) @ w
-        return np.asarray(weighted * width)
+        values = (integrand or self._values)(nodes)
+        return np.asarray((values.reshape(len(values), self.count, len(low), self.order) @ w) * width)
 
-    def _against(self, xbar: Array) -> Array:
-        return GaussianModel(self.model.n, self.model.prior_sd, -self.model.bob_threshold).bob_posterior(-xbar)
-
-    @cached_property
-    def _sums(self) -> tuple[Array, Array]:
-        parts = self._integrate(self.breaks[:-1], self.breaks[1:])
-        zero = np.zeros((2, self.count, 1))
+    def _cumulated(self, integrand: Callable[[Array], Array] | None = None) -> tuple[Array, Array]:
+        """Integrals from the left end up to each break, and from each break to the right end."""
+        parts = self._integrate(self.breaks[:-1], self.breaks[1:], integrand)
+        zero = np.zeros((*parts.shape[:2], 1))
         left = np.concatenate([zero, parts.cumsum(-1)], -1)
         right = np.concatenate([parts[..., ::-1].cumsum(-1)[..., ::-1], zero], -1)
         return left, right
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        return self._cumulated()
+
+    @cached_property
+    def _error_sums(self) -> tuple[Array, Array]:
+        return self._cumulated(self._doubts)
 
     def below(self, t: Array) -> Array:
         """Masses on xbar <= t, shape (2, cells, *t.shape) for a one-dimensional t."""
@@ -131,6 +140,14 @@ class CellLaw:
         """Masses on xbar > t, in the same shape."""
         t, panel = self._locate(t)
         return np.asarray(self._sums[1][..., panel + 1] + self._integrate(t, self.breaks[panel + 1]))
+
+    def split_errors(self, thresholds: Array) -> Array:
+        """A bound on the error of the mass that each signal has of each cell, shape (signal, cell)."""
+        t, panel = self._locate(thresholds)
+        low = self._error_sums[0][..., panel] + self._integrate(self.breaks[panel], t, self._doubts)
+        high = self._error_sums[1][..., panel + 1] + self._integrate(t, self.breaks[panel + 1], self._doubts)
+        diagonal = np.arange(self.count)
+        return np.stack([part[0, diagonal, diagonal] for part in (low, high)])
 
     def _locate(self, t: Array) -> tuple[Array, NDArray[np.intp]]:
         inside = np.clip(np.asarray(t, dtype=float), self.breaks[0], self.breaks[-1])
@@ -187,19 +204,31 @@ class CellLaw:
             return low if abs(ends[0]) <= abs(ends[1]) else high
         from scipy.optimize import brentq
 
-        return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps))
+        return float(brentq(gap, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=2000))
+
+    @cached_property
+    def masses(self) -> Array:
+        """M_s, the probability of each cell."""
+        return np.asarray(self._sums[0][..., -1].sum(0))
 
     @cached_property
     def errors(self) -> Array:
-        """Per cell, a bound on the error of its mass on any set of xbar: only the tails if xbar decides the cell."""
-        if isinstance(self.eve, MeanEve) or self.model.n == 1:
-            return np.full(self.count, TAILS)
-        # |error| <= integral of phi |F - F^| over the support of the cell
-        reach = [float(ndtr(high / self.model.xbar_sd) - ndtr(low / self.model.xbar_sd)) for low, high in self.supports]
-        errors = CDF_ERROR * np.maximum(reach, 0.0)
-        below = np.arange(self.count) % 2 == 0  # cells with max <= c: their probability is F itself
-        masses = self._sums[0][..., -1].sum(0)
-        return TAILS + np.where(below, np.minimum(errors, CDF_RELATIVE_ERROR * masses), errors)
+        """Per cell, a bound on the error of its mass on any set of xbar."""
+        return np.asarray(self._error_sums[0][0, :, -1])
+
+    def bob_gain(self) -> float:
+        """R_B^null - R_B^full: what the data are worth to Bob, as an integral of a positive function."""
+        miss, alarm = self.model.bob_loss
+        low, high = self.breaks[:-1], self.breaks[1:]
+        x, w = self._rule
+        nodes = low[:, None] + (high - low)[:, None] * x
+        wins = miss * self.model.bob_posterior(nodes) - alarm * self.model.bob_doubt(nodes)
+        wins = wins * normal_density(nodes, self.model.xbar_sd)
+        # without data Bob decides for the side on which he loses less; the data gain on the other side only
+        silent = miss * float(ndtr(-self.model.bob_threshold / self.model.prior_sd))
+        decides_yes = silent > alarm * float(ndtr(self.model.bob_threshold / self.model.prior_sd))
+        gains = np.maximum(-wins if decides_yes else wins, 0.0)
+        return float((gains @ w) @ (high - low))
 
     @cached_property
     def finer(self) -> CellLaw:
@@ -209,5 +238,12 @@ class CellLaw:
 
 @lru_cache(maxsize=64)
 def cell_law(model: GaussianModel, eve: Eve, order: int = _ORDERS[0]) -> CellLaw:
-    """The law for one model and one Eve; its panels are computed once."""
+    """The law for one model in standard form and one Eve; its panels are computed once."""
+    if model.prior_mean != 0 or model.noise_sd != 1:
+        raise ValueError(f"model = {model} must have the standard form: use gaussian.model.standard_form")
+    if not reducible(model.n, eve):
+        raise ValueError(
+            f"eve = {eve} has no proved bracket: her events are not cells given the mean. "
+            "bracket(sample(...)) of discretise works from draws, see gaussian.eve_simulator"
+        )
     return CellLaw(model, eve, order)

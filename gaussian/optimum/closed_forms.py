@@ -11,27 +11,31 @@ P = min_s M_s = M_{s*} Eve's risk without a release:
                 u_0 = (lam - 1) e_{s*} + (e_10 + e_11)/2:  release 1 when xbar > t_B or the data lie in s*.
 At lam = 0 the corner is optimal without conditions. The other three have mirror images with the signals exchanged
 (against the mean xbar -> -xbar, theta -> -theta).
-R_B of the bit 1{xbar > t} is  2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho k)/(k r)) + 1{hk < 0 or hk = 0, h + k < 0}
-with Owen's T, h = c_B/sigma_0, k = t/sd(xbar), rho = sigma_0/sd(xbar), r = sqrt(1 - rho^2).
+They are stated for 0-1 losses. Thresholds are found in t, never through tau = pi(t), which loses all digits of t where
+it rounds to 0 or 1: the edge of the plateau is t_e = sd(xbar) Phi^-1(1 - 2p), and the price (1 - lam)/2 = pi(t) is
+solved from the smaller of pi and 1 - pi. R_B of the bit 1{xbar > t} is  2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho
+k)/(k r)) + 1{hk < 0 or hk = 0, h + k < 0} with Owen's T, h = c_B/sigma_0, k = t/sd(xbar), rho = sigma_0/sd(xbar), r =
+sqrt(1 - rho^2).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr, owens_t
+from scipy.special import ndtr, ndtri
 
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
-from gaussian.corners import corner, mean_plateau_edge
+from gaussian.corners import corner
 from gaussian.evaluate import risks
-from gaussian.masses import bayes_risk
-from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian.eves import UNIT_LOSS, betting_weights, questions
+from gaussian.model import BothEves, Eve, GaussianModel, standard_form
 from gaussian.optimum.cells import ROUNDING, CellLaw, cell_law
-from gaussian.owen import prior_risk
+from gaussian.owen import prior_risk, wedges
 from gaussian.releases import Full
+from gaussian.statistic_laws import statistic_law
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +58,7 @@ def bit_bob_risk(model: GaussianModel, t: float) -> float:
     h, k = model.bob_threshold / model.prior_sd, t / model.xbar_sd
     rho = model.prior_sd / model.xbar_sd
     r = 1 / (math.sqrt(model.n) * model.xbar_sd)
-    total = 2 * _owen(h, k - rho * h, r) + 2 * _owen(k, h - rho * k, r)
-    apart = h * k < 0 or (h * k == 0 and h + k < 0)
-    return total + (1.0 if apart else 0.0)
-
-
-def _owen(h: float, gap: float, r: float) -> float:
-    """T(h, gap/(h r)), whose limit at h = 0 is T(0, +-inf) = +-1/4."""
-    if h == 0:
-        return 0.25 * float(np.sign(gap))
-    return float(owens_t(h, gap / (h * r)))
+    return float(wedges(np.array(h), np.array(k), rho, r))
 
 
 def closed_form(model: GaussianModel, eve: Eve, lam: float, calibrated: bool = False) -> ClosedForm:
@@ -92,66 +87,96 @@ def closed_form(model: GaussianModel, eve: Eve, lam: float, calibrated: bool = F
 
 
 def applicable_theorem(model: GaussianModel, eve: Eve, lam: float, calibrated: bool) -> ClosedForm | None:
-    """What `closed_form` returns, or None if the conditions of no theorem hold."""
-    law = cell_law(model, eve)
-    return _corner(law, lam, calibrated) or _edge(law, lam) or _rare_cell(law, lam)
+    """What `closed_form` returns, or None if the conditions of no theorem hold; in the units of the data."""
+    form = standard_form(model, eve)
+    if form.model.bob_loss != UNIT_LOSS or (betting_weights(form.eve) != 1).any():
+        return None
+    law = cell_law(form.model, form.eve)
+    found = _corner(law, lam, calibrated) or _edge(law, lam) or _rare_cell(law, lam)
+    return found if found is None else replace(found, thresholds=form.back(found.thresholds))
 
 
 def _corner(law: CellLaw, lam: float, calibrated: bool) -> ClosedForm | None:
     total = law.own.sum(0)
     rare = int(total.argmin())
-    if lam > 0 and bayes_risk(law.own) < total[rare]:
+    # the rare cell must be the least on both sides for sure, whatever the errors of the masses
+    others = np.arange(law.count) != rare
+    surely = (law.own[:, rare] + law.errors[rare])[:, None] <= (law.own - law.errors)[:, others]
+    same = law.own[:, rare, None] == law.own[:, others]  # masses that are 0 are exact
+    if lam > 0 and not (surely | same & (law.own[:, others] == 0)).all():
         return None
     u = np.zeros((2, law.count))
     u[:, rare] = lam
     full = float(risks(law.model, law.eve, Full()).bob)
+    p, error = float(total[rare]), float(law.errors[rare])
+    if _tests_mean(law):
+        p = prior_risk(questions(law.eve)[0].threshold, law.model.xbar_sd)
+        error = _tail_error(questions(law.eve)[0].threshold / law.model.xbar_sd) * p
+    value, error = full - lam * p, ROUNDING * (1 + lam * p) + lam * error
     if calibrated:
-        value, error = corner(law.model), 3 * ROUNDING
-    elif isinstance(law.eve, MeanEve):
-        p = prior_risk(law.eve.threshold, law.model.xbar_sd)
-        value, error = full - lam * p, ROUNDING * (1 + lam * p)
-    else:
-        p = float(total[rare])
-        value, error = full - lam * p, ROUNDING * (1 + lam * p) + lam * float(law.errors[rare])
+        # the calibrated lam is rounded: its exact value has the corner as its optimum
+        exact = corner(law.model)
+        value, error = exact, 3 * ROUNDING + abs(value - exact)
     return ClosedForm("corner", value, error, np.full(law.count, law.centre), u)
 
 
+def _tests_mean(law: CellLaw) -> bool:
+    """Whether Eve has one question, and xbar decides it."""
+    asked = questions(law.eve)
+    return len(asked) == 1 and statistic_law(law.model.n, asked[0]).decided
+
+
+def _tail_error(z: float) -> float:
+    """Relative error of the smaller normal tail at a z that is rounded: d log Phi = z^2 per relative change of z."""
+    return 4e-16 * (1 + z * z)
+
+
 def _edge(law: CellLaw, lam: float) -> ClosedForm | None:
-    eve, model = law.eve, law.model
-    if isinstance(eve, BothEves) or (isinstance(eve, MaxEve) and model.n > 1):
+    model = law.model
+    if not _tests_mean(law):
         return None
-    upper = float(ndtr(-eve.threshold / model.xbar_sd))
-    mirrored = upper > 0.5
-    if upper == 0.5 or (eve.threshold < law.centre) != mirrored:
+    c, sd = questions(law.eve)[0].threshold, model.xbar_sd
+    if c == 0 or (c < law.centre) != (c < 0):
         return None
-    p = prior_risk(eve.threshold, model.xbar_sd)
-    sign = -1 if mirrored else 1
-    # |1 - 2 pi| at the edge of the plateau and at Eve's threshold, signed: positive if Theorem 3 may apply
-    mu = sign * (1 - 2 * mean_plateau_edge(model, upper))
-    delta = sign * (2 * float(model.bob_posterior(eve.threshold)) - 1)
+    sign = 1 if c > 0 else -1  # c < 0 is the mirror image
+    p = prior_risk(c, sd)
+    # P(t_e < xbar <= c) = p, from the smaller tail
+    edge = sign * sd * float(ndtri(1 - 2 * p) if p < 0.25 else -ndtri(2 * p))
+    mu, delta = (_advantage(model, t) for t in (edge, c))
+    mu, delta = -sign * mu, sign * delta
     price = min(lam, mu)
     if not 0 < price <= delta:
         return None
     if lam >= mu:
-        t, gained = float(model.bit_threshold((1 - sign * mu) / 2)), p
+        t, gained, wrong = edge, p, _tail_error(c / sd) * p
     else:
-        t = float(model.bit_threshold((1 - sign * lam) / 2))
-        ends = sorted((t / model.xbar_sd, eve.threshold / model.xbar_sd))
+        # pi(t) = (1 - lam)/2, or 1 - pi(t) = (1 - lam)/2 in the mirror image
+        t = float(model.score_threshold(sign * ndtri((1 - lam) / 2)))
+        ends = sorted((t / sd, c / sd))
         gained = float(ndtr(ends[1]) - ndtr(ends[0]))
+        # an error e of pi(t) moves t to where the price changes by 2 e: R_A is stationary, masses are right to rounding
+        wrong = 4 * ROUNDING
     if not math.isfinite(t):
         return None
     bob = bit_bob_risk(model, t)
     u = np.array([[0.0, lam], [price, lam - price]])
-    u = u[::-1, ::-1].copy() if mirrored else u
-    error = 4 * ROUNDING * (1 + lam * gained)
+    u = u[::-1, ::-1].copy() if sign < 0 else u
+    # the value is R_B(t) - lam (mass): where t is found from a mass, an error of 2e-16 in it is one of 2e-16 in R_B
+    error = 4 * ROUNDING + lam * (wrong + 4 * ROUNDING * gained)
     name = "plateau edge" if lam >= mu else "price"
     return ClosedForm(name, bob - lam * gained, error, np.full(2, t), u)
+
+
+def _advantage(model: GaussianModel, t: float) -> float:
+    """2 pi(t) - 1."""
+    return float(model.bob_posterior(t)) - float(model.bob_doubt(t))
 
 
 def _rare_cell(law: CellLaw, lam: float) -> ClosedForm | None:
     eve, model = law.eve, law.model
     if not isinstance(eve, BothEves) or lam < 1:
         return None
+    slack = 2 * float(law.errors.max())
     (b, a), total = law.own, law.own.sum(0)
     rare = int(total.argmin())
     up = rare == 1  # cell (xbar <= c_1, max > c_2) moves to signal 1; its mirror (xbar > c_1, max <= c_2) to signal 0
@@ -159,7 +184,7 @@ def _rare_cell(law: CellLaw, lam: float) -> ClosedForm | None:
         return None
     pi = float(model.bob_posterior(eve.mean_threshold))
     others = np.arange(4) != rare
-    if (pi if up else 1 - pi) < 0.75 or (a if up else b)[others].min() < total[rare]:
+    if (pi if up else 1 - pi) < 0.75 or (a if up else b)[others].min() < total[rare] + slack:
         return None
     u = np.zeros((2, 4))
     signal = int(up)

@@ -19,7 +19,8 @@ from scipy.special import ndtr, ndtri
 from bap_lp.model.problem import Problem
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
-from gaussian.model import BothEves, Eve, GaussianModel
+from gaussian.eves import betting_weights
+from gaussian.model import Eve, GaussianModel, standard_form
 from gaussian.optimum.cells import cell_law, cell_names
 from gaussian.optimum.rules import BracketRule
 
@@ -31,17 +32,19 @@ class GridProblem(Problem):
     """State x is the interval k = interval[x] of xbar, (edges[k], edges[k + 1]], in cell[x] of Eve's events."""
 
     def __init__(self, model: GaussianModel, eve: Eve, edges: Array) -> None:
-        law = cell_law(model, eve).finer
-        masses = law.between(edges)  # theta > c_B, cell, interval
+        form = standard_form(model, eve)
+        law = cell_law(form.model, form.eve).finer
+        masses = law.between(form.there(edges))  # theta > c_B, cell, interval
         totals = masses.sum(0).T
         interval, cell = np.nonzero(totals > 0)
         prior = totals[interval, cell]
         bob = (masses[:, cell, interval] / prior).T[:, ::-1]  # deciding 0 is wrong when theta > c_B
+        bob = np.clip(bob, 0.0, 1.0) * np.array(model.bob_loss)
         names = cell_names(eve)
         ends = [_ends(low, high, k) for k, (low, high) in enumerate(pairwise(edges.tolist()))]
         super().__init__(
             prior / prior.sum(),
-            bob_loss=np.clip(bob, 0.0, 1.0),
+            bob_loss=bob,
             eve_loss=eve_losses(eve)[cell],
             states=[f"{ends[k]}; {names[s]}" for k, s in zip(interval.tolist(), cell.tolist(), strict=True)],
             bob_decisions=["theta <= c_B", "theta > c_B"],
@@ -58,12 +61,12 @@ def _ends(low: float, high: float, k: int) -> str:
 def eve_losses(eve: Eve) -> Array:
     """E(s, j), Eve's loss in cell s if she decides j.
 
-    With one test she loses unless j = s. With both she loses only if j is wrong about both tests: decision 00 loses on
-    cell 11, decision 01 on cell 10.
+    With one test she loses unless j = s. With several she loses only if j is wrong about all of them: decision 00 loses
+    on cell 11, decision 01 on cell 10. What she loses there is the least of her losses.
     """
-    if isinstance(eve, BothEves):
-        return np.eye(4)[::-1].copy()
-    return 1.0 - np.eye(2)
+    # a decision answers every question; the wrong answers to all of them are the last cell minus the decision
+    weights = betting_weights(eve)
+    return np.diag(weights)[:, ::-1].copy()
 
 
 def grid(model: GaussianModel, eve: Eve, cells: int = 200, edges: ArrayLike | None = None) -> GridProblem:
@@ -85,23 +88,24 @@ def grid(model: GaussianModel, eve: Eve, cells: int = 200, edges: ArrayLike | No
     >>> grid(GaussianModel(n=5), MeanEve(0.5), cells=20)
     <GridProblem 'Gaussian, n = 5, 21 intervals of xbar': float, (N, b, e) = (21, 2, 2)>
     """
-    law = cell_law(model, eve)
+    form = standard_form(model, eve)
+    law = cell_law(form.model, form.eve)
     if edges is None:
         if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or cells < 1:
             raise InputError("cells", cells, "must be an integer >= 1")
-        points = model.xbar_sd * ndtri(np.arange(1, cells) / cells)
+        points = model.prior_mean + model.xbar_sd * ndtri(np.arange(1, cells) / cells)
     else:
         points = np.asarray(edges, dtype=float).ravel()
         if np.isnan(points).any():
             raise InputError("edges", math.nan, "must be numbers")
-    fixed = [law.centre, *[end for support in law.supports for end in support]]
+    fixed = form.back([law.centre, *[end for support in law.supports for end in support]])
     return GridProblem(model, eve, _sorted(model, np.concatenate([points, fixed])))
 
 
 def _sorted(model: GaussianModel, points: Array) -> Array:
     """Distinct edges from -inf to inf, without those in the tails, where there is no mass."""
     reach = 8.5 * model.xbar_sd
-    inside = points[np.abs(points) < reach]
+    inside = points[np.abs(points - model.prior_mean) < reach]
     return np.unique(np.concatenate([[-math.inf], inside, [math.inf]]))
 
 
@@ -150,11 +154,18 @@ def refine(solution: Solution, parts: int = 16) -> GridProblem:
         marked[k[(share > 0) & (share < 1)]] = True
         turn = np.flatnonzero(share[1:] != share[:-1])
         marked[k[turn]] = marked[k[turn + 1]] = True
-    levels = ndtr(problem.edges / problem.model.xbar_sd)
-    low, high = levels[:-1][marked], levels[1:][marked]
-    steps = np.arange(1, parts) / parts
-    inner = problem.model.xbar_sd * ndtri((low[:, None] + (high - low)[:, None] * steps).ravel())
+    mean, spread = problem.model.prior_mean, problem.model.xbar_sd
+    z = (problem.edges - mean) / spread
+    inner = mean + spread * equal_parts(z[:-1][marked], z[1:][marked], parts).ravel()
     return GridProblem(problem.model, problem.eve, _sorted(problem.model, np.concatenate([problem.edges, inner])))
+
+
+def equal_parts(low: Array, high: Array, parts: int) -> Array:
+    """The points that cut each interval of a N(0, 1) variable into equally likely parts, a row per interval."""
+    # from the smaller tail: far on the right the distribution function is 1 in floats
+    side = np.where(low + high > 0, -1.0, 1.0)[:, None]
+    start, end = ndtr(side * low[:, None]), ndtr(side * high[:, None])
+    return np.asarray(side * ndtri(start + (end - start) * np.arange(1, parts) / parts))
 
 
 def grid_rule(solution: Solution) -> BracketRule:

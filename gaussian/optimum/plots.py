@@ -2,7 +2,8 @@
 
 The horizontal axis is the sample mean, the vertical axis the maximum; no sample lies below the diagonal max = xbar. The
 shaded region releases 1. The contours are those of the density of (xbar, max), which is phi(xbar) f_D(max - xbar)
-because D = max - xbar is independent of the mean.
+because D = max - xbar is independent of the mean. The picture is drawn for an Eve who tests the mean, the maximum or
+both.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp.plots import labels as lt
-from gaussian.model import BothEves, GaussianModel, MeanEve
+from gaussian.eves import MaxEve, MeanEve, questions
+from gaussian.model import GaussianModel
 from gaussian.optimum.brackets import Bracket
 from gaussian.residual import max_residual_cdf, max_residual_support
 
@@ -24,10 +26,13 @@ _CELLS = 240
 
 def rule_picture(found: Bracket, ax: Any = None) -> Any:
     """The regions of the optimal rule in the (xbar, max) plane, with Bob's and Eve's thresholds."""
+    for question in questions(found.adversary):
+        if not isinstance(question, (MeanEve, MaxEve)):
+            raise ValueError(f"eve = {question} must test the mean or the maximum for this picture")
     ax = lt.axes(ax, 6.2, 5.2)
     model, spread = found.model, found.model.xbar_sd
-    low, high = -_REACH * spread, _REACH * spread
-    top = high + min(4.0, max_residual_support(model.n)) / 2 if model.n > 1 else high
+    low, high = model.prior_mean - _REACH * spread, model.prior_mean + _REACH * spread
+    top = high + model.noise_sd * min(4.0, max_residual_support(model.n)) / 2 if model.n > 1 else high
     for region in found.regions:
         left, right = max(region.xbar_above, low), min(region.xbar_upto, high)
         floor = low if region.max_above is None else max(region.max_above, low)
@@ -57,30 +62,23 @@ def _contours(ax: Any, model: GaussianModel, low: float, high: float, top: float
     if model.n == 1:
         return  # the maximum is the mean, so that all data lie on the diagonal
     x, m = np.meshgrid(np.linspace(low, high, _CELLS), np.linspace(low, top, _CELLS))
-    below, step, residual = max_residual_cdf(model.n), 1e-3, np.clip(m - x, 0.0, None)
+    below, step, residual = max_residual_cdf(model.n), 1e-3, np.clip((m - x) / model.noise_sd, 0.0, None)
     slope = (below(residual + step) - below(residual)) / step
-    density = np.exp(-0.5 * (x / model.xbar_sd) ** 2) * slope
+    density = np.exp(-0.5 * ((x - model.prior_mean) / model.xbar_sd) ** 2) * slope
     density[m < x] = 0.0
     levels = density.max() * np.array([0.02, 0.1, 0.3, 0.6, 0.9])
     ax.contour(x, m, density, levels=levels, colors="black", alpha=0.35, linewidths=0.8, zorder=2)
 
 
 def _thresholds(ax: Any, found: Bracket, low: float, high: float, top: float) -> None:
-    eve = found.adversary
-    mean: float | None = None
-    largest: float | None = None
-    if isinstance(eve, BothEves):
-        mean, largest = eve.mean_threshold, eve.max_threshold
-    elif isinstance(eve, MeanEve):
-        mean = eve.threshold
-    else:
-        largest = eve.threshold
-    if mean is not None and low < mean < high:
-        ax.plot([mean, mean], [mean, top], color=lt.ORANGE, lw=1.4, ls="--", label="Eve asks: mean above", zorder=4)
-    if largest is not None and low < largest < top:
-        end = min(largest, high)
-        ax.plot([low, end], [largest] * 2, color=lt.ORANGE, lw=1.4, ls=":", label="Eve asks: maximum above", zorder=4)
-    # given all the data, Bob decides theta > c_B where its posterior probability exceeds 1/2
-    bob = found.model.bit_threshold(0.5)
+    for question in questions(found.adversary):
+        c = question.threshold
+        if isinstance(question, MeanEve) and low < c < high:
+            ax.plot([c, c], [c, top], color=lt.ORANGE, lw=1.4, ls="--", label="Eve asks: mean above", zorder=4)
+        if isinstance(question, MaxEve) and low < c < top:
+            end = min(c, high)
+            ax.plot([low, end], [c] * 2, color=lt.ORANGE, lw=1.4, ls=":", label="Eve asks: maximum above", zorder=4)
+    # given all the data, Bob decides theta > c_B where he expects to lose less by it
+    bob = found.model.bob_cut
     if math.isfinite(bob) and low < bob < high:
         ax.plot([bob, bob], [bob, top], color=lt.GREEN, lw=1.4, label="Bob with all the data", zorder=4)

@@ -5,6 +5,8 @@ the masses of s on which Bob decides 1 and 0 on the full data, M_s = a_s + b_s, 
 release. Eve has risk nu_i at signal i if every cell has mass at least nu_i there. Cells with less get mass from the
 other signal, at the lowest cost: the data on which Bob's losses differ least. No cell gets mass at both signals,
 because nu_0 + nu_1 <= P <= a_s + b_s. So
+(Bob's cost of the data at x is |1 - 2 pi(x)|, or |b - (a + b) pi(x)| if he loses a by a miss and b by a false alarm. If
+Eve loses w_s in the cell s that she bets against, all masses of s are multiplied by w_s and its terms divided by it.)
     V = R_B^full + min { f_0(nu_0) + f_1(nu_1) - lam (nu_0 + nu_1) :  nu_0 + nu_1 <= P },
     f_1'(nu) = sum over {s: a_s < nu} of 1 - 2 pi(t),  t with mass nu of s above it,
     f_0'(nu) = sum over {s: b_s < nu} of 2 pi(t) - 1,  t with mass nu of s below it.
@@ -42,23 +44,24 @@ class Allocation:
 @dataclass(frozen=True)
 class _Costs:
     law: CellLaw
-    free: tuple[Array, Array]  # b_s and a_s, the masses that Bob's own decision gives to signals 0 and 1
+    free: tuple[Array, Array]  # w_s b_s and w_s a_s: what Bob's own decision leaves of the cells at signals 0 and 1
 
     def threshold(self, signal: int, cell: int, nu: float) -> float:
-        return self.law.quantile_above(cell, nu) if signal else self.law.quantile_below(cell, nu)
+        mass = nu / float(self.law.weights[cell])
+        return self.law.quantile_above(cell, mass) if signal else self.law.quantile_below(cell, mass)
 
     def terms(self, signal: int, nu: float, jump: bool = True) -> Array:
         """The terms of f_i'(nu), or of f_i'(nu+) if jump: the term of a cell wholly beyond t_B jumps at nu = 0."""
         out = np.zeros(self.law.count)
         for s, own in enumerate(self.free[signal]):
             if nu > own or (jump and nu == own):
-                out[s] = self._price(signal, self.threshold(signal, s, nu))
+                out[s] = self._price(signal, self.threshold(signal, s, nu)) / float(self.law.weights[s])
         return out
 
     def _price(self, signal: int, t: float) -> float:
-        model = self.law.model
-        pi = float(model.bob_posterior(t))
-        return max(1 - 2 * pi if signal else 2 * pi - 1, 0.0)
+        miss, alarm = self.law.model.bob_loss
+        wins = miss * float(self.law.model.bob_posterior(t)) - alarm * float(self.law.model.bob_doubt(t))
+        return max(-wins if signal else wins, 0.0)
 
     def slope(self, signal: int, nu: float, jump: bool = True) -> float:
         return float(self.terms(signal, nu, jump).sum())
@@ -90,8 +93,8 @@ def _root(gap: Callable[[float], float], low: float, high: float) -> float:
 
 def allocate(law: CellLaw, lam: float) -> Allocation:
     """The optimal split of the cells at one lam, with its dual solution."""
-    costs = _Costs(law, (law.own[0], law.own[1]))
-    totals = law.own.sum(0)
+    costs = _Costs(law, (law.weights * law.own[0], law.weights * law.own[1]))
+    totals = law.weights * law.own.sum(0)
     rare = int(totals.argmin())
     total = float(totals[rare])
     nu, price = _levels(costs, lam, total)

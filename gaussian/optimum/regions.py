@@ -1,8 +1,8 @@
 """The regions of the data space on which a rule with one threshold per cell releases 1, and the rule in words.
 
 Against the mean, the values of xbar that release 1 are a union of intervals: each cell contributes the part of its
-support above its threshold, and adjacent parts are joined. Against the maximum c there are two such unions, one for
-data with max <= c and one for data with max > c.
+support above its threshold, and adjacent parts are joined. Against the maximum, or another statistic T that xbar does
+not decide, there are two such unions, one for data with T <= c and one for data with T > c.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gaussian.model import BothEves, Eve, GaussianModel, MeanEve
+from gaussian.eves import MinEve, ThresholdEve, questions
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, standard_form
 from gaussian.optimum.cells import cell_supports
+from gaussian.statistic_laws import statistic_law
 
 XbarInterval = tuple[float, float]
 _LINE: list[XbarInterval] = [(-math.inf, math.inf)]
@@ -20,35 +22,64 @@ _LINE: list[XbarInterval] = [(-math.inf, math.inf)]
 
 @dataclass(frozen=True)
 class DataRegion:
-    """Data that release `release`: xbar_above < xbar <= xbar_upto and, if given, max > max_above or max <= max_upto."""
+    """Data that release `release`: xbar_above < xbar <= xbar_upto and, if given, max > max_above or max <= max_upto.
+
+    If Eve tests another statistic than the maximum, `statistic` names it, and the bounds are above and upto.
+    """
 
     release: int
     xbar_above: float
     xbar_upto: float
     max_above: float | None = None
     max_upto: float | None = None
+    statistic: str | None = None
+    above: float | None = None
+    upto: float | None = None
 
-    def document(self) -> dict[str, float | int | None]:
+    def document(self) -> dict[str, float | int | str | None]:
         """The region as plain JSON values; null means that there is no bound."""
         low, high = (end if math.isfinite(end) else None for end in (self.xbar_above, self.xbar_upto))
-        return {
+        out: dict[str, float | int | str | None] = {
             "release": self.release,
             "xbar_above": low,
             "xbar_upto": high,
             "max_above": self.max_above,
             "max_upto": self.max_upto,
         }
+        if self.statistic is None:
+            return out
+        return {**out, "statistic": self.statistic, "above": self.above, "upto": self.upto}
+
+
+def _split(model: GaussianModel, eve: Eve) -> ThresholdEve | None:
+    """The question that xbar does not decide as far as words go: the mean's never splits the data."""
+    form = standard_form(model, eve)
+    for question, simple in zip(questions(eve), questions(form.eve), strict=True):
+        if not isinstance(question, MeanEve) and (isinstance(eve, BothEves) or not _by_mean(model.n, simple)):
+            return question
+    for question in questions(eve):
+        if isinstance(question, MaxEve):
+            return question  # of one observation
+    return None
+
+
+def _by_mean(n: int, question: ThresholdEve) -> bool:
+    return statistic_law(n, question).decided
 
 
 def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[XbarInterval]]:
-    """The values of xbar that release 1: one union of intervals, or one for max <= c and one for max > c."""
-    supports = cell_supports(model.n, eve)
-    groups: list[list[int]] = [[0, 1]] if isinstance(eve, MeanEve) else [[0], [1]]
-    if isinstance(eve, BothEves):
-        groups = [[0, 2], [1, 3]]
+    """The values of xbar that release 1: one union of intervals, or one for T <= c and one for T > c."""
+    form = standard_form(model, eve)
+    ends = [form.back(support).tolist() for support in cell_supports(form.model.n, form.eve)]
+    supports = [(float(low), float(high)) for low, high in ends]
+    asked, split = questions(eve), _split(model, eve)
+    groups: list[list[int]] = [list(range(len(supports)))]
+    if split is not None:
+        bit = len(asked) - 1 - asked.index(split)
+        groups = [[s for s in range(len(supports)) if (s >> bit) % 2 == answer] for answer in (0, 1)]
     unions: list[list[XbarInterval]] = []
     for group in groups:
-        parts = [(max(supports[s][0], thresholds[s]), supports[s][1]) for s in group]
+        parts = sorted((max(supports[s][0], thresholds[s]), supports[s][1]) for s in group)
         joined: list[XbarInterval] = []
         for low, high in parts:
             if low >= high:
@@ -58,25 +89,26 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
             else:
                 joined.append((low, high))
         unions.append(joined)
-    if len(unions) == 1:
+    if split is None or not isinstance(split, (MaxEve, MinEve)):
         return unions
     # no data have max <= c < xbar, and for n = 1 none have xbar <= c < max: there the unions may be chosen freely
-    (few, many), c = unions, _max_threshold(eve)
-    if few == [(low, min(high, c)) for low, high in many if low < c]:
-        return [many, many]
-    if model.n == 1 and many == [(max(low, c), high) for low, high in few if high > c]:
+    (few, many), c = unions, split.threshold
+    if isinstance(split, MaxEve):
+        if few == [(low, min(high, c)) for low, high in many if low < c]:
+            return [many, many]
+        if model.n == 1 and many == [(max(low, c), high) for low, high in few if high > c]:
+            return [few, few]
+        return [[(low, math.inf if high == c else high) for low, high in few], many]
+    # no data have xbar <= c < min
+    if many == [(max(low, c), high) for low, high in few if high > c]:
         return [few, few]
-    return [[(low, math.inf if high == c else high) for low, high in few], many]
+    return [few, [(-math.inf if low == c else low, high) for low, high in many]]
 
 
 def _complement(parts: list[XbarInterval]) -> list[XbarInterval]:
     edges = [-math.inf, *[end for part in parts for end in part], math.inf]
     pairs = zip(edges[::2], edges[1::2], strict=True)
     return [(low, high) for low, high in pairs if low < high]
-
-
-def _max_threshold(eve: Eve) -> float:
-    return eve.max_threshold if isinstance(eve, BothEves) else eve.threshold
 
 
 def rule_regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> tuple[DataRegion, ...]:
@@ -88,9 +120,15 @@ def rule_regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) ->
         if len(sets) == 1 or sets[0] == sets[1]:
             out += [DataRegion(signal, *part) for part in sets[0]]
         else:
-            c = _max_threshold(eve)
-            out += [DataRegion(signal, *part, max_above=c) for part in sets[1]]
-            out += [DataRegion(signal, *part, max_upto=c) for part in sets[0]]
+            split = _split(model, eve)
+            assert split is not None
+            c, name = split.threshold, split.label
+            if isinstance(split, MaxEve):
+                out += [DataRegion(signal, *part, max_above=c) for part in sets[1]]
+                out += [DataRegion(signal, *part, max_upto=c) for part in sets[0]]
+            else:
+                out += [DataRegion(signal, *part, statistic=name, above=c) for part in sets[1]]
+                out += [DataRegion(signal, *part, statistic=name, upto=c) for part in sets[0]]
     return tuple(out)
 
 
@@ -111,8 +149,10 @@ def describe_rule(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -
         return "release the same signal whatever the data"
     if len(unions) == 1 or unions[0] == unions[1]:
         return f"release 1 when {_means(unions[0])}, else 0"
-    (few, many), c = unions, _max_threshold(eve)
-    over, under = f"max > {c:.6g}", f"max <= {c:.6g}"
+    split = _split(model, eve)
+    assert split is not None
+    few, many = unions
+    over, under = (f"{split.label} {sign} {split.threshold:.6g}" for sign in (">", "<="))
     if many == _LINE:
         text = f"{_means(few)} or {over}" if few else over
     elif few == _LINE:

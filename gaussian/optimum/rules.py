@@ -14,12 +14,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bap_lp.model.draws import uniforms
 from bap_lp.model.risks import Risks
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
+from gaussian.draws import gaussian_draws
+from gaussian.eves import cell_index
 from gaussian.masses import joint_replies, joint_risks
-from gaussian.model import Eve, GaussianModel
-from gaussian.optimum.cells import cell_law, cells_of
+from gaussian.model import Eve, GaussianModel, StandardForm, standard_form
+from gaussian.optimum.cells import CellLaw, cell_law
 
 _BLOCK = 200_000
 
@@ -46,8 +49,7 @@ class BracketRule:
     def __call__(self, x: ArrayLike) -> Array:
         """The probability of releasing 1 for each data set; the last axis of x holds the n values of a data set."""
         data = _data(x, self.model.n)
-        xbar, maximum = data.mean(-1), data.max(-1)
-        cell = cells_of(self.eve, xbar, maximum)
+        xbar, cell = data.mean(-1), cell_index(self.eve, data)
         out = np.empty(xbar.shape)
         for s, (edges, probabilities) in enumerate(zip(self.edges, self.probabilities, strict=True)):
             here = cell == s
@@ -55,31 +57,39 @@ class BracketRule:
             out[here] = probabilities[np.searchsorted(edges, xbar[here], "left")]
         return out
 
-    def release(self, x: ArrayLike, generator: np.random.Generator | None = None) -> NDArray[np.int64]:
-        """Draw the signal, 0 or 1, for each data set."""
+    def release(self, x: ArrayLike, generator: np.random.Generator | int | None = None) -> NDArray[np.int64]:
+        """Draw the signal, 0 or 1, for each data set, from the secure source unless a generator or a seed is given."""
         probability = self(x)
-        draw = (np.random.default_rng() if generator is None else generator).random(probability.shape)
-        return (draw < probability).astype(np.int64)
+        return (uniforms(probability.shape, generator) < probability).astype(np.int64)
+
+    @cached_property
+    def _form(self) -> StandardForm:
+        return standard_form(self.model, self.eve)
+
+    @cached_property
+    def _law(self) -> CellLaw:
+        return cell_law(self._form.model, self._form.eve)
 
     @cached_property
     def masses(self) -> Array:
         """P(signal, theta > c_B, cell), shape (2, 2, cells)."""
-        law = cell_law(self.model, self.eve).finer
+        form, law = self._form, self._law.finer
         out = np.zeros((2, 2, law.count))
         for s, (edges, probabilities) in enumerate(zip(self.edges, self.probabilities, strict=True)):
-            inside = law.between(np.concatenate([[-math.inf], edges, [math.inf]]))[:, s]
+            inside = law.between(np.concatenate([[-math.inf], form.there(edges), [math.inf]]))[:, s]
             out[1, :, s], out[0, :, s] = inside @ probabilities, inside @ (1 - probabilities)
         return out
 
     def risks(self) -> Risks:
         """R_B and R_E by quadrature."""
-        errors = 2 * float(cell_law(self.model, self.eve).errors.sum()) + 1e-15
-        bob, eve = joint_risks(self.masses)
-        return Risks(bob=bob, eve=eve, bob_error=errors, eve_error=errors)
+        bob, eve = joint_risks(self.masses, self.model.bob_loss, self._law.weights)
+        errors = 2 * float(self._law.errors.sum()) + 1e-15
+        sizes = max(self.model.bob_loss), float(self._law.weights.max())
+        return Risks(bob=bob, eve=eve, bob_error=sizes[0] * errors, eve_error=sizes[1] * errors)
 
     def replies(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Bob's Bayes decision and the cell that Eve bets against, at each signal."""
-        return joint_replies(self.masses)
+        return joint_replies(self.masses, self.model.bob_loss, self._law.weights)
 
     def simulate(self, size: int, seed: int = 0) -> Simulation:
         """Draw parameters, data and signals, and count how often Bob's and Eve's replies are wrong."""
@@ -87,25 +97,30 @@ class BracketRule:
             raise InputError("size", size, "must be an integer >= 2")
         generator = np.random.default_rng(seed)
         bob_reply, eve_bet = self.replies()
+        miss, alarm = self.model.bob_loss
+        weights = self._law.weights
+        moments = np.zeros((3, 3))  # sums of (1, Bob's loss, Eve's loss) times each other
         counts = np.zeros((2, 2))  # [Bob wrong, Eve wrong]
         for start in range(0, size, _BLOCK):
             draws = min(_BLOCK, size - start)
-            theta = self.model.prior_sd * generator.standard_normal(draws)
-            x = theta[:, None] + generator.standard_normal((draws, self.model.n))
+            theta, x = gaussian_draws(self.model, generator, draws)
             signal = self.release(x, generator)
-            bob_wrong = bob_reply[signal] != (theta > self.model.bob_threshold)
-            eve_wrong = eve_bet[signal] == cells_of(self.eve, x.mean(-1), x.max(-1))
+            true, cell = theta > self.model.bob_threshold, cell_index(self.eve, x)
+            bob_wrong, eve_wrong = bob_reply[signal] != true, eve_bet[signal] == cell
             np.add.at(counts, (bob_wrong.astype(int), eve_wrong.astype(int)), 1)
-        return Simulation(size, seed, counts / size)
+            losses = np.stack([np.ones(draws), bob_wrong * np.where(true, miss, alarm), eve_wrong * weights[cell]])
+            moments += losses @ losses.T
+        return Simulation(size, seed, counts / size, moments / size)
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Frequencies of (Bob wrong, Eve wrong) in simulated data."""
+    """Frequencies of (Bob wrong, Eve wrong) in simulated data, and second moments of (1, Bob's loss, Eve's loss)."""
 
     size: int
     seed: int
     frequencies: Array
+    moments: Array
 
     def __repr__(self) -> str:
         risks = f"R_B = {self.bob:.6f} +- {self.bob_error:.6f}, R_E = {self.eve:.6f} +- {self.eve_error:.6f}"
@@ -114,32 +129,36 @@ class Simulation:
     @property
     def bob(self) -> float:
         """R_B in the sample."""
-        return float(self.frequencies[1].sum())
+        return float(self.moments[0, 1])
 
     @property
     def eve(self) -> float:
         """R_E in the sample."""
-        return float(self.frequencies[:, 1].sum())
+        return float(self.moments[0, 2])
 
     def alice(self, lam: float) -> float:
         """R_A = R_B - lam R_E in the sample."""
         return self.bob - lam * self.eve
 
+    def _error(self, bob: float, eve: float) -> float:
+        """Standard error of the mean of bob times Bob's loss plus eve times Eve's loss."""
+        direction = np.array([0.0, bob, eve])
+        variance = float(direction @ self.moments @ direction) - float(self.moments[0] @ direction) ** 2
+        return math.sqrt(max(variance, 0.0) / self.size)
+
     @property
     def bob_error(self) -> float:
         """Standard error of R_B."""
-        return math.sqrt(self.bob * (1 - self.bob) / self.size)
+        return self._error(1.0, 0.0)
 
     @property
     def eve_error(self) -> float:
         """Standard error of R_E."""
-        return math.sqrt(self.eve * (1 - self.eve) / self.size)
+        return self._error(0.0, 1.0)
 
     def alice_error(self, lam: float) -> float:
-        """Standard error of R_A, from the joint frequencies of the two losses."""
-        losses = np.array([[0.0, -lam], [1.0, 1.0 - lam]])
-        mean = float((self.frequencies * losses).sum())
-        return math.sqrt(float((self.frequencies * (losses - mean) ** 2).sum()) / self.size)
+        """Standard error of R_A, from the joint moments of the two losses."""
+        return self._error(1.0, -lam)
 
 
 def _data(x: ArrayLike, n: int) -> Array:

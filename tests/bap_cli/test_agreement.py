@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from bap_cli.catalogue import catalogue
+from bap_cli.inputs import load
 from bap_cli.main import main
 from bap_cli.report_data import _detail
-from bap_lp import compare, load_mechanism, load_problem
+from bap_lp import compare, load_mechanism
 
 LARGE = {"location_grid", "raw_records"}
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in catalogue()]
@@ -36,7 +37,7 @@ def test_every_command_shows_the_same_mechanism(name: str, tmp_path: Path, capsy
     assert piece["mechanism"] == solved["mechanism"]
     assert Fraction(piece["risks"]["bob"]) - lam * Fraction(piece["risks"]["eve"]) == Fraction(solved["risks"]["alice"])
 
-    problem = load_problem(catalogue()[name]).problem
+    problem = load(name).problem
     mechanism = load_mechanism(tmp_path / "out" / "mechanism.json", problem.states)
     assert compare(problem, lam).optimum.mechanism == mechanism
 

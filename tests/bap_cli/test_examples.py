@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bap_cli.catalogue import catalogue, locate, titles
+from bap_cli.inputs import load
 from bap_lp import solve, verify
-from bap_lp.files.problems import load_problem
 
 HEADER = re.compile(r"^# optimum: R_A = (\S+) at lambda = (\S+)$", re.MULTILINE)
 
@@ -22,11 +22,10 @@ def test_the_catalogue_is_the_examples_folder() -> None:
 
 @pytest.mark.parametrize("name", catalogue())
 def test_the_header_states_the_optimum(name: str) -> None:
-    path = locate(name)
-    stated = HEADER.findall(path.read_text())
+    stated = HEADER.findall(locate(name).read_text())
     assert len(stated) == 1
     value, lam = map(Fraction, stated[0])
-    loaded = load_problem(path)
+    loaded = load(name)
     small = math.prod(loaded.problem.shape) <= 1000  # the paper's program has a signal for every pair of decisions
     for formulation in ("compact", "paper") if small else ("compact",):
         solution = solve(loaded.problem, loaded.lam, formulation=formulation)

@@ -71,3 +71,89 @@ def test_plot_writes_the_picture_and_nothing_else(
 def test_plot_refuses_a_file_of_another_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gaussian", "plot", "--eve", "mean", "-o", str(tmp_path / "picture.doc")]) == 2
     assert "must end in" in capsys.readouterr().err
+
+
+MODEL = ["--prior-mean", "10", "--noise-sd", "2", "--prior-sd", "2", "--bob-threshold", "10.5", "--n", "4", "--json"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "statistic"),
+    [
+        (["--eve", "min=8/2,1", "--bob-loss", "2,1"], "min"),
+        (["--eve", "range=5", "--eve", "mean=10.2", "--either"], "range"),
+        (["--eve", "quantile@0.75", "--eve-threshold", "11", "--eve-loss", "1,2"], "quantile 0.75"),
+        (["--eve", "record@2=11"], "x_2"),
+    ],
+)
+def test_the_optimum_of_a_completed_model_is_bracketed(
+    options: list[str], statistic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gaussian", "optimum", *options, *MODEL, "--lambda", "0.8"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["lower"] <= document["upper"] <= document["lower"] + 1e-11
+    assert {region.get("statistic") for region in document["regions"]} <= {None, statistic}
+    assert any(statistic in name for name in document["cells"])
+    assert 5 < document["regions"][0]["xbar_above"] < 15
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--eve", "foo"], "--eve = 'foo' must be one of"),
+        (["--eve", "min"], "must have a threshold"),
+        (["--eve", "max@2"], "must not have @"),
+        (["--eve", "record@x=1"], "must name the record by a number"),
+        (["--eve", "record@9=1"], "record = 9 must be at most n = 5"),
+        (["--eve", "quantile@2=1"], "level = 2.0 must lie in [0, 1]"),
+        (["--eve", "max=two"], "'two' must be a number"),
+        (["--eve", "max", "--bob-loss", "1"], "--bob-loss = '1' must be two positive numbers"),
+        (["--eve", "max", "--eve-loss", "1,-1"], "--eve-loss = '1,-1' must be two positive numbers"),
+        (["--eve", "max=1", "--max-threshold", "2"], "must equal --max-threshold = 2.0"),
+        (["--eve", "max", "--eve", "mean", "--eve-threshold", "1"], "must be given with each of several Eves"),
+        (["--eve", "both", "--eve", "mean"], "must be the only Eve"),
+        (["--eve", "mean", "--eve", "max", "--eve-weights", "1,2"], "bracket(sample(...)) of discretise"),
+        (["--eve", "mean", "--noise-sd", "0"], "noise_sd = 0.0 must be > 0"),
+    ],
+)
+def test_a_bad_eve_or_loss_is_refused_in_one_line(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gaussian", "optimum", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+    assert len(captured.err.splitlines()) == 1
+
+
+def test_a_contradiction_is_not_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from gaussian.optimum import brackets
+
+    honest = brackets.dual_value
+
+    def boastful(*arguments: object) -> object:
+        found = honest(*arguments)
+        return type(found)(found.value + 1e-6, found.error)
+
+    monkeypatch.setattr(brackets, "dual_value", boastful)
+    assert main(["gaussian", "optimum", "--eve", "mean"]) == 70
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "contradict each other" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        (["--n", "100", "--prior-sd", "1.5", "--bob-threshold", "0.45", "--lambda", "2"], -0.6179114),
+        (["--n", "30", "--prior-sd", "5", "--bob-threshold", "1.5"], -0.2625549),
+    ],
+)
+def test_the_bounds_are_in_order_where_tau_rounds(
+    options: list[str], value: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    c = "-0.3758324094593227" if "100" in options else "-1.7511662780368207"
+    assert main(["gaussian", "optimum", "--eve", "mean", *options, "--eve-threshold", c, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["lower"] <= document["upper"] <= document["lower"] + 1e-12
+    assert document["upper"] == pytest.approx(value, abs=1e-7)

@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,91 @@ def test_importing_the_library_loads_nothing_before_a_name_is_used(tmp_path: Pat
 def test_masked_arrays_are_not_loaded_to_solve(tmp_path: Path) -> None:
     code = "from bap_cli.main import main; main(['solve', 'coin_toss', '--json'])"
     loaded_by(f"{code}; import sys; assert 'numpy.ma' not in sys.modules", tmp_path)
+
+
+def test_an_interrupt_that_the_solver_answers_with_its_best_pair_still_ends_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import bap_lp
+
+    real = bap_lp.solve
+
+    def best_so_far(*arguments: object, **options: object) -> object:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+        except KeyboardInterrupt:
+            pass
+        return real(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("bap_lp.solve", best_so_far)
+    assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 130
+    assert capsys.readouterr() == ("", "bap: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_solve_writes_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    name = large(tmp_path / "large.json")
+    for delay in (0.0, 0.2, 0.5):
+        # the command tells when its solver starts, and is stopped a moment later
+        start = (
+            "import bap_lp, sys; from bap_cli.main import main; real = bap_lp.solve\n"
+            "def told(*a, **k):\n print('solving', flush=True)\n while True: real(*a, **k)\n"
+            "bap_lp.solve = told; sys.exit(main())"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", start, "solve", name, "--float", "--out", "d"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "solving\n"
+        time.sleep(delay)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out, err) == (code, "", "bap: interrupted\n" if code == 130 else "")
+        assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_a_defect_has_an_exit_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("bap_lp.solve", crash)
+    assert main(["solve", "coin_toss"]) == 70
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "a defect of bap, not of your input: ZeroDivisionError: by zero" in err
+    monkeypatch.setenv("BAP_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["solve", "coin_toss"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["solve coin_toss", "solve nothing", "verify coin_toss nothing.json", "--help"])
+@pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_tracebacks(tmp_path: Path, command: str, streams: str) -> None:
+    line = f"{sys.executable} -m bap_cli.main {command} {streams}"
+    process = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert process.returncode == (0 if ("coin_toss" in command and "verify" not in command) or "help" in command else 2)
+    assert b"Traceback" not in process.stdout + process.stderr
+    assert b"Exception" not in process.stdout + process.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_for_errors_is_quiet(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.run(
+        [*BAP, "solve", "nothing"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=write, check=False
+    )
+    os.close(write)
+    assert (process.returncode, process.stdout) == (2, b"")

@@ -1,7 +1,6 @@
 """What is written comes back equal, exact digits included; and a file is there whole or not at all."""
 
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from bap_lp import Certificate, InputError, Mechanism, Problem, solve, verify
 from bap_lp.files.certificates import certificate_document, load_certificate, save_certificate
-from bap_lp.files.documents import dumps, parse_document, write_files
+from bap_lp.files.documents import dumps, parse_document
 from bap_lp.files.mechanisms import load_mechanism, mechanism_document, save_mechanism
 
 COIN = Problem.from_model(
@@ -148,28 +147,6 @@ def test_a_mechanism_may_be_toml_without_labels(tmp_path: Path) -> None:
     mechanism = load_mechanism(tmp_path / "m.toml", COIN.states)
     assert mechanism.states == ("tails", "heads")
     assert mechanism_document(mechanism)["channel"] == [["1", "0"], ["3/10", "7/10"]]
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-@pytest.mark.parametrize("blow", [KeyboardInterrupt, OSError])
-def test_all_files_are_written_or_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, blow: type[BaseException]
-) -> None:
-    def fail(*_: object) -> None:
-        raise blow
-
-    (tmp_path / "a").write_text("before")
-    monkeypatch.setattr(os, step, fail)
-    with pytest.raises(blow):
-        write_files({tmp_path / "a": "after", tmp_path / "b": "after"})
-    assert [p.name for p in tmp_path.iterdir()] == ["a"]
-    assert (tmp_path / "a").read_text() == "before"
-
-
-def test_no_file_is_written_if_the_second_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="nowhere"):
-        write_files({tmp_path / "a": "x", tmp_path / "nowhere" / "b": "x"})
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_huge_integer_is_read_up_to_the_limit() -> None:

@@ -1,7 +1,11 @@
 """The game against a general solver on the compact program: values, vertices, ties, interrupts, chunks, workers."""
 
+import os
+import signal
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -354,3 +358,59 @@ def test_workers_give_the_same_digits() -> None:
     for other in (found, again):
         assert (other.value, other.bound) == (alone.value, alone.bound)
         np.testing.assert_array_equal(other.u, alone.u)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes that are started again when they die."""
+    import dask.config
+    import distributed
+
+    with warnings.catch_warnings(), dask.config.set({"distributed.admin.system-monitor.gil.enabled": False}):
+        warnings.simplefilter("ignore", ResourceWarning)
+        options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+            yield client
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["arrays", "loaders", "futures"])
+def test_a_lost_worker_is_made_up_for(cluster: Any, kind: str) -> None:
+    game = dense(30_000, 3, 3)
+    alone = solve_chunks(chunked(game, 4), 1.0)
+    blocks: Any = chunked(game, 4, (lambda block: lambda: block) if kind == "loaders" else lambda block: block)
+    if kind == "futures":
+        blocks = [cluster.submit(lambda block=block: block, pure=False) for block in chunked(game, 4)]
+    killed: list[int] = []
+
+    def kill(iteration: int, bound: float, value: float) -> None:
+        if not killed:
+            killed.extend(list(cluster.run(os.getpid).values())[:1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = solve_chunks(blocks, 1.0, client=cluster, progress=kill)
+    assert killed
+    assert (found.value, found.bound) == (alone.value, alone.bound)
+
+
+@pytest.mark.slow
+def test_a_lost_cluster_leaves_the_best_certified_answer(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bap_lp.game.chunks._PATIENCE", 1.0)
+    game = dense(30_000, 3, 3)
+
+    def close(iteration: int, bound: float, value: float) -> None:
+        cluster.cluster.scale(0)
+        while cluster.scheduler_info()["workers"]:
+            time.sleep(0.1)
+
+    found = solve_chunks(chunked(game, 4), 1.0, client=cluster, progress=close)
+    assert found.iterations == 1
+    assert found.bound <= solve_game(*game).value <= found.value + 1e-12
+
+
+def test_chunks_out_of_time_return_the_best_certified_answer() -> None:
+    game = dense(20_000, 3, 2)
+    best = solve_chunks(chunked(game, 4), 1.0)
+    found = solve_chunks(chunked(game, 4), 1.0, time_limit=0)
+    assert found.iterations == 1 < best.iterations
+    assert found.bound <= best.value <= found.value + 1e-12

@@ -1,12 +1,13 @@
 """The law of D = max(X_i - Xbar) against closed forms, an exact identity, and simulation."""
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import erf, ndtr
+from scipy.special import erf, log_ndtr, ndtr, ndtri
 
-from gaussian import max_exceedance, max_residual_cdf
-from gaussian.residual import max_residual_quantile, ordered_residuals
+from gaussian import GaussianModel, MaxEve, Null, max_exceedance, max_residual_cdf, max_residual_sf, risks
+from gaussian.residual import ResidualLaw, max_residual_quantile, ordered_residuals
 from gaussian.residual_rule import product_rule
 from gaussian.shifted import shifted_max_cdf
 
@@ -31,6 +32,67 @@ def test_smoothing_by_the_mean_gives_the_maximum_of_independent_normals(n, c):
     x = np.minimum(c, 9 / np.sqrt(n)) - 5 * (1 - z)
     density = np.sqrt(n / (2 * np.pi)) * np.exp(-n * x**2 / 2)
     assert 5 * np.sum(w * density * max_residual_cdf(n)(c - x)) == pytest.approx(ndtr(c) ** n, abs=1e-13)
+
+
+@pytest.mark.parametrize("n", [50, 126, 130, 160, 200, 500, 3000, 10_000])
+def test_the_maximum_of_many_observations_has_the_law_of_independent_normals(n):
+    z, w = LEGENDRE
+    for level in (1e-8, 0.03, 0.4, 0.9, 0.9999):
+        c = float(ndtri(level ** (1 / n)))
+        reach = 9 / np.sqrt(n)
+        low, high = -reach, min(c, reach)
+        x = (low + high) / 2 + (high - low) / 2 * z
+        density = np.sqrt(n / (2 * np.pi)) * np.exp(-n * x**2 / 2)
+        found = (high - low) / 2 * np.sum(w * density * max_residual_cdf(n)(c - x))
+        assert found == pytest.approx(np.exp(n * log_ndtr(c)), abs=2e-14, rel=1e-12)
+
+
+def test_three_and_four_observations_agree_with_high_precision_quadrature():
+    # F_n'(d) = n sqrt(n/(n-1)) phi(d sqrt(n/(n-1))) F_{n-1}(d n/(n-1)), and F_2 = erf
+    def third(d):
+        return mpmath.quad(
+            lambda s: 3 * mpmath.sqrt(1.5) * mpmath.npdf(s * mpmath.sqrt(1.5)) * mpmath.erf(1.5 * s), [0, d]
+        )
+
+    with mpmath.workdps(20):
+        root = mpmath.sqrt(mpmath.mpf(4) / 3)
+        for d in (1e-12, 0.7, 2.5):
+            exact = third(mpmath.mpf(d))
+            assert max_residual_cdf(3)(d) == pytest.approx(float(exact), rel=2e-14)
+            assert max_residual_sf(3)(d) == pytest.approx(float(1 - exact), rel=2e-14)
+        for d in (1.1,):
+            exact = mpmath.quad(lambda s: 4 * root * mpmath.npdf(s * root) * third(s * 4 / 3), [0, d])
+            assert max_residual_cdf(4)(d) == pytest.approx(float(exact), rel=2e-14)
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 100, 10_000])
+def test_the_two_tails_add_to_one_and_the_upper_one_is_the_union_bound_far_out(n):
+    d = np.linspace(0.0, 6.0, 200)
+    assert np.allclose(max_residual_cdf(n)(d) + max_residual_sf(n)(d), 1.0, rtol=0, atol=4e-16)
+    assert (np.diff(max_residual_cdf(n)(d)) >= 0).all()
+    # two residuals above d need a tail of n P(one > d) as a factor, which is far below rounding at d = 12 and beyond
+    far = np.array([12.0, 20.0, 30.0])
+    single = np.exp(np.log(n) + log_ndtr(-far * np.sqrt(n / (n - 1))))
+    assert max_residual_sf(n)(far) == pytest.approx(single, rel=1e-12)
+
+
+def test_a_wrong_law_of_the_maximum_is_refused():
+    class Wrong(ResidualLaw):
+        def cdf(self, d):
+            return super().cdf(d) * (1 + 1e-11)
+
+    with pytest.raises(ArithmeticError, match="n = 7 gives a law of max - mean that misses"):
+        Wrong(7).checked()
+    assert ResidualLaw(7).checked().n == 7
+
+
+def test_eve_without_a_release_errs_as_often_as_the_independent_maximum_says():
+    # P(max > c) = 1 - E Phi(c - theta)^500, by quadrature over theta
+    z, w = hermegauss(120)
+    below = np.sum(w * np.exp(500 * log_ndtr(2.7 - 0.3 * z))) / w.sum()
+    found = risks(GaussianModel(500, 0.3, 0.0), MaxEve(2.7), Null())
+    assert found.eve == pytest.approx(min(below, 1 - below), abs=1e-12)
+    assert found.eve == pytest.approx(0.2440, abs=5e-5)
 
 
 def test_the_quantile_inverts_the_cdf():

@@ -1,0 +1,127 @@
+"""`bap counts`: the optimum for a table of counts next to what offices do, in one table and one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bap_lp.model.evaluation import Evaluation
+    from bap_lp.programs.solution import Solution
+    from discretise.tables.comparisons import TableComparison
+    from discretise.tables.files import CountsFile
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `bap`."""
+    app.command(name="counts", context_settings={"help_option_names": ["--help"]})(counts_command)
+
+
+def counts_command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file with [table], or a name of `bap examples`.")],
+    lam: Annotated[
+        str | None,
+        typer.Option("--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s by default.'),
+    ] = None,
+    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write mechanism.json and certificate.json there.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PICTURE", help="Draw the map to this .png, .svg or .pdf file.")
+    ] = None,
+) -> None:
+    """Protect a table of counts: the optimum next to rounding, suppression, cell keys and noise.
+
+    The file says how many people are in which cells a priori, which totals are public, and what Bob and Eve ask.
+    """
+    from bap_cli import inputs, outputs, pictures, show
+    from bap_cli.progress import Progress
+    from bap_lp import evaluate, solve
+    from discretise.tables.comparisons import compare_tables
+    from discretise.tables.files import CountsFile
+    from discretise.tables.problems import TableProblem
+
+    outputs.check_folder(out)
+    if plot is not None:
+        pictures.check_file(plot, pictures.FORMATS, "--plot")
+    with Progress("reading tables"):
+        loaded = inputs.load(file)
+    if not isinstance(loaded, CountsFile) or not isinstance(loaded.problem, TableProblem):
+        raise ValueError(f"{loaded.source}: table is missing: `bap counts` reads files about tables of counts")
+    with inputs.named(loaded, lam), Progress() as progress:
+        price = inputs.wanted(loaded, lam)
+        exact = False if use_floats else None
+        solution = solve(loaded.problem, price, exact, progress=progress, conditions=loaded.conditions)
+        evaluation = evaluate(loaded.problem, solution.mechanism)
+        comparison = compare_tables(
+            loaded.problem,
+            solution.lam,
+            solution,
+            protections=loaded.protections,
+            conditions=loaded.conditions,
+            progress=progress,
+        )
+    if plot is not None:
+        pictures.write_counts_plot(loaded, lam, comparison, plot)
+    written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
+    if as_json:
+        outputs.print_json(counts_document(loaded, solution, evaluation, comparison))
+        return
+    paper = show.console()
+    for line in described(loaded):
+        paper.print(line, soft_wrap=True)
+    paper.print()
+    rounded = use_floats and loaded.problem.exact
+    show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written)
+    paper.print()
+    for note in (*comparison.notes, *(f"Left out: {name}: {reason}" for name, reason in comparison.omitted)):
+        paper.print(show.clean(note, 500), soft_wrap=True)
+    inexact = [row.name for row in comparison.rows if isinstance(row.alice, float)]
+    if solution.exact and inexact:
+        paper.print(f"In floats, with errors below 1e-9: {', '.join(inexact)}.", soft_wrap=True)
+    if not loaded.problem.exact:
+        bob, eve = loaded.problem.error
+        paper.print(f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
+    if plot is not None:
+        paper.print(f"Wrote {show.clean(str(plot), 500)}.", soft_wrap=True)
+
+
+def described(loaded: CountsFile) -> list[str]:
+    """What the tables are, in words."""
+    from bap_lp.model.display import clean, counted
+
+    problem: Any = loaded.problem
+    people = problem.model.population
+    known = " with the public totals" if people.totals else ""
+    cells = counted(len(problem.model.layout.cells), "cell")
+    return [
+        f"{problem.tables:,} tables of {people.n} people in {cells}{known}, {counted(len(problem.p), 'state')}",
+        "A state is a table of " + " | ".join(clean(name) for name in problem.cells),
+    ]
+
+
+def counts_document(
+    loaded: CountsFile, solution: Solution, evaluation: Evaluation, comparison: TableComparison
+) -> dict[str, Any]:
+    """What `bap counts --json` prints: the document of `bap solve`, the tables, and the releases of `bap compare`."""
+    from bap_cli import results
+
+    problem: Any = loaded.problem
+    compared = results.comparison_document(comparison)
+    for entry, row in zip(compared["releases"], comparison.rows, strict=True):
+        entry["errors"] = {"bob": row.risks.bob_error, "eve": row.risks.eve_error}
+    return results.solution_document(solution, evaluation) | {
+        "n": problem.model.population.n,
+        "cells": list(problem.cells),
+        "tables": problem.tables,
+        "states": len(problem.p),
+        "loss_errors": dict(zip(("bob", "eve"), problem.error, strict=True)),
+        "optimum": compared["optimum"],
+        "releases": compared["releases"],
+        "omitted": compared["omitted"],
+        "notes": list(comparison.notes),
+    }

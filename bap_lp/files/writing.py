@@ -1,0 +1,188 @@
+"""Files that are written whole or not at all, also when the process is killed or two of them write the same place.
+
+A file is staged next to its place under a name of its own and moved in when it is complete. The files of a bundle are
+staged in a folder of their own, which takes the place of the old one in a single step: a reader sees the old bundle or
+the new one. What is not a file is not replaced: a device, a pipe, or a link that somebody else made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bap_lp.rational import InputError
+
+Content = str | bytes
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+
+
+def write_files(contents: Mapping[Path, Content]) -> None:
+    """Write all files, or none of them and raise.
+
+    A file that cannot be moved in, although its place was checked before, takes the ones before it back.
+    """
+    places = {path: file_place(path) for path in contents}
+    with _staged({place: contents[path] for path, place in places.items()}) as staged:
+        moved: list[tuple[Path, Path | None]] = []
+        try:
+            for place, temporary in staged.items():
+                before = temporary.with_name(temporary.name + ".old") if place.exists() else None
+                if before is not None and len(staged) > 1:
+                    os.link(place, before)
+                moved.append((place, before))
+                os.replace(temporary, place)
+        except BaseException:
+            for place, before in moved:
+                if before is None:
+                    place.unlink(missing_ok=True)
+                elif before.exists():
+                    os.replace(before, place)
+            raise
+        finally:
+            for _, before in moved:
+                if before is not None:
+                    before.unlink(missing_ok=True)
+
+
+def write_bundle(folder: Path, contents: Mapping[str, Content]) -> None:
+    """Write a folder of files that belong together, in one step; other files of an existing folder stay in it."""
+    import tempfile
+
+    place = _folder_place(folder)
+    made = _make_parents(place.parent)
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+        try:
+            for name, content in contents.items():
+                _write(temporary / name, content)
+            os.chmod(temporary, _permissions(place, 0o777))
+            if not place.exists():
+                with suppress(OSError):
+                    os.rename(temporary, place)
+                    return
+            _exchange(temporary, place, set(contents))
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except BaseException:
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+
+
+def file_place(path: Path) -> Path:
+    """Where a file is really written: behind a link of one's own; refuses what is there and is not a file."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise InputError(str(path), None, "must be in a directory that exists") from None
+        return path
+    if stat.S_ISLNK(found.st_mode):
+        target = path.resolve()
+        if found.st_uid != os.getuid() or not target.is_file():
+            raise InputError(str(path), None, "must be a file, and is a link that was not made for this purpose")
+        return target
+    if not stat.S_ISREG(found.st_mode):
+        kind = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        word = kind.get(stat.S_IFMT(found.st_mode), "a device")
+        raise InputError(str(path), None, f"must be a file, and is {word}")
+    return path
+
+
+def _folder_place(folder: Path) -> Path:
+    # the name of "." and of "a/.." is needed to put another folder in its place
+    place = Path(os.path.abspath(folder))
+    if place.is_symlink():
+        if os.lstat(place).st_uid != os.getuid() or not place.is_dir():
+            raise InputError(str(folder), None, "must be a directory, and is a link that was not made for this purpose")
+        place = place.resolve()
+    if place.exists() and not place.is_dir():
+        raise InputError(str(folder), None, "must be a directory, and is a file")
+    if not next(parent for parent in place.parents if parent.exists()).is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    return place
+
+
+def _make_parents(folder: Path) -> list[Path]:
+    """The folders that had to be made, the innermost first."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing):
+        parent.mkdir(exist_ok=True)
+    return missing
+
+
+@contextmanager
+def _staged(contents: Mapping[Path, Content]) -> Iterator[dict[Path, Path]]:
+    """Complete files next to their places; what is not moved in is removed."""
+    import tempfile
+
+    staged: dict[Path, Path] = {}
+    try:
+        for place, content in contents.items():
+            handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+            os.close(handle)
+            staged[place] = Path(name)
+            _write(staged[place], content)
+            os.chmod(name, _permissions(place, 0o666))
+        yield staged
+    finally:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: Content) -> None:
+    with open(path, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _permissions(place: Path, usual: int) -> int:
+    """Those of what is there, or what a new file gets."""
+    if place.exists():
+        return stat.S_IMODE(place.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return usual & ~mask
+
+
+def _exchange(new: Path, place: Path, names: set[str]) -> None:
+    """Put a folder in the place of another; what else the other holds is kept."""
+    others = [entry for entry in os.scandir(place) if entry.name not in names]
+    for entry in others:
+        if entry.is_file(follow_symlinks=False):
+            os.link(entry.path, new / entry.name)
+    if not _swapped(new, place):
+        import tempfile
+
+        aside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+        os.rename(place, aside)
+        try:
+            os.rename(new, place)
+        except BaseException:
+            os.rename(aside, place)
+            raise
+        os.rename(aside, new)
+    for entry in others:
+        if not entry.is_file(follow_symlinks=False):
+            os.rename(new / entry.name, place / entry.name)
+
+
+def _swapped(a: Path, b: Path) -> bool:
+    """Exchange two folders in one step; False where the system cannot."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    if rename(_HERE, os.fsencode(a), _HERE, os.fsencode(b), _EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL):
+        return False
+    raise OSError(code, os.strerror(code), str(b))

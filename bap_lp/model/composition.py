@@ -1,0 +1,53 @@
+"""Composition: what is left of Eve's risk when several signals about the same data are drawn.
+
+Each release is a fresh draw, so K signals have the probability q(s_1|x) ... q(s_K|x). Their order says nothing about x,
+hence how often each signal occurred is all there is to know. The mechanism that sends these counts has the risks of K
+draws: q(c|x) = K! / (c_1! ... c_m!) q(1|x)^c_1 ... q(m|x)^c_m.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
+
+import numpy as np
+
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.rational import InputError
+
+_MOST = 2_000_000  # entries of the channel of counts
+
+
+def composed(mechanism: Mechanism, draws: int) -> Mechanism:
+    """The mechanism whose signal is the outcome of several independent draws for the same data.
+
+    Args:
+        mechanism: the mechanism that is drawn from.
+        draws: how many signals are drawn for one state.
+
+    Returns:
+        The mechanism that sends how often each signal was drawn; exact if the mechanism is.
+
+    Raises:
+        InputError: draws is not a positive integer, or there are too many outcomes.
+
+    >>> from bap_lp import Mechanism, Problem, composed, evaluate
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> hide = Mechanism([[1, 0], ["3/10", "7/10"]], signals=["0", "1"])
+    >>> [str(evaluate(coin, composed(hide, draws)).risks.eve) for draws in (1, 2, 3)]
+    ['3/4', '9/40', '27/400']
+    """
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+        raise InputError("draws", draws, "must be a positive integer")
+    states, signals = mechanism.q.shape
+    outcomes = comb(draws + signals - 1, draws)
+    if outcomes * states > _MOST:
+        rule = f"give {outcomes} outcomes for {states} states; at most {_MOST} entries are computed"
+        raise InputError("draws", draws, rule)
+    names, columns = [], []
+    for drawn in combinations_with_replacement(range(signals), draws):
+        counts = [drawn.count(s) for s in range(signals)]
+        orders = factorial(draws) // prod(map(factorial, counts))
+        names.append(" + ".join(f"{c} x {mechanism.signals[s]}" for s, c in enumerate(counts) if c))
+        columns.append(orders * np.prod([mechanism.q[:, s] for s in drawn], axis=0))
+    return Mechanism.of(np.stack(columns, axis=1), names, mechanism.states, f"{draws} draws of {mechanism.name}")

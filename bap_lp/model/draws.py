@@ -1,0 +1,43 @@
+"""Random numbers for releases: from the operating system's secure source, or reproducible if a seed is given.
+
+Whoever can predict the random numbers of a release can undo it. So a release draws securely unless the caller asks for
+reproducible numbers, for rehearsals and simulations.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bap_lp.rational import InputError
+
+
+def uniforms(shape: tuple[int, ...], generator: np.random.Generator | int | None = None) -> NDArray[np.float64]:
+    """Independent uniform numbers in [0, 1), multiples of 2^-53.
+
+    Args:
+        shape: shape of the array.
+        generator: a numpy Generator or a seed, for reproducible numbers; None for the secure source.
+
+    Returns:
+        The array.
+
+    Raises:
+        InputError: generator is something else.
+
+    >>> uniforms((2, 3)).shape
+    (2, 3)
+    >>> bool((uniforms((4,), 1) == uniforms((4,), 1)).all())
+    True
+    """
+    if generator is None:
+        size = int(np.prod(shape, dtype=np.int64))
+        integers = np.frombuffer(secrets.token_bytes(8 * size), dtype=np.uint64).reshape(shape)
+        return (integers >> np.uint64(11)).astype(float) * 2.0**-53
+    if isinstance(generator, (int, np.integer)) and not isinstance(generator, bool) and generator >= 0:
+        generator = np.random.default_rng(int(generator))
+    if not isinstance(generator, np.random.Generator):
+        raise InputError("generator", repr(generator), "must be a numpy Generator, a seed >= 0 or None")
+    return np.asarray(generator.random(shape))

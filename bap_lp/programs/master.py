@@ -1,0 +1,171 @@
+"""The compact program on some of its columns: rows and columns laid out by states and touched groups, with its basis.
+
+Columns rho[x,i] are numbered x b + i; pairs (i, g) that a chosen column touches have a column t[i,g] and a row per
+reply:
+    sum_i rho[x,i] = p(x),      t[i,g] <= sum_x E'_g(x,j) rho[x,i].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bap_lp.linear.program import LinearProgram, from_entries
+from bap_lp.rational import Array, Field, field_of, floats
+
+_NEAREST = 6  # decisions per state to start with
+
+
+@dataclass(frozen=True, eq=False)
+class PricedProgram:
+    """A component: p (n); B' as floats (n, b) and entry by entry; the groups each state touches, with E' there.
+
+    group: (n, S) numbers of groups, -1 where there is none; loss: (n, S, w) rows of E', zero beyond the replies of the
+    group; widths: replies per group; places: the number of (x, 0) among the fixed weights; entries(x, i): exact B'.
+    """
+
+    p: Array
+    table: Array
+    entries: Callable[[Array, Array], Array]
+    group: Array
+    loss: Array
+    widths: Array
+    lam: Any
+    places: Array
+
+    @property
+    def field(self) -> Field:
+        return field_of(self.p)
+
+
+class PricedMaster:
+    """The program on chosen columns, with the basis of the last solution."""
+
+    def __init__(self, program: PricedProgram) -> None:
+        self.program = program
+        self.small = floats(program.loss)
+        self.n, self.b = program.table.shape
+        self.G, self.w = len(program.widths), program.loss.shape[2]
+        self.inside = np.arange(self.w) < program.widths[:, None]  # replies of each group
+        self.columns = np.zeros(0, dtype=np.int64)  # x * b + i, sorted
+        self.pairs = np.zeros(0, dtype=np.int64)  # i * G + g, sorted
+        self.basic: tuple[Array, Array, Array] | None = None  # columns, t, slacks (pairs x w)
+
+    def add(self, columns: Array) -> None:
+        """More columns, and the pairs (i, g) they touch; new ones are non-basic, new t basic at the first reply."""
+        old, old_pairs, basic = self.columns, self.pairs, self.basic
+        self.columns = np.union1d(old, columns)
+        x, i = np.divmod(self.columns, self.b)
+        group = self.program.group[x]
+        touched = (i[:, None] * self.G + group)[group >= 0]
+        self.pairs = np.unique(touched)
+        if basic is None:
+            return
+        flags = np.zeros(len(self.columns), dtype=bool)
+        flags[np.searchsorted(self.columns, old)] = basic[0]
+        t = np.ones(len(self.pairs), dtype=bool)
+        slack = np.ones((len(self.pairs), self.w), dtype=bool)
+        slack[:, 0] = False
+        place = np.searchsorted(self.pairs, old_pairs)
+        t[place], slack[place] = basic[1], basic[2]
+        self.basic = flags, t, slack
+
+    def layout(self) -> tuple[Array, Array, Array, Array]:
+        """x and i of the columns; for every (pair, reply) the row, -1 beyond the replies of its group; rows in all."""
+        x, i = np.divmod(self.columns, self.b)
+        inside = self.inside[self.pairs % self.G]
+        rows = np.where(inside, self.n + np.cumsum(inside.ravel()).reshape(inside.shape) - 1, -1)
+        return x, i, rows, np.array(self.n + int(inside.sum()))
+
+    def program_on(self, field: Field) -> LinearProgram:
+        given = self.program
+        x, i, rows, height = self.layout()
+        count, exact = len(x), field.exact
+        loss = given.loss if exact else self.small
+        parts_r, parts_c, parts_v = [x], [np.arange(count)], [field.full(count, 1)]
+        for s in range(given.group.shape[1]):
+            live = np.flatnonzero(given.group[x, s] >= 0)
+            place = np.searchsorted(self.pairs, i[live] * self.G + given.group[x[live], s])
+            row = rows[place]
+            keep = row >= 0
+            parts_r.append(row[keep])
+            parts_c.append(np.repeat(live, keep.sum(axis=1)))
+            parts_v.append(-loss[x[live], s][keep])
+        inside = rows >= 0
+        parts_r.append(rows[inside])
+        parts_c.append(count + np.repeat(np.arange(len(self.pairs)), inside.sum(axis=1)))
+        parts_v.append(field.full(int(inside.sum()), 1))
+        cost = given.entries(x, i) if exact else given.table[x, i]
+        p = given.p if exact else floats(given.p)
+        lam = field.number(given.lam)
+        is_state = np.arange(int(height)) < self.n
+        return from_entries(
+            np.concatenate([cost, field.full(len(self.pairs), -lam)]),
+            np.concatenate(parts_r),
+            np.concatenate(parts_c),
+            np.concatenate(parts_v),
+            np.concatenate([p, field.zeros(int(height) - self.n)]),
+            is_state,
+            np.arange(count + len(self.pairs)) >= count,
+        )
+
+    def start(self, lp: LinearProgram) -> Array | None:
+        if self.basic is None:
+            return None
+        columns, t, slack = self.basic
+        _, _, rows, _ = self.layout()
+        m = lp.shape[1]
+        return np.concatenate(
+            [np.flatnonzero(columns), len(columns) + np.flatnonzero(t), m + np.sort(rows[(rows >= 0) & slack])]
+        )
+
+    def remember(self, basic: Array, lp: LinearProgram) -> None:
+        _, _, rows, _ = self.layout()
+        flags = np.zeros(sum(lp.shape), dtype=bool)
+        flags[basic] = True
+        count = len(self.columns)
+        slack = flags[lp.shape[1] + np.where(rows >= 0, rows, 0)] & (rows >= 0)
+        self.basic = flags[:count], flags[count : lp.shape[1]], slack
+
+    def keys(self, own: Array) -> None:
+        """The basis at which every state sends its own decision."""
+        flags = np.isin(self.columns, np.arange(self.n) * self.b + own)
+        x, i, rows, _ = self.layout()
+        heard = np.zeros((len(self.pairs), self.w))
+        p = floats(self.program.p)
+        for s in range(self.program.group.shape[1]):
+            live = np.flatnonzero(flags & (self.program.group[x, s] >= 0))
+            place = np.searchsorted(self.pairs, i[live] * self.G + self.program.group[x[live], s])
+            np.add.at(heard, place, p[x[live], None] * self.small[x[live], s])
+        slack = rows >= 0
+        slack[np.arange(len(slack)), np.where(rows >= 0, heard, np.inf).argmin(axis=1)] = False
+        self.basic = flags, np.ones(len(self.pairs), dtype=bool), slack
+
+    def replies(self, y: Array) -> Array:
+        """u of the pairs (pairs, w) from the duals."""
+        _, _, rows, _ = self.layout()
+        out = field_of(y).zeros(rows.shape)
+        out[rows >= 0] = -y[rows[rows >= 0]]
+        return out
+
+
+def first_columns(program: PricedProgram, own: Array) -> Array:
+    """Every state's best decision, and the nearest of those that are best for a state of one of its groups."""
+    n, b = program.table.shape
+    out = [np.arange(n) * b + own]
+    for s in range(program.group.shape[1]):
+        for g in np.unique(program.group[:, s][program.group[:, s] >= 0]):
+            members = np.flatnonzero(program.group[:, s] == g)
+            options = np.unique(own[members])
+            cost = program.table[np.ix_(members, options)]
+            few = min(_NEAREST, len(options))
+            near = np.argpartition(cost, few - 1, axis=1)[:, :few]
+            out.append((members[:, None] * b + options[near]).ravel())
+            # a decision reaches at least its nearest states
+            few = min(_NEAREST, len(members))
+            near = np.argpartition(cost, few - 1, axis=0)[:few]
+            out.append((members[near] * b + options).ravel())
+    return np.unique(np.concatenate(out))

@@ -1,0 +1,1 @@
+"""Tables of counts: their prior, the questions asked about them, the usual ways to protect them, and the optimum."""

@@ -1,0 +1,135 @@
+"""The check of an optimum of records: marginals, replies, v, and value = bound, with arithmetic alone.
+
+In a part, B(x,i) - sum_g u[i,g].E_g(x) >= v(x) is asked for every record type and every decision. Floats with a
+proved error bound decide where they can, rationals elsewhere. Nothing here imports a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bap_lp.model.arrays import UNIT
+from bap_lp.proof.certificate import Verdict
+from bap_lp.rational import TOLERANCE, Array, field_of, floats, tree_sum
+from microdata.parts import EveRows, eve_rows
+from microdata.risks_of_records import column_risks, eve_risk, summed, weighted_risk
+from microdata.solved import RecordComponent, RecordOptimum, joint_table
+
+
+def verify_records(found: RecordOptimum) -> Verdict:
+    """Check marginals, replies, v and the values of an optimum; no solver takes part."""
+    program, lam = found.program, found._lam
+    rows, field = eve_rows(program), field_of(program.p)
+    seen = np.concatenate([part.states for part in found.components])
+    if len(seen) != found.types or len(np.unique(seen)) != found.types:
+        return Verdict(False, "the components do not hold every record type once")
+    state, decision, rho = joint_table(found.components)
+    if len(rho) and (rho < 0).any():
+        return Verdict(False, "rho must not be negative")
+    off = summed(rho, state, found.types) - program.p
+    wrong = np.flatnonzero(~(np.abs(off) <= field.tolerance * program.p))
+    if len(wrong):
+        return Verdict(False, f"rho of record type {wrong[0]} does not sum to its probability {program.p[wrong[0]]}")
+    bound = field.zero
+    size = sum(float(floats(t).max()) for t in program.losses) + float(lam) * sum(
+        float(e.weight) * float(floats(e.loss).max()) for e in program.eves
+    )
+    for number_, part in enumerate(found.components):
+        wrong_part = _unproved(found, part, rows, lam, TOLERANCE * size)
+        if wrong_part:
+            return Verdict(False, f"component {number_}: {wrong_part}")
+        bound = bound + tree_sum(program.p[part.states] * part.v)
+    columns = column_risks(program, state, decision, rho)
+    risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
+    value = sum(columns[1:], columns[0]) - lam * weighted_risk(program, risks)
+    slack = 0 if program.exact else TOLERANCE * size
+    if not (value - bound <= slack and abs(value - field.number(found.value)) <= slack):  # also if one is not a number
+        return Verdict(False, f"rho has value {value}, v proves {bound}, the optimum claims {found.value}")
+    if program.exact:
+        return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no release goes below")
+    return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")
+
+
+_BLOCK = 1 << 20
+
+
+def _unproved(found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRows], lam: Any, loose: float) -> str:
+    """Why v is not proved in a part; empty if it is. Floats decide where they can, rationals elsewhere."""
+    program, exact = found.program, found.exact
+    u = None
+    if part.groups:
+        u = found._all_replies(part)
+        if u.shape != (found.decisions, sum(rows[n].guesses for n, _ in part.groups)):
+            return f"the replies have shape {u.shape}"
+        if (u < 0).any():
+            return "a reply is negative"
+    starts: dict[tuple[int, int], int] = {}
+    width = 0
+    for n, z in part.groups:
+        starts[n, z] = width
+        if u is not None:
+            total = u[:, width : width + rows[n].guesses].sum(axis=1)
+            if (np.abs(total - lam) > (0 if exact else TOLERANCE * lam)).any():
+                return f"replies of Eve {n} who knows {z} do not sum to lambda"
+        width += rows[n].guesses
+    small, b = floats(part.v), found.decisions
+    reply = None if u is None else floats(u)
+    tables = [floats(table) for table in program.losses]
+    for cut in range(0, len(part.states), max(1, _BLOCK // b)):
+        states = part.states[cut : cut + max(1, _BLOCK // b)]
+        score = np.zeros((len(states), 1))
+        for k, table in enumerate(tables):
+            score = (score[:, :, None] + table[program.codes[states, k]][:, None, :]).reshape(len(states), -1)
+        size = score.copy()
+        for n, eve in enumerate(program.eves):
+            loss = floats(eve.loss * eve.weight)[eve.secret[states]]
+            at = np.array([starts.get((n, int(z)), -1) for z in eve.known[states]])
+            live = (rows[n].group[states] >= 0) & (at >= 0)
+            if (live != (rows[n].group[states] >= 0)).any():
+                return "a record touches a group of another component"
+            # outside her open groups Eve's best guess is the same for all replies of the proof: her least loss
+            least = floats(rows[n].least)[eve.secret[states]] * float(lam)
+            score -= np.where(live, 0.0, least)[:, None]
+            size += np.where(live, 0.0, np.abs(least))[:, None]
+            for z in np.unique(at[live]).tolist():
+                assert reply is not None
+                mine = np.flatnonzero(live & (at == z))
+                paid = loss[mine] @ reply[:, z : z + rows[n].guesses].T
+                score[mine] -= paid
+                size[mine] += paid
+        gap = score - small[cut : cut + len(states), None]
+        if not exact:
+            if not gap.min() >= -loose:
+                return f"v of record type {states[gap.min(axis=1).argmin()]} is too large"
+            continue
+        error = (
+            16 * (len(program.losses) + width + 8) * UNIT * (size + np.abs(small[cut : cut + len(states), None]))
+            + 1e-290
+        )
+        if (gap < -error).any():
+            return f"v of record type {states[np.argwhere(gap < -error)[0][0]]} is too large"
+        for x, i in np.argwhere(gap <= error).tolist():
+            if _exact_score(found, part, rows, starts, int(states[x]), i, lam, u) < part.v[cut + x]:
+                return f"v of record type {states[x]} is too large"
+    return ""
+
+
+def _exact_score(
+    found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRows], starts: dict[tuple[int, int], int],
+    x: int, i: int, lam: Any, u: Array | None,
+) -> Any:  # fmt: skip
+    program = found.program
+    levels = program.published(i)
+    score = sum(table[program.codes[x, k], levels[k]] for k, table in enumerate(program.losses))
+    for n, eve in enumerate(program.eves):
+        s, z = int(eve.secret[x]), int(eve.known[x])
+        if rows[n].group[x] < 0:
+            score = score - lam * rows[n].least[s]
+        else:
+            assert u is not None
+            at = starts[n, z]
+            score = score - u[i, at : at + rows[n].guesses].dot(eve.loss[s]) * eve.weight
+    return score

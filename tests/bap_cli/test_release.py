@@ -1,0 +1,144 @@
+"""`bap release`: only what verifies is released, in bulk too, and several draws are warned about."""
+
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bap_cli.main import main
+from bap_lp import load_problem, save_bundle, solve
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = main(list(arguments))
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> str:
+    examples = Path(__file__).parents[2] / "examples"
+    save_bundle(tmp_path / "d", solve(load_problem(examples / "coin_toss.toml").problem))
+    return "d"
+
+
+def test_a_state_is_released_from_a_bundle_by_argument_or_stdin(run: Run, bundle: str) -> None:
+    labels = json.loads(Path("d/problem.json").read_text())["data"]["labels"]
+    code, out, err = run("release", bundle, labels[0])
+    assert (code, err) == (0, "")
+    assert out.strip() in json.loads(Path("d/mechanism.json").read_text())["signals"]
+    assert run("release", bundle, stdin=labels[0] + "\n")[0] == 0
+
+
+@pytest.mark.parametrize("place", ["d", "d/mechanism.json"])
+def test_a_swapped_mechanism_is_refused(run: Run, bundle: str, place: str) -> None:
+    document = json.loads(Path("d/mechanism.json").read_text())
+    document["channel"] = [["1", "0"], ["0", "1"]]
+    Path("d/mechanism.json").write_text(json.dumps(document))
+    code, out, err = run("release", place, document["states"][0])
+    assert (code, out) == (1, "")
+    assert "is not the SHA-256 of the file" in err
+    manifest = json.loads(Path("d/manifest.json").read_text())
+    import hashlib
+
+    manifest["files"]["mechanism.json"] = hashlib.sha256(Path("d/mechanism.json").read_bytes()).hexdigest()
+    Path("d/manifest.json").write_text(json.dumps(manifest))
+    code, out, err = run("release", place, document["states"][0])
+    assert (code, out) == (1, "")
+    assert "not the one that is proved" in err
+
+
+def test_a_file_of_states_becomes_a_file_of_signals(run: Run, bundle: str) -> None:
+    states = json.loads(Path("d/problem.json").read_text())["data"]["labels"]
+    rows = [["id", "result"], *([str(k), states[k % 2]] for k in range(50))]
+    with open("states.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    code, out, err = run("release", bundle, "--from", "states.csv", "--column", "result", "-o", "signals.csv")
+    assert (code, out) == (0, "")
+    written = Path("signals.csv").read_text().splitlines()
+    assert written[0] == "signal"
+    assert len(written) == 51
+    assert "signals=50 secure" in err
+    assert "sha256=" in err
+    again = run("release", bundle, "--from", "-", "--seed", "1", stdin="\n".join(states))
+    assert again[0] == 0
+    assert len(again[1].splitlines()) == 2
+    assert "rehearsal with seed 1" in again[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("state\n{0}\n", [], "bad.csv: line 1 = 'state' is not"),
+        ("state\n{0}\n", [], "(if it is a header, give --column)"),
+        ("{0}\nnope\n", [], "bad.csv: line 2 = 'nope' is not"),
+        ("a,b\n{0},1\n", [], "bad.csv: line 1 = 'a,b' must be one state (or give --column)"),
+        ("a,b\n{0},1\n", ["--column", "c"], "bad.csv = 'c' must be the name of one column; the header has 'a', 'b'"),
+        ("a,a\n{0},1\n", ["--column", "a"], "must be the name of one column"),
+        ("a,b\n{0},1\nx\n", ["--column", "b"], "bad.csv: line 3 = 'x' must have the column"),
+        ("", [], "bad.csv has no states"),
+        ("a\n", ["--column", "a"], "bad.csv has no states"),
+        ('"open\n', [], "is not CSV"),
+        ("\udcff", [], "is not UTF-8 text"),
+    ],
+)
+def test_a_wrong_file_of_states_is_one_line_and_nothing_is_written(
+    run: Run, bundle: str, text: str, options: list[str], message: str
+) -> None:
+    states = json.loads(Path("d/problem.json").read_text())["data"]["labels"]
+    Path("bad.csv").write_bytes(text.format(*states).encode(errors="surrogateescape"))
+    before = sorted(os.listdir())
+    code, out, err = run("release", bundle, "--from", "bad.csv", "-o", "out.csv", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["STATE", "--from", "x.csv"], "STATE must not be given with --from"),
+        (["--from", "x.csv", "--count", "2"], "--count must not be given with --from"),
+        (["STATE", "--column", "x"], "--column = 'x' needs --from"),
+        (["--from", "nowhere.csv"], "nowhere.csv cannot be read"),
+        (["STATE", "-o", "/dev/null"], "--out = '/dev/null' must be a file, and is a device"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(run: Run, bundle: str, arguments: list[str], message: str) -> None:
+    code, out, err = run("release", bundle, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_several_draws_warn_with_the_risk_that_is_left(run: Run, bundle: str) -> None:
+    state = json.loads(Path("d/problem.json").read_text())["data"]["labels"][1]
+    code, out, err = run("release", bundle, state, "--count", "3")
+    assert (code, len(out.splitlines())) == (0, 3)
+    assert err == (
+        "bap: 3 signals about the same data say more than one: Eve's risk falls from 3/4 (0.75) to 27/400 (0.0675)\n"
+    )
+    assert run("release", bundle, state, "--count", "3", "--seed", "1")[2] == ""
+    Path("loose.json").write_text(Path("d/mechanism.json").read_text())
+    assert "release from a bundle to see by how much" in run("release", "loose.json", state, "--count", "2")[2]
+
+
+def test_every_run_adds_a_line_to_the_log(run: Run, bundle: str) -> None:
+    state = json.loads(Path("d/problem.json").read_text())["data"]["labels"][0]
+    for _ in range(2):
+        assert run("release", bundle, state, "--log", "log.txt")[0] == 0
+    lines = Path("log.txt").read_text().splitlines()
+    assert len(lines) == 2
+    assert all("signals=1 secure" in line and state not in line for line in lines)

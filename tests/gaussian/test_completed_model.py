@@ -1,0 +1,290 @@
+"""Prior mean, noise, asymmetric losses and any Eves: the standard form, independent integrals, and simulated data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from bap_lp import InputError, solve
+from discretise import bracket, closed_form, grid, max_bracket
+from gaussian import (
+    BothEves,
+    Eve,
+    Full,
+    GaussianEves,
+    GaussianModel,
+    MaxEve,
+    MeanEve,
+    MedianEve,
+    MinEve,
+    NoisyFull,
+    NoisyMean,
+    NoisyMedian,
+    Null,
+    OneBit,
+    QuantileEve,
+    RangeEve,
+    RecordEve,
+    calibrate,
+    corner,
+    curve,
+    decision_rate,
+    eve_simulator,
+    optimise,
+    risks,
+)
+from gaussian.order_contour import OrderLaw, few_exceed
+from gaussian.statistic_laws import range_tails, statistic_law
+
+PLAIN = GaussianModel(4, 1.2, 0.3, bob_loss=(2.0, 1.0))
+SHIFT, SCALE = 10.0, 2.5
+
+
+def moved(model: GaussianModel) -> GaussianModel:
+    return replace(
+        model,
+        prior_sd=SCALE * model.prior_sd,
+        bob_threshold=SHIFT + SCALE * model.bob_threshold,
+        prior_mean=SHIFT,
+        noise_sd=SCALE,
+    )
+
+
+def moved_eve(eve: Eve) -> Eve:
+    match eve:
+        case BothEves():
+            mean, top = (SHIFT + SCALE * c for c in (eve.mean_threshold, eve.max_threshold))
+            return replace(eve, mean_threshold=mean, max_threshold=top)
+        case GaussianEves():
+            return replace(eve, members=tuple(moved_eve(member) for member in eve.members))
+        case RangeEve():
+            return replace(eve, threshold=SCALE * eve.threshold)
+        case _:
+            return replace(eve, threshold=SHIFT + SCALE * eve.threshold)
+
+
+EVES: list[Eve] = [
+    MeanEve(0.5, loss=(1.0, 3.0)),
+    MaxEve(1.6, loss=(2.0, 1.0)),
+    BothEves(0.3, 1.5, (2.0, 1.0), (1.0, 1.5)),
+    MinEve(-0.8),
+    MedianEve(0.2),
+    RangeEve(2.2, loss=(1.0, 2.0)),
+    QuantileEve(0.4, (1.0, 1.0), 0.75),
+    RecordEve(0.9, record=3),
+    GaussianEves((MeanEve(0.1), RangeEve(2.0)), either=True),
+    GaussianEves((MaxEve(1.4, loss=(1.0, 2.0)),), weights=(0.5,)),
+]
+
+
+@pytest.mark.parametrize("eve", EVES, ids=str)
+def test_moving_and_scaling_the_data_changes_no_risk_and_moves_the_rule(eve: Eve) -> None:
+    lam = 0.8
+    first, second = bracket(PLAIN, eve, lam), bracket(moved(PLAIN), moved_eve(eve), lam)
+    assert second.upper == pytest.approx(first.upper, abs=1e-12)
+    assert second.lower == pytest.approx(first.lower, abs=1e-12)
+    finite = np.isfinite(first.thresholds)
+    assert second.thresholds[finite] == pytest.approx(SHIFT + SCALE * first.thresholds[finite], abs=1e-6)
+    assert calibrate(moved(PLAIN), moved_eve(eve)) == pytest.approx(calibrate(PLAIN, eve), rel=1e-11)
+    x = np.random.default_rng(1).normal(size=(500, 4))
+    assert (second.rule(SHIFT + SCALE * x) == first.rule(x)).all()
+    assert second.rule.risks().alice(lam) == pytest.approx(second.upper, abs=1e-12)
+
+
+@pytest.mark.parametrize("eve", EVES[:4], ids=str)
+def test_the_parametric_releases_follow_the_data(eve: Eve) -> None:
+    releases = [Full(), Null(), NoisyMean(0.6), OneBit(0.3)]
+    for release in releases if isinstance(eve, BothEves) else [*releases, NoisyMedian(0.4)]:
+        other = type(release)(SCALE * release.sigma) if isinstance(release, (NoisyMean, NoisyMedian)) else release
+        a, b = risks(PLAIN, eve, release), risks(moved(PLAIN), moved_eve(eve), other)
+        assert (b.bob, b.eve) == pytest.approx((a.bob, a.eve), abs=1e-11)
+    bits = [curve(m, e, OneBit, [0.1, 0.6]) for m, e in ((PLAIN, eve), (moved(PLAIN), moved_eve(eve)))]
+    assert bits[1].alice(1.0) == pytest.approx(bits[0].alice(1.0), abs=1e-12)
+    best = [optimise(m, e, OneBit, lam=0.7) for m, e in ((PLAIN, eve), (moved(PLAIN), moved_eve(eve)))]
+    assert best[1].alice == pytest.approx(best[0].alice, abs=1e-12)
+    assert corner(moved(PLAIN)) == pytest.approx(corner(PLAIN), abs=1e-14)
+    assert decision_rate(moved(PLAIN)) == pytest.approx(decision_rate(PLAIN), abs=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("eve", EVES, ids=str)
+def test_draws_that_share_no_code_confirm_both_ends(eve: Eve) -> None:
+    """lower is the mean of min_i B(x,i) - u_i . E(x,.) over draws, upper is what the rule loses on them."""
+    model, lam = moved(PLAIN), 0.9
+    found = bracket(model, moved_eve(eve), lam)
+    drawn = eve_simulator(model, moved_eve(eve))
+    theta, x = drawn.simulator(np.random.default_rng(5), 200_000)
+    (losses,) = drawn.eve_losses(x)
+    # the decision that bets against a cell answers every question the other way: the columns in reverse order
+    values = drawn.posterior_loss(x) - losses[:, ::-1] @ found.u.T
+    bound = values.min(axis=1)
+    assert abs(bound.mean() - found.lower) <= 5 * bound.std() / math.sqrt(len(x))
+    signal = found.release(x, 3)
+    miss, alarm = model.bob_loss
+    true = theta > model.bob_threshold
+    bob = sum(min(miss * np.mean(true & (signal == i)), alarm * np.mean(~true & (signal == i))) for i in (0, 1))
+    eve_risk = sum(min((losses[signal == i].sum(0) / len(x)).tolist()) for i in (0, 1))
+    assert bob - lam * eve_risk == pytest.approx(found.upper, abs=0.02)
+    played = found.simulate(100_000)
+    assert abs(played.alice(lam) - found.upper) <= 5 * played.alice_error(lam)
+
+
+@pytest.mark.parametrize("eve", [EVES[0], EVES[2], EVES[4], EVES[8]], ids=str)
+def test_linear_programs_on_grids_decrease_to_the_bracket(eve: Eve) -> None:
+    found = bracket(PLAIN, eve, 0.8)
+    program = solve(grid(PLAIN, eve, cells=60), 0.8, exact=False)
+    assert found.lower - 1e-9 <= float(program.value) <= found.upper + 2e-3
+
+
+def bayes(pi: float, loss: tuple[float, float]) -> float:
+    return min(loss[0] * pi, loss[1] * (1 - pi))
+
+
+@pytest.mark.parametrize("loss", [(1.0, 1.0), (3.0, 1.0), (0.5, 2.0)])
+@pytest.mark.parametrize("c", [0.0, 0.4, -1.3])
+def test_bobs_asymmetric_risks_agree_with_adaptive_quadrature(loss: tuple[float, float], c: float) -> None:
+    model = GaussianModel(3, 0.8, c, bob_loss=loss)
+    for noise, release in ((0.0, Full()), (0.7, NoisyMean(0.7))):
+        spread = math.hypot(model.xbar_sd, noise)
+        slope = model.prior_sd**2 / spread**2
+        left = model.prior_sd * math.sqrt(1 - slope)
+
+        def expected(y: float, spread: float = spread, slope: float = slope, left: float = left) -> float:
+            return float(norm.pdf(y, scale=spread)) * bayes(float(ndtr((slope * y - c) / left)), loss)
+
+        kink = (c + left * float(norm.ppf(loss[1] / sum(loss)))) / slope
+        ends = sorted((-9 * spread, min(max(kink, -9 * spread), 9 * spread), 9 * spread))
+        exact = sum(quad(expected, a, b, epsabs=1e-13)[0] for a, b in pairwise(ends))
+        assert risks(model, MeanEve(0.5), release).bob == pytest.approx(exact, abs=1e-11)
+    assert risks(model, MeanEve(0.5), Null()).bob == pytest.approx(bayes(model.bob_prior, loss), abs=1e-14)
+    # the median of three values tells less than the mean, and more than nothing
+    found = [risks(model, MeanEve(0.5), r).bob for r in (Full(), NoisyMedian(0.0), Null())]
+    assert found == sorted(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", [(1.0, 1.0), (3.0, 1.0), (1.0, 4.0)])
+def test_an_asymmetric_eve_under_the_noisy_full_release_agrees_with_simulated_posteriors(
+    loss: tuple[float, float],
+) -> None:
+    model, eve, sigma = GaussianModel(2, 0.9, 0.0), MaxEve(0.8, loss=loss), 0.7
+    rng = np.random.default_rng(2)
+    theta = 0.9 * rng.standard_normal(100_000)
+    y = theta[:, None] + math.hypot(1, sigma) * rng.standard_normal((100_000, 2))
+    noise = 1 + sigma**2
+    v = 1 / (1 / 0.81 + 2 / noise)
+    z, w = np.polynomial.hermite_e.hermegauss(24)
+    inner = v * y.sum(1)[:, None] / noise + math.sqrt(v) * z
+    centre = (sigma**2 * inner[:, None, :] + y[:, :, None]) / noise
+    below = ndtr((0.8 - centre) / (sigma / math.sqrt(noise))).prod(1) @ (w / w.sum())
+    each = np.minimum(loss[0] * (1 - below), loss[1] * below)
+    found = risks(model, eve, NoisyFull(sigma))
+    assert abs(found.eve - each.mean()) <= 5 * each.std() / math.sqrt(len(each))
+
+
+def test_an_eve_on_the_minimum_is_the_reflected_eve_on_the_maximum() -> None:
+    model = GaussianModel(5, 1.1, 0.4, bob_loss=(2.0, 1.0))
+    mirror = GaussianModel(5, 1.1, -0.4, bob_loss=(1.0, 2.0))
+    eve, other = MinEve(-0.7, loss=(1.0, 3.0)), MaxEve(0.7, loss=(3.0, 1.0))
+    for release in (Null(), NoisyMean(0.5), NoisyMedian(0.5)):
+        a, b = risks(model, eve, release), risks(mirror, other, release)
+        assert (a.bob, a.eve) == pytest.approx((b.bob, b.eve), abs=1e-12)
+    a, b = risks(model, eve, OneBit(0.2)), risks(mirror, other, OneBit(0.8))
+    assert (a.bob, a.eve) == pytest.approx((b.bob, b.eve), abs=1e-12)
+    assert bracket(model, eve, 1.1).upper == pytest.approx(bracket(mirror, other, 1.1).upper, abs=1e-12)
+
+
+def test_losses_of_one_size_scale_the_risks() -> None:
+    plain = bracket(GaussianModel(5), MeanEve(0.5), 1.2)
+    double = bracket(GaussianModel(5, bob_loss=(2.0, 2.0)), MeanEve(0.5, loss=(2.0, 2.0)), 1.2)
+    assert double.upper == pytest.approx(2 * plain.upper, abs=1e-13)
+    # a weight of the only Eve multiplies lam
+    weighed = bracket(GaussianModel(5), GaussianEves((MeanEve(0.5),), weights=(2.0,)), 0.6)
+    assert weighed.upper == pytest.approx(plain.upper, abs=1e-13)
+    listed = bracket(GaussianModel(5), GaussianEves((MeanEve(0.5), MaxEve(2.0)), either=True))
+    assert listed.upper == pytest.approx(bracket(GaussianModel(5), BothEves(0.5, 2.0)).upper, abs=1e-14)
+    with pytest.raises(InputError, match="no closed form"):
+        closed_form(GaussianModel(5, bob_loss=(2.0, 1.0)), MeanEve(0.5), 1.2)
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 2), (6, 4), (9, 5), (40, 37)])
+def test_order_statistics_agree_with_the_binomial_law_and_with_draws(n: int, k: int) -> None:
+    assert OrderLaw(n, k).checked().n == n
+    z = np.random.default_rng(n).standard_normal((100_000, n))
+    deviation = np.sort(z, axis=1)[:, k - 1] - z.mean(1)
+    d = np.quantile(deviation, [0.1, 0.5, 0.9])
+    assert np.exp(few_exceed(n, n - k, d)) == pytest.approx([0.1, 0.5, 0.9], abs=0.01)
+    # the two tails are the same function of reflected data
+    assert np.exp(few_exceed(n, n - k, d)) + np.exp(few_exceed(n, k - 1, -d)) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_range_of_two_and_of_many_values_has_its_known_law() -> None:
+    for r in (1e-3, 0.7, 2.0, 9.0):
+        below, above = range_tails(2, r)
+        assert below == pytest.approx(math.erf(r / 2), rel=1e-12)
+        assert above == pytest.approx(math.erfc(r / 2), rel=1e-11)
+    drawn = np.ptp(np.random.default_rng(1).standard_normal((100_000, 12)), axis=1)
+    assert range_tails(12, 3.1)[1] == pytest.approx(float((drawn > 3.1).mean()), abs=0.01)
+    # far out two of the values must be far apart: 66 pairs, each with a difference N(0, 2)
+    assert range_tails(12, 14.0)[1] == pytest.approx(132 * float(norm.sf(14 / math.sqrt(2))), rel=1e-2)
+
+
+def test_eves_who_are_not_cells_given_the_mean_are_sent_to_draws() -> None:
+    several = [
+        GaussianEves((MeanEve(0.5), MaxEve(2.0)), weights=(1.0, 2.0)),
+        GaussianEves((MinEve(-1.0), MaxEve(1.0)), either=True),
+    ]
+    for eve in several:
+        with pytest.raises(ValueError, match=r"bracket\(sample\(\.\.\.\)\) of discretise"):
+            bracket(GaussianModel(5), eve)
+        drawn = eve_simulator(GaussianModel(5), eve)
+        _, x = drawn.simulator(np.random.default_rng(0), 50)
+        assert drawn.posterior_loss(x).shape == (50, 2)
+        assert [len(words) for words in drawn.eve_decisions] == [e.shape[1] for e in drawn.eve_losses(x)]
+    weighted = eve_simulator(GaussianModel(5), several[0])
+    (plain,) = eve_simulator(GaussianModel(5), MaxEve(2.0)).eve_losses(x)
+    assert (weighted.eve_losses(x)[1] == 2 * plain).all()
+    with pytest.raises(ValueError, match="n = 2000 must be at most 1000"):
+        bracket(GaussianModel(2000), MedianEve(0.1), 1.0)
+    with pytest.raises(ValueError, match="record = 6 must be at most n = 5"):
+        statistic_law(5, RecordEve(0.0, record=6))
+
+
+def test_bad_losses_eves_and_models_are_refused_with_their_rule() -> None:
+    for bad in ((1.0,), (1.0, 0.0), (1.0, -2.0), (math.nan, 1.0), 1.0, "12"):
+        with pytest.raises(ValueError, match=r"loss = .* must"):
+            MeanEve(0.5, loss=bad)
+        with pytest.raises(ValueError, match=r"bob_loss = .* must"):
+            GaussianModel(bob_loss=bad)
+    for make in (
+        lambda: GaussianEves(()),
+        lambda: GaussianEves((MeanEve(0.5),), weights=(1.0, 2.0)),
+        lambda: GaussianEves((MeanEve(0.5),), weights=(0.0,)),
+        lambda: GaussianEves((MeanEve(0.5), MaxEve(1.0)), weights=(1.0, 1.0), either=True),
+        lambda: GaussianEves((BothEves(0.5, 2.0),)),
+        lambda: QuantileEve(0.0, level=0.0),
+        lambda: RecordEve(0.0, record=0),
+        lambda: GaussianModel(noise_sd=0.0),
+        lambda: GaussianModel(prior_mean=math.inf),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            make()
+    with pytest.raises(InputError, match="noise_sd"):
+        max_bracket(GaussianModel(5, noise_sd=2.0))
+    with pytest.raises(ValueError, match="noisy full release"):
+        risks(GaussianModel(5), RangeEve(2.0), NoisyFull(1.0))
+
+
+def test_a_risk_that_is_not_known_well_enough_calibrates_nothing() -> None:
+    # the law of the median of an even number of values has an absolute error, which this rare cell does not exceed
+    eve = GaussianEves((MeanEve(0.1), MedianEve(-1.4)), either=True)
+    with pytest.raises(ValueError, match="no lam calibrates it"):
+        bracket(GaussianModel(20), eve)
+    assert bracket(GaussianModel(20), eve, 1.0).width < 1e-10

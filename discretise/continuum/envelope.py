@@ -3,7 +3,7 @@
 G_i is a polynomial on each panel. On an interval of width h (in the local coordinate) where i is least at both ends,
 G_k - G_i is at least the smaller of its two end values minus h^2/8 max |(G_k - G_i)''|, and |T_n''| <= n^2 (n^2 - 1)/3
 bounds the second derivative by the coefficients. If this is not negative for any k, then i is least on the interval.
-Otherwise the interval is halved. At the smallest width the deficit times the width goes to `slack`, so that
+Otherwise the interval is halved, until the deficit times the width is negligible; it goes to `slack`, so that
     sum of the integrals of the chosen G_i  -  slack  <=  int min_i G_i.
 """
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from gaussian.arrays import Array
 
-_SMALLEST = 2.0**-32
+_SMALLEST = 2.0**-40
 _ROUND = 4e-15  # of the largest |G_i| on a panel: differences below it are ties
+_BUDGET = 1e-16  # of int max |G_i|: what one interval may add to the slack
 _START = 8
 
 
@@ -38,6 +39,7 @@ def lower_envelope(coefs: Array, half: Array) -> Envelope:
     k = np.arange(nodes)
     second = np.abs(coefs) @ (k**2 * (k**2 - 1) / 3.0)
     size = np.abs(coefs).sum(axis=2).max(axis=1)
+    budget = _BUDGET * float(half @ size)
     grid = np.linspace(-1, 1, _START + 1)
     panel = np.repeat(np.arange(count), _START)
     left, right = np.tile(grid[:-1], count), np.tile(grid[1:], count)
@@ -52,9 +54,9 @@ def lower_envelope(coefs: Array, half: Array) -> Envelope:
         bend = (second[panel] + second[panel, choice][:, None]) * (width**2 / 8)[:, None]
         bend[row, choice] = 0.0
         deficit = np.maximum(-(gap - bend).min(axis=1), 0.0)
-        sure = deficit <= _ROUND * size[panel]
-        stop = sure | (width <= _SMALLEST)
-        slack += float((deficit * width * half[panel])[stop].sum())
+        share = deficit * width * half[panel]
+        stop = (deficit <= _ROUND * size[panel]) | (share <= budget) | (width <= _SMALLEST)
+        slack += float(share[stop].sum())
         done.append((panel[stop], left[stop], right[stop], choice[stop]))
         panel, left, right = panel[~stop], left[~stop], right[~stop]
         middle = (left + right) / 2

@@ -162,15 +162,16 @@ class PriorMixture:
         low, high = self._low[panels, None], self._high[panels, None]
         return np.asarray(np.exp(-((low + high) / 2 + (high - low) / 2 * _POINTS)) * (high - low) / 2)
 
-    def tail(self, x: float, above: bool) -> float:
-        """P(X > x) or P(X <= x)."""
-        at = np.array([x])
-
-        def probability(thetas: Array) -> Array:
-            table = Likelihood(self.likelihood, thetas, self.law).table("sf" if above else "cdf", at)
-            return np.nan_to_num(table)
-
-        return float(self.expectation(probability)[0]) + self.left_out
+    def nodes(self) -> tuple[Array, Array]:
+        """Thetas in increasing order that represent the prior out to tails of exp(-40), with their weights."""
+        if self.points is not None:
+            order = np.argsort(self.law.thetas)
+            return self.law.thetas[order], self._weights[order, 0]
+        near = self._roots[self._high[self._roots] <= _CUTS[-1]]
+        weights = (self._node_weights(near)[:, 1:-1] * _W).ravel()
+        thetas = self._thetas[near, 1:-1].ravel()
+        order = np.argsort(thetas)
+        return thetas[order], weights[order]
 
     def at(self, x: Array) -> tuple[Array, Array]:
         """beta (points x columns) and its error, elementwise."""

@@ -23,11 +23,12 @@ from discretise.continuum.panels import PanelLaw
 from gaussian.arrays import Array
 
 _ROUNDS = 14
-_CLOSE = 2e-14  # of the losses: no further cut
+_CLOSE = 3e-13  # of the losses: no further cut
 _LIGHT = 1e-17  # cells of less mass take part in no game
 _FIRST = 4  # cells in each panel of the first game
 _PARTS = 6  # parts of a cell next to a switch
-_NEAT = 1e-12  # a rule by switches is kept if cells are better by no more than this
+_NEAT = 2e-12  # of the losses: a rule with fewer parts may be worse by this
+_SMALL = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)  # masses below which parts are gathered, the first that may
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ def _game(law: DataLaw, masses: Array, lam: float) -> tuple[Array, Array]:
     rows = np.zeros((len(masses), b))
     best = (masses[:, 1 : 1 + b] - masses[:, 1 + b :] @ u.T).argmin(axis=1)
     rows[np.arange(len(rows)), best] = 1.0
-    share = np.maximum(found.rho, 0.0)
+    share = np.where(found.rho > 1e-11 * found.rho.max(axis=1, keepdims=True), found.rho, 0.0)
     rows[heavy] = share / share.sum(axis=1, keepdims=True)
     return u, rows
 
@@ -164,6 +165,11 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> Optimum:
             break
         cuts = _cut_again(cuts, switched, coarse)
     chosen = neat if neat.value <= cells.value + _NEAT * scale else cells
+    for small in _SMALL:
+        tidy = _gathered(panels, chosen.table, small)
+        value, sent = _value(law, tidy, lam)
+        if value <= min(neat.value, cells.value) + _NEAT * scale:
+            return Optimum(best[1], best[0], value, tidy, sent)
     return Optimum(best[1], best[0], chosen.value, chosen.table, chosen.sent)
 
 
@@ -207,3 +213,51 @@ def _cut_again(cuts: list[Array], switched: RuleTable, coarse: RuleTable) -> lis
         fine = [np.linspace(a, c, _PARTS + 1)[1:-1] for a, c in zip(left[chosen], right[chosen], strict=True)]
         out.append(np.unique(np.concatenate([cut, inner, *fine])))
     return out
+
+
+def _gathered(panels: PanelLaw, table: RuleTable, small: float) -> RuleTable:
+    """The rule with runs of small or mixed parts replaced by a few cuts, in the same order and with the same masses.
+
+    A run between a part that sends i and one that sends k becomes one part for each signal that it sends: i first, k
+    last. The functions hardly change over a small run, so neither does the value; it is computed again.
+    """
+    mass = np.maximum(table.masses[:, 0], 0.0)
+    new = np.append(True, (table.rows[1:] != table.rows[:-1]).any(axis=1))
+    run = np.cumsum(new) - 1
+    loose = (np.bincount(run, mass)[run] < small) | ((table.rows.max(axis=1) < 1) & (mass < small))
+    rows = table.rows.copy()
+    panel, left, right, kept = [], [], [], []
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], loose, [False]]).astype(int)))
+    runs = {int(a): int(b) for a, b in zip(ends[::2], ends[1::2], strict=True)}
+    k = 0
+    while k < len(rows):
+        stop = runs.get(k)
+        if stop is None:
+            panel.append(table.panel[k]), left.append(table.left[k]), right.append(table.right[k]), kept.append(rows[k])
+            k += 1
+            continue
+        before = int(rows[k - 1].argmax()) if k else -1
+        after = int(rows[stop].argmax()) if stop < len(rows) else -1
+        total = mass[k:stop] @ rows[k:stop]
+        order = sorted(np.flatnonzero(total > 1e-16).tolist(), key=lambda i: (i != before, i == after, i))
+        goals = np.cumsum(total[order]) if order else np.zeros(0)
+        position, reached = 0, 0.0
+        order = order or [before if before >= 0 else max(after, 0)]
+        for c in range(k, stop):
+            start, span = float(table.left[c]), float(table.right[c] - table.left[c])
+            cut = start
+            while position < len(order) - 1 and reached + mass[c] > goals[position]:
+                share = (goals[position] - reached) / mass[c] if mass[c] > 0 else 0.0
+                edge = start + span * min(max(share, 0.0), 1.0)
+                if edge > cut:
+                    panel.append(table.panel[c]), left.append(cut), right.append(edge)
+                    kept.append(np.eye(rows.shape[1])[order[position]])
+                    cut = edge
+                position += 1
+            if cut < table.right[c]:
+                panel.append(table.panel[c]), left.append(cut), right.append(float(table.right[c]))
+                kept.append(np.eye(rows.shape[1])[order[position]])
+            reached += mass[c]
+        k = stop
+    found = np.array(panel, dtype=np.intp), np.array(left), np.array(right)
+    return _table(panels, *found, np.array(kept))

@@ -30,10 +30,11 @@ _BASES = [(2 * k + 1) * np.polynomial.legendre.Legendre.basis(k)(_X) * _W for k 
 _RULES = np.stack([*_BASES, _W])  # twice the last coefficients, and the integral
 _EDGE = 1 - 1e-9  # the two points at which the polynomial is checked
 _POINTS = np.concatenate([[-_EDGE], _X, [_EDGE]])
-_AT_EDGES = np.array([[np.prod((t - np.delete(_X, k)) / (_X[k] - np.delete(_X, k))) for k in range(_NODES)] for t in (-1, 1)])
+_AT_EDGES = np.array([[np.prod((t - np.delete(_X, k)) / (_X[k] - np.delete(_X, k))) for k in range(_NODES)] for t in (-_EDGE, _EDGE)])
 _RELATIVE = 1e-12  # error of a panel that is accepted, relative to the integral
 _NOISE = 3e-12  # last coefficients this small, relative to the integrand, are rounding in the density
 _POOR = 1e-7, 6  # and after so many halvings even these: some densities of scipy.stats are themselves integrals
+_CROWD = 24  # panels of one x
 _ROUNDING = 4e-15  # of a density of scipy.stats and of the sum over a panel
 _DEEPEST = 40  # halvings of a panel
 _STEEP = 0.34  # a fall of F between two nodes that may hide a peak, and the share of the panel's fall that may
@@ -194,6 +195,9 @@ class PriorMixture:
             excess = (error / np.maximum(scale[who], 1e-290)).max(axis=1)
             poor = (delta < _POOR[0]) & (self._depth[panel] >= _POOR[1])
             split = (((excess > _RELATIVE) & (delta > _NOISE) & ~poor) | steep) & (self._depth[panel] < _DEEPEST)
+            # a resolved peak needs few panels: many that stay rough are rounding in the thetas, and more would not help
+            crowded = np.bincount(who[split], minlength=len(x)) > _CROWD
+            split &= ~(crowded[who] & (self._depth[panel] >= _POOR[1]))
             np.add.at(done, who[~split], value[~split])
             np.add.at(wrong, who[~split], error[~split])
             first = self._halves(panel[split])

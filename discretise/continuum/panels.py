@@ -30,7 +30,7 @@ _EDGE = 1 - 1e-9
 _POINTS = np.concatenate([_T, [-_EDGE, _EDGE]])
 _TO_COEFS = np.cos(np.pi * np.outer(_K, _K + 0.5) / NODES) * 2 / NODES
 _TO_COEFS[0] /= 2
-_SIGNS = np.stack([(-1.0) ** _K, np.ones(NODES)])
+_AT_EDGES = np.cos(np.outer(np.arccos([-_EDGE, _EDGE]), _K))
 _INTEGRAL = np.where(_K % 2 == 0, 2 / (1 - np.where(_K % 2 == 0, _K, 0.0) ** 2.0), 0.0)
 _TOLERANCE = 1e-14  # of one panel, relative to the integral of the function
 _DEEPEST = 45
@@ -95,7 +95,7 @@ def _measure(functions: Functions, low: Array, high: Array) -> tuple[PanelLaw, A
     x = np.clip(middle[:, None] + half[:, None] * _POINTS, low[:, None], high[:, None])
     values, wrong = (table.reshape(*x.shape, -1) for table in functions(x.ravel()))
     coefs = np.einsum("kn,pnm->pmk", _TO_COEFS, values[:, :NODES])
-    miss = np.abs(np.einsum("ek,pmk->pme", _SIGNS, coefs) - values[:, NODES:].transpose(0, 2, 1)).max(axis=2)
+    miss = np.abs(np.einsum("ek,pmk->pme", _AT_EDGES, coefs) - values[:, NODES:].transpose(0, 2, 1)).max(axis=2)
     width = 2 * half[:, None]
     rule = width * (np.abs(coefs[:, :, -3:]).max(axis=2) + 0.01 * miss)
     given = width * wrong[:, :NODES].mean(axis=1)

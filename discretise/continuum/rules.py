@@ -174,8 +174,15 @@ class ScalarRule(Tabular):
         else:
             theta = np.asarray(prior.rvs(count, random_state=generator), dtype=float)
         if self.problem.likelihood.together is not None:
+            if self.discrete:  # rvs of scipy.stats would round atoms off the integers
+                return theta, np.asarray(given(theta).ppf(generator.random(count)), dtype=float)
             return theta, np.asarray(given(theta).rvs(count, random_state=generator), dtype=float)
-        return theta, np.array([float(given(float(t)).rvs(random_state=generator)) for t in theta])
+        values, place = np.unique(theta, return_inverse=True)
+        uniform = generator.random(count)
+        x = np.empty(count)
+        for k, t in enumerate(values):
+            x[place == k] = given(float(t)).ppf(uniform[place == k])
+        return theta, x
 
 
 @dataclass(frozen=True, eq=False)

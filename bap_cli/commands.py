@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bap_cli.catalogue import catalogue, example, titles
+from bap_cli.catalogue import catalogue, example, models, titles
 from bap_cli.lazy import mount
+from bap_cli.model_command import model_command
 from bap_cli.path_command import register as register_path
 
 # typer imports pydantic for every parameter that is not a plain flag, and its own --help is none: the commands that
@@ -252,9 +253,11 @@ def examples(context: typer.Context, shown: Help = False) -> None:
     if context.args:
         sys.stdout.write(example(context.args[0]).read_text(encoding="utf-8"))
         return
-    width = max(map(len, catalogue()), default=0)
+    width = max(map(len, catalogue() | models()), default=0)
     for key, title in titles().items():
         print(f"{key:{width}}  {title}")
+    for key, title in titles(models()).items():
+        print(f"{key:{width}}  {title} (for `bap model`)")
 
 
 @app.command(**_QUICK)
@@ -269,4 +272,5 @@ def schema(shown: Help = False) -> None:
 
 
 register_path(app)
+app.command(name="model", **_USUAL)(model_command)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")

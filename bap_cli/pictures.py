@@ -21,14 +21,14 @@ _DPI = 160
 _FORMATS = (".png", ".svg", ".pdf")
 
 
-def check_file(out: Path, suffixes: tuple[str, ...] = ()) -> None:
+def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> None:
     """Refuse a place that cannot be written to before anything is computed."""
     if suffixes and out.suffix.lower() not in suffixes:
-        raise ValueError(f"--out = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+        raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     if out.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be a file, and is a directory")
+        raise ValueError(f"{option} = {str(out)!r} must be a file, and is a directory")
     if not out.parent.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be in a directory that exists")
+        raise ValueError(f"{option} = {str(out)!r} must be in a directory that exists")
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:

@@ -13,6 +13,8 @@ from discretise.continuum.rules import PlayedRule, ScalarRule
 from discretise.extensions import CellRule
 from discretise.losses import absolute, asymmetric, squared, zero_one
 from discretise.models import GriddedProblem, model
+from discretise.model_files import load_model
+from discretise.monte_carlo.arviz_draws import StoredDraws, from_arviz
 from discretise.monte_carlo.brackets import SampleBracket
 from discretise.samples import OutOfSample, SampledProblem, sample
 from discretise.squared_loss.brackets import SquaredBracket, max_bracket
@@ -41,12 +43,15 @@ __all__ = [
     "Simulation",
     "SquaredBracket",
     "SquaredGrid",
+    "StoredDraws",
     "absolute",
     "asymmetric",
     "bracket",
     "closed_form",
+    "from_arviz",
     "grid",
     "grid_rule",
+    "load_model",
     "max_bracket",
     "model",
     "refine",

@@ -91,6 +91,7 @@ class SampledProblem(Problem):
         self.eve_target, self.bounds = eve_target, bounds
         self.posterior_loss, self.posterior_draws, self.posterior_size, self.neighbours = posterior
         self._batched: bool | None = None
+        self.fits: dict[float, Array] = {}
         lost = self.bob_losses(draws.theta)
         known = self.posterior_loss is not None or self.posterior_draws is not None
         self._near = None if known else Neighbours(draws.statistic, lost, self.neighbours)

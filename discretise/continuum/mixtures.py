@@ -42,6 +42,7 @@ _SHARE = 0.6
 _SEEN = 1e-12  # falls of F below this hide nothing that matters
 _CUTS = (0.7, 0.85, 1.1, 1.6, 2.4, 4.0, 7.0, 12.0, 20.0, 40.0)  # v at the ends of the first panels
 _FAR = (80.0, 160.0, 320.0)  # quantiles of scipy.stats are not reliable much farther out
+_LAWS = 20_000  # distributions kept
 _CHUNK = 1 << 21  # numbers held at a time
 _BLOCK = 4096  # points treated together
 
@@ -64,6 +65,7 @@ class PriorMixture:
         far: bool,
     ) -> None:
         self.likelihood, self.columns, self.prior, self.points = likelihood, columns, prior, points
+        self._laws: dict[float, Any] = {}
         if points is not None:
             thetas, weights = points[0][points[1] > 0], points[1][points[1] > 0]
             self.law, self._weights = Likelihood(likelihood, thetas), weights[:, None] * self._with_one(thetas)
@@ -142,11 +144,19 @@ class PriorMixture:
         data = np.repeat(x, thetas.shape[1])[order]
         ends = np.append(np.searchsorted(place.ravel()[order], np.arange(len(values))), len(order))
         parts = [
-            np.asarray(getattr(self.likelihood(float(t)), name)(data[a:b]), dtype=float)
+            np.asarray(getattr(self._law(float(t)), name)(data[a:b]), dtype=float)
             for t, a, b in zip(values, ends[:-1], ends[1:], strict=True)
         ]
         out.ravel()[order] = np.concatenate(parts)
         return out
+
+    def _law(self, theta: float) -> Any:
+        """The law of the data at one theta; a frozen distribution takes longer to make than to evaluate."""
+        if len(self._laws) > _LAWS:
+            self._laws.clear()
+        if theta not in self._laws:
+            self._laws[theta] = self.likelihood(theta)
+        return self._laws[theta]
 
     def expectation(self, values: Callable[[Array], Array]) -> Array:
         """The integral over the prior of functions of theta, by the first panels halved twice."""

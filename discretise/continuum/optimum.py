@@ -26,6 +26,8 @@ _ROUNDS = 14
 _CLOSE = 3e-13  # of the losses: no further cut
 _LIGHT = 1e-17  # cells of less mass take part in no game
 _FIRST = 4  # cells in each panel of the first game
+_MOST_CELLS = 30_000
+_HEAVY = 1e-15  # of the losses: a cell in which less is at stake is not cut
 _PARTS = 6  # parts of a cell next to a switch
 _NEAT = 2e-12  # of the losses: a rule with fewer parts may be worse by this
 _SMALL = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)  # masses below which parts are gathered, the first that may
@@ -142,6 +144,7 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> Optimum:
     b = law.decisions
     cuts = [np.linspace(-1, 1, _FIRST + 1) for _ in panels.low]
     scale = float(law.totals[1 : 1 + b].max()) + lam * sum(float(law.totals[1 + b :][g].max()) for g in law.groups)
+    gaps: list[float] = []
     best: tuple[float, Array] | None = None
     neat: Optimum | None = None
     cells: Optimum | None = None
@@ -161,9 +164,11 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> Optimum:
                 cells = found
         assert neat is not None
         assert cells is not None
-        if min(neat.value, cells.value) - best[0] <= _CLOSE * scale:
+        gaps.append(min(neat.value, cells.value) - best[0])
+        stalled = len(gaps) > 3 and gaps[-1] > 0.7 * gaps[-3]
+        if gaps[-1] <= _CLOSE * scale or stalled or len(table.panel) > _MOST_CELLS:
             break
-        cuts = _cut_again(cuts, switched, coarse)
+        cuts = _cut_again(cuts, switched, coarse, _stakes(law, panels, u, coarse) > _HEAVY * scale)
     chosen = neat if neat.value <= cells.value + _NEAT * scale else cells
     for small in _SMALL:
         tidy = _gathered(panels, chosen.table, small)
@@ -194,22 +199,33 @@ def _dual(law: DataLaw, panels: PanelLaw, u: Array) -> tuple[float, RuleTable]:
     return float(reduced[np.arange(len(rows)), found.choice].sum()) - found.slack, table
 
 
-def _cut_again(cuts: list[Array], switched: RuleTable, coarse: RuleTable) -> list[Array]:
+def _stakes(law: DataLaw, panels: PanelLaw, u: Array, table: RuleTable) -> Array:
+    """What the choice of the signal can change on each place, at the replies u: the spread at its ends times the width."""
+    b = law.decisions
+    ends = [panels.at(table.panel, t) for t in (table.left, table.right)]
+    spread = [np.ptp(f[:, 1 : 1 + b] - f[:, 1 + b :] @ u.T, axis=1) for f in ends]
+    return np.asarray(np.maximum(*spread) * (table.right - table.left) * panels.half[table.panel])
+
+
+def _cut_again(
+    cuts: list[Array], switched: RuleTable, coarse: RuleTable, matters: NDArray[np.bool_]
+) -> list[Array]:
     """Cells cut at the switches, and into parts where they touch a switch or the game mixes."""
     mixed = coarse.rows.max(axis=1) < 1 - 1e-9
     choice = coarse.rows.argmax(axis=1)
     turn = np.append(False, choice[1:] != choice[:-1])
     # a switch of the game is at the left end of a cell: the cells on both sides of it are cut
     split = mixed | turn | np.append(turn[1:], False)
+    split &= matters
     switch = (switched.left > -1) & np.append(False, switched.panel[1:] == switched.panel[:-1])
     out = []
     for k, cut in enumerate(cuts):
         here = coarse.panel == k
         left, right, chosen = coarse.left[here], coarse.right[here], split[here]
         inner = switched.left[switch & (switched.panel == k)]
-        for t in inner:
-            chosen |= (left <= t) & (t <= right)
-        chosen &= right - left > 1e-12
+        touched = [(left <= t) & (t <= right) & matters[here] for t in inner]
+        inner = inner[[bool(near.any()) for near in touched]] if len(inner) else inner
+        chosen = np.any([chosen, *touched], axis=0) & (right - left > 1e-12)
         fine = [np.linspace(a, c, _PARTS + 1)[1:-1] for a, c in zip(left[chosen], right[chosen], strict=True)]
         out.append(np.unique(np.concatenate([cut, inner, *fine])))
     return out

@@ -36,6 +36,7 @@ _TOLERANCE = 1e-14  # of one panel, relative to the integral of the function
 _DEEPEST = 45
 _MOST = 20_000
 _FADED = 1e-17
+_BATCH = 6  # panels of a tail that are treated together
 _FARTHEST = 1e290
 
 
@@ -135,22 +136,26 @@ def _tail(functions: Functions, edges: Array, side: int, scale: Array, names: li
     parts: list[PanelLaw] = []
     shares: list[Array] = []
     while True:
-        far = end + step if side else end - step
-        if abs(far) > _FARTHEST:
-            raise InputError(names[int(shares[-1].argmax())], None, _INFINITE)
-        part = _refined(functions, np.array([end, far] if side else [far, end]), scale)
+        reach = end + (1 if side else -1) * step * (2.0 ** np.arange(_BATCH + 1) - 1)
+        if not np.abs(reach[-1]) < _FARTHEST:
+            raise InputError(names[int(shares[-1].argmax())] if shares else names[0], None, _INFINITE)
+        part = _refined(functions, np.sort(reach), scale)
         parts.append(part)
-        shares.append(np.abs(part.totals) / scale)
+        # the integrals over each of the panels, from the inside outwards
+        place = np.searchsorted(np.abs(reach - end), np.abs((part.low + part.high) / 2 - end)) - 1
+        whole = part.half[:, None] * (part.coefs @ _INTEGRAL)
+        for k in range(_BATCH):
+            shares.append(np.abs(whole[place == k].sum(axis=0)) / scale)
         scale = scale + np.abs(part.totals)
-        if len(shares) > 2 and (np.maximum(shares[-1], shares[-2]) < _FADED).all():
+        if (np.maximum(shares[-1], shares[-2]) < _FADED).all():
             # what lies farther out fades at least as fast as the last two panels
-            part.error[-1 if side else 0] += 2 * (np.abs(parts[-1].totals) + np.abs(parts[-2].totals))
+            part.error[-1 if side else 0] += 2 * (shares[-1] + shares[-2]) * scale
             return parts
         if len(shares) > 90:
             slow = (shares[-1] > 0.3 * shares[-30]) & (shares[-1] > 1e-14)
             if slow.any():
                 raise InputError(names[int(np.flatnonzero(slow)[0])], None, _INFINITE)
-        end, step = far, 2 * step
+        end, step = float(reach[-1]), step * 2.0**_BATCH
 
 
 _INFINITE = "is infinite: the loss grows faster than the tails of the data fall, choose a bounded loss"

@@ -9,6 +9,7 @@ by the data they observed. Without such files B is estimated from neighbours, an
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -112,7 +113,9 @@ def _opened(source: Any, field: str) -> Any:
     if not isinstance(source, (str, os.PathLike)):
         return source
     try:
-        import arviz
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about its own next version
+            import arviz
     except ImportError:
         raise ImportError("from_arviz needs arviz: pip install 'bap-lp[arviz]'") from None
     try:

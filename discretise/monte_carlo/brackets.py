@@ -169,11 +169,8 @@ def sample_bracket(
         raise InputError("seed", seed, "must differ from the seed of the problem: the draws must be fresh")
     calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"
     weight = float(calibrate(problem)) if calibrated else read_lam(lam)
-    groups = problem.eve_groups
-    fitted = solve_game(problem.p, problem.B, problem.E, groups, weight, stoppable=False)
-    u = problem.arrays.on_simplex(fitted.u, weight)
+    u = _fitted(problem, weight)
     found = _judge(problem, u, weight, int(size), seed, float(level))
-    u.flags.writeable = False
     words = [found.rests_on]
     if calibrated:
         words.append(f"lambda was calibrated on the {len(problem.p)} draws of the fit and then fixed")
@@ -181,6 +178,16 @@ def sample_bracket(
         problem, weight, float(level), int(size), found.lower, found.upper, found.width, found.estimates, found.risks, u,
         "; ".join(words) + ".",
     )  # fmt: skip
+
+
+def _fitted(problem: SampledProblem, lam: float) -> Array:
+    """Eve's replies to the draws of the problem, computed once for each lam."""
+    if lam not in problem.fits:
+        found = solve_game(problem.p, problem.B, problem.E, problem.eve_groups, lam, stoppable=False)
+        u = problem.arrays.on_simplex(found.u, lam)
+        u.flags.writeable = False
+        problem.fits[lam] = u
+    return problem.fits[lam]
 
 
 @dataclass(frozen=True)

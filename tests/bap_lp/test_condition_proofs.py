@@ -30,8 +30,8 @@ from bap_lp import (
 )
 from bap_lp.conditions.base import Condition, LinearRows
 from bap_lp.conditions.conditions import TABLE
-from bap_lp.conditions.lagrangian import Multipliers, Prices, SentSignals
 from bap_lp.conditions.distances import PairDistances
+from bap_lp.conditions.lagrangian import Multipliers, Prices, SentSignals
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays

@@ -1,8 +1,8 @@
 """The Gaussian model against any Eves as a sample: for Eves that do not reduce to one statistic.
 
 Bob's posterior is known, so B is exact at every draw. A separate Eve with the questions q_1, ..., q_m answers all of
-them; which answers are right is one number, the truths read as binary digits, and her loss is the least of the losses of
-her wrong answers ("either is a breach").
+them. Which answers are right is one number, the truths read as binary digits. Her loss is the least of the losses of
+her answers ("either is a breach").
 """
 
 from __future__ import annotations

@@ -146,9 +146,18 @@ def _replies_document(best: RecordOptimum, part: RecordComponent) -> dict[str, A
     """The distinct replies, and which one each decision has."""
     if part.replies is None:
         return {"replies": None}
-    rows = [tuple(map(text, u)) for u in part.replies.of(best.program, np.arange(best.decisions)).tolist()]
+    table = part.replies.of(best.program, np.arange(best.decisions))
+    written: dict[int, Any] = {}  # many replies are one and the same number
+    rows = [tuple(_text_once(v, written) for v in u) for u in table.tolist()]
     place = {row: k for k, row in enumerate(dict.fromkeys(rows))}
     return {"replies": [list(row) for row in place], "reply_of": [place[row] for row in rows]}
+
+
+def _text_once(value: Any, written: dict[int, Any]) -> Any:
+    out = written.get(id(value))
+    if out is None:
+        out = written[id(value)] = text(value)
+    return out
 
 
 def _replies(document: dict[str, Any]) -> WrittenReplies | None:

@@ -51,7 +51,7 @@ function changes(from, to) {
   return ["bob", "eve"].map((role) => {
     const list = data.problem[`${role}s`], single = list.length === 1, change = to[role] - from[role];
     const wrong = only[role] && agentRisks(role, 0, pieceAt(lam)).wrong, name = single ? quoted(list[0].name) : role === "bob" ? "the Bobs together" : "the Eves together";
-    if (Math.abs(change) < 1e-12) return [name, wrong && role === "eve" ? " guesses right as often" : single ? " loses as much" : " lose as much"];
+    if (Math.abs(change) < 1e-12) return [name, wrong ? (role === "eve" ? " guesses right as often" : " is wrong as often") : single ? " loses as much" : " lose as much"];
     if (!wrong) return [name, `${single ? " loses" : " lose"} ${figure3(change)} ${change > 0 ? "more" : "less"}`];
     const count = ofHundred(Math.abs(change));
     return role === "bob" ? [name, ` makes ${count} ${change > 0 ? "more" : "fewer"} wrong decisions in 100`] : [name, ` makes ${count} ${change > 0 ? "fewer" : "more"} right guesses in 100`];

@@ -4,8 +4,8 @@ A loss that is 0 for a right and 1 for a wrong decision makes an agent's risk a 
 B(x,i) = 1 - pi(theta_i | x), the average over the parameter of the 0-1 loss of naming theta. Of another loss a risk is
 an expected loss, and the page says so.
 
-On the inside of a piece of the path the set of optimal mechanisms is constant: R_A of a mechanism is linear in lambda and
-nowhere below V, which is linear there, so that a mechanism that touches V inside the piece touches it on all of it.
+On the inside of a piece of the path the set of optimal mechanisms is constant: R_A of a mechanism is linear in lambda
+and nowhere below V, which is linear there, so that a mechanism that touches V inside the piece touches it on all of it.
 Whether the optimum is unique is therefore asked once per piece.
 """
 
@@ -76,7 +76,13 @@ def _agent_extremes(problem: Problem) -> tuple[list[Any], list[Any]]:
         out = []
         for to in (list(range(rows)), [0] * rows):
             q = degenerate(to, max(to) + 1, problem.exact)
-            out.append(list(evaluate(problem, Mechanism.of(q, [str(k) for k in range(q.shape[1])], problem.states)).agents.values()))
+            out.append(
+                list(
+                    evaluate(
+                        problem, Mechanism.of(q, [str(k) for k in range(q.shape[1])], problem.states)
+                    ).agents.values()
+                )
+            )
         return out[0], out[1]
     field, p = EXACT if problem.exact else FLOAT, problem.p
     full, null = [field.zero] * len(problem.eves), [field.zero] * len(problem.eves)

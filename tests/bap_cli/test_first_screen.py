@@ -39,15 +39,18 @@ BITS = {  # Bob guesses one bit, Eve another that goes along with it
 Open = Callable[..., Any]
 FRACTION = re.compile(r"\d\s*/\s*\d")
 # the contrast of WCAG between an element's text and the first opaque background behind it
-CONTRAST = """(selector) => [...document.querySelectorAll(selector)].filter((e) => e.innerText && e.offsetParent).map((e) => {
-  const parts = (c) => c.match(/[\\d.]+/g).map(Number);
-  const light = (c) => parts(c).slice(0, 3).map((v) => v / 255)
-    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)).reduce((s, v, k) => s + v * [0.2126, 0.7152, 0.0722][k], 0);
-  let behind = e;
-  while (behind.parentElement && (parts(getComputedStyle(behind).backgroundColor)[3] ?? 1) < 1) behind = behind.parentElement;
-  const a = light(getComputedStyle(e).color), b = light(getComputedStyle(behind).backgroundColor);
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-})"""
+CONTRAST = """(selector) => {
+  const parts = (c) => c.match(/[\\d.]+/g).map(Number), weights = [0.2126, 0.7152, 0.0722];
+  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = (c) => parts(c).slice(0, 3).reduce((s, v, k) => s + linear(v / 255) * weights[k], 0);
+  const ground = (e) => getComputedStyle(e).backgroundColor;
+  return [...document.querySelectorAll(selector)].filter((e) => e.innerText && e.offsetParent).map((e) => {
+    let behind = e;
+    while (behind.parentElement && (parts(ground(behind))[3] ?? 1) < 1) behind = behind.parentElement;
+    const a = light(getComputedStyle(e).color), b = light(ground(behind));
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  });
+}"""
 
 
 def browser_only(test: Any) -> Any:
@@ -93,7 +96,9 @@ def hundred(share: Fraction) -> str:
 
 @browser_only
 @pytest.mark.parametrize("name", ["coin_toss", "two_bobs", "prosecutor", "wide"])
-def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(page_of: Open, tmp_path: Path, name: str) -> None:
+def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(
+    page_of: Open, tmp_path: Path, name: str
+) -> None:
     (tmp_path / "wide.json").write_text(json.dumps(WIDE))
     name = str(tmp_path / "wide.json") if name == "wide" else name
     for width in (390, 1280):
@@ -105,7 +110,10 @@ def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(page_of:
             assert "NaN" not in words
             assert "undefined" not in words
             assert page.evaluate("document.documentElement.scrollWidth") == width
-            dark = page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor") != "rgb(255, 255, 255)"
+            dark = (
+                page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor")
+                != "rgb(255, 255, 255)"
+            )
             assert dark == (scheme == "dark")
             parts = "main p, main h2, main h3, main h4, main td, main th, main li, main summary, main dd, main button"
             assert min(page.evaluate(CONTRAST, parts)) >= 4.5
@@ -156,7 +164,9 @@ def test_fractions_are_one_key_away_and_printed(page_of: Open) -> None:
     assert page.is_visible("#fraction-list")
     assert "RB = 13/40" in page.inner_text("#fraction-list").replace("\n", "")
     page.emulate_media(media="print", color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 27, 27)"  # ink on white, whatever the screen
+    assert (
+        page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 27, 27)"
+    )  # ink on white, whatever the screen
 
 
 @browser_only
@@ -223,7 +233,12 @@ def test_risks_of_all_and_nothing_are_those_of_the_releases(name: str) -> None:
 
 def test_an_error_is_counted_only_where_the_loss_is_right_or_wrong() -> None:
     prior, right = ["1/2", "1/2"], [[0, 1], [1, 0]]
-    for loss, counts in ((right, True), ([[0, 2], [2, 0]], False), ([[0, 1], [1, 1]], False), ([[0, 0], [0, 0]], False)):
+    for loss, counts in (
+        (right, True),
+        ([[0, 2], [2, 0]], False),
+        ([[0, 1], [1, 1]], False),
+        ([[0, 0], [0, 0]], False),
+    ):
         problem = Problem(prior, right, loss)
         assert counts_errors(problem, problem.eves[0], False) == counts
     own = Problem(prior, right, eves=[Agent(right, harm=[[0, 3], [1, 0]])])

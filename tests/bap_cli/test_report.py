@@ -123,9 +123,10 @@ def test_the_slider_follows_the_solver_by_mouse_and_by_keyboard(opened: Open) ->
     problem = load_problem(EXAMPLES / "medical_test.toml").problem
     page = opened("medical_test")
     check(page, problem, Fraction(1, 2))
-    box = page.locator("#slider").bounding_box()
+    page.locator("#slider").scroll_into_view_if_needed()
     seen = set()
     for share in (0.02, 0.3, 0.62, 0.97):
+        box = page.locator("#slider").bounding_box()
         page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
         lam = Fraction(page.input_value("#lambda"))
         seen.add(lam)
@@ -360,8 +361,11 @@ def test_too_many_pieces_leave_the_chosen_one(monkeypatch: pytest.MonkeyPatch) -
     assert document["pieces"][0]["detail"]["rows"][0]["cells"] == [["1", 1.0], ["0", 0.0]]
 
 
-def test_the_page_is_deterministic_atomic_and_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_is_deterministic_atomic_and_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "r.html"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # the page carries the day it was made
     assert main(["report", "coin_toss", "-o", str(out)]) == 0
     first = out.read_bytes()
     assert main(["report", "coin_toss", "-o", str(out)]) == 0

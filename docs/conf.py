@@ -29,7 +29,7 @@ pygments_style = "default"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the sections of a docstring say what each parameter is
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False

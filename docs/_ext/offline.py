@@ -56,9 +56,18 @@ def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
         head, rest = argument(line) if section else ("", line)
         out.append(head + restructured(rest))
     lines[:] = out
+    if what in ("attribute", "property"):
+        app.env.temp_data["sentence"] = out
+
+
+def restore(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what stands before a colon for a type; in a property it is part of the sentence."""
+    if what in ("attribute", "property"):
+        lines[:] = app.env.temp_data.pop("sentence")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
     app.connect("autodoc-process-docstring", rewrite, priority=100)  # Napoleon comes at 500
+    app.connect("autodoc-process-docstring", restore, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -133,7 +133,7 @@ class SquaredGrid:
     >>> from gaussian import GaussianModel
     >>> found = squared_grid(GaussianModel(n=5), "max", mean_count=6, residual_count=4, decisions=5)
     >>> found.problem.shape
-    (24, 5, 5)
+    (20, 5, 5)
     """
 
     problem: Problem

@@ -50,8 +50,9 @@ class ClosedForm:
         u: the dual solution.
 
     >>> from discretise import closed_form
-    >>> from gaussian import GaussianModel, MaxEve
-    >>> found = closed_form(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MaxEve(2.0), 1.0)
+    >>> from gaussian import GaussianModel, MaxEve, calibrate
+    >>> model, eve = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MaxEve(2.0)
+    >>> found = closed_form(model, eve, calibrate(model, eve))
     >>> found.theorem, round(found.value, 7)
     ('corner', -0.2322795)
     """

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
@@ -19,12 +19,12 @@ SPECIAL = re.compile(r"([\\*|_])")
 
 
 def inline_math(writer: Any, node: nodes.math) -> None:
-    writer.body.append(convert(node.astext()))
+    writer.body.append(tex2mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def display_math(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    writer.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -164,6 +164,59 @@ def bends(loss: Loss, decisions: Array) -> Array:
     return np.concatenate([jumps(loss), decisions if isinstance(loss, Asymmetric) else decisions[:0]])
 
 
+@dataclass(frozen=True, eq=False)
+class EveTask:
+    """What one Eve decides, what she loses, and her weight in R_E."""
+
+    loss: Loss
+    decisions: Array
+    weight: float = 1.0
+    name: str = "Eve"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the loss is known to be at most 1."""
+        return isinstance(self.loss, ZeroOne)
+
+
+def eve_tasks(loss: Any, decisions: Any, weights: Any = None) -> tuple[EveTask, ...]:
+    """One Eve, or several if `loss` is a list: then `decisions` is a list of grids, and `weights` one number each."""
+    if not isinstance(loss, (list, tuple)):
+        if weights is not None:
+            raise InputError("eve_weights", weights, "needs a list of losses, one per Eve")
+        return (EveTask(loss_of(loss, "eve_loss"), decisions_of(decisions, "eve_decisions")),)
+    if not loss:
+        raise InputError("eve_loss", None, "must not be empty")
+    try:
+        grids = list(decisions)
+        shares = [1.0] * len(loss) if weights is None else [float(w) for w in weights]
+    except (TypeError, ValueError):
+        raise InputError("eve_decisions and eve_weights", None, "must be lists with one entry per Eve") from None
+    for field, found in (("eve_decisions", grids), ("eve_weights", shares)):
+        if len(found) != len(loss):
+            raise InputError(field, None, f"has {len(found)} entries, must have {len(loss)}, one per Eve")
+    for k, share in enumerate(shares):
+        if not 0 < share < math.inf:
+            raise InputError(f"eve_weights[{k}]", share, "must be positive and finite")
+    return tuple(
+        EveTask(
+            loss_of(one, f"eve_loss[{k}]"), decisions_of(grid, f"eve_decisions[{k}]"), share, f"Eve{k + 1 if k else ''}"
+        )
+        for k, (one, grid, share) in enumerate(zip(loss, grids, shares, strict=True))
+    )
+
+
+def eve_table(eves: tuple[EveTask, ...], target: Array) -> Array:
+    """The weighted losses of all Eves side by side, a row per target."""
+    return np.hstack([eve.weight * loss_table(eve.loss, target, eve.decisions, "eve_loss") for eve in eves])
+
+
+def eve_slices(eves: tuple[EveTask, ...]) -> tuple[slice, ...]:
+    """The columns of `eve_table` that belong to each Eve."""
+    ends = np.cumsum([0, *(len(eve.decisions) for eve in eves)]).tolist()
+    return tuple(slice(a, b) for a, b in pairwise(ends))
+
+
 def names(decisions: Array) -> list[str]:
     """Labels of a grid of decisions: six digits if they are then distinct, else all digits."""
     short = [f"{d:.6g}" for d in decisions]

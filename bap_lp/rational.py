@@ -33,7 +33,20 @@ _NUMBER = re.compile(
 
 
 class InputError(ValueError):
-    """Something the user gave breaks a rule: `field = value rule`."""
+    """Something the user gave breaks a rule: `field = value rule`.
+
+    Args:
+        field: what was given, in the user's words.
+        value: its value; None if the value would not help.
+        rule: the rule that it breaks.
+
+    >>> from bap_lp import InputError, Problem
+    >>> try:
+    ...     Problem([1, -1], [[0], [0]], [[0], [0]])
+    ... except InputError as error:
+    ...     print(error)
+    prior[1] = -1 must not be negative
+    """
 
     def __init__(self, field: str, value: object, rule: str) -> None:
         self.field, self.value, self.rule = field, value, rule

@@ -27,9 +27,19 @@ _MOST = 10_000_000  # decisions
 class RecordEve(ReadOnly):
     """One Eve: what she wants and what she knows about the record she attacks.
 
-    name: her name. secret: (N,) codes of the attribute she wants. known: (N,) codes of the joint value of the columns
-    she knows (all zero if she knows none). loss: her loss, a row per level of the secret, a column per guess. weight:
-    of her risk in R_E.
+    Args:
+        name: her name.
+        secret: (N,) codes of the attribute she wants.
+        known: (N,) codes of the joint value of the columns she knows (all zero if she knows none).
+        loss: her loss, a row per level of the secret, a column per guess.
+        weight: of her risk in R_E.
+
+    Raises:
+        InputError: when a `RecordProgram` is made with an Eve who does not fit it.
+
+    >>> import numpy as np
+    >>> RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]]).name
+    'neighbour'
     """
 
     name: str
@@ -43,9 +53,23 @@ class RecordEve(ReadOnly):
 class RecordProgram(ReadOnly):
     """Probabilities, published levels, losses by column and the Eves of a table of N record types.
 
-    p: (N,) probabilities of the record types, positive. codes: (N, c) level of each published column. losses: c tables,
-    row: true level, column: published level, weights included. eves: the Eves. Exact (fmpq inside) if all numbers are;
-    one float makes all of them floats.
+    Exact (fmpq inside) if all numbers are; one float makes all of them floats.
+
+    Args:
+        p: (N,) probabilities of the record types, positive.
+        codes: (N, c) level of each published column.
+        losses: c tables, row: true level, column: published level, weights included.
+        eves: the Eves.
+
+    Raises:
+        InputError: a probability, code, loss or weight breaks a rule.
+
+    >>> import numpy as np
+    >>> from microdata import RecordEve, RecordProgram
+    >>> eve = RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
+    >>> program = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [0], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> program.exact, program.decisions
+    (True, 2)
     """
 
     p: Any

@@ -36,10 +36,17 @@ _TOWARD = ("margins", "pooled")
 
 @dataclass(frozen=True)
 class Eve:
-    """One Eve: the column she wants, the columns she has, what her guesses cost her, her name and her weight in R_E.
+    """One Eve: the column she wants, the columns she has, and what her guesses cost her.
 
-    loss: "0-1" (the default), "absolute", "squared", or a table with a row per level of the secret and a column per
-    guess.
+    Args:
+        secret: the column she wants, published or not.
+        knows: the columns she already has.
+        loss: "0-1", "absolute", "squared", or a table with a row per level of the secret and a column per guess.
+        name: what results call her.
+        weight: what R_E counts of her risk.
+
+    Raises:
+        InputError: when a `Study` is made with an Eve whose columns or losses do not fit it.
 
     >>> Eve("affair", knows=["age"], loss=[[0, 1], [3, 0]])
     Eve(secret='affair', knows=('age',), loss=[[0, 1], [3, 0]], name='', weight=1)
@@ -82,8 +89,7 @@ class Study(Displayed):
     Args:
         frame: a pandas DataFrame, a row per record.
         publish: by column, its loss: "0-1", "absolute", "squared" (in ranks divided by levels - 1), a table (row:
-        truth,
-            column: published), or a mapping with `loss` and `weight`.
+            truth, column: published), or a mapping with `loss` and `weight`.
         eves: the Eves.
         smoothing: alpha of the prior, a non-negative number, or "held-out".
         columns: by column, `levels`, `bands` or `merge`.

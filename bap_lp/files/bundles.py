@@ -203,6 +203,9 @@ def save_bundle(
         source: the file that the problem was read from.
         how: the command that made it, for readers.
 
+    Raises:
+        InputError: the path is not a place for a directory, or the solution is not one that a bundle holds.
+
     >>> import tempfile
     >>> from bap_lp import Problem, load_bundle, save_bundle, solve
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -258,6 +261,14 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
 
     Raises:
         InputError: a file is missing or is not such a file; Mismatch, a kind of it, if a file is not the manifest's.
+
+    >>> import tempfile
+    >>> from bap_lp import Problem, load_bundle, save_bundle, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_bundle(f"{folder}/coin", solve(coin))
+    ...     print(load_bundle(f"{folder}/coin").verify().reason)
+    R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     """
     raw = {name: read_bytes(Path(path) / name) for name in (MANIFEST, *FILES)}
     manifest, *documents = (document_of(raw[name], Path(path) / name) for name in (MANIFEST, *FILES))

@@ -41,6 +41,19 @@ class Certificate(ReadOnly, Displayed):
     rho and u are working arrays (fmpq or float64): Fractions through `public_rho`, `public_u`. Under conditions `proof`
     has them, the channel and their prices; with a margin the signals are tuples of everybody's decisions. So are they
     where agents act on beliefs of their own, and `proof` has the prices of their obedience.
+
+    Attributes:
+        lam: the price of privacy.
+        value: the R_A that is proved to be least.
+        rho: the joint table p(x) q(i|x) of data and signal.
+        u: Eve's replies at every signal, with the sum lam.
+        proof: what conditions and beliefs add; None without them.
+
+    >>> from bap_lp import Problem, solve, verify
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> proof = solve(coin).certificate
+    >>> print([[str(v) for v in row] for row in proof.public_rho], bool(verify(coin, proof)))
+    [['3/4', '0'], ['3/40', '7/40']] True
     """
 
     lam: Number
@@ -78,7 +91,17 @@ class Certificate(ReadOnly, Displayed):
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Displayed):
-    """Whether a certificate proves what it says, and why (not); true or false in a condition."""
+    """Whether a certificate proves what it says, and why (not); true or false in a condition.
+
+    Attributes:
+        ok: whether it is a proof.
+        reason: why, or why not, in words.
+
+    >>> from bap_lp import Problem, solve, verify
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> verify(coin, solve(coin).certificate)
+    <Verdict True: R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below>
+    """
 
     ok: bool
     reason: str

@@ -169,7 +169,8 @@ class Privacy(Condition):
             broken = np.array(more > less * ratios + unit * more, dtype=bool)
             if far.any():
                 for k in np.flatnonzero(far[self.distances.place[tuple(pairs.T)]]).tolist():
-                    broken[k] = self._far(*pairs[k].tolist(), more[k], less[k])
+                    x, y = pairs[k].tolist()
+                    broken[k] = self._far(x, y, more[k], less[k])
             if broken.any():
                 k, s = np.argwhere(broken)[0].tolist()
                 return f"signal {s} breaks differential privacy between states {pairs[k, 0]} and {pairs[k, 1]}"

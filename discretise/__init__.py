@@ -12,8 +12,8 @@ from discretise.continuum.brackets import ModelBracket
 from discretise.continuum.rules import PlayedRule, ScalarRule
 from discretise.extensions import CellRule
 from discretise.losses import absolute, asymmetric, squared, zero_one
-from discretise.models import GriddedProblem, model
 from discretise.model_files import load_model
+from discretise.models import GriddedProblem, model
 from discretise.monte_carlo.arviz_draws import StoredDraws, from_arviz
 from discretise.monte_carlo.brackets import SampleBracket
 from discretise.samples import OutOfSample, SampledProblem, sample

@@ -116,7 +116,9 @@ class _Tables:
 
     def distance(self, other: _Tables, groups: tuple[slice, ...]) -> tuple[float, float]:
         """sum_c max_i |p B - p' B'|, and the same for E, summed over the Eves."""
-        bob, eve = (np.abs(self.p[:, None] * a - other.p[:, None] * b) for a, b in ((self.B, other.B), (self.E, other.E)))
+        bob, eve = (
+            np.abs(self.p[:, None] * a - other.p[:, None] * b) for a, b in ((self.B, other.B), (self.E, other.E))
+        )
         return float(bob.max(axis=1).sum()), sum(float(eve[:, g].max(axis=1).sum()) for g in groups)
 
 

@@ -1,14 +1,16 @@
 """Alice's rule on a scalar statistic: P(signal | x), constant on intervals or given at atoms, in words and in play.
 
-Between edges the intervals are (low, high], so that x > c and x <= c are separated by the edge c. At an atom the rule may
-mix two signals; between atoms there are no data, and an x that is no atom is refused. Signals are Bob's decisions. Bob
-and Eve reply to a signal with their Bayes decisions, which are computed from the integrals over the data that send it.
+Between edges the intervals are (low, high], so that x > c and x <= c are separated by the edge c. At an atom the rule
+may mix two signals; between atoms there are no data, and an x that is no atom is refused. Signals are Bob's
+decisions. Bob and Eve reply to a signal with their Bayes decisions, which are computed from the integrals over the
+data that send it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +66,7 @@ class ScalarRule(Tabular):
 
     def _pairs(self) -> list[tuple[float, float]]:
         ends = [-math.inf, *self.edges.tolist(), math.inf]
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        return list(pairwise(ends))
 
     def __call__(self, x: ArrayLike) -> Array:
         """P(signal | x), with an axis of signals added at the end."""
@@ -72,7 +74,9 @@ class ScalarRule(Tabular):
         if not self.discrete:
             return np.asarray(self.rows[np.searchsorted(self.edges, data, side="left")])
         place = np.clip(np.searchsorted(self.edges, data), 0, len(self.edges) - 1)
-        near = np.where(np.abs(self.edges[np.maximum(place - 1, 0)] - data) < np.abs(self.edges[place] - data), place - 1, place)
+        near = np.where(
+            np.abs(self.edges[np.maximum(place - 1, 0)] - data) < np.abs(self.edges[place] - data), place - 1, place
+        )
         off = np.abs(self.edges[near] - data) > 1e-9 * np.maximum(1.0, np.abs(data))
         beyond = (data > self.edges[-1]) | (data < self.edges[0])  # atoms too rare to be tabulated: as the nearest one
         if (off & ~beyond).any():
@@ -105,7 +109,9 @@ class ScalarRule(Tabular):
             return "release the same signal whatever the data"
         parts, mixed = self._words()
         shown = [f"{name} when {' or '.join(where)}" for name, where in parts]
-        text = "release " + ", ".join(shown[:-1]) + f", else {parts[-1][0]}" if len(shown) > 1 else f"release {shown[0]}"
+        text = (
+            "release " + ", ".join(shown[:-1]) + f", else {parts[-1][0]}" if len(shown) > 1 else f"release {shown[0]}"
+        )
         return text + (f"; {'; '.join(mixed)}" if mixed else "")
 
     def _words(self) -> tuple[list[tuple[str, list[str]]], list[str]]:
@@ -123,7 +129,9 @@ class ScalarRule(Tabular):
         parts = [(self.signals[s], _shortened(where.get(s, []))) for s in order]
         mixed = []
         for k in np.flatnonzero(~sure):
-            chances = " or ".join(f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.rows[k]) if q > 0)
+            chances = " or ".join(
+                f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.rows[k]) if q > 0
+            )
             place = f"at x = {self.edges[k]:.6g}" if self.discrete else f"when {_between(*self._pairs()[k])}"
             mixed.append(f"{place} release {chances}")
         return parts, _shortened(mixed)

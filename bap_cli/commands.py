@@ -11,6 +11,7 @@ import typer
 
 from bap_cli.catalogue import catalogue, example, models, titles
 from bap_cli.counts_command import register as register_counts
+from bap_cli.explain_command import register as register_explain
 from bap_cli.lazy import mount
 from bap_cli.model_command import model_command
 from bap_cli.path_command import register as register_path
@@ -291,6 +292,7 @@ def schema(shown: Help = False) -> None:
     )
 
 
+register_explain(app)
 register_path(app)
 register_tiers(app)
 register_counts(app)

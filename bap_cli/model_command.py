@@ -17,13 +17,16 @@ def model_command(
     file: File,
     lam: Annotated[
         str | None,
-        typer.Option("--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s own by default.'),
+        typer.Option(
+            "--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s own by default.'
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="PICTURE", help="Also draw the rule: a .png, .svg or .pdf file.")
     ] = None,
     simulate: Annotated[
-        int | None, typer.Option("--simulate", metavar="SIZE", help="Also play the rule on this many simulated samples.")
+        int | None,
+        typer.Option("--simulate", metavar="SIZE", help="Also play the rule on this many simulated samples."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:

@@ -36,14 +36,17 @@ def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out")
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
+    from bap_cli.catalogue import locate
     from bap_cli.report import report_page
     from bap_cli.report_data import report_document
+    from bap_cli.report_sign import origin
 
     check_file(out)
     inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
     with inputs.named(loaded, lam), Progress("every lambda") as progress:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
         document = report_document(loaded.problem, wanted, words, shlex.quote(file), loaded.conditions, progress)
+    document["made"] = origin(locate(file))
     write_files({out: report_page(document)})
 
 
@@ -51,6 +54,8 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
     """The page of a bundle that was verified: its own mechanism and proof, nothing is solved for it again."""
     from bap_cli.report import report_page
     from bap_cli.report_data import report_document
+    from bap_cli.report_sign import fingerprint, origin
+    from bap_lp.files.bundles import MANIFEST
     from bap_lp.model.evaluation import risks
     from bap_lp.programs.solution import Solution
     from bap_lp.proof.certificate import Certificate
@@ -67,6 +72,8 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
             problem, certificate.lam, "of the bundle", shlex.quote(folder), bundle.conditions, progress, best
         )
     document["bundle"] = {key: bundle.manifest[key] for key in ("made", "how", "version", "source", "files")}
+    document["bundle"]["sha256"] = fingerprint(Path(folder) / MANIFEST)["sha256"]
+    document["made"] = origin(None)
     write_files({out: report_page(document)})
 
 

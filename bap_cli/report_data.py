@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bap_cli.report_sign import asked_uniqueness, signing
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
@@ -91,6 +92,7 @@ def report_document(
     stops, marks = ([wanted], []) if path is None else slider(path, wanted, calibrated)
     progress("explanations")
     details = _details(problem, shown, here)
+    alone = asked_uniqueness(problem, shown, path is not None and best.conditions is None)
     tie = None if calibrated is None else text(calibrated)
     full, null = (pair(*map(public, both)) for both in extremes(problem))
     edge = path if path is not None else free
@@ -107,6 +109,8 @@ def report_document(
         "conditions": _conditions(best),
         "beliefs": label(own_beliefs(problem)) if problem.misaligned else None,
         "problem": _problem(problem),
+        "sign": signing(problem),
+        "made": None,
         "lambda": {"wanted": text(wanted), "choice": choice, "calibrated": tie},
         "full": full,
         "null": null,
@@ -118,8 +122,8 @@ def report_document(
         "marks": marks,
         "pieces": [
             {"start": text(p.start), "end": None if p.end == math.inf else text(p.end), "bob": text(p.risks.bob),
-             "eve": text(p.risks.eve), "detail": detail}
-            for p, detail in zip(shown, details, strict=True)
+             "eve": text(p.risks.eve), "unique": unique, "detail": detail}
+            for p, detail, unique in zip(shown, details, alone, strict=True)
         ],
         "releases": release_lines(problem, comparison),
         "omitted": [[name, label(reason)] for name, reason in comparison.omitted],
@@ -165,8 +169,9 @@ def _conditions(best: Solution) -> dict[str, Any] | None:
         return None
     price = best.price_of_conditions
     words = label(conditions_in_words(best.conditions))
+    cost = None if price is None else float(price)
     costs = [label(line) for line in costs_in_words(condition_costs(best))]
-    return {"words": words, "price": None if price is None else both(price), "costs": costs}
+    return {"words": words, "price": None if price is None else both(price), "cost": cost, "costs": costs}
 
 
 def _calibrated(problem: Problem) -> Number | None:
@@ -229,11 +234,13 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     ratio, places = mechanism.max_ratio, {name: i for i, name in enumerate(problem.bob_decisions)}
     numbers = {name: x for x, name in enumerate(problem.states)}
     return {
+        "agents": [text(v) for v in evaluation.agents.values()],
         "signals": _labels(told),
         "columns": [places.get(name, -1) for name in told],
         "hiddenSignals": len(mechanism.signals) - len(told),
         "rows": [
-            {"states": _labels([problem.states[x] for x in m[:_NAMED]]), "more": max(len(m) - _NAMED, 0), "at": m[:_NAMED],
+            {"states": _labels([problem.states[x] for x in m[:_NAMED]]), "more": max(len(m) - _NAMED, 0),
+             "at": m[:_NAMED],
              "cells": [[_brief(v).partition(" (")[0], float(v)] for v in public(mechanism.q[m[0], :_SIGNALS]).tolist()]}
             for m in shown
         ],

@@ -96,7 +96,7 @@ def number(value: Any, field: str) -> Any:
 def _from_text(text: str, field: str) -> fmpq:
     """A fraction of two integers, or a decimal with an exponent: plain digits, nothing between them.
 
-    A decimal has at most 300 digits, its exponent included; an integer or fraction may be as long as exact solutions are.
+    A decimal has at most 300 digits, its exponent included; a fraction may be as long as those of exact solutions.
     """
     found = _NUMBER.fullmatch(text) if len(text) <= 2 * limit("digits") + 8 else None
     if found is None or not (found["top"] or found["whole"] or found["part"]):

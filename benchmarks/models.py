@@ -23,7 +23,12 @@ TEST: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
 PAIRS: dict[str, Any] = {
     "Gamma-Poisson": lambda: model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST),
     "Beta-Binomial": lambda: model(
-        stats.beta(2, 3), lambda q: stats.binom(20, q), zero_one(0.4), "0-1", bob_decisions=[0, 1], eve_decisions=range(21)
+        stats.beta(2, 3),
+        lambda q: stats.binom(20, q),
+        zero_one(0.4),
+        "0-1",
+        bob_decisions=[0, 1],
+        eve_decisions=range(21),
     ),
     "Gamma-exponential": lambda: model(
         stats.gamma(3), lambda r: stats.expon(scale=1 / r), zero_one(2), zero_one(0.5), **TEST

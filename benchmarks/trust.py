@@ -153,7 +153,7 @@ def _bytes(draw: random.Random, files: Files) -> None:
 def _everywhere(draw: random.Random, files: Files) -> None:
     """One number rewritten in all files: a consistent lie."""
     numbers = sorted({m for name in FILES for m in _numbers(json.loads(files[name]))})
-    old, new = draw.choice(numbers), draw.choice(numbers + ["1/7", "0", "2"])
+    old, new = draw.choice(numbers), draw.choice([*numbers, "1/7", "0", "2"])
     for name in FILES:
         files[name] = files[name].replace(json.dumps(old).encode(), json.dumps(new).encode())
 

@@ -11,12 +11,14 @@ from typing import Any
 
 from bap_lp import InputError
 from discretise.continuum.brackets import ModelBracket, model_bracket
+from discretise.gaussian_samples import gaussian_sample
 from discretise.models import GriddedProblem
 from discretise.monte_carlo.brackets import SampleBracket, sample_bracket
 from discretise.samples import SampledProblem
 from gaussian.model import GaussianModel
 from gaussian.optimum.brackets import Bracket
 from gaussian.optimum.brackets import bracket as gaussian_bracket
+from gaussian.statistic_laws import reducible
 
 _OPTIONS = {
     "a Gaussian model": (),
@@ -39,7 +41,7 @@ def bracket_of(
     """Bracket the least R_A over all mechanisms.
 
     Args:
-        model: a `GaussianModel`, or a problem of `discretise.model` or of `discretise.sample`.
+        model: a `GaussianModel` (by draws if its Eves do not reduce to one statistic), or a problem of `discretise.model` or of `discretise.sample`.
         eve: what Eve tests, for a Gaussian model only: the other two know their Eves.
         lam: a non-negative number (float, integer, fraction, or a string such as "1/3"), or "calibrated".
         level: for a sample, the probability that the bracket holds; 0.999 by default.
@@ -71,10 +73,12 @@ def bracket_of(
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(model, GaussianModel):
-        _only("a Gaussian model", options)
         if eve is None:
             raise InputError("eve", None, "must be given for a Gaussian model, such as MeanEve(0.5)")
-        return gaussian_bracket(model, eve, lam)
+        if reducible(model.n, eve):
+            _only("a Gaussian model", options)
+            return gaussian_bracket(model, eve, lam)
+        model, eve = gaussian_sample(model, eve), None
     if not isinstance(model, (GriddedProblem, SampledProblem)):
         kind = type(model).__name__
         rule = "must be a GaussianModel, or a problem of discretise.model or discretise.sample; bap_lp.solve is for finite ones"

@@ -199,7 +199,9 @@ def _atoms(laws: list[Any]) -> Array:
     for k, shift in enumerate(shifts):
         low, high = np.floor(lows[which == k].min()), np.ceil(highs[which == k].max())
         if not (high - low) * len(shifts) < 2 * _MOST_ATOMS:
-            raise InputError("atoms of the discrete law", (high - low) * len(shifts), f"must be fewer than {_MOST_ATOMS}")
+            raise InputError(
+                "atoms of the discrete law", (high - low) * len(shifts), f"must be fewer than {_MOST_ATOMS}"
+            )
         lattice = np.arange(low - 1, high + 1.5) + shift
         out.append(lattice[(lattice >= lows[which == k].min()) & (lattice <= highs[which == k].max())])
     return np.unique(np.concatenate(out))

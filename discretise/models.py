@@ -64,7 +64,8 @@ class GriddedProblem(Problem):
 
     >>> from scipy import stats
     >>> from discretise import model, zero_one
-    >>> found = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> found = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
     >>> type(found).__name__, found.shape[1:]
     ('GriddedProblem', (2, 2))
     """
@@ -134,7 +135,9 @@ class _Tables:
 
     def distance(self, other: _Tables, groups: tuple[slice, ...]) -> tuple[float, float]:
         """sum_c max_i |p B - p' B'|, and the same for E, summed over the Eves."""
-        bob, eve = (np.abs(self.p[:, None] * a - other.p[:, None] * b) for a, b in ((self.B, other.B), (self.E, other.E)))
+        bob, eve = (
+            np.abs(self.p[:, None] * a - other.p[:, None] * b) for a, b in ((self.B, other.B), (self.E, other.E))
+        )
         return float(bob.max(axis=1).sum()), sum(float(eve[:, g].max(axis=1).sum()) for g in groups)
 
 

@@ -144,7 +144,12 @@ class SampledProblem(Problem):
             B,
             bob_decisions=names(bob[1]),
             eves=[
-                Agent(loss_table(e.loss, draws.target[:, k], e.decisions, "eve_loss"), names(e.decisions), e.name, e.weight)
+                Agent(
+                    loss_table(e.loss, draws.target[:, k], e.decisions, "eve_loss"),
+                    names(e.decisions),
+                    e.name,
+                    e.weight,
+                )
                 for k, e in enumerate(eves)
             ],
             title=title,
@@ -188,7 +193,9 @@ class SampledProblem(Problem):
         if B.shape != shape:
             raise InputError("posterior_loss", None, f"gave shape {B.shape}, must give {shape}")
         if not (np.isfinite(B) & (B >= -1e-12)).all():
-            raise InputError("posterior_loss", float(B[~(np.isfinite(B) & (B >= -1e-12))][0]), "must be finite and not negative")
+            raise InputError(
+                "posterior_loss", float(B[~(np.isfinite(B) & (B >= -1e-12))][0]), "must be finite and not negative"
+            )
         bound = 1.0 if isinstance(self.bob_task[0], ZeroOne) else self.bounds[0]
         _below(B, None if bound is None else bound + 1e-9, "posterior_loss")
         return np.maximum(B, 0.0), np.zeros(shape)
@@ -202,7 +209,9 @@ class SampledProblem(Problem):
         means, errors = [], []
         for k in range(0, len(x), step):
             part = x[k : k + step]
-            theta = self.posterior_draws(part, rng, K) if self._batched else [self.posterior_draws(r, rng, K) for r in part]
+            theta = (
+                self.posterior_draws(part, rng, K) if self._batched else [self.posterior_draws(r, rng, K) for r in part]
+            )
             theta = np.asarray(theta, dtype=float)
             if theta.shape != (len(part), K) or not np.isfinite(theta).all():
                 rule = f"gave shape {theta.shape} for {len(part)} data sets, must give {K} finite draws for each"

@@ -27,7 +27,9 @@ _S = np.exp(-_V) * (np.diff(_CUTS)[:, None] / 2 * _W).ravel()
 _INFINITE = "the risk is infinite: choose a bounded loss or a lighter tail"
 
 
-def check_finite(prior: Any, likelihood: Callable[[Any], Any], bob: tuple[Loss, Array], eves: tuple[EveTask, ...]) -> None:
+def check_finite(
+    prior: Any, likelihood: Callable[[Any], Any], bob: tuple[Loss, Array], eves: tuple[EveTask, ...]
+) -> None:
     """Refuse losses whose expectation is infinite; finite priors and 0-1 losses need no test."""
     continuous = hasattr(prior, "ppf") and not hasattr(prior, "pmf")
     loss, decisions = bob
@@ -88,7 +90,9 @@ def _conditional_mean(likelihood: Callable[[Any], Any], loss: Callable[[Array], 
         for k, theta in enumerate(thetas):
             if np.isfinite(theta):
                 law = likelihood(float(theta))
-                parts = [np.asarray(loss(np.asarray(inverse(np.exp(-_V)))), dtype=float) for inverse in (law.ppf, law.isf)]
+                parts = [
+                    np.asarray(loss(np.asarray(inverse(np.exp(-_V)))), dtype=float) for inverse in (law.ppf, law.isf)
+                ]
                 # overflow at the farthest nodes has no weight in a conditional mean that is finite
                 out[k] = sum(float(np.where(np.isfinite(p), p, 0.0) @ _S) for p in parts)
         return out

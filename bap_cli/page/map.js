@@ -1,6 +1,6 @@
 // The risk-utility map as SVG: U = -R_B to the right, R = -R_E upwards. Labels go to the first free place.
 const SVG = "http://www.w3.org/2000/svg";
-const COLOURS = { blue: "#0072B2", sky: "#56B4E9", green: "#009E73", rust: "#D55E00", grey: "#6e6e6e", ink: "#1b1b1b" };
+const COLOURS = Object.fromEntries(["blue", "sky", "green", "rust", "grey", "ink", "paper", "region", "grid", "soft", "good"].map((name) => [name, `var(--c-${name})`]));
 
 function svg(name, attributes, parent) {
   const node = document.createElementNS(SVG, name);
@@ -67,19 +67,19 @@ function drawMap(host, state) {
     }
   };
   for (const u of roundTicks(frame[0], frame[2], width < 420 ? 4 : 6)) {
-    svg("line", { x1: X(u), x2: X(u), y1: edge.top, y2: height - edge.bottom, stroke: "#eef0f2" }, root);
-    svg("text", { x: X(u), y: height - edge.bottom + 16, "text-anchor": "middle", fill: "#555" }, root).textContent = Q.decimal(u);
+    svg("line", { x1: X(u), x2: X(u), y1: edge.top, y2: height - edge.bottom, stroke: COLOURS.grid }, root);
+    svg("text", { x: X(u), y: height - edge.bottom + 16, "text-anchor": "middle", fill: COLOURS.soft }, root).textContent = Q.decimal(u);
   }
   for (const r of roundTicks(frame[1], frame[3], 5)) {
-    svg("line", { x1: edge.left, x2: width - edge.right, y1: Y(r), y2: Y(r), stroke: "#eef0f2" }, root);
-    svg("text", { x: edge.left - 6, y: Y(r) + 4, "text-anchor": "end", fill: "#555" }, root).textContent = Q.decimal(r);
+    svg("line", { x1: edge.left, x2: width - edge.right, y1: Y(r), y2: Y(r), stroke: COLOURS.grid }, root);
+    svg("text", { x: edge.left - 6, y: Y(r) + 4, "text-anchor": "end", fill: COLOURS.soft }, root).textContent = Q.decimal(r);
   }
-  svg("text", { x: (edge.left + width - edge.right) / 2, y: height - 8, "text-anchor": "middle" }, root).append(
+  svg("text", { x: (edge.left + width - edge.right) / 2, y: height - 8, "text-anchor": "middle", fill: COLOURS.ink }, root).append(
     ...subscripts("utility  U = −R_B   (better for Bob →)"));
-  const side = svg("text", { transform: `translate(13 ${(height - edge.bottom + edge.top) / 2}) rotate(-90)`, "text-anchor": "middle" }, root);
+  const side = svg("text", { transform: `translate(13 ${(height - edge.bottom + edge.top) / 2}) rotate(-90)`, "text-anchor": "middle", fill: COLOURS.ink }, root);
   side.append(...subscripts("disclosure risk  R = −R_E   (better for Eve →)"));
   if (state.region.length > 2)
-    svg("polygon", { points: path(state.region.map(([b, e]) => [-b, -e])), fill: "#dcecf7", stroke: COLOURS.sky }, root);
+    svg("polygon", { points: path(state.region.map(([b, e]) => [-b, -e])), fill: COLOURS.region, stroke: COLOURS.sky }, root);
   line([[fx, fy], [nx, ny]], { stroke: COLOURS.grey, "stroke-width": 1.8 });
   if (cx === fx && cy === ny) for (const end of [[fx, fy], [nx, ny]]) line([end, [cx, cy]], { stroke: COLOURS.grey, "stroke-dasharray": "1.5 3" });
   const frontier = state.frontier.map(([b, e]) => [-b, -e]);
@@ -88,7 +88,7 @@ function drawMap(host, state) {
   const [bx, by] = at(state.best);
   const level = levelEnds(state.lam, bx - state.lam * by, frame);
   if (level) line(level, { stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "8 4", id: "level" });
-  svg("circle", { cx: X(cx), cy: Y(cy), r: 5, fill: "#fff", stroke: COLOURS.ink, "stroke-width": 1.4 }, root);
+  svg("circle", { cx: X(cx), cy: Y(cy), r: 5, fill: COLOURS.paper, stroke: COLOURS.ink, "stroke-width": 1.4 }, root);
   for (const release of state.releases) {
     const [u, r] = at(release);
     svg("rect", { x: -4.2, y: -4.2, width: 8.4, height: 8.4, fill: COLOURS.rust, transform: `translate(${X(u)} ${Y(r)}) rotate(45)` }, root);
@@ -120,7 +120,7 @@ function placeLabels(root, labels, inked, [left, top, right, bottom]) {
   };
   const radii = [9, 14, 20, 28, 40, 56, 76, 100];
   for (const label of labels) {
-    const text = svg("text", { fill: label.bold ? "#00684c" : COLOURS.ink, class: "label" }, root);
+    const text = svg("text", { fill: label.bold ? COLOURS.good : COLOURS.ink, class: "label" }, root);
     if (label.bold) text.setAttribute("font-weight", "700");
     label.lines.forEach((line, k) => { svg("tspan", { x: 0, dy: k ? 14 : 0 }, text).textContent = line; });
     const box = text.getBBox(), w = box.width, h = box.height;

@@ -1,6 +1,7 @@
 // The page: reads its island, keeps one number, lam, and shows what follows from it. Labels are only ever text nodes.
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
+const WIDE = 5; // signals up to which a mechanism is a table with its zeros
 const AUTOMATIC = 3000; // products up to which the proof is re-done at every move
 let stops, starts, full, nothing, lam, model = null;
 
@@ -156,6 +157,25 @@ function drawFigures(index) {
   $("slider").setAttribute("aria-valuetext", `lambda ${Q.both(lam)}${named}, R_A ${Q.both(value)}`);
 }
 
+function shaded(node, share) {
+  node.style.backgroundColor = `rgba(86, 180, 233, ${(0.55 * share).toFixed(3)})`;
+  return node;
+}
+
+// A wide mechanism without its zeros: the same rows together, of each the signals that it may send
+function sparseList(names, rows) {
+  const kinds = new Map();
+  for (const { row, shares } of rows) {
+    const key = JSON.stringify(shares), kind = kinds.get(key);
+    if (kind) { kind.states.push(...row.states); kind.more += row.more; } else kinds.set(key, { states: [...row.states], more: row.more, shares });
+  }
+  const ordered = [...kinds.values()].sort((a, b) => b.states.length + b.more - a.states.length - a.more);
+  return table(["data", "signals that may be drawn"], ordered.map(({ states, more, shares }) => {
+    const sentThen = shares.map(([words, share], k) => [share, words, names[k]]).filter(([share]) => share > 0).sort((a, b) => b[0] - a[0]), first = states.slice(0, 6);
+    return [make("td", {}, ...listed(first, ", ", more + states.length - first.length)), make("td", { class: "chips" }, ...sentThen.map(([share, words, label]) => shaded(make("span", { class: "chip" }, quoted(label), " ", make("b", {}, words)), share)))];
+  }));
+}
+
 function drawMechanism(index) {
   const detail = data.pieces[index].detail;
   if (!detail) {
@@ -170,15 +190,13 @@ function drawMechanism(index) {
     demand(row.at.every((x) => Q.cmp(sent(model, index, x, i), share) === 0), "states of one row send different signals");
     return [Q.brief(share, true), Q.float(share)];
   }));
-  const rows = detail.rows.map((row) => [make("td", {}, ...listed(row.states, ", ", row.more)), ...cells(row).map(([words, share]) => {
-    const cell = make("td", {}, words);
-    cell.style.backgroundColor = `rgba(86, 180, 233, ${(0.55 * share).toFixed(3)})`;
-    if (!share) cell.style.color = "#777";
-    return cell;
-  })]);
   const names = model ? detail.columns.map(decisionName) : detail.signals;
   if (model) demand(detail.columns.every((i) => model.B[0][i] !== undefined), "a signal is no decision of Bob");
-  $("mechanism").replaceChildren(table(["data", ...names.map(quoted)], rows));
+  const rows = detail.rows.map((row) => ({ row, shares: cells(row) }));
+  $("mechanism").replaceChildren(names.length > WIDE ? sparseList(names, rows) : table(["data", ...names.map(quoted)], rows.map(({ row, shares }) =>
+    [make("td", {}, ...listed(row.states, ", ", row.more)), ...shares.map(([words, share]) => shaded(make("td", share ? {} : { class: "zero" }, words), share))])));
+  $("mechanism-words").textContent = names.length > WIDE ? "Each row is what the data are, then the signals that may be drawn, with their probabilities. States with the same row stand together." : "Each row is what the data are; each column how likely that signal is then to be drawn.";
+  $("unique").textContent = severalWords(index);
   const left = [detail.hiddenRows ? counted(detail.hiddenRows, "more kind") + " of states" : "", detail.hiddenSignals ? counted(detail.hiddenSignals, "more signal") : ""].filter(Boolean);
   if (left.length) $("mechanism").append(make("p", {}, `Not shown: ${left.join(" and ")}. \`bap solve --out\` writes all.`));
   const epsilon = model ? ratioWords(largestRatio(model, index)) : detail.epsilon;
@@ -290,6 +308,7 @@ function banner(state, words = "") {
     bad: "The check failed: what this page shows is not proved. Do not rely on it.",
     broken: `This page is damaged and shows nothing that can be relied on: ${words}.`,
   }[state];
+  $("sign").hidden = state === "bad" || state === "broken";
   $("verdict").className = `verdict${{ good: "", open: " float", none: " float" }[state] ?? " bad"}`;
 }
 
@@ -309,6 +328,7 @@ function draw() {
 
 function drawAll() {
   const index = pieceAt(lam), releases = releasesNow();
+  drawFirstScreen(index);
   drawFigures(index);
   drawMechanism(index);
   drawReleases(index, releases);
@@ -341,13 +361,13 @@ function legend() {
   const swatch = (draw) => { const box = svg("svg", { width: 26, height: 12, "aria-hidden": "true" }); draw(box); return box; };
   const stroke = (attributes) => swatch((box) => svg("line", { x1: 1, x2: 25, y1: 6, y2: 6, ...attributes }, box));
   const items = [
-    [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: "#dcecf7", stroke: COLOURS.sky }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
+    [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: COLOURS.region, stroke: COLOURS.sky }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
     [stroke({ stroke: COLOURS.blue, "stroke-width": 3.2 }), !data.conditions ? "frontier: nothing is better" : data.partial ? "frontier without the conditions" : "frontier under the conditions"],
     [stroke({ stroke: COLOURS.grey, "stroke-width": 1.8 }), "calibration line through full and null"],
     [stroke({ stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "7 3" }), data.conditions ? "mechanisms on it have the optimum’s R_A" : "mechanisms on it have the least R_A"],
     [swatch((box) => svg("polygon", { points: star(13, 6.5, 6.5), fill: COLOURS.green, stroke: COLOURS.ink }, box)), "optimum"],
     [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.rust, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
-    [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: "#fff", stroke: COLOURS.ink }, box)), data.beliefs ? "corner: the least R_B with the largest R_E" : "corner: full’s utility with null’s privacy"],
+    [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: COLOURS.paper, stroke: COLOURS.ink }, box)), data.beliefs ? "corner: the least R_B with the largest R_E" : "corner: full’s utility with null’s privacy"],
   ];
   $("legend").replaceChildren(...items.map(([box, words]) => make("li", {}, box, ...rich(words))));
 }
@@ -378,6 +398,7 @@ function start() {
   $("previous").addEventListener("click", () => move(starts.slice(1).filter((s) => Q.cmp(s, lam) < 0).at(-1)));
   $("next").addEventListener("click", () => move(starts.slice(1).find((s) => Q.cmp(s, lam) > 0)));
   $("check").addEventListener("click", () => showChecks());
+  drawOrigin();
   legend();
   drawProblem();
   draw();
@@ -389,7 +410,7 @@ function start() {
     drawMarks();
     drawPicture(pieceAt(lam), releasesNow());
   });
-  window.addEventListener("beforeprint", () => { $("losses").open = true; });
+  window.addEventListener("beforeprint", () => { $("losses").open = $("fractions").open = true; });
 }
 
 try {

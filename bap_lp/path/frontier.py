@@ -118,7 +118,7 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     best = path.piece(price) if path is not None else solve(problem, price)
     excess = best.risks.alice(price) - risks.alice(price)
     exact = problem.exact and not isinstance(excess, float)
-    attained = excess <= (0 if exact else TOLERANCE * size_of(problem, price))
+    attained = bool(excess <= (0 if exact else TOLERANCE * size_of(problem, price)))
     if undefined:
         return Corner(risks, None, None, excess, attained, best.mechanism)
     return Corner(risks, price, risks.alice(price), excess, attained, best.mechanism)

@@ -27,7 +27,7 @@ from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
-from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, tree_sum
+from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, text, tree_sum
 
 _MANY = 300_000  # products up to which rationals take about a second
 
@@ -142,7 +142,7 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problem are exact and those of the certificate are floats")
     if certificate.lam < 0:
-        return Verdict(False, f"lambda = {certificate.lam} is negative")
+        return Verdict(False, f"lambda = {text(certificate.lam)} is negative")
     if not exact and not all(map(_finite, (problem.as_float().B, problem.as_float().E))):
         return Verdict(False, "the numbers of the problem are too large for floats")
     if proof is not None:
@@ -182,7 +182,7 @@ def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: floa
         for i, row in enumerate(u[:, g]):
             total = tree_sum(row)
             if abs(total - lam) > unit * lam:
-                return Verdict(False, f"u[{i}] sums to {shown(total, bool(unit))}, lambda is {certificate.lam}")
+                return Verdict(False, f"u[{i}] sums to {shown(total, bool(unit))}, lambda is {text(certificate.lam)}")
             if total != lam:
                 u[i, g] = row * (lam / total)
     told, eve, bound = arrays.told_risk(rho), arrays.eve_risk(rho), arrays.bound(u)

@@ -89,21 +89,14 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     >>> found.unique, found.fewest_signals.name
     (False, 'an optimal mechanism with the fewest signals')
     """
-    shared(problem, "uniqueness")
-    price = lam_of(problem, lam)
-    if not (problem.exact and is_exact(price)):
-        raise InputError("problem", repr(problem), "and lam must be exact to ask for uniqueness (see rationalised())")
-    arrays, index = problem.arrays.merged()
-    best = solve_compact(arrays, price)
-    face = _OptimalFace(arrays, price, best.rho, best.u)
+    arrays, index, best, face = _found(problem, lam)
 
     def shown(rho: Array, name: str) -> Mechanism:
         numbers = arrays if is_exact(rho) else arrays.rounded
         found = published(problem, numbers, index, rho, problem.bob_decisions)
         return Mechanism.of(found.q, found.signals, found.states, name)
 
-    mixed, members = (best.rho > 0).sum(axis=1) > 1, np.bincount(index[index >= 0])
-    if face.is_point() and not (mixed & (members > 1)).any():
+    if _alone(best.rho, index, face):
         only = shown(best.rho, "optimum")
         said = mutual_information(problem, only)
         return Uniqueness(True, public(best.bound), only, only, said, said, True)
@@ -115,6 +108,45 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
         least = [min(exact, key=lambda found: mutual_information(problem, found))]
     said, said_by_fewest = (mutual_information(problem, m) for m in (least[0], fewest))
     return Uniqueness(False, public(best.bound), fewest, least[0], said, said_by_fewest, proved)
+
+
+def is_unique(problem: Problem, lam: Any = "calibrated") -> bool:
+    """Whether one mechanism only is optimal: the answer of `uniqueness` without its mechanisms.
+
+    Args:
+        problem: an exact problem; a float problem has no exact ties.
+        lam: a non-negative exact number, or "calibrated".
+
+    Returns:
+        True if no other channel over Bob's decisions has the same R_A.
+
+    Raises:
+        InputError: problem or lam is not exact, lam is negative or undefined, or an agent has beliefs of his own.
+
+    >>> from bap_lp import Problem
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> is_unique(coin, "1/3"), is_unique(coin, "1/10")
+    (True, False)
+    """
+    _, index, best, face = _found(problem, lam)
+    return _alone(best.rho, index, face)
+
+
+def _found(problem: Problem, lam: Any) -> tuple[Arrays, Array, Any, _OptimalFace]:
+    """Merged states with the class of each state, an optimum of them, and its face."""
+    shared(problem, "uniqueness")
+    price = lam_of(problem, lam)
+    if not (problem.exact and is_exact(price)):
+        raise InputError("problem", repr(problem), "and lam must be exact to ask for uniqueness (see rationalised())")
+    arrays, index = problem.arrays.merged()
+    best = solve_compact(arrays, price)
+    return arrays, index, best, _OptimalFace(arrays, price, best.rho, best.u)
+
+
+def _alone(rho: Array, index: Array, face: _OptimalFace) -> bool:
+    """Whether the vertex is the whole face, and no class of several states has a mixed row."""
+    mixed, members = (rho > 0).sum(axis=1) > 1, np.bincount(index[index >= 0])
+    return face.is_point() and not bool((mixed & (members > 1)).any())
 
 
 @dataclass(frozen=True, eq=False)

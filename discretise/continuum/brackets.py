@@ -47,7 +47,8 @@ class ModelBracket(Tabular):
 
     >>> from scipy import stats
     >>> from discretise import bracket, model, zero_one
-    >>> cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
     >>> bracket(cases)
     <ModelBracket: 0.1424778 <= R_A <= 0.1424778 at lam = 0.263048, release 1 when x > 1, else 0>
     """
@@ -186,7 +187,9 @@ def _calibrated(law: DataLaw, full: tuple[float, float], null: tuple[float, floa
     """(R_B^null - R_B^full) / (R_E^null - R_E^full), refused if the denominator may be zero."""
     bob, eve = null[0] - full[0], null[1] - full[1]
     if eve <= 2 * (law.errors(1.0) - law.errors(0.0)) + 1e-14 * null[1]:
-        rule = f"is undefined: Eve does no better with the data than without (R_E = {null[1]:.6g} for both, within errors)"
+        rule = (
+            f"is undefined: Eve does no better with the data than without (R_E = {null[1]:.6g} for both, within errors)"
+        )
         raise InputError("lam", "calibrated", rule)
     return max(bob, 0.0) / eve if bob > 2 * law.errors(0.0) else 0.0
 

@@ -74,7 +74,10 @@ def _first_edges(mixture: PriorMixture, breaks: Array) -> tuple[Array, tuple[boo
     scan = predictive(law, weights / weights.sum())
     x = scan.quantile(_QUANTILES)
     ends = np.array(
-        [mixture.likelihood(float(t)).support() for t in thetas[np.unique(np.linspace(0, len(thetas) - 1, 41, dtype=int))]]
+        [
+            mixture.likelihood(float(t)).support()
+            for t in thetas[np.unique(np.linspace(0, len(thetas) - 1, 41, dtype=int))]
+        ]
     )
     low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
     # the ends of a support that moves with theta are not exact at 41 thetas: such a side stays open

@@ -30,7 +30,9 @@ _BASES = [(2 * k + 1) * np.polynomial.legendre.Legendre.basis(k)(_X) * _W for k 
 _RULES = np.stack([*_BASES, _W])  # twice the last coefficients, and the integral
 _EDGE = 1 - 1e-9  # the two points at which the polynomial is checked
 _POINTS = np.concatenate([[-_EDGE], _X, [_EDGE]])
-_AT_EDGES = np.array([[np.prod((t - np.delete(_X, k)) / (_X[k] - np.delete(_X, k))) for k in range(_NODES)] for t in (-_EDGE, _EDGE)])
+_AT_EDGES = np.array(
+    [[np.prod((t - np.delete(_X, k)) / (_X[k] - np.delete(_X, k))) for k in range(_NODES)] for t in (-_EDGE, _EDGE)]
+)
 _RELATIVE = 1e-12  # error of a panel that is accepted, relative to the integral
 _NOISE = 3e-12  # last coefficients this small, relative to the integrand, are rounding in the density
 _POOR = 1e-7, 6  # and after so many halvings even these: some densities of scipy.stats are themselves integrals
@@ -229,7 +231,9 @@ class PriorMixture:
             inner = terms[:, 1:-1]
             rows = np.tensordot(inner, _RULES, axes=(1, 1))  # pairs x columns x rules
             top = 2 * np.abs(terms).max(axis=1) + 1e-300
-            miss = np.abs(np.tensordot(inner, _AT_EDGES, axes=(1, 1)) - terms[:, [0, -1]].transpose(0, 2, 1)).max(axis=2)
+            miss = np.abs(np.tensordot(inner, _AT_EDGES, axes=(1, 1)) - terms[:, [0, -1]].transpose(0, 2, 1)).max(
+                axis=2
+            )
             delta = np.maximum(np.abs(rows[:, :, :3]).max(axis=2), 0.01 * miss) / top
             error = top * np.minimum(delta, 100 * delta**1.5)
             parts.append((rows[:, :, 3], error, delta.max(axis=1), self._steep(thetas, x[cut])))

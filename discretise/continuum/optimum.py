@@ -183,7 +183,9 @@ def _cells(cuts: Sequence[Array]) -> tuple[NDArray[np.intp], Array, Array]:
     return panel, np.concatenate([c[:-1] for c in cuts]), np.concatenate([c[1:] for c in cuts])
 
 
-def _table(panels: PanelLaw, panel: NDArray[np.intp], left: Array, right: Array, rows: Array | None = None) -> RuleTable:
+def _table(
+    panels: PanelLaw, panel: NDArray[np.intp], left: Array, right: Array, rows: Array | None = None
+) -> RuleTable:
     masses = panels.integrals(panel, left, right)
     return RuleTable(panel, left, right, np.zeros((len(panel), 0)) if rows is None else rows, masses)
 
@@ -207,9 +209,7 @@ def _stakes(law: DataLaw, panels: PanelLaw, u: Array, table: RuleTable) -> Array
     return np.asarray(np.maximum(*spread) * (table.right - table.left) * panels.half[table.panel])
 
 
-def _cut_again(
-    cuts: list[Array], switched: RuleTable, coarse: RuleTable, matters: NDArray[np.bool_]
-) -> list[Array]:
+def _cut_again(cuts: list[Array], switched: RuleTable, coarse: RuleTable, matters: NDArray[np.bool_]) -> list[Array]:
     """Cells cut at the switches, and into parts where they touch a switch or the game mixes."""
     mixed = coarse.rows.max(axis=1) < 1 - 1e-9
     choice = coarse.rows.argmax(axis=1)

@@ -36,13 +36,21 @@ def bracket_picture(found: ModelBracket, ax: Any = None) -> Any:
         density = problem.likelihood.mixture(problem.points.weights, x)
         rows = rule(x)
         for colour, s in zip(colours, used, strict=False):
-            ax.fill_between(x, density, where=rows[:, s] > 0.5, color=colour, lw=0, step="mid", label=f"release {rule.signals[s]}")
+            ax.fill_between(
+                x, density, where=rows[:, s] > 0.5, color=colour, lw=0, step="mid", label=f"release {rule.signals[s]}"
+            )
         ax.plot(x, density, color="black", lw=1)
         ax.set_ylabel("predictive density")
         ax.set_xlim(x[0], x[-1])
     for eve in problem.eve_tasks:
         for c in jumps(eve.loss) + (0.5 if rule.discrete else 0.0):
-            ax.axvline(c, color=lt.GREY, ls=":", lw=1.2, label=f"{eve.name}'s threshold" if c - jumps(eve.loss)[0] < 1 else None)
+            ax.axvline(
+                c,
+                color=lt.GREY,
+                ls=":",
+                lw=1.2,
+                label=f"{eve.name}'s threshold" if c - jumps(eve.loss)[0] < 1 else None,
+            )
     ax.set_ylim(0, 1.08 * ax.dataLim.y1)
     ax.set_xlabel("x")
     ax.set_title(f"{found.lower:.6f} <= least R_A <= {found.upper:.6f} at lambda = {found.lam:.4g}", fontsize=10)

@@ -38,7 +38,8 @@ class ScalarRule(Tabular):
 
     >>> from scipy import stats
     >>> from discretise import bracket, model, zero_one
-    >>> cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
     >>> bracket(cases).rule([1, 2]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -83,7 +84,9 @@ class ScalarRule(Tabular):
         if not self.discrete:
             return np.asarray(self.rows[np.searchsorted(self.edges, data, side="left")])
         place = np.clip(np.searchsorted(self.edges, data), 0, len(self.edges) - 1)
-        near = np.where(np.abs(self.edges[np.maximum(place - 1, 0)] - data) < np.abs(self.edges[place] - data), place - 1, place)
+        near = np.where(
+            np.abs(self.edges[np.maximum(place - 1, 0)] - data) < np.abs(self.edges[place] - data), place - 1, place
+        )
         off = np.abs(self.edges[near] - data) > 1e-9 * np.maximum(1.0, np.abs(data))
         beyond = (data > self.edges[-1]) | (data < self.edges[0])  # atoms too rare to be tabulated: as the nearest one
         if (off & ~beyond).any():
@@ -116,7 +119,9 @@ class ScalarRule(Tabular):
             return "release the same signal whatever the data"
         parts, mixed = self._words()
         shown = [f"{name} when {' or '.join(where)}" for name, where in parts]
-        text = "release " + ", ".join(shown[:-1]) + f", else {parts[-1][0]}" if len(shown) > 1 else f"release {shown[0]}"
+        text = (
+            "release " + ", ".join(shown[:-1]) + f", else {parts[-1][0]}" if len(shown) > 1 else f"release {shown[0]}"
+        )
         return text + (f"; {'; '.join(mixed)}" if mixed else "")
 
     def _words(self) -> tuple[list[tuple[str, list[str]]], list[str]]:
@@ -134,7 +139,9 @@ class ScalarRule(Tabular):
         parts = [(self.signals[s], _shortened(where.get(s, []))) for s in order]
         mixed = []
         for k in np.flatnonzero(~sure):
-            chances = " or ".join(f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.rows[k]) if q > 0)
+            chances = " or ".join(
+                f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.rows[k]) if q > 0
+            )
             place = f"at x = {self.edges[k]:.6g}" if self.discrete else f"when {_between(*self._pairs()[k])}"
             mixed.append(f"{place} release {chances}")
         return parts, _shortened(mixed)

@@ -28,7 +28,9 @@ def finite_optimum(p: Any, B: Any, E: Any, lam: float) -> float:
             rows[i * e + j, n * b + i] = 1
     sums = np.hstack([np.kron(np.eye(n), np.ones((1, b))), np.zeros((n, b))])
     bounds = [(0, None)] * (n * b) + [(None, None)] * b
-    found = optimize.linprog(cost, rows, np.zeros(b * e), sums, np.ones(n), bounds, options={"dual_feasibility_tolerance": 1e-10})
+    found = optimize.linprog(
+        cost, rows, np.zeros(b * e), sums, np.ones(n), bounds, options={"dual_feasibility_tolerance": 1e-10}
+    )
     return float(found.fun)
 
 
@@ -97,9 +99,7 @@ def test_the_normal_model_has_the_gaussian_bracket() -> None:
 
 
 def test_a_second_run_gives_the_same_numbers() -> None:
-    twice = [
-        bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST)) for _ in range(2)
-    ]
+    twice = [bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST)) for _ in range(2)]
     assert (twice[0].lower, twice[0].upper) == (twice[1].lower, twice[1].upper)
 
 
@@ -138,7 +138,10 @@ def test_the_prior_may_have_atoms_and_the_likelihood_take_one_theta_at_a_time() 
     def likelihood(theta: float) -> Any:
         return stats.norm(0.0 if theta < 0 else 1.5, 1)
 
-    found = bracket(model(([-1, 2], [0.4, 0.6]), likelihood, "0-1", zero_one(1), bob_decisions=[-1, 2], eve_decisions=[0, 1]), 0.5)
+    found = bracket(
+        model(([-1, 2], [0.4, 0.6]), likelihood, "0-1", zero_one(1), bob_decisions=[-1, 2], eve_decisions=[0, 1]), 0.5
+    )
+
     # one switch: brute force over thresholds of the bit, and over no release
     def value(t: float) -> float:
         mass = lambda lo, hi, mu: special.ndtr(hi - mu) - special.ndtr(lo - mu)  # noqa: E731
@@ -146,7 +149,8 @@ def test_the_prior_may_have_atoms_and_the_likelihood_take_one_theta_at_a_time() 
         for lo, hi, right in ((-np.inf, t, 0), (t, np.inf, 1)):
             wrong = 0.6 * mass(lo, hi, 1.5) if right == 0 else 0.4 * mass(lo, hi, 0.0)
             parts = [
-                0.4 * mass(max(lo, a), max(min(hi, b), max(lo, a)), 0) + 0.6 * mass(max(lo, a), max(min(hi, b), max(lo, a)), 1.5)
+                0.4 * mass(max(lo, a), max(min(hi, b), max(lo, a)), 0)
+                + 0.6 * mass(max(lo, a), max(min(hi, b), max(lo, a)), 1.5)
                 for a, b in ((-np.inf, 1.0), (1.0, np.inf))
             ]
             total += wrong - 0.5 * min(parts)
@@ -193,7 +197,9 @@ def test_a_support_that_depends_on_theta_is_integrated_to_its_end() -> None:
 @pytest.mark.slow
 def test_heavy_tails_are_integrated_as_long_as_the_risk_is_finite() -> None:
     """E[X^2] = 1 + nu/(nu - 2) = 6 for nu = 2.5: Eve's squared loss at 0 without a release."""
-    problem = model(stats.norm(), lambda m: stats.t(2.5, loc=m), zero_one(0), squared, bob_decisions=[0, 1], eve_decisions=[0])
+    problem = model(
+        stats.norm(), lambda m: stats.t(2.5, loc=m), zero_one(0), squared, bob_decisions=[0, 1], eve_decisions=[0]
+    )
     found = bracket(problem, 0.1)
     assert float(found.null.eve) == pytest.approx(6, abs=1e-6)
     assert found.error < 1e-6
@@ -216,7 +222,14 @@ def test_an_infinite_risk_is_said_to_be_infinite(prior: Any, likelihood: Any, bo
 
 def test_atoms_off_the_integers_are_counted() -> None:
     """X = theta + Poisson(3) with theta 0 or 1/2: E(X - 3)^2 = 3 + 1/8."""
-    problem = model(([0, 0.5], [0.5, 0.5]), lambda t: stats.poisson(3, loc=t), "0-1", "squared", bob_decisions=[0, 0.5], eve_decisions=[3])
+    problem = model(
+        ([0, 0.5], [0.5, 0.5]),
+        lambda t: stats.poisson(3, loc=t),
+        "0-1",
+        "squared",
+        bob_decisions=[0, 0.5],
+        eve_decisions=[3],
+    )
     assert float(problem.p @ problem.E[:, 0]) == pytest.approx(3.125, abs=1e-12)
     found = bracket(problem, 0.1)
     assert float(found.null.eve) == pytest.approx(3.125, abs=1e-9)
@@ -229,7 +242,11 @@ def test_atoms_off_the_integers_are_counted() -> None:
 
 @pytest.mark.parametrize(
     "prior",
-    [stats.multivariate_normal([0, 0]), stats.multinomial(3, [0.5, 0.5]), stats.Mixture([stats.Normal(), stats.Normal(mu=3)])],
+    [
+        stats.multivariate_normal([0, 0]),
+        stats.multinomial(3, [0.5, 0.5]),
+        stats.Mixture([stats.Normal(), stats.Normal(mu=3)]),
+    ],
 )
 def test_vectors_and_mixtures_are_pointed_to_sample(prior: Any) -> None:
     with pytest.raises(InputError, match=r"discretise\.sample"):
@@ -247,7 +264,9 @@ def test_decisions_between_those_of_the_grid_widen_the_bracket_by_the_lipschitz_
     assert eve.upper == pytest.approx(plain.upper + 0.5 * 2)
     assert both.lower == pytest.approx(plain.lower - 1)
     # a finer grid for Eve is one of the continua that the wide bracket covers
-    finer = model(stats.gamma(3), stats.poisson, absolute, absolute, bob_decisions=[1, 2, 4], eve_decisions=np.linspace(0, 6, 13))
+    finer = model(
+        stats.gamma(3), stats.poisson, absolute, absolute, bob_decisions=[1, 2, 4], eve_decisions=np.linspace(0, 6, 13)
+    )
     assert eve.lower <= bracket(finer, 0.5).upper
     assert bracket(finer, 0.5).lower <= eve.upper
     with pytest.raises(InputError, match="auto"):

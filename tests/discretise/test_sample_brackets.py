@@ -86,7 +86,9 @@ def test_a_normal_mean_in_several_dimensions_has_its_one_dimensional_optimum(dim
         simulator, 4000, zero_one(0.5), zero_one(1.0), eve_target=lambda x: x.sum(axis=1), **TEST,
         posterior_loss=lambda s: chances(special.ndtr((s / 2 - 0.5) / math.sqrt(d / 2))),
     )  # fmt: skip
-    line = model(stats.norm(0, d**0.5), lambda t: stats.norm(t, d**0.5), zero_one(0.5), zero_one(1.0), **TEST, theta_cells=20)
+    line = model(
+        stats.norm(0, d**0.5), lambda t: stats.norm(t, d**0.5), zero_one(0.5), zero_one(1.0), **TEST, theta_cells=20
+    )
     exact = bracket(line, 0.8)
     found = bracket(drawn, 0.8, draws=40_000)
     assert found.lower <= exact.upper
@@ -184,7 +186,9 @@ def test_the_stated_level_is_kept_over_a_thousand_seeds() -> None:
     hits = widths = 0
     for seed in range(1000):
         if seed % 10 == 0:
-            drawn = sample(simulator, 40, zero_one(2), zero_one(2), posterior_loss=posterior_loss, seed=5000 + seed, **TEST)
+            drawn = sample(
+                simulator, 40, zero_one(2), zero_one(2), posterior_loss=posterior_loss, seed=5000 + seed, **TEST
+            )
         found = bracket(drawn, 0.7, level=0.9, draws=60, seed=seed)
         hits += found.lower <= exact.lower and exact.upper <= found.upper
         widths += found.width >= 0
@@ -219,7 +223,9 @@ def test_unbounded_losses_rest_on_the_central_limit_theorem_unless_a_bound_is_gi
     keywords: dict[str, Any] = {"bob_decisions": [0.2, 0.5, 0.8], "eve_decisions": [2, 5, 8]}
     free = bracket(sample(simulator, 2000, "squared", "absolute", **keywords), 0.01, draws=5000)
     assert "central limit theorem" in free.rests_on
-    bound = bracket(sample(simulator, 2000, "squared", "absolute", bob_bound=1, eve_bound=10, **keywords), 0.01, draws=5000)
+    bound = bracket(
+        sample(simulator, 2000, "squared", "absolute", bob_bound=1, eve_bound=10, **keywords), 0.01, draws=5000
+    )
     assert "empirical Bernstein" in bound.rests_on
     assert bound.upper > free.upper
     with pytest.raises(InputError, match="eve_bound = 3 must bound every loss"):

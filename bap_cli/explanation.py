@@ -1,0 +1,219 @@
+"""A problem and its optimum in plain words: why these signals, and who is indifferent.
+
+Every sentence is read off a result. At signal s an agent's decision d costs sum_x P(x|s) L(x,d); those with the least
+cost are the ones between which the agent is indifferent. The certificate's replies u price a state: to send state x to
+signal i costs Alice the margin m(x,i) = B(x,i) - u_i.E(x,.), and only signals with the least margin are sent. So a
+state is randomised only between signals whose margins are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bap_cli.plain_words import both, equal, named, short
+from bap_cli.show import conditions_in_words, own_beliefs
+from bap_cli.what_if import News, changes
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.calibration import extremes
+from bap_lp.model.display import clean, counted, listed
+from bap_lp.model.evaluation import Evaluation, evaluate
+from bap_lp.model.knowledge import values_of
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number
+from bap_lp.programs.solution import Solution
+from bap_lp.programs.solving import solve
+from bap_lp.rational import Array, public
+
+_NAMED = 6  # states, signals and decisions that are told one by one
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A heading and its sentences, one paragraph each."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+def explanation(
+    problem: Problem,
+    lam: Any,
+    choice: str = "",
+    conditions: Conditions | None = None,
+    progress: News = lambda *_: None,
+) -> list[Chapter]:
+    """The chapters about a problem and its optimum at lam; `choice` says in words how lam was chosen."""
+    best = solve(problem, lam, progress=progress, conditions=conditions)
+    found = evaluate(best.problem, best.mechanism)
+    chapters = [
+        ("What is asked", _question(best, choice)),
+        ("Why these signals", _signals(best, found)),
+        ("Who is indifferent", _indifferent(best, found)),
+        ("Which data are randomised, and why", _randomised(best)),
+        ("What would change if", changes(best, progress)),
+    ]
+    return [Chapter(title, tuple(lines)) for title, lines in chapters]
+
+
+def _question(best: Solution, choice: str) -> Iterator[str]:
+    problem = best.problem
+    ranked = sorted(range(len(problem.p)), key=lambda x: -problem.p[x])[:_NAMED]
+    likely = ", ".join(f"{named(problem.states[x])} {short(public(problem.p[x]))}" for x in ranked)
+    rest = len(problem.p) - len(ranked)
+    yield (
+        f"Alice holds data in one of {counted(len(problem.states), 'state')}: {likely}"
+        + (f", and {rest} more." if rest else ".")
+    )
+    for agents, want in ((problem.bobs, "should lose little"), (problem.eves, "should lose much")):
+        for agent in agents:
+            known = values_of(agent.knows, agent.knowledge)
+            also = f" and already knows which of {counted(len(known), 'case')} holds" if known else ""
+            if len(agent.decisions or ()) == 1:
+                continue
+            yield f"{clean(agent.name)} will choose between {listed(agent.decisions or (), ' and ')}{also}, and {want}."
+    if problem.misaligned:
+        yield f"{own_beliefs(problem)}."
+    (bob_full, eve_full), (bob_null, eve_null) = ((public(b), public(e)) for b, e in extremes(problem))
+    yield (
+        f"If Alice releases everything, {equal('R_B', bob_full)} and {equal('R_E', eve_full)}. "
+        f"If she releases nothing, {equal('R_B', bob_null)} and {equal('R_E', eve_null)}."
+    )
+    how = f" ({choice})" if choice else ""
+    yield (
+        f"She minimises R_A = R_B - lambda R_E at {equal('lambda', best.lam)}{how}: one more unit of Eve's loss is "
+        f"worth {short(best.lam)} of a unit of Bob's to her."
+    )
+    if best.conditions is not None:
+        yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
+
+
+def _costs(problem: Problem, mechanism: Mechanism, s: int, table: Array) -> Array:
+    """The cost of every decision at signal s, given the signal."""
+    weight = problem.p * mechanism.q[:, s]
+    return public(weight.dot(table) / weight.sum())
+
+
+def _signals(best: Solution, found: Evaluation) -> Iterator[str]:
+    problem, mechanism = best.problem, best.mechanism
+    count = len(mechanism.signals)
+    value = f"{equal('R_B', best.risks.bob)}, {equal('R_E', best.risks.eve)} and so {equal('R_A', best.value)}"
+    if count == 1:
+        yield f"Alice always sends “{clean(mechanism.signals[0])}”, which tells nothing: {value}."
+        yield "At this lambda whatever Bob could learn is worth less to her than what Eve would learn with it."
+    else:
+        yield f"Alice sends one of {counted(count, 'signal')}, with {value}."
+    for signal in sorted(found.signals, key=lambda one: -one.probability)[:_NAMED]:
+        s = mechanism.signals.index(signal.signal)
+        often = f"“{clean(signal.signal)}” is sent with probability {both(signal.probability)}"
+        yield f"{often}; {_pooled(signal.posterior)}."
+        for agent in (*problem.bobs, *problem.eves):
+            own = [d for d in signal.decisions if d.agent == agent.name]
+            if (
+                agent.prior is not None
+                or agent.harm is not None
+                or len(own) != 1
+                or values_of(agent.knows, agent.knowledge)
+            ):
+                continue
+            yield "  " + _choice(agent, own[0].decisions, _costs(problem, mechanism, s, np.asarray(agent.loss)))
+    if count > _NAMED:
+        yield f"{count - _NAMED} more signals are left out here; `bap solve` lists them."
+
+
+def _pooled(posterior: dict[str, Any]) -> str:
+    ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
+    if len(ranked) == 1:
+        return f"it says that the data are {clean(ranked[0][1])}"
+    parts = ", ".join(f"{named(k)} {short(v)}" for v, k in ranked[:_NAMED])
+    rest = len(ranked) - _NAMED
+    return f"it pools {counted(len(ranked), 'state')}: {parts}" + (f", and {rest} more" if rest > 0 else "")
+
+
+def _choice(agent: Any, chosen: tuple[str, ...], costs: Array) -> str:
+    names = list(agent.decisions)
+    at = names.index(chosen[0])
+    others = [k for k in range(len(names)) if names[k] not in chosen]
+    name = clean(agent.name)
+    if len(chosen) > 1:
+        return f"{name} finds {listed(chosen, ' and ')} equally good: each costs {both(costs[at])}."
+    if not others:
+        return f"{name} can only decide {clean(chosen[0])}; it costs {both(costs[at])}."
+    second = min(others, key=lambda k: costs[k])
+    return (
+        f"{name} decides {clean(chosen[0])}, which costs {both(costs[at])}; "
+        f"the next best, {clean(names[second])}, would cost {both(costs[second])}."
+    )
+
+
+def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
+    problem = best.problem
+    how = "exactly" if best.exact else "up to rounding"
+    ties = [(s.signal, d) for s in found.signals for d in s.decisions if len(d.decisions) > 1]
+    for signal, one in ties[:_NAMED]:
+        yield (
+            f"At “{clean(signal)}” {clean(one.agent)} is {how} indifferent between {listed(one.decisions, ' and ')}. "
+            "A mixture a little more in favour of one of them would make it the only best decision."
+        )
+    if len(ties) > _NAMED:
+        yield f"So it is at {counted(len(ties) - _NAMED, 'more place')}."
+    if not ties:
+        yield "Nobody: at every signal every agent has a single best decision."
+    if not problem.misaligned:
+        (_, eve_full), (_, eve_null) = ((public(b), public(e)) for b, e in extremes(problem))
+        eves = "Eve loses" if len(problem.eves) == 1 else "the Eves lose"
+        if best.risks.eve == eve_null:
+            yield f"After the release {eves} as much as before: the signals tell nothing that helps against Alice."
+        elif best.risks.eve == eve_full:
+            yield f"After the release {eves} as little as with all the data: Alice protects nothing at this lambda."
+
+
+def margins(best: Solution) -> Array | None:
+    """m(x,i) = B(x,i) - u_i.E(x,.), row per state; None where conditions or beliefs add prices of their own."""
+    proof = best.certificate
+    if proof.proof is not None:
+        return None
+    return public(best.problem.B - best.problem.E.dot(proof.u.T))
+
+
+def _randomised(best: Solution) -> Iterator[str]:
+    problem, mechanism = best.problem, best.mechanism
+    live = np.asarray(problem.p) > 0
+    mixed = np.flatnonzero(((mechanism.q > 0).sum(axis=1) > 1) & live)
+    if not len(mixed):
+        yield "None: the data decide the signal, and nothing is drawn at random."
+        return
+    table = margins(best)
+    exact = best.exact and best.gap == 0
+    yield (
+        f"{counted(len(mixed), 'state')} of {len(problem.p)} {'is' if len(mixed) == 1 else 'are'} drawn at random. "
+        "Randomising lets Alice stop at the exact mixture that she wants in a signal."
+    )
+    if table is not None:
+        yield (
+            "A state is sent to several signals only if they cost Alice the same. The cost of a signal is Bob's loss "
+            "minus what the proof's replies u charge for Eve's loss, B - u.E."
+        )
+    names = {name: i for i, name in enumerate(problem.bob_decisions)}
+    for x in sorted(map(int, mixed), key=lambda x: -problem.p[x])[:_NAMED]:
+        sent = sorted(((v, s) for s, v in enumerate(public(mechanism.q[x])) if v > 0), key=lambda pair: -pair[0])
+        told = ", ".join(f"“{clean(mechanism.signals[s])}” {both(v)}" for v, s in sent[:_NAMED])
+        line = f"{clean(problem.states[x])} goes to {told}."
+        if table is not None:
+            costs = []
+            for _, s in sent[:_NAMED]:
+                bob, margin = public(problem.B[x])[names[mechanism.signals[s]]], table[x, names[mechanism.signals[s]]]
+                costs.append(f"“{clean(mechanism.signals[s])}” costs {_difference(bob, bob - margin)}")
+            same = "the same" if exact else "the same up to rounding"
+            line += f" Here {' and '.join(costs)}: {same}, {both(margin)}."
+        yield line
+    if len(mixed) > _NAMED:
+        yield f"{counted(len(mixed) - _NAMED, 'more state')} like these."
+
+
+def _difference(bob: Number, eve: Number) -> str:
+    return f"{short(bob)} - {short(eve)}".replace("≈ ", "")

@@ -1,0 +1,131 @@
+// The first screen, for the person who signs: no fraction, no symbol but λ. Where there is a proof that this page checks,
+// every number is derived from the checked tables; only whether Bob's loss counts wrong decisions about theta is said.
+const LINES = 7; // pieces of the path that the first screen offers
+const figure3 = (value) => String(Number(Math.abs(value).toPrecision(3))).replace(/e([+-])0*(\d+)/, " × 10^$1$2");
+function ofHundred(share) {
+  const x = 100 * share;
+  return x > 0 && x < 0.05 ? "fewer than 0.1" : x > 99.95 && x < 100 ? "more than 99.9" : String(Number(x.toFixed(1)));
+}
+
+// An agent's risk at optimum, full and null release, as floats, and whether it is the probability to be wrong
+function agentRisks(role, k, index) {
+  const said = data.sign[`${role}s`][k], own = model && model[role][k];
+  if (own) {
+    const { joint, heard } = model.pieces[index], { table } = own;
+    const binary = table.every((row) => row.every((v) => Q.cmp(v, zero) === 0 || Q.cmp(v, one) === 0));
+    const part = table.every((row) => row.every((v) => Q.cmp(v, one) <= 0));
+    const best = total(heard(table).map((row) => least(row)));
+    const known = dot(model.p, table.map(least)), blind = least(table[0].map((_, d) => dot(model.p, table.map((row) => row[d]))));
+    demand(joint.length === table.length, "a loss has the wrong shape");
+    return { wrong: said.wrong && part && (role === "bob" || binary), best, full: known, null: blind };
+  }
+  const detail = data.pieces[index].detail, alone = data.sign.bobs.length + data.sign.eves.length === 2;
+  const place = role === "bob" ? k : data.sign.bobs.length + k;
+  const best = detail ? Q.read(detail.agents[place]) : alone && !data.problem[`${role}s`][k].weight ? Q.read(data.pieces[index][role]) : null;
+  return { wrong: said.wrong, best, full: Q.read(said.full), null: Q.read(said.null) };
+}
+
+const rounded = ({ wrong, best, full, null: none }) => ({ wrong, best: best === null ? null : Q.float(best), full: Q.float(full), null: Q.float(none) });
+// How a risk is told: Bob by wrong decisions, Eve by right guesses, or either by an expected loss
+function toldRisk(role, wrong, risk) {
+  if (risk === null) return "not shown";
+  if (!wrong) return risk === 0 ? "loses nothing" : `loses ${figure3(risk)} on average`;
+  return role === "bob" ? `wrong in ${ofHundred(risk)} of 100 decisions` : `right in ${ofHundred(1 - risk)} of 100 guesses`;
+}
+const shortRisk = (role, wrong, risk) => (!wrong ? figure3(risk) : ofHundred(role === "bob" ? risk : 1 - risk));
+
+function shortCard(role, k, index) {
+  const agent = data.problem[`${role}s`][k], risks = rounded(agentRisks(role, k, index)), say = (risk) => shortRisk(role, risks.wrong, risk);
+  const span = risks.null - risks.full, done = risks.best === null || span === 0 ? null : Math.min(1, Math.max(0, (risks.null - risks.best) / span));
+  const strip = make("div", { class: "bar", role: "img", "aria-label": done === null ? "no scale" : `${figure3(100 * done)} % of the way from no release to the full data` }, make("i"));
+  strip.firstElementChild.style.width = `${100 * (done ?? 0)}%`;
+  const rest = role === "eve" ? `${say(risks.null)} before the release, ${say(risks.full)} with all the data` : `${say(risks.full)} with all the data, ${say(risks.null)} without a release`;
+  return make("div", { class: `figure ${role}` }, make("h3", {}, quoted(agent.name), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
+    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best)), make("p", { class: "exactly" }, rest), strip,
+    make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data")));
+}
+
+// The change from one pair of risks to another, of all Bobs and of all Eves together
+function changes(from, to) {
+  const only = { bob: data.problem.bobs.length === 1 && !data.problem.bobs[0].weight, eve: data.problem.eves.length === 1 && !data.problem.eves[0].weight };
+  return ["bob", "eve"].map((role) => {
+    const list = data.problem[`${role}s`], single = list.length === 1, change = to[role] - from[role];
+    const wrong = only[role] && agentRisks(role, 0, pieceAt(lam)).wrong, name = single ? quoted(list[0].name) : role === "bob" ? "the Bobs together" : "the Eves together";
+    if (Math.abs(change) < 1e-12) return [name, wrong ? (role === "eve" ? " guesses right as often" : " is wrong as often") : single ? " loses as much" : " lose as much"];
+    if (!wrong) return [name, `${single ? " loses" : " lose"} ${figure3(change)} ${change > 0 ? "more" : "less"}`];
+    const count = ofHundred(Math.abs(change));
+    return role === "bob" ? [name, ` makes ${count} ${change > 0 ? "more" : "fewer"} wrong decisions in 100`] : [name, ` makes ${count} ${change > 0 ? "fewer" : "more"} right guesses in 100`];
+  });
+}
+
+function costCard(index) {
+  const best = floats(bestRisks(index)), all = floats(full), [bob, eve] = changes(all, best);
+  const lines = [make("p", {}, "Compared with releasing all the data, ", ...bob, ", and ", ...eve, ".")];
+  if (data.conditions && data.conditions.cost !== null && Q.cmp(lam, Q.read(data.lambda.wanted)) === 0)
+    lines.push(make("p", {}, ...rich(data.conditions.cost === 0 ? "The conditions cost nothing at this λ." : `The conditions raise R_A by ${figure3(data.conditions.cost)} at this λ.`)));
+  return make("div", { class: "figure alice" }, make("h3", {}, "What it costs"), ...lines);
+}
+
+function releasedWords(index) {
+  const detail = data.pieces[index].detail;
+  if (!detail) return ["The mechanism at this λ is left out, to keep this page small."];
+  const cards = detail.cards.map((one) => (model ? { signal: decisionName(one.column), mass: Q.float(meaning(model, index, one.column).mass) } : { signal: one.signal, mass: one.share }));
+  const ranked = cards.sort((a, b) => b.mass - a.mass), shown = ranked.slice(0, 4), more = ranked.length - shown.length + detail.hiddenSignals;
+  if (ranked.length === 1 && !more) return ["Always the same message, “", quoted(ranked[0].signal), "”: nothing is given away."];
+  return [`One of ${ranked.length + detail.hiddenSignals} messages, drawn by a rule that everybody may know: `,
+    ...shown.flatMap(({ signal, mass }, k) => [k ? (k === shown.length - 1 && !more ? " or " : ", ") : "", "“", quoted(signal), `” (${ofHundred(mass)} times in 100)`]), more ? `, or one of ${more} more.` : "."];
+}
+
+function severalWords(index) {
+  const tie = index > 0 && Q.cmp(starts[index], lam) === 0;
+  if (tie) return "Several mechanisms are optimal at this λ: this one, the one of the line above it, and every mixture of the two.";
+  return { true: "No other mechanism is as good at this λ.", false: "This is an optimal mechanism; at this λ others are exactly as good." }[data.pieces[index].unique] ?? "This is an optimal mechanism; there may be others that are as good.";
+}
+
+function offered(index) {
+  const last = data.pieces.length - 1;
+  if (last < LINES) return data.pieces.map((_, k) => k);
+  const some = Array.from({ length: LINES - 1 }, (_, k) => Math.round((k * last) / (LINES - 2)));
+  return [...new Set([...some, index])].sort((a, b) => a - b);
+}
+
+const lossWords = (role) => (data.problem[`${role}s`].some(({ weight }) => weight) ? ": weighted loss" : ": average loss");
+
+function drawLines(index) {
+  const one = (role) => data.problem[`${role}s`].length === 1 && !data.problem[`${role}s`][0].weight && agentRisks(role, 0, index).wrong;
+  const [bobWrong, eveWrong] = [one("bob"), one("eve")], name = (role, several) => (data.problem[`${role}s`].length === 1 ? quoted(data.problem[`${role}s`][0].name) : several);
+  const head = ["λ", make("span", {}, name("bob", "the Bobs"), bobWrong ? ": wrong in 100" : lossWords("bob")), make("span", {}, name("eve", "the Eves"), eveWrong ? ": right in 100" : lossWords("eve")), "compared with the line above", ""];
+  const bob = (risk) => shortRisk("bob", bobWrong, risk), eve = (risk) => shortRisk("eve", eveWrong, risk), shown = offered(index);
+  const range = (k) => (data.partial ? figure3(Q.float(lam)) : data.pieces[k].end === null ? `from ${figure3(Q.float(starts[k]))} on` : `${figure3(Q.float(starts[k]))} to ${figure3(Q.float(Q.read(data.pieces[k].end)))}`);
+  const rows = shown.map((k, row) => {
+    const risks = floats(bestRisks(k)), before = row ? floats(bestRisks(shown[row - 1])) : null, [b, e] = before ? changes(before, risks) : [];
+    return { here: k === index, cells: [make("td", {}, range(k)), bob(risks.bob), eve(risks.eve), make("td", { class: "words" }, ...(before ? [...e, "; ", ...b] : ["–"])),
+      make("td", { class: "screen" }, k === index ? "shown" : make("button", { type: "button", click: () => move(inside(k)) }, "show"))] };
+  });
+  if (data.partial) for (const [words, risks] of [["everything is released", full], ["nothing is released", nothing]])
+    rows.push({ cells: [make("td", {}, words), bob(floats(risks).bob), eve(floats(risks).eve), make("td", { class: "words" }, "for comparison"), make("td", { class: "screen" })] });
+  $("lines").replaceChildren(table(head, rows));
+  const hidden = data.pieces.length - shown.length;
+  $("lines-more").textContent = hidden > 0 ? `${hidden} more lines lie between these; the slider below reaches them.` : "";
+  $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : "one more unit of loss", " for ", name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decisions of " : " more units of loss of ", name("bob", "the Bobs"),
+    data.partial ? "." : ". Each line is the best release for its range of λ; sign the last one whose step you still find worth its price.");
+}
+
+function drawFirstScreen(index) {
+  $("released").replaceChildren(...releasedWords(index));
+  $("short").replaceChildren(...data.problem.bobs.map((_, k) => shortCard("bob", k, index)), ...data.problem.eves.map((_, k) => shortCard("eve", k, index)), costCard(index));
+  drawLines(index);
+  $("several").textContent = severalWords(index);
+  const best = bestRisks(index), exact = (words, value) => make("li", {}, ...rich(words), " = ", telling(value, 60));
+  $("fraction-list").replaceChildren(exact("λ", lam), exact("R_B", best.bob), exact("R_E", best.eve), exact("R_A = R_B − λ R_E", alice(best)), exact("R_B with all the data", full.bob), exact("R_B without a release", nothing.bob),
+    exact("R_E with all the data", full.eve), exact("R_E without a release", nothing.eve));
+}
+
+function drawOrigin() {
+  const { made, bundle } = data, source = bundle ? bundle.source : made && made.source, pairs = [];
+  if (made) pairs.push(["report made", `${made.date}, bap-lp ${made.version}`]);
+  if (source) pairs.push(["data source", `${source.name}, SHA-256 ${source.sha256}`]);
+  if (bundle) pairs.push(["bundle", `made ${bundle.made} by bap-lp ${bundle.version}; SHA-256 of its manifest ${bundle.sha256}`]);
+  $("origin").replaceChildren(...pairs.flatMap(([what, words]) => [make("dt", {}, what), make("dd", {}, quotedPlain(words))]));
+}
+const quotedPlain = (words) => make("bdi", { dir: "auto" }, words);

@@ -1,0 +1,122 @@
+"""What would change the answer: another lambda, another number of the problem, a condition less.
+
+V(lambda) is linear between two breakpoints, where another mechanism takes over. The intervals of `sensitivity` say how
+far one number may move before another basis of the program is optimal; where several bases are, an interval is shorter
+than it need be, so the words are "at least while".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bap_cli.plain_words import both, equal, short
+from bap_cli.show import costs_in_words
+from bap_lp.model.display import clean, equals
+from bap_lp.path.pieces import lambda_path
+from bap_lp.programs.costs import condition_costs
+from bap_lp.programs.solution import Solution
+from bap_lp.questions.sensitivity import Interval, sensitivity
+from bap_lp.questions.uniqueness import is_unique
+from bap_lp.rational import InputError, floats, public
+
+_STATES = 2000  # up to which the path is followed
+_PIECES = 400
+_ENTRIES = 300  # N (b + e), up to which every number is moved
+
+News = Callable[..., None]
+
+
+class _Enough(Exception):
+    pass
+
+
+def changes(best: Solution, progress: News) -> Iterator[str]:
+    yield from _other_prices(best, progress)
+    yield from _alone(best)
+    yield from _moved_numbers(best, progress)
+    if best.conditions is not None:
+        if best.price_of_conditions is not None:
+            yield f"If all conditions were dropped, R_A would fall by {both(best.price_of_conditions)}."
+        yield from costs_in_words(condition_costs(best))
+
+
+def _other_prices(best: Solution, progress: News) -> Iterator[str]:
+    def count(pieces: int, lam: float) -> None:
+        if pieces > _PIECES:
+            raise _Enough
+        progress(pieces, lam)
+
+    if len(best.problem.p) > _STATES:
+        yield "There are too many states to follow lambda here; `bap path` does it."
+        return
+    try:
+        path = lambda_path(best.problem, progress=count, conditions=best.conditions)
+    except (_Enough, InputError):
+        yield "Lambda has too many breakpoints, or cannot be followed under these conditions; `bap path` says more."
+        return
+    piece = path.piece(best.lam)
+    k = path.pieces.index(piece)
+    if len(path.pieces) == 1:
+        yield "Whatever lambda is, this mechanism stays optimal."
+        return
+    if k and best.lam == piece.start:
+        yield f"{equal('lambda', best.lam)} is a breakpoint: two mechanisms, and their mixtures, are equally good here."
+    for other, words in ((k - 1, "below"), (k + 1, "above")):
+        if 0 <= other < len(path.pieces):
+            at, risks = (piece.start if other < k else piece.end), path.pieces[other].risks
+            yield (
+                f"If lambda were {words} {both(at)}, another mechanism would be optimal, with "
+                f"{equal('R_B', risks.bob)} and {equal('R_E', risks.eve)}."
+            )
+        elif words == "above":
+            yield "However large lambda becomes, Alice would not go further."
+        else:
+            yield "However small lambda becomes, the answer stays the same."
+
+
+def _alone(best: Solution) -> Iterator[str]:
+    problem = best.problem
+    states, b, _ = problem.shape
+    if best.conditions is None and best.exact and not problem.misaligned and states * b <= _ENTRIES:
+        if is_unique(problem, best.lam):
+            yield "The optimal mechanism is unique: no other one reaches the same R_A."
+        else:
+            yield "The optimal mechanism is not unique: this is one of several that reach the same R_A."
+
+
+def _moved_numbers(best: Solution, progress: News) -> Iterator[str]:
+    problem = best.problem
+    states, b, e = problem.shape
+    if best.conditions is not None or problem.misaligned or states * (b + e) > _ENTRIES:
+        return
+    progress("moving the numbers")
+    found = sensitivity(problem, best.lam)
+    for x in sorted(range(states), key=lambda x: -problem.p[x])[:3]:
+        yield (
+            f"If {equals(f'P({clean(problem.states[x])})', public(problem.p[x]), short)} changed, the others in "
+            f"proportion, the optimum would keep its form at least while it is {_range(found.prior_interval[x])}."
+        )
+    kept = "The optimum keeps its form at least while this loss is"
+    x, i = divmod(int(np.argmax(floats(found.bob))), found.bob.shape[1])
+    which = f"“{clean(problem.bob_decisions[i])}” at {clean(problem.states[x])}"
+    yield (
+        f"Bob's loss that matters most is that of {which}: a unit more raises R_A by {both(found.bob[x, i])}. "
+        f"{kept} {_range(found.bob_interval[x][i])}."
+    )
+    if best.lam != 0 and (floats(found.eve) != 0).any():
+        x, j = divmod(int(np.argmin(floats(found.eve))), found.eve.shape[1])
+        which = f"“{clean(problem.eve_decisions[j])}” at {clean(problem.states[x])}"
+        yield (
+            f"Eve's loss that matters most is that of {which}: a unit more lowers R_A by {both(-found.eve[x, j])}. "
+            f"{kept} {_range(found.eve_interval[x][j])}."
+        )
+
+
+def _range(one: Interval) -> str:
+    low = both(one.low)
+    if one.high is None or one.high == math.inf:
+        return f"at least {low}"
+    return f"exactly {low}" if one.high == one.low else f"between {low} and {both(one.high)}"

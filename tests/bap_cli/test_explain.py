@@ -1,0 +1,130 @@
+"""`bap explain`: every sentence is what the library finds, for every example of the catalogue."""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bap_cli.catalogue import catalogue
+from bap_cli.explanation import explanation, margins
+from bap_cli.inputs import load
+from bap_cli.main import main
+from bap_lp import Conditions, Problem, evaluate, lambda_path, solve
+from bap_lp.questions.uniqueness import is_unique
+
+TITLES = [
+    "What is asked",
+    "Why these signals",
+    "Who is indifferent",
+    "Which data are randomised, and why",
+    "What would change if",
+]
+
+
+def told(name: str) -> dict[str, str]:
+    loaded = load(name)
+    return {c.title: "\n".join(c.lines) for c in explanation(loaded.problem, loaded.lam, "", loaded.conditions)}
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_an_explanation_says_what_the_optimum_is(name: str) -> None:
+    loaded = load(name)
+    best = solve(loaded.problem, loaded.lam, conditions=loaded.conditions)
+    chapters = told(name)
+    assert list(chapters) == TITLES
+    assert all(chapters.values())
+    words = "\n".join(chapters.values())
+    assert not re.search(r"\bnan\b|None\b(?!:)|\binf\b|fmpq|np\.", words)
+    ties = [
+        (s.signal, d.agent)
+        for s in evaluate(best.problem, best.mechanism).signals
+        for d in s.decisions
+        if len(d.decisions) > 1
+    ]
+    assert chapters["Who is indifferent"].startswith("Nobody") == (not ties)
+    for signal, agent in ties[:6]:
+        assert f"At “{signal}” {agent} is exactly indifferent" in chapters["Who is indifferent"]
+    random = int(((best.mechanism.q > 0).sum(axis=1)[np.asarray(best.problem.p) > 0] > 1).sum())
+    first = chapters[TITLES[3]].split()[0]
+    assert first == ("None:" if random == 0 else str(random))
+
+
+@pytest.mark.parametrize("name", ["coin_toss", "two_eves", "warner_survey", "salary_bands", "respondents"])
+def test_a_randomised_state_has_equal_least_margins(name: str) -> None:
+    loaded = load(name)
+    best = solve(loaded.problem, loaded.lam)
+    table = margins(best)
+    assert table is not None
+    names = list(best.problem.bob_decisions)
+    for x, row in enumerate(best.mechanism.q):
+        if best.problem.p[x] > 0:
+            sent = {table[x, names.index(s)] for s, v in zip(best.mechanism.signals, row, strict=True) if v > 0}
+            assert sent == {min(table[x])}
+
+
+def test_the_coin_toss_is_told_with_its_numbers() -> None:
+    chapters = told("coin_toss")
+    assert (
+        "heads goes to “fair” 7/10 (0.7), “fixed” 3/10 (0.3). Here “fair” costs 0 - 0 and “fixed” costs 1 - 1"
+        in (chapters[TITLES[3]])
+    )
+    assert "Eve finds tails and heads equally good: each costs 10/11 (0.909091)" in chapters[TITLES[1]]
+    assert "If lambda were below 1/10 (0.1), another mechanism" in chapters[TITLES[4]]
+    assert "Eve loses as much as before" in chapters[TITLES[2]]
+
+
+@pytest.mark.parametrize("name", ["coin_toss", "two_eves", "salary_bands", "medical_test"])
+def test_neighbouring_mechanisms_and_uniqueness_are_those_of_the_path(name: str) -> None:
+    loaded = load(name)
+    path = lambda_path(loaded.problem)
+    for lam in (path.breakpoints[0] / 2, path.breakpoints[0] + Fraction(1, 1000)):
+        words = "\n".join(explanation(loaded.problem, lam)[-1].lines)
+        k = path.pieces.index(path.piece(lam))
+        assert ("If lambda were above" in words) == (k + 1 < len(path.pieces))
+        assert ("If lambda were below" in words) == (k > 0)
+        assert ("mechanism is unique" in words) == is_unique(loaded.problem, lam)
+
+
+def test_moving_a_number_inside_its_interval_keeps_the_form_and_outside_changes_it() -> None:
+    """P(heads) of the coin toss keeps its form from 1/11 to 1, as the last chapter says."""
+    assert "between 1/11 (0.0909091) and 1." in told("coin_toss")[TITLES[4]]
+    form = []
+    for heads in ("1/10", "1/4", "9/10", "1/12"):
+        h = Fraction(heads)
+        problem = Problem([1 - h, h], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+        form.append((solve(problem, "1/3").mechanism.q > 0).tolist())
+    assert form[0] == form[1] == form[2] != form[3]
+
+
+def test_conditions_are_explained_with_what_they_cost() -> None:
+    problem = load("coin_toss").problem
+    conditions = Conditions(exp_epsilon=2)
+    words = "\n".join(line for c in explanation(problem, "1/3", "", conditions) for line in c.lines)
+    best = solve(problem, "1/3", conditions=conditions)
+    assert "must meet conditions: exp_epsilon = 2" in words
+    assert f"R_A would fall by {best.price_of_conditions}" in words
+
+
+def test_floats_and_a_certain_prior_are_explained() -> None:
+    for prior in ([0.75, 0.25], [1, 0]):
+        chapters = explanation(Problem(prior, [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]), "1/3")
+        assert [c.title for c in chapters] == TITLES
+        assert all(c.lines for c in chapters)
+
+
+def test_the_command_tells_the_coin_toss_and_then_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    alone = capsys.readouterr().out
+    assert main(["explain", "two_eves"]) == 0
+    after = capsys.readouterr().out
+    assert after.startswith(alone.rstrip("\n"))
+    assert main(["explain", "two_eves", "--own", "--lambda", "1/5"]) == 0
+    own = capsys.readouterr().out
+    assert "Coin toss" not in own
+    assert own.startswith("Two adversaries")
+    for wrong in (["--own"], ["--lambda", "1"], ["two_eves", "--lambda", "-1"], ["nowhere"]):
+        assert main(["explain", *wrong]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.count("\n") == 1

@@ -1,0 +1,256 @@
+"""The first screen of a report: what it says is what the library computes, without a fraction, on any screen."""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bap_cli.catalogue import catalogue
+from bap_cli.inputs import load
+from bap_cli.main import main
+from bap_cli.report_sign import counts_errors, signing
+from bap_lp import Problem, evaluate, lambda_path, solve, uniqueness
+from bap_lp.model.problem import Agent
+from bap_lp.questions.uniqueness import is_unique
+from bap_lp.releases.library import full, null
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium")
+SMALL = [name for name in catalogue() if name not in ("raw_records", "protected_cell", "location_grid", "salary_bands")]
+WIDE = {  # ten places on a line: ten columns would be a wall of zeros
+    "data": {"prior": [f"{k}/55" for k in range(1, 11)], "labels": [f"p{k}" for k in range(10)]},
+    "bob": {"loss": [[abs(x - i) for i in range(10)] for x in range(10)], "decisions": [f"p{k}" for k in range(10)]},
+    "eve": {"loss": [[int(x != j) for j in range(10)] for x in range(10)]},
+    "alice": {"lambda": "3/2"},
+}
+BITS = {  # Bob guesses one bit, Eve another that goes along with it
+    "data": {"prior": ["2/5", "1/10", "3/20", "7/20"]},
+    "bob": {"loss": [[0, 1], [0, 1], [1, 0], [1, 0]]},
+    "eve": {"loss": [[0, 1], [1, 0], [0, 1], [1, 0]]},
+    "alice": {"lambda": "6/5"},
+}
+Open = Callable[..., Any]
+FRACTION = re.compile(r"\d\s*/\s*\d")
+# the contrast of WCAG between an element's text and the first opaque background behind it
+CONTRAST = """(selector) => {
+  const parts = (c) => c.match(/[\\d.]+/g).map(Number), weights = [0.2126, 0.7152, 0.0722];
+  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = (c) => parts(c).slice(0, 3).reduce((s, v, k) => s + linear(v / 255) * weights[k], 0);
+  const ground = (e) => getComputedStyle(e).backgroundColor;
+  return [...document.querySelectorAll(selector)].filter((e) => e.innerText && e.offsetParent).map((e) => {
+    let behind = e;
+    while (behind.parentElement && (parts(ground(behind))[3] ?? 1) < 1) behind = behind.parentElement;
+    const a = light(getComputedStyle(e).color), b = light(ground(behind));
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  });
+}"""
+
+
+def browser_only(test: Any) -> Any:
+    return needs_browser(pytest.mark.slow(test))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page_of(chromium: Any, tmp_path: Path) -> Iterator[Open]:
+    """Opens the report of a problem file; nothing may be complained of."""
+    seen: list[str] = []
+    pages = []
+
+    def show(file: str | Path, width: int = 1280, scheme: str = "light") -> Any:
+        out = tmp_path / "report.html"
+        if not out.exists():
+            assert main(["report", str(file), "-o", str(out)]) == 0
+        page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.on("console", lambda message: seen.append(message.text))
+        page.on("pageerror", lambda error: seen.append(str(error)))
+        page.goto(out.as_uri())
+        pages.append(page)
+        return page
+
+    yield show
+    for page in pages:
+        page.close()
+    assert seen == []
+
+
+def hundred(share: Fraction) -> str:
+    return f"{round(100 * float(share), 1):g}"
+
+
+@browser_only
+@pytest.mark.parametrize("name", ["coin_toss", "two_bobs", "prosecutor", "wide"])
+def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(
+    page_of: Open, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "wide.json").write_text(json.dumps(WIDE))
+    name = str(tmp_path / "wide.json") if name == "wide" else name
+    for width in (390, 1280):
+        for scheme in ("light", "dark"):
+            page = page_of(name, width, scheme)
+            words = page.inner_text("#sign")
+            assert not FRACTION.search(words), FRACTION.search(words)
+            assert "Which line would you sign?" in words
+            assert "NaN" not in words
+            assert "undefined" not in words
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            dark = (
+                page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor")
+                != "rgb(255, 255, 255)"
+            )
+            assert dark == (scheme == "dark")
+            parts = "main p, main h2, main h3, main h4, main td, main th, main li, main summary, main dd, main button"
+            assert min(page.evaluate(CONTRAST, parts)) >= 4.5
+
+
+@browser_only
+def test_the_cards_say_what_the_library_computes(page_of: Open, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(json.dumps(BITS))
+    loaded = load(str(tmp_path / "p.json"))
+    best = solve(loaded.problem, loaded.lam)
+    page = page_of(tmp_path / "p.json")
+    everything, nothing = (evaluate(loaded.problem, release(loaded.problem)) for release in (full, null))
+    bob, eve, cost = (page.inner_text(f"#short .figure >> nth={k}") for k in range(3))
+    assert f"wrong in {hundred(best.risks.bob)} of 100 decisions" in bob
+    assert f"{hundred(everything.bob)} with all the data, {hundred(nothing.bob)} without a release" in bob
+    assert f"right in {hundred(1 - best.risks.eve)} of 100 guesses" in eve
+    assert f"{hundred(1 - nothing.eve)} before the release, {hundred(1 - everything.eve)} with all the data" in eve
+    more, fewer = best.risks.bob - everything.bob, best.risks.eve - everything.eve
+    assert 0 < more < fewer
+    assert f"makes {hundred(more)} more wrong decisions in 100" in cost
+    assert f"makes {hundred(fewer)} fewer right guesses in 100" in cost
+
+
+@browser_only
+def test_the_lines_are_the_pieces_of_the_path_and_move_the_page(page_of: Open) -> None:
+    problem = load("coin_toss").problem
+    path = lambda_path(problem)
+    page = page_of("coin_toss")
+    rows = page.locator("#lines tbody tr")
+    assert rows.count() == len(path.pieces)
+    for k, piece in enumerate(path.pieces):
+        cells = rows.nth(k).locator("td").all_inner_texts()
+        assert cells[1] == hundred(piece.risks.bob)
+        assert float(cells[2]) == pytest.approx(float(piece.risks.eve), rel=1e-2)
+    page.locator("#lines tbody tr button").first.focus()
+    page.keyboard.press("Enter")
+    assert path.pieces[0].start <= Fraction(page.input_value("#lambda")) <= path.pieces[0].end
+    assert page.locator("#lines tbody tr").nth(0).get_attribute("class") == "here"
+    assert page.inner_text("#verdict").startswith("Proved optimal")
+
+
+@browser_only
+def test_fractions_are_one_key_away_and_printed(page_of: Open) -> None:
+    page = page_of("coin_toss")
+    assert not page.is_visible("#fraction-list")
+    page.focus("#fractions summary")
+    page.keyboard.press("Enter")
+    assert page.is_visible("#fraction-list")
+    assert "RB = 13/40" in page.inner_text("#fraction-list").replace("\n", "")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert (
+        page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 27, 27)"
+    )  # ink on white, whatever the screen
+
+
+@browser_only
+def test_several_optimal_mechanisms_are_said_as_such(page_of: Open) -> None:
+    path = lambda_path(load("coin_toss").problem)
+    page = page_of("coin_toss")
+    assert uniqueness(path.problem, "1/3").unique
+    assert "No other mechanism" in page.inner_text("#several")
+    page.fill("#lambda", str(path.breakpoints[0]))
+    page.keyboard.press("Enter")
+    assert not uniqueness(path.problem, path.breakpoints[0]).unique
+    assert page.inner_text("#several").startswith("Several mechanisms are optimal at this λ")
+
+
+@browser_only
+def test_a_wide_mechanism_is_a_list_without_zeros(page_of: Open, tmp_path: Path) -> None:
+    (tmp_path / "wide.json").write_text(json.dumps(WIDE))
+    loaded = load(str(tmp_path / "wide.json"))
+    mechanism = solve(loaded.problem, loaded.lam).mechanism
+    assert len(mechanism.signals) > 5
+    page = page_of(tmp_path / "wide.json")
+    rows = {
+        row.locator("td").nth(0).inner_text(): row.locator(".chip").all_inner_texts()
+        for row in page.locator("#mechanism tbody tr").all()
+    }
+    assert {name for names in rows for name in names.split(", ")} == set(mechanism.states)
+    for state, chips in rows.items():
+        x = mechanism.states.index(state.split(", ")[0])
+        sent = {s for s, v in zip(mechanism.signals, mechanism.q[x], strict=True) if v > 0}
+        assert {chip.split()[0] for chip in chips} == sent
+
+
+@browser_only
+def test_the_page_of_a_bundle_carries_its_hash_and_source(page_of: Open, tmp_path: Path) -> None:
+    assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
+    page = page_of(tmp_path / "d")
+    manifest = (tmp_path / "d" / "manifest.json").read_bytes()
+    words = page.inner_text("#origin")
+    assert hashlib.sha256(manifest).hexdigest() in words
+    assert json.loads(manifest)["source"]["sha256"] in words
+    assert json.loads(manifest)["made"] in words
+
+
+@browser_only
+def test_under_conditions_the_lines_are_those_of_the_conditioned_frontier(page_of: Open, tmp_path: Path) -> None:
+    text = catalogue()["coin_toss"].read_text() + "\n[conditions]\nexp_epsilon = 4\n"
+    (tmp_path / "p.toml").write_text(text)
+    loaded = load(str(tmp_path / "p.toml"))
+    page = page_of(tmp_path / "p.toml")
+    path = lambda_path(loaded.problem, conditions=loaded.conditions)
+    shown = [row.locator("td").nth(1).inner_text() for row in page.locator("#lines tbody tr").all()]
+    assert shown == [hundred(piece.risks.bob) for piece in path.pieces]
+    assert shown != [hundred(piece.risks.bob) for piece in lambda_path(loaded.problem).pieces]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_risks_of_all_and_nothing_are_those_of_the_releases(name: str) -> None:
+    problem = load(name).problem
+    told = signing(problem)
+    for release, key in ((full, "full"), (null, "null")):
+        agents = evaluate(problem, release(problem)).agents
+        assert [str(v) for v in agents.values()] == [part[key] for part in (*told["bobs"], *told["eves"])]
+
+
+def test_an_error_is_counted_only_where_the_loss_is_right_or_wrong() -> None:
+    prior, right = ["1/2", "1/2"], [[0, 1], [1, 0]]
+    for loss, counts in (
+        (right, True),
+        ([[0, 2], [2, 0]], False),
+        ([[0, 1], [1, 1]], False),
+        ([[0, 0], [0, 0]], False),
+    ):
+        problem = Problem(prior, right, loss)
+        assert counts_errors(problem, problem.eves[0], False) == counts
+    own = Problem(prior, right, eves=[Agent(right, harm=[[0, 3], [1, 0]])])
+    assert not counts_errors(own, own.eves[0], False)
+    assert counts_errors(load("coin_toss").problem, load("coin_toss").problem.bobs[0], True)
+    assert not counts_errors(load("medical_test").problem, load("medical_test").problem.bobs[0], True)
+
+
+@pytest.mark.parametrize("name", ["coin_toss", "medical_test", "ties", "two_eves"])
+def test_uniqueness_is_the_same_on_all_of_a_piece(name: str) -> None:
+    path = lambda_path(load(name).problem)
+    for piece in path.pieces:
+        end = piece.start + 2 if piece.end == float("inf") else piece.end
+        inside = [piece.start + (end - piece.start) * Fraction(k, 7) for k in (1, 3, 6)]
+        assert len({is_unique(path.problem, lam) for lam in inside}) == 1

@@ -70,8 +70,8 @@ def model_command(
         return
     print(bracket_text(found))
     if played is not None:
-        value, error = played.alice(found.lam), played.alice_error(found.lam)
-        print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
+        value, spread = played.alice(found.lam), played.alice_error(found.lam)
+        print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {spread:.6f} (standard error)")
 
 
 def bracket_text(found: ModelBracket) -> str:
@@ -82,7 +82,7 @@ def bracket_text(found: ModelBracket) -> str:
             found.describe(),
             "",
             f"R_A of this rule     {found.upper:.12f}",
-            f"no mechanism below   {found.lower:.12f}   (width {found.width:.0e}, errors of {found.error:.0e} included)",
+            f"no mechanism below   {found.lower:.12f}   (width {found.width:.0e}, errors included)",
             f"R_B, R_E             {found.bob:.12f}, {found.eve:.12f}",
             f"lambda               {lam:.12f}",
             f"nothing, everything  R_A = {found.null.alice(lam):.6f}, {found.full.alice(lam):.6f}",

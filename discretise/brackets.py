@@ -1,13 +1,13 @@
 """bracket: [lower, upper] around the least R_A over all mechanisms, for every kind of model.
 
 The Gaussian model has its reduction (`gaussian.optimum`), a scalar model its integrals over the data
-(`discretise.continuum`), and anything that can be simulated its draws (`discretise.monte_carlo`). Behind all three is one
-bound: any replies u of Eve bound R_A from below, any rule from above (docs/brackets.md).
+(`discretise.continuum`), and anything that can be simulated its draws (`discretise.monte_carlo`). Behind all three is
+one bound: any replies u of Eve bound R_A from below, any rule from above (docs/brackets.md).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from bap_lp import InputError
 from discretise.continuum.brackets import ModelBracket, model_bracket
@@ -27,6 +27,27 @@ _OPTIONS = {
 }
 
 
+@overload
+def bracket_of(model: GaussianModel, eve: Any = None, lam: Any = "calibrated") -> Bracket: ...
+@overload
+def bracket_of(
+    model: GriddedProblem,
+    eve: Any = None,
+    lam: Any = "calibrated",
+    *,
+    bob_lipschitz: Any = None,
+    eve_lipschitz: Any = None,
+) -> ModelBracket: ...
+@overload
+def bracket_of(
+    model: SampledProblem,
+    eve: Any = None,
+    lam: Any = "calibrated",
+    *,
+    level: float | None = None,
+    draws: int | None = None,
+    seed: int | None = None,
+) -> SampleBracket: ...
 def bracket_of(
     model: Any,
     eve: Any = None,
@@ -64,8 +85,8 @@ def bracket_of(
 
     >>> from scipy import stats
     >>> from discretise import model, zero_one
-    >>> bracket_of(model(stats.beta(2, 3), lambda p: stats.binom(9, p), zero_one(0.5), zero_one(6), bob_decisions=[0, 1],
-    ...                  eve_decisions=[0, 1]))
+    >>> bracket_of(model(stats.beta(2, 3), lambda p: stats.binom(9, p), zero_one(0.5), zero_one(6),
+    ...                  bob_decisions=[0, 1], eve_decisions=[0, 1]))
     <ModelBracket: 0.0846691 <= R_A <= 0.0846691 at lam = 0.918919, release 1 when x > 4, else 0>
     """
     given = {
@@ -81,7 +102,10 @@ def bracket_of(
         model, eve = gaussian_sample(model, eve), None
     if not isinstance(model, (GriddedProblem, SampledProblem)):
         kind = type(model).__name__
-        rule = "must be a GaussianModel, or a problem of discretise.model or discretise.sample; bap_lp.solve is for finite ones"
+        rule = (
+            "must be a GaussianModel, or a problem of discretise.model or discretise.sample; "
+            "bap_lp.solve is for finite ones"
+        )
         raise InputError("model", kind, rule)
     if eve is not None:
         # bracket(problem, lam) reads naturally, since such a problem knows its Eves

@@ -26,7 +26,7 @@ from gaussian.arrays import Array
 
 _TAIL = 10.0 ** -np.arange(2, 17)
 _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.5, 25)])
-_DEEP = 10.0 ** -np.arange(17, 131)  # levels that matter for unbounded losses under heavy tails
+_DEEP: Array = 10.0 ** -np.arange(17.0, 131.0)  # levels that matter for unbounded losses under heavy tails
 _SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
 _MOST_ATOMS = 200_000
 _BLOCK = 1 << 20  # numbers tabulated at a time
@@ -75,8 +75,8 @@ def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedP
 
 
 _POINTER = (
-    "must be one number with a quantile function, as the frozen distributions of scipy.stats have: for a vector, a mixture "
-    "or anything else that can be simulated use discretise.sample(simulator, ...)"
+    "must be one number with a quantile function, as the frozen distributions of scipy.stats have: for a vector, a "
+    "mixture or anything else that can be simulated use discretise.sample(simulator, ...)"
 )
 
 
@@ -97,6 +97,9 @@ class Likelihood:
 
     def __init__(self, likelihood: Callable[[Any], Any], thetas: Array, alike: Likelihood | None = None) -> None:
         """`alike` is the same function at other thetas, which has been examined."""
+        self.discrete: bool
+        self.together: Any
+        self.each: list[Any] | None
         if alike is not None:
             self.thetas, self.given, self.discrete, self.each = thetas, likelihood, alike.discrete, None
             self.together = likelihood(thetas[:, None]) if alike.together is not None else None
@@ -184,9 +187,9 @@ def _atoms(laws: list[Any]) -> Array:
         return np.unique(np.concatenate(shifted).astype(float))
     ends = np.array([d.support() for d in laws], dtype=float)
     for d in laws:
-        reach = float(d.sf(_MOST_ATOMS + float(d.ppf(0.5))))
-        if reach > 1e-16:
-            rule = f"must be fewer than {_MOST_ATOMS}: {reach:.1e} of the mass lies beyond so many"
+        beyond = float(d.sf(_MOST_ATOMS + float(d.ppf(0.5))))
+        if beyond > 1e-16:
+            rule = f"must be fewer than {_MOST_ATOMS}: {beyond:.1e} of the mass lies beyond so many"
             raise InputError("atoms of the discrete law", None, rule)
     reach = np.array([(d.ppf(1e-16), d.isf(1e-16)) for d in laws], dtype=float)
     lows = np.where(np.isfinite(ends[:, 0]), ends[:, 0], reach[:, 0])

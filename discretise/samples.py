@@ -8,7 +8,7 @@ are fitted to the draws; it does not make Alice look better than she is. On new 
     R_B - lam R_E of the rule   estimates R_A of a mechanism, which is at least V. R_B is a mean of Bob's losses when he
                                 obeys the signal. R_E = sum_i min_j of means is too low on average, so R_A is too high.
 B(x,i) = E[L_B(theta,i)|x] is `posterior_loss` if the model has it in closed form, or the mean of L_B over K draws of
-theta from its posterior (`posterior_draws`), which is unbiased. Otherwise it is estimated from the draws with the nearest
+theta from its posterior (`posterior_draws`), which is unbiased. Otherwise it is estimated from draws with the nearest
 statistics (module `neighbours`), with a standard error; the lower bound is then an estimate.
 `discretise.bracket` gives both bounds a stated level.
 """

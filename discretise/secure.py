@@ -1,4 +1,4 @@
-"""Uniform numbers for releases: from the operating system's secure source, unless the caller gives a seed or generator."""
+"""Uniform numbers for releases, from the secure source of the operating system unless a seed or generator is given."""
 
 from __future__ import annotations
 

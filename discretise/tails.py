@@ -35,7 +35,11 @@ def check_finite(
     loss, decisions = bob
     if continuous and not isinstance(loss, ZeroOne):
         for d in decisions:
-            if _diverges(prior, lambda theta, d=d: loss(theta, np.asarray(d))):
+
+            def lost(theta: Array, d: float = d) -> Any:
+                return loss(theta, np.asarray(d))
+
+            if _diverges(prior, lost):
                 raise InputError(f"E[bob_loss(theta, {d:.6g})]", np.inf, _INFINITE)
     middle = np.asarray(prior.ppf([0.1, 0.5, 0.9]) if hasattr(prior, "ppf") else prior[0], dtype=float)[:9]
     for eve in eves:

@@ -1,10 +1,10 @@
 """[lower, upper] around the least R_A over all mechanisms of a scalar model, and the rule that attains upper.
 
     lower = D(u) - error  <=  inf over all mechanisms of R_A  <=  R_A(rule) + error = upper
-Both ends are integrals or sums over the data (module optimum), not over the cells of the gridded problem. Decisions that
-stand for a continuum: if Eve may decide anything between her decisions and her loss has the Lipschitz constant K there,
-her Bayes risk at a signal falls by at most K h/2, with h the largest gap between decisions, so that lower stands and
-upper rises by lam K h/2. For Bob upper stands, and lower falls by K h/2. The proofs are in docs/brackets.md.
+Both ends are integrals or sums over the data (module optimum), not over the cells of the gridded problem. Decisions
+that stand for a continuum: if Eve may decide anything between her decisions and her loss has the Lipschitz constant K
+there, her Bayes risk at a signal falls by at most K h/2, with h the largest gap between decisions, so that lower
+stands and upper rises by lam K h/2. For Bob upper stands, and lower falls by K h/2. The proofs are in docs/brackets.md.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ModelBracket(Tabular):
         return self.rule
 
     def release(self, x: ArrayLike, generator: Any = None) -> NDArray[Any]:
-        """The decision that is released for each x, drawn from the secure source unless a generator or seed is given."""
+        """The decision that is released for each x, from the secure source unless a generator or seed is given."""
         return self.rule.release(x, generator)
 
     def describe(self) -> str:
@@ -100,7 +100,8 @@ class ModelBracket(Tabular):
         share = self.null.alice(self.lam)
         return "\n".join(
             [
-                f"The optimum over all mechanisms lies between {self.lower:.9f} and {self.upper:.9f} at lambda = {self.lam:.6g}.",
+                f"The optimum over all mechanisms lies between {self.lower:.9f} and {self.upper:.9f} "
+                f"at lambda = {self.lam:.6g}.",
                 f"Both ends are integrals over the data; numerical errors of {self.error:.1e} are included.",
                 f"Releasing nothing has R_A = {share:.6f}, releasing everything {self.full.alice(self.lam):.6f}.",
                 f"The rule that attains the upper end: {self.describe()}.",
@@ -150,10 +151,11 @@ def model_bracket(
 
     >>> from scipy import stats
     >>> from discretise import model, zero_one
-    >>> count = model(stats.gamma(3), stats.poisson, zero_one(2.0), zero_one(2), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> count = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
     >>> found = model_bracket(count)
     >>> found.width < 1e-9, found.describe()
-    (True, 'release 1 when x > 1, else 0; at x = 1 release 0 with probability 0.333333 or 1 with probability 0.666667')
+    (True, 'release 1 when x > 0, else 0')
     """
     law = law_of_data(problem)
     full, null = law.extremes()
@@ -169,8 +171,8 @@ def model_bracket(
     lower = found.bound - error - spare[0]
     upper = value + error + weight * spare[1]
     if lower > upper:
-        rule_text = f"exceeds the upper end {upper:.17g}: the errors of this model are larger than {error:.1e}, nothing is claimed"
-        raise InputError("lower end", f"{lower:.17g}", rule_text)
+        text = f"exceeds the upper end {upper:.17g} by more than the error {error:.1e}: nothing is claimed"
+        raise InputError("lower end", f"{lower:.17g}", text)
     one_error = law.errors(0.0), law.errors(1.0)
     u = found.u.copy()
     u.flags.writeable = False

@@ -35,7 +35,7 @@ class Envelope:
 
 def lower_envelope(coefs: Array, half: Array) -> Envelope:
     """The parts of each panel on which one of the functions coefs[panel, i] is least."""
-    count, functions, nodes = coefs.shape
+    count, _, nodes = coefs.shape
     k = np.arange(nodes)
     second = np.abs(coefs) @ (k**2 * (k**2 - 1) / 3.0)
     size = np.abs(coefs).sum(axis=2).max(axis=1)

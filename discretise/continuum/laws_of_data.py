@@ -1,7 +1,7 @@
 """From a problem of `discretise.model` to the law of its data: p, p B and p E on panels or at atoms, checked by sums.
 
-The checks compare int p with 1 and int p B(.,i) with E[L_B(theta,i)], which need no data at all. What they miss, and what
-lies beyond the last atom or quantile, is added to the errors.
+The checks compare int p with 1 and int p B(.,i) with E[L_B(theta,i)], which need no data at all. What they miss, and
+what lies beyond the last atom or quantile, is added to the errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OFF = 1e-6  # sums that miss by more are no rounding: the likelihood is not wha
 def law_of_data(problem: GriddedProblem) -> DataLaw:
     """The functions that risks are made of, with their errors."""
     loss, decisions = problem.bob_task
-    eves, (theta_breaks, breaks) = problem.eve_tasks, problem.breaks
+    eves, (theta_breaks, breaks) = problem.eve_tasks, problem.breaks or (np.zeros(0), np.zeros(0))
     unbounded = not (isinstance(loss, ZeroOne) and all(eve.bounded for eve in eves))
     points = (problem.points.values, problem.points.weights) if problem.points.exact else None
 

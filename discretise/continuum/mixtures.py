@@ -112,7 +112,7 @@ class PriorMixture:
         self._child = np.append(self._child, np.full(int(finite.sum()), -1))
 
     def _left_losses(self) -> Array:
-        """What the prior beyond the last panels adds to E[L_k(theta)]: w(v) = exp(-v) L_k there falls like exp(-a v)."""
+        """What the prior beyond the last panels adds to E[L_k(theta)]; w(v) = exp(-v) L_k falls like exp(-a v)."""
         total = 0.0
         for half, inverse in ((0, self.prior.ppf), (1, self.prior.isf)):
             last = float(self._high[self._upper == half].max())

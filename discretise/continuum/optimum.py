@@ -1,11 +1,13 @@
 """The best rule on the data themselves: replies u of Eve that bound every mechanism, and a rule that attains the bound.
 
 For replies u (rows of each Eve on lam times a simplex) and a rule q(i|x)
-    D(u) = int min_i (beta_i - sum_j u_ij eta_j)  <=  inf R_A  <=  sum_i int q(i|x) beta_i - lam sum_ig min_j int q(i|x) eta_j.
-Data with atoms are a finite game. Data with a density are cut into cells; the game on cells gives u, the switches of the
-integrand at u cut the cells again, and so on. The error of u on cells of width h near a switch is of order h, and that of
-D(u) of order h^2, because D is concave and has its maximum there. D(u) is evaluated on the line (module envelope) and not
-on the cells, so that any u is a proof. The rule is the switches at u, or the mechanism on cells if that is better.
+    D(u) = int min_i (beta_i - sum_j u_ij eta_j)  <=  inf R_A
+        <=  sum_i int q(i|x) beta_i - lam sum_ig min_j int q(i|x) eta_j = R_A of the rule.
+Data with atoms are a finite game. Data with a density are cut into cells; the game on cells gives u, the switches of
+the integrand at u cut the cells again, and so on. The error of u on cells of width h near a switch is of order h, and
+that of D(u) of order h^2, because D is concave and has its maximum there. D(u) is evaluated on the line (module
+envelope) and not on the cells, so that any u is a proof. The rule is the switches at u, or the mechanism on cells if
+that is better.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from bap_lp.game.solver import solve_game
 from bap_lp.model.arrays import Arrays
 from discretise.continuum.envelope import lower_envelope
 from discretise.continuum.panels import PanelLaw
+from discretise.continuum.tidy import RuleTable, gathered
 from gaussian.arrays import Array
 
 _ROUNDS = 14
@@ -31,17 +34,6 @@ _HEAVY = 1e-15  # of the losses: a cell in which less is at stake is not cut
 _PARTS = 6  # parts of a cell next to a switch
 _NEAT = 2e-12  # of the losses: a rule with fewer parts may be worse by this
 _SMALL = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)  # masses below which parts are gathered, the first that may
-
-
-@dataclass(frozen=True, eq=False)
-class RuleTable:
-    """Places (parts of panels, or atoms), P(signal | place), and the integrals of all functions over them."""
-
-    panel: NDArray[np.intp]
-    left: Array
-    right: Array
-    rows: Array
-    masses: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +49,7 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False)
 class DataLaw:
-    """The functions p, beta_1..b, eta_1..e of the data: on panels, or (panels None) at atoms with values (atoms x m)."""
+    """The functions p, beta_1..b, eta_1..e of the data: on panels, or (panels None) their values at atoms."""
 
     panels: PanelLaw | None
     atoms: Array
@@ -72,7 +64,7 @@ class DataLaw:
         return self.values.sum(axis=0) if self.panels is None else self.panels.totals
 
     def errors(self, u_total: float) -> float:
-        """A bound on the error of int min_i (beta_i - u_i . eta) and of R_A of a rule, with rows of u that sum to lam."""
+        """A bound on the errors of int min_i (beta_i - u_i . eta) and of R_A of a rule, if rows of u sum to lam."""
         wrong = self.wrong if self.panels is None else self.panels.error
         b = self.decisions
         eve = sum(wrong[:, 1 + b :][:, g].max(axis=1).sum() for g in self.groups)
@@ -145,37 +137,41 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> Optimum:
     cuts = [np.linspace(-1, 1, _FIRST + 1) for _ in panels.low]
     scale = float(law.totals[1 : 1 + b].max()) + lam * sum(float(law.totals[1 + b :][g].max()) for g in law.groups)
     gaps: list[float] = []
-    best: tuple[float, Array] | None = None
-    neat: Optimum | None = None
-    cells: Optimum | None = None
+    best, rules = (
+        (-np.inf, np.zeros((0, 0))),
+        [Optimum(np.zeros((0, 0)), -np.inf, np.inf, _nowhere(), np.zeros((0, 0)))] * 2,
+    )
     for _ in range(_ROUNDS):
         table = _table(panels, *_cells(cuts))
         u, rows = _game(law, table.masses, lam)
         bound, switched = _dual(law, panels, u)
-        if best is None or bound > best[0]:
+        if bound > best[0]:
             best = bound, u
         coarse = RuleTable(table.panel, table.left, table.right, rows, table.masses)
-        for kind, one in (("neat", switched), ("cells", coarse)):
+        for k, one in enumerate((switched, coarse)):
             value, sent = _value(law, one, lam)
-            found = Optimum(u, bound, value, one, sent)
-            if kind == "neat" and (neat is None or value < neat.value):
-                neat = found
-            elif kind == "cells" and (cells is None or value < cells.value):
-                cells = found
-        assert neat is not None
-        assert cells is not None
-        gaps.append(min(neat.value, cells.value) - best[0])
+            if value < rules[k].value:
+                rules[k] = Optimum(u, bound, value, one, sent)
+        least = min(rule.value for rule in rules)
+        gaps.append(least - best[0])
         stalled = len(gaps) > 3 and gaps[-1] > 0.7 * gaps[-3]
         if gaps[-1] <= _CLOSE * scale or stalled or len(table.panel) > _MOST_CELLS:
             break
         cuts = _cut_again(cuts, switched, coarse, _stakes(law, panels, u, coarse) > _HEAVY * scale)
-    chosen = neat if neat.value <= cells.value + _NEAT * scale else cells
+    least = min(rule.value for rule in rules)
+    # the rule by switches has the fewest parts
+    chosen = rules[0] if rules[0].value <= least + _NEAT * scale else rules[1]
     for small in _SMALL:
-        tidy = _gathered(panels, chosen.table, small)
+        tidy = _table(panels, *gathered(chosen.table, small))
         value, sent = _value(law, tidy, lam)
-        if value <= min(neat.value, cells.value) + _NEAT * scale:
+        if value <= least + _NEAT * scale:
             return Optimum(best[1], best[0], value, tidy, sent)
     return Optimum(best[1], best[0], chosen.value, chosen.table, chosen.sent)
+
+
+def _nowhere() -> RuleTable:
+    empty = np.zeros(0)
+    return RuleTable(np.zeros(0, np.intp), empty, empty, np.zeros((0, 0)), np.zeros((0, 0)))
 
 
 def _cells(cuts: Sequence[Array]) -> tuple[NDArray[np.intp], Array, Array]:
@@ -202,7 +198,7 @@ def _dual(law: DataLaw, panels: PanelLaw, u: Array) -> tuple[float, RuleTable]:
 
 
 def _stakes(law: DataLaw, panels: PanelLaw, u: Array, table: RuleTable) -> Array:
-    """What the choice of the signal can change on each place, at the replies u: the spread at its ends times the width."""
+    """What the signal can change on each place, at the replies u: the spread at its ends times the width."""
     b = law.decisions
     ends = [panels.at(table.panel, t) for t in (table.left, table.right)]
     spread = [np.ptp(f[:, 1 : 1 + b] - f[:, 1 + b :] @ u.T, axis=1) for f in ends]
@@ -229,51 +225,3 @@ def _cut_again(cuts: list[Array], switched: RuleTable, coarse: RuleTable, matter
         fine = [np.linspace(a, c, _PARTS + 1)[1:-1] for a, c in zip(left[chosen], right[chosen], strict=True)]
         out.append(np.unique(np.concatenate([cut, inner, *fine])))
     return out
-
-
-def _gathered(panels: PanelLaw, table: RuleTable, small: float) -> RuleTable:
-    """The rule with runs of small or mixed parts replaced by a few cuts, in the same order and with the same masses.
-
-    A run between a part that sends i and one that sends k becomes one part for each signal that it sends: i first, k
-    last. The functions hardly change over a small run, so neither does the value; it is computed again.
-    """
-    mass = np.maximum(table.masses[:, 0], 0.0)
-    new = np.append(True, (table.rows[1:] != table.rows[:-1]).any(axis=1))
-    run = np.cumsum(new) - 1
-    loose = (np.bincount(run, mass)[run] < small) | ((table.rows.max(axis=1) < 1) & (mass < small))
-    rows = table.rows.copy()
-    panel, left, right, kept = [], [], [], []
-    ends = np.flatnonzero(np.diff(np.concatenate([[False], loose, [False]]).astype(int)))
-    runs = {int(a): int(b) for a, b in zip(ends[::2], ends[1::2], strict=True)}
-    k = 0
-    while k < len(rows):
-        stop = runs.get(k)
-        if stop is None:
-            panel.append(table.panel[k]), left.append(table.left[k]), right.append(table.right[k]), kept.append(rows[k])
-            k += 1
-            continue
-        before = int(rows[k - 1].argmax()) if k else -1
-        after = int(rows[stop].argmax()) if stop < len(rows) else -1
-        total = mass[k:stop] @ rows[k:stop]
-        order = sorted(np.flatnonzero(total > 1e-16).tolist(), key=lambda i: (i != before, i == after, i))
-        goals = np.cumsum(total[order]) if order else np.zeros(0)
-        position, reached = 0, 0.0
-        order = order or [before if before >= 0 else max(after, 0)]
-        for c in range(k, stop):
-            start, span = float(table.left[c]), float(table.right[c] - table.left[c])
-            cut = start
-            while position < len(order) - 1 and reached + mass[c] > goals[position]:
-                share = (goals[position] - reached) / mass[c] if mass[c] > 0 else 0.0
-                edge = start + span * min(max(share, 0.0), 1.0)
-                if edge > cut:
-                    panel.append(table.panel[c]), left.append(cut), right.append(edge)
-                    kept.append(np.eye(rows.shape[1])[order[position]])
-                    cut = edge
-                position += 1
-            if cut < table.right[c]:
-                panel.append(table.panel[c]), left.append(cut), right.append(float(table.right[c]))
-                kept.append(np.eye(rows.shape[1])[order[position]])
-            reached += mass[c]
-        k = stop
-    found = np.array(panel, dtype=np.intp), np.array(left), np.array(right)
-    return _table(panels, *found, np.array(kept))

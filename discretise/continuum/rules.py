@@ -1,14 +1,16 @@
 """Alice's rule on a scalar statistic: P(signal | x), constant on intervals or given at atoms, in words and in play.
 
-Between edges the intervals are (low, high], so that x > c and x <= c are separated by the edge c. At an atom the rule may
-mix two signals; between atoms there are no data, and an x that is no atom is refused. Signals are Bob's decisions. Bob
-and Eve reply to a signal with their Bayes decisions, which are computed from the integrals over the data that send it.
+Between edges the intervals are (low, high], so that x > c and x <= c are separated by the edge c. At an atom the rule
+may mix two signals; between atoms there are no data, and an x that is no atom is refused. Signals are Bob's
+decisions. Bob and Eve reply to a signal with their Bayes decisions, which are computed from the integrals over the
+data that send it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +78,7 @@ class ScalarRule(Tabular):
 
     def _pairs(self) -> list[tuple[float, float]]:
         ends = [-math.inf, *self.edges.tolist(), math.inf]
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        return list(pairwise(ends))
 
     def __call__(self, x: ArrayLike) -> Array:
         """P(signal | x), with an axis of signals added at the end."""

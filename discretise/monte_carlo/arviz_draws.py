@@ -1,9 +1,10 @@
 """Draws of a probabilistic program, from ArviZ InferenceData or its netCDF files, as a simulator with posterior draws.
 
-PyMC, Stan and NumPyro write the same groups. `prior` and `prior_predictive` of one file are joint draws (theta, x). A file
-with `posterior` and `observed_data` holds posterior draws of theta for one data set x. A lower end needs them for every
-data set that is used: run the program on data sets of the prior predictive, and give one file for each. They are found
-by the data they observed. Without such files B is estimated from neighbours, and only the upper end is claimed.
+PyMC, Stan and NumPyro write the same groups. `prior` and `prior_predictive` of one file are joint draws (theta, x). A
+file with `posterior` and `observed_data` holds posterior draws of theta for one data set x. A lower end needs them
+for every data set that is used: run the program on data sets of the prior predictive, and give one file for each.
+They are found by the data they observed. Without such files B is estimated from neighbours, and only the upper end is
+claimed.
 """
 
 from __future__ import annotations

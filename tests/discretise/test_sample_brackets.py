@@ -201,7 +201,8 @@ def test_the_bound_for_the_largest_mean_covers_every_map() -> None:
     mean, second = rng.normal(size=(3, 4)), rng.random((3, 4))
     z, c = bernstein_terms(100, 0.01 / 64, 2.0)
     worst = max(
-        mean[0, a] + mean[1, b] + mean[2, d] + z * math.sqrt((second[0, a] + second[1, b] + second[2, d]) * 100 / 99) + c
+        mean[0, a] + mean[1, b] + mean[2, d] + c
+        + z * math.sqrt((second[0, a] + second[1, b] + second[2, d]) * 100 / 99)
         for a in range(4) for b in range(4) for d in range(4)
     )  # fmt: skip
     found = largest_mean(mean, second, 100, 3 * math.log(4), 0.01, 2.0)

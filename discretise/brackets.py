@@ -87,7 +87,7 @@ def bracket_of(
     >>> from discretise import model, zero_one
     >>> bracket_of(model(stats.beta(2, 3), lambda p: stats.binom(9, p), zero_one(0.5), zero_one(6),
     ...                  bob_decisions=[0, 1], eve_decisions=[0, 1]))
-    <ModelBracket: 0.0846691 <= R_A <= 0.0846691 at lam = 0.918919, release 1 when x > 4, else 0>
+    <ModelBracket: 0.0361328 <= R_A <= 0.0361328 at lam = 1.16237, release 1 when x > 4, else 0>
     """
     given = {
         "level": level, "draws": draws, "seed": seed, "bob_lipschitz": bob_lipschitz, "eve_lipschitz": eve_lipschitz

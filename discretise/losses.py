@@ -46,7 +46,20 @@ class ZeroOne:
 
 @dataclass(frozen=True)
 class Asymmetric:
-    """over per unit of overestimation, under per unit of underestimation."""
+    """over per unit of overestimation, under per unit of underestimation. `absolute` has 1 and 1.
+
+    Args:
+        over: loss per unit by which the decision exceeds the target.
+        under: loss per unit by which it falls short.
+
+    Raises:
+        InputError: over or under is negative or not finite.
+
+    >>> import numpy as np
+    >>> from discretise import absolute
+    >>> absolute(np.array([1.0, 2.0]), np.array([3.0, 5.0])).tolist()
+    [2.0, 3.0]
+    """
 
     over: float = 1.0
     under: float = 1.0
@@ -89,6 +102,9 @@ def squared(target: Array, decision: Array) -> Array:
 
     Returns:
         (target - decision)^2, elementwise.
+
+    Raises:
+        ValueError: the shapes of target and decision do not fit together.
 
     >>> squared(np.array([1.0, 2.0]), np.array([3.0, 2.0])).tolist()
     [4.0, 0.0]

@@ -45,10 +45,29 @@ _NODES = 8
 
 
 class GriddedProblem(Problem):
-    """A Problem whose states are the cells (edges[c], edges[c+1]] of a scalar statistic.
+    """A Problem whose states are the cells (edges[c], edges[c+1]] of a scalar statistic. `model` makes it.
 
     `bob_error` and `eve_error` are estimated bounds on the errors of R_B and R_E of any mechanism on the cells, which
     come from the points of theta and from the integration of E. `losses(x)` are B and E at any data points.
+
+    Args:
+        tables: p, B and E on the cells.
+        edges: the ends of the cells.
+        points: weighted points of theta.
+        likelihood: the law of the data given theta.
+        bob: Bob's loss and his decisions.
+        eves: the Eves, with their losses and decisions.
+        errors: of R_B and R_E.
+        title: a title for people.
+        prior: the law of theta, for brackets.
+        breaks: where losses jump or bend, in theta and in x.
+
+    >>> from scipy import stats
+    >>> from discretise import model, zero_one
+    >>> found = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
+    >>> type(found).__name__, found.shape[1:]
+    ('GriddedProblem', (2, 2))
     """
 
     def __init__(

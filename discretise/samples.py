@@ -51,9 +51,27 @@ class Draws:
 class OutOfSample:
     """The rule on new draws. All errors are standard errors; those of R_B and R_E are in `risks`.
 
-    lower +- lower_error is the dual bound at the learned u; upper +- upper_error is R_A of the rule. `in_sample` is the
-    value on the draws on which the rule was learned. `optimism` = in_sample - lower estimates the bias of in_sample,
-    which is not negative; its standard error is `optimism_error`.
+    Attributes:
+        size: the number of new draws.
+        risks: R_B and R_E of the rule.
+        lam: the price of privacy.
+        upper: R_A of the rule.
+        upper_error: of upper.
+        lower: the dual bound at the learned u.
+        lower_error: of lower.
+        in_sample: the value on the draws on which the rule was learned. `optimism` = in_sample - lower estimates its bias,
+            which is not negative.
+        optimism_error: of the optimism.
+
+    >>> import numpy as np
+    >>> from bap_lp import solve
+    >>> from discretise import sample, zero_one
+    >>> def simulator(rng, size):
+    ...     theta = rng.normal(size=size)
+    ...     return theta, theta + rng.normal(size=size)
+    >>> drawn = sample(simulator, 500, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> drawn.out_of_sample(solve(drawn, 0.5), 1000, seed=1).size
+    1000
     """
 
     size: int
@@ -73,7 +91,29 @@ class OutOfSample:
 
 
 class SampledProblem(Problem):
-    """A Problem whose states are draws. `bob_error` is the mean standard error of the estimated B(x,i), 0 if exact."""
+    """A Problem whose states are draws. `sample` makes it.
+
+    `bob_error` is the mean standard error of the estimated B(x,i), 0 if exact.
+
+    Args:
+        simulator: draws (theta, x).
+        draws: the draws of the fit.
+        bob: Bob's loss and his decisions.
+        eves: the Eves, with their losses and decisions.
+        eve_target: what each Eve wants to know, from the data.
+        posterior: how B is found: from a function, from posterior draws, or from neighbours.
+        bounds: on Bob's and Eve's losses, None where unknown.
+        seed: of the draws.
+        title: a title for people.
+
+    >>> from discretise import sample, zero_one
+    >>> def simulator(rng, size):
+    ...     theta = rng.normal(size=size)
+    ...     return theta, theta + rng.normal(size=size)
+    >>> drawn = sample(simulator, 200, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> drawn.shape, drawn.bob_error > 0
+    ((200, 2, 2), True)
+    """
 
     def __init__(
         self,

@@ -62,8 +62,8 @@ class RecordOptimum(Displayed):
         gap: value - bound, 0 if exact.
         eves: the unweighted risk of each Eve.
         columns: the part of each published column in Bob's risk, weights included.
-        components: the parts into which the program falls. The first may hold the records that no Eve can use; it has no
-            groups.
+        components: the parts into which the program falls. The first may hold the records that no Eve can use; it
+            has no groups.
         method: how it was computed, in words.
 
     >>> import numpy as np

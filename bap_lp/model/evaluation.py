@@ -199,9 +199,9 @@ def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:
 def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
     """Risks of any channel and, per signal, probability, posteriors and all optimal decisions of each agent.
 
-    A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`): she plays her Bayes rule,
-    and Alice scores it under p and L_E. Her risk is then never below the aligned R_E. Among her own ties she is given
-    the one that hurts Alice most.
+    A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`): she plays her Bayes
+    rule, and Alice scores it under p and L_E. Her risk is then never below the aligned R_E. Among her own ties she
+    is given the one that hurts Alice most.
 
     A problem whose agents have a prior or harm of their own (`Agent`) is evaluated with their own best decisions, ties
     for Alice: the decision that is taken is listed first, and `agents` are the risks that Alice counts.

@@ -31,7 +31,19 @@ _LISTED = 6
 class ScalarRule(Tabular):
     """P(signal | x): row k of `rows` for x in (edges[k-1], edges[k]], or for x = edges[k] if the data have atoms.
 
-    `sent[signal, function]` are the integrals of p, p B and p E over the data that send each signal.
+    Attributes:
+        problem: the model, on cells.
+        edges: the ends of the intervals, or the atoms.
+        rows: the probabilities of the signals.
+        discrete: whether the data have atoms.
+        sent: sent[signal, function], the integrals of p, p B and p E over the data that send each signal.
+
+    >>> from scipy import stats
+    >>> from discretise import bracket, model, zero_one
+    >>> cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
+    >>> bracket(cases).rule([1, 2]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     problem: GriddedProblem
@@ -195,7 +207,18 @@ class ScalarRule(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class PlayedRule:
-    """Means of Bob's and Eve's losses in simulated data, and of their squares and product."""
+    """Means of Bob's and Eve's losses in simulated data, and of their squares and product.
+
+    Attributes:
+        size: the number of simulated data sets.
+        seed: of the simulation.
+        moments: the means.
+
+    >>> import numpy as np
+    >>> from discretise import PlayedRule
+    >>> PlayedRule(100, 0, np.array([0.2, 0.3, 0.2, 0.3, 0.1]))
+    <PlayedRule: 100 samples, R_B = 0.200000 +- 0.040000, R_E = 0.300000 +- 0.045826>
+    """
 
     size: int
     seed: int

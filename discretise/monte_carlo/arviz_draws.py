@@ -25,6 +25,16 @@ class StoredDraws(Displayed):
     """Joint draws (theta, x) handed out in order, each once, and posterior draws found by the data they belong to.
 
     It is a simulator for `sample`, which takes the first draws for the fit; `bracket` takes the ones after them.
+
+    Args:
+        theta: what Bob wants to know, a number per draw.
+        x: the data, a row per draw.
+        posterior: the posterior draws, by the bytes of the data set.
+
+    >>> import numpy as np
+    >>> from discretise import StoredDraws
+    >>> StoredDraws(np.array([0.1, 0.4]), np.array([1.0, 2.0]), {})
+    <StoredDraws: 2 joint draws, posterior draws for 0 data sets>
     """
 
     def __init__(self, theta: Array, x: Array, posterior: dict[bytes, Array]) -> None:

@@ -40,9 +40,31 @@ _CONTRADICTION = 7.0  # standard errors between the mean of B and that of Bob's 
 class SampleBracket(Tabular):
     """[lower, upper] around the least R_A over all mechanisms, with a probability of at least `level`.
 
-    lower is -inf if B was estimated from neighbours. estimates are the means of the two ends on the fresh draws, and
-    `width` is a confidence bound on the distance of the two true ends, from paired draws. rests_on says what the level
-    assumes. bob and eve are the estimated risks of the rule.
+    Attributes:
+        problem: the draws of the fit.
+        lam: the price of privacy.
+        level: the probability with which the bracket holds.
+        draws: the number of fresh draws on which it is judged.
+        lower: the lower end; -inf if B was estimated from neighbours.
+        upper: the upper end, about R_A of the rule.
+        width: a confidence bound on the distance of the two true ends, from paired draws.
+        estimates: the means of the two ends on the fresh draws.
+        risks: the estimated R_B and R_E of the rule.
+        u: the dual solution that the fit found.
+        rests_on: what the level assumes, in words.
+
+    >>> from scipy import stats
+    >>> from discretise import bracket, sample, zero_one
+    >>> def simulator(rng, size):
+    ...     theta = rng.normal(size=size)
+    ...     return theta, theta + rng.normal(size=size)
+    >>> def posterior(x, rng, count):
+    ...     return rng.normal(x[..., None] / 2, 0.5**0.5, (*x.shape, count))
+    >>> drawn = sample(simulator, 500, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1],
+    ...                posterior_draws=posterior)
+    >>> found = bracket(drawn, 0.5, level=0.99)
+    >>> bool(found.lower < found.upper), found.draws, found.rests_on[:11]
+    (True, 500, 'level 0.99 ')
     """
 
     problem: SampledProblem
@@ -159,7 +181,7 @@ def sample_bracket(
     >>> drawn = sample(simulator, 2000, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1],
     ...                posterior_loss=posterior_loss)
     >>> found = sample_bracket(drawn, 1.0, draws=20_000)
-    >>> found.lower <= found.upper, found.claims_lower
+    >>> bool(found.lower <= found.upper), found.claims_lower
     (True, True)
     """
     if not isinstance(level, (int, float)) or not 0 < level < 1:

@@ -128,7 +128,8 @@ class TableProblem(Problem):
     """Alice's problem when the data are a table of counts. Its states are the tables that somebody can tell apart.
 
     `cells` names the entries of a state's label, with cells taken together that nobody tells apart; `tables` is the
-    number of all tables. `error` bounds how far the rounded losses of a float problem can move (R_B, R_E). `counts` makes it.
+    number of all tables. `error` bounds how far the rounded losses of a float problem can move (R_B, R_E).
+    `counts` makes it.
 
     Args:
         model: the law of the counts.

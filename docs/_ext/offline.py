@@ -66,8 +66,15 @@ def restore(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
         lines[:] = app.env.temp_data.pop("sentence")
 
 
+def trim(app: Sphinx, doctree: nodes.document) -> None:
+    """An example ends with an empty line for doctest, which nobody has to see."""
+    for block in doctree.findall(nodes.literal_block):
+        block[:] = [nodes.Text(block.astext().rstrip())]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
+    app.connect("doctree-read", trim)
     app.connect("autodoc-process-docstring", rewrite, priority=100)  # Napoleon comes at 500
     app.connect("autodoc-process-docstring", restore, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

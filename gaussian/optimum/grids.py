@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class GridProblem(Problem):
-    """The Gaussian model on intervals of xbar. State x is the interval k = interval[x] of xbar, (edges[k], edges[k + 1]], in
-    cell[x] of Eve's events.
+    """The Gaussian model on intervals of xbar.
+
+    State x is the interval k = interval[x] of xbar, (edges[k], edges[k + 1]], in cell[x] of Eve's events.
 
     Args:
         model: the Gaussian model.

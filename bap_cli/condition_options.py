@@ -3,7 +3,8 @@
     --posterior-cap 'heads:1/2'           P(heads | signal) at most 1/2; --posterior-floor is at least
     --posterior-ratio 'heads,edge:2'      P(heads or edge | signal) / P(heads or edge) between 1/2 and 2
     --independent-of 'heads'              the signal does not depend on the event
-    --pufferfish 'a,b|c,d:2'              the two events look alike up to a factor 2
+    --pufferfish 'a,b|c,d:2'              the two events look alike up to a factor 2; or a JSON table, as in a file, which
+                                          may have several pairs and priors
     --signal-floor 1/3, 'Eve:1/3'         for every Eve, or by name
 
 Labels are separated by commas; the number stands behind the last colon. A label that holds one of , : | is written as a
@@ -34,12 +35,11 @@ def structured(
         for event, value in (_divided(text, name) for text in texts or ())
     ]
     ratio = [(_divided(text, "--posterior-ratio")) for text in ratios or ()]
-    pairs = [(_divided(text, "--pufferfish")) for text in secrets or ()]
     return {
         "posterior_caps": bounds or None,
         "posterior_ratio": [{"event": _event(e, "--posterior-ratio"), "exp_epsilon": v} for e, v in ratio] or None,
         "independent_of": [_event(text, "--independent-of") for text in independent or ()] or None,
-        "pufferfish": [{"pairs": [_pair(text)], "exp_epsilon": value} for text, value in pairs] or None,
+        "pufferfish": [_secrets(text) for text in secrets or ()] or None,
         "signal_floor": _floors(signal),
     }
 
@@ -59,6 +59,18 @@ def _event(text: str, option: str) -> list[Any]:
             raise InputError(option, text, "must be a JSON list of states, or labels separated by commas") from None
         return found if isinstance(found, list) else [found]
     return [part.strip() for part in text.split(",")]
+
+
+def _secrets(text: str) -> Any:
+    if text.strip().startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise InputError(
+                "--pufferfish", text, "must be a JSON table, or two events and a number: a,b|c:2"
+            ) from None
+    events, value = _divided(text, "--pufferfish")
+    return {"pairs": [_pair(events)], "exp_epsilon": value}
 
 
 def _pair(text: str) -> list[list[Any]]:

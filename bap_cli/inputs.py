@@ -74,10 +74,17 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Mapping[str, Any] 
             field = f"{loaded.source}: {error.field}"
         elif name in Conditions.__dataclass_fields__:
             own = asked is None or asked.get(name) is None
-            option = "--" + name.replace("_", "-").replace("caps", "cap")
-            field = f"{loaded.source}: conditions.{error.field}" if own else option
+            field = f"{loaded.source}: conditions.{error.field}" if own else _option(name, error.field)
         else:
             raise
         again = type(error)(field, error.value, error.rule)
         again.__dict__.update({k: v for k, v in vars(error).items() if k not in ("field", "value", "rule")})
         raise again from None
+
+
+def _option(name: str, field: str) -> str:
+    """The option that stated a field of Conditions, with the place in its table if it may be one."""
+    if name == "posterior_caps":
+        return "--posterior-floor" if field.endswith(".at_least") else "--posterior-cap"
+    inside = re.sub(r"^\w+(\[\d+\])?", "", field) if name == "pufferfish" else ""
+    return f"--{name.replace('_', '-')}{inside}"

@@ -199,7 +199,7 @@ class Game:
         rounded = lambda table: [[kind(v) for v in row] for row in table]
         same = lambda a, b: rounded(a) == rounded(b)
         self.aligned = all(same(a.harm, a.loss) and same([a.prior], [prior]) for a in bobs + eves)
-        self.eves = [(a.name, rounded(a.loss), rounded(a.shares)) for a in eves]
+        self.eves = [(a.name, rounded(a.harm), rounded(a.shares)) for a in eves]
         self.conditions = document.get("conditions", {})
 
     @staticmethod
@@ -273,6 +273,7 @@ class Demands:
         self.most, self.deterministic = given.get("max_signals"), "deterministic" in given
         self.exact = not floating(*(given[k] for k in given if k in LOWEST)) and not given.get("epsilon")
         self.private(given)
+        self.floored = []  # the column of E that each row of signal_floor is about
         self.cones = {name: self.cone(name, given[name]) for name in CONES if name in given}
         self.own_beliefs = not game.aligned
         self.tuples = self.m is not None or self.own_beliefs
@@ -405,7 +406,6 @@ class Demands:
         g, out = self.game, []
         rows = value if type(value) is list else [value]
         if name == "signal_floor":
-            need(g.aligned, "signal_floor is not defined for beliefs of their own")
             floors = value.items() if type(value) is dict else value if type(value) is list else None
             if floors is not None:
                 need(floors and all(type(p) in (list, tuple) and len(p) == 2 for p in floors), "signal_floor")
@@ -416,10 +416,13 @@ class Demands:
                 self.given[name] = self.small(value, 0, MOST)
                 floors = [(eve, self.given[name]) for eve, _, _ in g.eves]
             floors = dict(floors)
-            for eve, loss, shares in g.eves:
-                for z, j in product(range(len(shares[0])), range(len(loss[0]))) if eve in floors else ():
-                    rows = zip(g.p, shares, loss)
-                    out.append([p * F(k[z]) * (F(floors[eve]) - F(row[j])) for p, k, row in rows])
+            columns = (j for group in g.groups for j in group)
+            for eve, harm, shares in g.eves:
+                for (z, j), column in zip(product(range(len(shares[0])), range(len(harm[0]))), columns):
+                    if eve in floors:
+                        rows = zip(g.p, shares, harm)
+                        out.append([p * F(k[z]) * (F(floors[eve]) - F(row[j])) for p, k, row in rows])
+                        self.floored.append(column)
             return out
         need(type(value) is list or (name == "pufferfish" and type(value) is dict), f"{name} must be a list")
         stated = []
@@ -462,13 +465,18 @@ class Demands:
     def posterior_ratio(self, row, stated):
         keys(row, {"event", "exp_epsilon", "epsilon"}, {"event"})
         inside, p = self.event(row["event"], stated), self.game.p
-        K, whole = self.factor(row, stated), sum(m * i for m, i in zip(p, inside))
-        return [[m * (i - K * whole) for m, i in zip(p, inside)], [m * (whole - K * i) for m, i in zip(p, inside)]]
+        K, whole, rest = self.factor(row, stated), *self.shares(inside)
+        high, low = (rest - (K - 1) * whole, -K * whole), ((1 - K) * whole - K * rest, whole)
+        return [[m * (a if i else b) for m, i in zip(p, inside)] for a, b in (high, low)]
 
     def independent_of(self, row, stated):
         inside, p = self.event(row, stated), self.game.p
-        whole = sum(m * i for m, i in zip(p, inside))
-        return [[sign * m * (i - whole) for m, i in zip(p, inside)] for sign in (1, -1)]
+        whole, rest = self.shares(inside)
+        return [[sign * m * (rest if i else -whole) for m, i in zip(p, inside)] for sign in (1, -1)]
+
+    def shares(self, inside):
+        """P(A) and 1 - P(A), each a sum, as rounded probabilities need not sum to one."""
+        return (sum(m for m, i in zip(self.game.p, inside) if bool(i) is own) for own in (True, False))
 
     def pufferfish(self, row, stated):
         keys(row, {"pairs", "priors", "exp_epsilon", "epsilon"}, {"pairs"})
@@ -491,16 +499,23 @@ class Demands:
         return out
 
     def cone_holds(self, name, q):
-        for g in self.cones[name]:
-            for column in zip(*q):
+        for k, g in enumerate(self.cones[name]):
+            for s, column in enumerate(zip(*q)):
+                if not self.about(name, s, k, self.eve):
+                    continue
                 size = sum(abs(v) * c for v, c in zip(g, column)) if self.unit else 0
                 if sum(v * c for v, c in zip(g, column)) > self.unit * size:
                     return False
         return True
 
-    def cone_row(self, name, place, told):
+    def about(self, name, s, k, eve):
+        """Whether a vector speaks about a signal: with own beliefs, a floor only about what she is told there."""
+        return name != "signal_floor" or self.game.aligned or self.floored[k] in eve[s]
+
+    def cone_row(self, name, place, told, eve):
         s, k = place
-        need(0 <= s < len(told) and 0 <= k < len(self.cones[name]), f"a price of {name} is about none of its rows")
+        known = 0 <= s < len(told) and 0 <= k < len(self.cones[name]) and self.about(name, s, k, eve)
+        need(known, f"a price of {name} is about none of its rows")
         return [(x, s, v) for x, v in enumerate(self.cones[name][k]) if v], [], [], F(0)
 
     # every decision better than any other by m P(signal); decisions of Bob first, then of the Eves
@@ -571,7 +586,7 @@ class Demands:
         return name in self.cones if name in CONES else NOTIONS[name][0](self)
 
     def row(self, name, *where):
-        return self.cone_row(name, *where[:2]) if name in CONES else NOTIONS[name][2](self, *where)
+        return self.cone_row(name, *where) if name in CONES else NOTIONS[name][2](self, *where)
 
     def broken(self, q):
         for name in (*NOTIONS, *self.cones):

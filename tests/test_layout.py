@@ -66,7 +66,8 @@ def files(*packages: str) -> list[Path]:
 
 def definitions(path: Path, kinds: type | tuple[type, ...]) -> list[str]:
     body = ast.parse(path.read_text()).body
-    return [node.name for node in body if isinstance(node, kinds) and not node.name.startswith("_")]
+    found = [node for node in body if isinstance(node, kinds) and not node.name.startswith("_")]
+    return [node.name for node in found if "overload" not in map(ast.unparse, getattr(node, "decorator_list", []))]
 
 
 def imports(path: Path, everywhere: bool = False) -> Iterator[str]:

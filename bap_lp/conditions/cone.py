@@ -29,7 +29,8 @@ from bap_lp.rational import Array, field_of, floats
 class ConeRow:
     """What a vector g_k means: where the demand stands, its words, its number, and how g_k depends on that.
 
-    slope: h(x), where g_k at number c + looser r is g_k - r h, looser for r > 0; None without a number.
+    slope: h(x), where g_k at number c + looser r is g_k - r h, looser for r > 0; None without a number. told: a group
+    of Eve's columns and one of them, where the row is only about signals that prescribe it.
     """
 
     label: str
@@ -38,6 +39,7 @@ class ConeRow:
     value: Any = None
     looser: int = 1
     limit: Any = None
+    told: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +95,28 @@ class SignalCone(Condition):
         if not len(self.g):
             return ""
         sums = self.g.dot(sent.q)
-        wrong = sums > (unit * self._sizes.dot(sent.q) if unit else 0)
+        wrong = (sums > (unit * self._sizes.dot(sent.q) if unit else 0)) & self._about(sent.signals).T
         if not wrong.any():
             return ""
         k, s = (int(v[0]) for v in np.nonzero(wrong))
         return f"signal {s} breaks {self.meaning[k].label}: {self.meaning[k].words}"
 
+    def _about(self, signals: Signals) -> Array:
+        """Which rows there are: signals x vectors."""
+        out = np.ones((len(signals), len(self.g)), dtype=bool)
+        for k, row in enumerate(self.meaning):
+            if row.told is not None:
+                assert signals.eve is not None
+                out[:, k] = signals.eve[:, row.told[0]] == row.told[1]
+        return out
+
     def places(self, arrays: Arrays, signals: Signals) -> Array:
-        return np.indices((len(signals), len(self.g))).reshape(2, -1).T
+        return np.argwhere(self._about(signals))
 
     def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
         inside = (places >= 0).all() and (places < [len(signals), len(self.g)]).all()
-        return "" if not len(places) or inside else f"a price of {self.name} is about none of its rows"
+        known = not len(places) or (inside and self._about(signals)[tuple(places.T)].all())
+        return "" if known else f"a price of {self.name} is about none of its rows"
 
     def linear(self, places: Array, arrays: Arrays, signals: Signals) -> LinearRows:
         s, k = places.T

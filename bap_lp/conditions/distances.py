@@ -1,10 +1,10 @@
 """Distances between states, for the pairs that differential privacy is asked for, and the pairs that others imply.
 
 Distances are few kinds of numbers on many ordered pairs, so a pair holds the position of its kind, and what is computed
-of a distance is computed once per kind. A pair (x, z) is implied if some y has d(x,y) + d(y,z) <= d(x,z) with both parts
-positive, hence smaller: by induction such pairs need no rows. The sums are compared as integers over one denominator:
-by way of the states nearest to x, which imply most pairs of a grid or a chain, and for the pairs that are left by way of
-all states, where floats say which sums come close at all.
+of a distance is computed once per kind. A pair (x, z) is implied if some y has d(x,y) + d(y,z) <= d(x,z) with both
+parts positive, hence smaller: by induction such pairs need no rows. The sums are compared as integers over one
+denominator: by way of the states nearest to x, which imply most pairs of a grid or a chain, and for the pairs that are
+left by way of all states, where floats say which sums come close at all.
 """
 
 from __future__ import annotations

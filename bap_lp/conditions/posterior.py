@@ -8,8 +8,9 @@
 
 each multiplied by P(s), which makes it linear (module `cone`). In this order, demand by demand: at_most before
 at_least, above before below, decisions of the first Eve before those of the second, and of her first value z before the
-next. An event of probability zero has
-posterior zero at every signal. The losses of signal_floor are an Eve's own, without her weight.
+next. An event of probability zero has posterior zero at every signal. The losses of signal_floor are an Eve's own,
+without her weight. Where agents act on beliefs of their own, her risk is the harm that Alice counts, and a signal
+prescribes what she does: then the row of decision j is only about the signals that tell her j.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
 from bap_lp.conditions.events import (
@@ -29,7 +32,6 @@ from bap_lp.conditions.events import (
     read_number,
     rows_of,
 )
-from bap_lp.model.knowledge import shares_of
 from bap_lp.rational import Array, Field, InputError
 
 if TYPE_CHECKING:
@@ -85,6 +87,11 @@ def _cone(kind: type[SignalCone], rows: list[tuple[Array, ConeRow]], problem: Pr
     return kind(g, tuple(row for _, row in rows), p)
 
 
+def _shares(p: Array, inside: Array) -> tuple[Any, Any]:
+    """P(A) and 1 - P(A), each a sum: floats that do not quite sum to one make no difference out of nothing."""
+    return p.dot(inside), p.dot(1 - inside)
+
+
 class PosteriorCaps(SignalCone):
     name = "posterior_caps"
 
@@ -132,10 +139,12 @@ class PosteriorRatios(SignalCone):
         p, rows = field.array(problem.p), []
         for k, one in enumerate(given.posterior_ratio):
             inside, K = indicator(problem, one.event, f"{cls.name}[{k}].event", field), one.ratio(field)
-            whole, label, words = p.dot(inside), f"{cls.name}[{k}]", f"{one}"
-            limit = K * field.number(10**6)
-            rows.append((p * (inside - K * whole), ConeRow(label, words, p * whole, K, 1, limit)))
-            rows.append((p * (whole - K * inside), ConeRow(label, words, p * inside, K, 1, limit)))
+            (whole, rest), label, words = _shares(p, inside), f"{cls.name}[{k}]", f"{one}"
+            limit, more = K * field.number(10**6), (K - 1) * whole
+            high = np.where(inside > 0, rest - more, -K * whole)
+            low = np.where(inside > 0, -more - K * rest, whole)
+            rows.append((p * high, ConeRow(label, words, p * whole, K, 1, limit)))
+            rows.append((p * low, ConeRow(label, words, p * inside, K, 1, limit)))
         return _cone(cls, rows, problem, field)
 
 
@@ -160,7 +169,8 @@ class Independence(SignalCone):
         p, rows = field.array(problem.p), []
         for k, event in enumerate(given.independent_of):
             inside = indicator(problem, event, f"{cls.name}[{k}]", field)
-            vector = p * (inside - p.dot(inside))
+            whole, rest = _shares(p, inside)
+            vector = p * np.where(inside > 0, rest, -whole)
             row = ConeRow(f"{cls.name}[{k}]", f"it must not depend on {named(event)}")
             rows += [(vector, row), (-vector, row)]
         return _cone(cls, rows, problem, field)
@@ -196,8 +206,6 @@ class SignalFloor(SignalCone):
     def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
         if given.signal_floor is None:
             return None
-        if problem.misaligned:
-            raise InputError(cls.name, None, "is not defined for agents who act on beliefs of their own")
         names = [eve.name for eve in problem.eves]
         floors = (
             given.signal_floor if isinstance(given.signal_floor, tuple) else [(n, given.signal_floor) for n in names]
@@ -206,12 +214,14 @@ class SignalFloor(SignalCone):
             if name not in names:
                 raise InputError(f"{cls.name}.{name}", floor, f"names no Eve: there is {', '.join(names)}")
         wanted, p, rows = dict(floors), field.array(problem.p), []
-        for eve in problem.eves:
+        for group, ((n, _), columns) in enumerate(zip(problem.eve_views, problem.eve_groups, strict=True)):
+            eve = problem.eves[n]
             if eve.name in wanted:
-                floor = field.number(wanted[eve.name])
+                floor, counted = field.number(wanted[eve.name]), eve.loss if eve.harm is None else eve.harm
                 label = f"{cls.name}.{eve.name}" if isinstance(given.signal_floor, tuple) else cls.name
                 words = f"the risk of {eve.name} given a signal must be at least {wanted[eve.name]}"
-                for share in shares_of(eve.knows, eve.knowledge, len(p), field).T:  # of every value that she may know
-                    row = ConeRow(label, words, p * share, floor, -1, field.zero)
-                    rows += [(p * share * (floor - loss), row) for loss in field.array(eve.loss).T]
+                here = p if problem.eve_shares is None else p * field.array(problem.eve_shares[:, group])
+                for j, loss in enumerate(field.array(counted).T):
+                    told = (group, columns.start + j) if problem.misaligned else None
+                    rows.append((here * (floor - loss), ConeRow(label, words, here, floor, -1, field.zero, told)))
         return _cone(cls, rows, problem, field)

@@ -169,8 +169,7 @@ class Privacy(Condition):
             broken = np.array(more > less * ratios + unit * more, dtype=bool)
             if far.any():
                 for k in np.flatnonzero(far[self.distances.place[tuple(pairs.T)]]).tolist():
-                    x, y = pairs[k].tolist()
-                    broken[k] = self._far(x, y, more[k], less[k])
+                    broken[k] = self._far(int(pairs[k, 0]), int(pairs[k, 1]), more[k], less[k])
             if broken.any():
                 k, s = np.argwhere(broken)[0].tolist()
                 return f"signal {s} breaks differential privacy between states {pairs[k, 0]} and {pairs[k, 1]}"

@@ -2,7 +2,8 @@
 
 Every condition but max_bob_risk and margin is met by the null release, if anything meets it: posteriors average to the
 prior and Eve's risks at the signals to at most her risk without a release. So a conflict is a demand out of its own
-range, or one that involves max_bob_risk or margin.
+range, or one that involves max_bob_risk or margin. Only agents with beliefs of their own may need a release to reach a
+floor.
 
 The conflict is found by a deletion filter: leave out one demand after the other, and keep it out if the rest is still
 impossible. The nearest number of a demand, given all others, may be a root of a polynomial. It is enclosed by exact

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -43,6 +44,7 @@ from bap_lp import (
     uniqueness,
     verify,
 )
+from bap_lp.conditions.lagrangian import Prices
 from bap_lp.model.evaluation import risks
 from bap_lp.path.region import attainable_region
 from bap_lp.programs.constrained import ChannelLayout
@@ -325,9 +327,43 @@ def test_posterior_caps_and_leakage_hold_together_with_obedience(problem: Proble
     assert verify(problem, leaky.certificate)
 
 
-def test_a_floor_per_signal_is_refused_for_own_beliefs() -> None:
-    with pytest.raises(InputError, match="signal_floor is not defined for agents who act on beliefs of their own"):
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(misaligned(states=2), few_lams, parts_of(0, 1))
+def test_a_floor_per_signal_is_about_the_harm_that_alice_counts(problem: Problem, lam: F, floor: F) -> None:
+    N, p, bobs = len(problem.p), np.array(problem.prior, dtype=float), len(problem.bobs)
+
+    def rows(_: Any, tuples: list[tuple[int, ...]]) -> tuple[list[Any], list[float]]:
+        out = []
+        for (s, told), (k, eve) in product(enumerate(tuples), enumerate(problem.eves)):
+            harm = (eve.loss if eve.harm is None else eve.harm).astype(float)
+            row = np.zeros((N, len(tuples)))
+            row[:, s] = p * (float(floor) - harm[:, told[bobs + k]])
+            out.append(row.ravel())
+        return out, [0.0] * len(out)
+
+    expected, wanted = reference(problem, float(lam), extra=rows), Conditions(signal_floor=floor)
+    try:
+        best = solve(problem, lam, conditions=wanted)
+    except ConflictError:
+        assert expected == np.inf
+        return
+    assert float(best.value) == pytest.approx(expected, abs=1e-7)
+    assert verify(problem, best.certificate)
+    assert meets(problem, best.mechanism, wanted) == ""
+    proof = best.certificate.proof
+    assert proof is not None
+    if problem.shape[2] > len(problem.eves):  # the vectors of the other decisions have no rows at a signal
+        places = np.indices((proof.channel.shape[1], problem.shape[2])).reshape(2, -1).T
+        wrong = replace(proof, prices={**proof.prices, "signal_floor": Prices(places, np.full(len(places), fmpq(1)))})
+        assert "about none of its rows" in verify(problem, replace(best.certificate, proof=wrong)).reason
+
+
+def test_a_floor_per_signal_leaves_the_prosecutor_no_acquittal() -> None:
+    """Every signal must convict with probability 1/10 at least, so it convicts: possible if guilt is likely anyway."""
+    with pytest.raises(ConflictError, match=r"signal_floor = 1/10 cannot be met: the largest .* is 0"):
         solve(prosecutor(), 1, conditions=Conditions(signal_floor="1/10"))
+    assert solve(prosecutor("3/5"), 1, conditions=Conditions(signal_floor="1/10")).value == -1
 
 
 def partitions(count: int) -> Any:

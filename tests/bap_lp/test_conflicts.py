@@ -175,6 +175,17 @@ def test_the_command_line_states_conditions_costs_and_conflicts(
     assert main(["verify", "coin_toss", str(out / "conflict.json"), "--as-claimed"]) == 1
 
 
+def test_priors_of_pufferfish_can_be_given_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under any prior of two states the same ratio binds, so the priors change nothing; three states would differ."""
+    table = '{"pairs": [[["heads"], ["tails"]]], "exp_epsilon": 4, "priors": [["1/3", "2/3"]]}'
+    found = []
+    for option in (table, "heads|tails:4"):
+        assert main(["solve", "coin_toss", "--pufferfish", option, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["risks"] == found[1]["risks"]
+    assert found[0]["conditions"]["pufferfish"][0]["priors"] == [["1/3", "2/3"]]
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [
@@ -182,6 +193,9 @@ def test_the_command_line_states_conditions_costs_and_conflicts(
         (["--posterior-cap", "edge:1/2"], "--posterior-cap = 'edge' is not a state"),
         (["--posterior-cap", "[heads:1/2"], "must be a JSON list of states"),
         (["--pufferfish", "heads:2"], "must be two events with | between them"),
+        (["--pufferfish", '{"pairs": ['], "must be a JSON table"),
+        (["--pufferfish", '{"pairs": [], "exp_epsilon": 2, "prior": []}'], "--pufferfish.prior is not a known key"),
+        (["--posterior-floor", "heads:1/2"], "--posterior-floor = 1/2 cannot be met"),
         (["--signal-floor", "Mallory:1/2"], "names no Eve"),
         (["--delta", "1/2"], "--delta = 1/2 needs epsilon or exp_epsilon"),
     ],

@@ -347,3 +347,22 @@ def test_a_floor_is_on_the_loss_of_each_eve_without_her_weight() -> None:
 def test_every_notion_has_its_own_key_in_a_certificate() -> None:
     keys = [key for kind in TABLE.values() if kind.priced for key in kind.schema() if key != "prices"]
     assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"independent_of": [[1, 2, 3]]},
+        {"independent_of": [[0]]},
+        {"posterior_ratio": [{"event": [1, 2, 3], "exp_epsilon": 1}]},
+        {"posterior_ratio": [{"event": [0], "exp_epsilon": 2}]},
+    ],
+)
+def test_an_event_that_is_certain_in_floats_asks_nothing(wanted: Any) -> None:
+    """The probabilities of the states sum to one up to rounding: that is no information about the event."""
+    prior = [0.0, 0.7, 0.2, 0.1]
+    assert sum(prior) != 1
+    problem = Problem(prior, [[0, 1], [1, 0], [0, 1], [1, 0]], [[0, 1], [0, 1], [1, 0], [1, 0]])
+    free, found = solve(problem, 0.5), solve(problem, 0.5, conditions=Conditions(**wanted))
+    assert found.value == pytest.approx(free.value, abs=1e-12)
+    assert verify(problem, found.certificate)

@@ -2,6 +2,7 @@
 # make test   create the environment; lint, types, the whole test suite
 # make test-lowest  the same suite with the oldest versions that pyproject.toml allows
 # make test-newest  the same suite with the newest versions there are, on PYTHON
+# make docs   build the documentation site: docs/_build/html/index.html
 # make bench  measure against peers, as ratios in one run
 
 PYTHON  ?= python3
@@ -9,7 +10,7 @@ PROBLEM ?= coin_toss
 VENV    := .venv
 BIN     := $(VENV)/bin
 
-.PHONY: run test test-lowest test-newest lint browser bench clean
+.PHONY: run test test-lowest test-newest lint docs browser bench clean
 
 run: $(VENV)/.run
 	$(BIN)/bap solve $(PROBLEM)
@@ -33,6 +34,11 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+
+# every warning is an error; no page asks another host for anything
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 # the report is tested in a real browser; without one those tests are skipped
 browser:
@@ -58,4 +64,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.run
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest build dist docs/_build *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -14,15 +14,22 @@ def catalogue() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
-def titles() -> dict[str, str]:
+def models() -> dict[str, Path]:
+    """Name -> model file, for `bap model`."""
+    folder = next(iter(catalogue().values())).parent / "models"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def titles(files: dict[str, Path] | None = None) -> dict[str, str]:
     """Name -> title of every example: a title stands before the first table, and no more is read."""
-    heads = {name: path.read_text(encoding="utf-8").partition("\n[")[0] for name, path in catalogue().items()}
+    found = catalogue() if files is None else files
+    heads = {name: path.read_text(encoding="utf-8").partition("\n[")[0] for name, path in found.items()}
     return {name: tomllib.loads(head)["title"] for name, head in heads.items()}
 
 
 def example(name: str) -> Path:
     """The file of a catalogue name."""
-    known = catalogue()
+    known = catalogue() | models()
     if name not in known:
         raise ValueError(f"{name!r} is not in the catalogue{_hint(name, known)}")
     return known[name]
@@ -35,6 +42,16 @@ def locate(name: str) -> Path:
         return known[name]
     if not path.exists() and path.name == name and not path.suffix:
         raise ValueError(f"{name!r} is neither a file nor in the catalogue{_hint(name, known)}")
+    return path
+
+
+def locate_model(name: str) -> Path:
+    """The model file a user means: a path, or else the name of a model."""
+    path, known = Path(name), models()
+    if name in known and not path.is_file():
+        return known[name]
+    if not path.exists() and path.name == name and not path.suffix:
+        raise ValueError(f"{name!r} is neither a file nor a model of the catalogue{_hint(name, known)}")
     return path
 
 

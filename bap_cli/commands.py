@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bap_cli.catalogue import catalogue, example, titles
+from bap_cli.catalogue import catalogue, example, models, titles
 from bap_cli.counts_command import register as register_counts
 from bap_cli.explain_command import register as register_explain
 from bap_cli.lazy import mount
+from bap_cli.model_command import model_command
 from bap_cli.path_command import register as register_path
 from bap_cli.release_command import AllowFloat, release
 from bap_cli.tiers_command import register as register_tiers
@@ -273,9 +274,11 @@ def examples(context: typer.Context, shown: Help = False) -> None:
     if context.args:
         sys.stdout.write(example(context.args[0]).read_text(encoding="utf-8"))
         return
-    width = max(map(len, catalogue()), default=0)
+    width = max(map(len, catalogue() | models()), default=0)
     for key, title in titles().items():
         print(f"{key:{width}}  {title}")
+    for key, title in titles(models()).items():
+        print(f"{key:{width}}  {title} (for `bap model`)")
 
 
 @app.command(**_QUICK)
@@ -293,5 +296,6 @@ register_explain(app)
 register_path(app)
 register_tiers(app)
 register_counts(app)
+app.command(name="model", **_USUAL)(model_command)
 mount(app, "gaussian", "bap_cli.gaussian_commands", "The continuous Gaussian model.")
 mount(app, "microdata", "bap_cli.microdata_commands", "A table of records: optimal release, audit, report.")

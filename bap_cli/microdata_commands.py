@@ -172,14 +172,17 @@ def report_command(
 
 def _proved(folder: Path, progress: Progress) -> Any:
     """The solution of a folder, whose proof holds."""
-    from microdata.bundle import load_solution
+    from microdata.bundle import Unproved, disagreement, load_solution
 
-    solution = load_solution(folder)
-    progress("checking the proof")
-    verdict = solution.verify()
-    if not verdict:
-        print(f"bap: {source_name(folder)} does not prove its optimum: {clean(verdict.reason, 500)}", file=sys.stderr)
-        raise typer.Exit(1)
+    try:
+        solution = load_solution(folder)
+        progress("checking the proof")
+        verdict = solution.verify()
+        if wrong := disagreement(folder, solution) if verdict else verdict.reason:
+            raise Unproved(source_name(folder), None, f"does not prove its optimum: {wrong}")
+    except Unproved as error:
+        print(f"bap: {clean(str(error), 600)}", file=sys.stderr)
+        raise typer.Exit(1) from None
     return solution
 
 

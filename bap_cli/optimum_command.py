@@ -26,7 +26,7 @@ from bap_cli.gaussian_options import (
 )
 
 if TYPE_CHECKING:
-    from discretise import Bracket
+    from discretise import Bracket, SampleBracket
 
 _NAMES = {
     "corner": "Bob's own decision already leaves Eve as uncertain as without a release (Theorem 2 of docs/brackets.md)",
@@ -60,13 +60,17 @@ def optimum_command(
     """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
     from bap_cli.outputs import print_json
     from bap_cli.progress import Progress
-    from discretise import bracket
+    from discretise import SampleBracket, bracket
 
     if simulate is not None and not 1 <= simulate <= 10**8:
         raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
     model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
     adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
-    found = bracket(model, adversary, lam)
+    with Progress("bracketing"):
+        found = bracket(model, adversary, lam)
+    if isinstance(found, SampleBracket):
+        _show_draws(found, as_json, simulate)
+        return
     with Progress("comparing with the parametric releases"):
         _ = found.best_parametric  # computed on first use, which can take seconds
     with Progress("simulating"):
@@ -83,6 +87,26 @@ def optimum_command(
         if played is not None:
             value, error = played.alice(found.lam), played.alice_error(found.lam)
             print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
+
+
+def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None) -> None:
+    """A bracket from draws, for Eves that do not reduce to one statistic."""
+    from bap_cli.outputs import print_json
+
+    if simulate is not None:
+        raise ValueError(f"--simulate = {simulate} must not be given: these Eves are bracketed by draws already")
+    if as_json:
+        risks = {"bob": found.bob, "eve": found.eve}
+        ends = {"lower": found.lower, "upper": found.upper, "width": found.width}
+        print_json({**ends, "level": found.level, "draws": found.draws, "lambda": found.lam, "risks": risks})
+    else:
+        print(found.describe())
+        print(f"\nR_A of this rule     at most {found.upper:.6f}")
+        print(f"no mechanism below   {found.lower:.6f}")
+        print(f"both hold with probability {found.level:g}, from {found.draws} fresh draws; {found.rests_on}")
+        print(
+            f"R_B, R_E             {found.bob:.6f}, {found.eve:.6f} (estimates)\nlambda               {found.lam:.6f}"
+        )
 
 
 def optimum_text(found: Bracket) -> str:

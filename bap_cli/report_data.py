@@ -239,7 +239,8 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
         "columns": [places.get(name, -1) for name in told],
         "hiddenSignals": len(mechanism.signals) - len(told),
         "rows": [
-            {"states": _labels([problem.states[x] for x in m[:_NAMED]]), "more": max(len(m) - _NAMED, 0), "at": m[:_NAMED],
+            {"states": _labels([problem.states[x] for x in m[:_NAMED]]), "more": max(len(m) - _NAMED, 0),
+             "at": m[:_NAMED],
              "cells": [[_brief(v).partition(" (")[0], float(v)] for v in public(mechanism.q[m[0], :_SIGNALS]).tolist()]}
             for m in shown
         ],

@@ -10,7 +10,7 @@ import typer
 
 from bap_cli import inputs, show
 from bap_cli.progress import Progress
-from bap_lp.files.bundles import Bundle, Mismatch, load_bundle, other_demands
+from bap_lp.files.bundles import Bundle, Mismatch, load_bundle, not_demanded, other_demands
 from bap_lp.files.certificates import load_certificate
 from bap_lp.files.conflicts import load_conflict
 from bap_lp.files.documents import source_name
@@ -48,6 +48,10 @@ def run(
     else:
         conflict = load_conflict(certificate)
         if conflict is not None:
+            if not as_claimed:
+                wrong = not_demanded(loaded.problem, loaded.conditions, conflict.conditions)
+                if wrong:
+                    _refuse(f"{source_name(certificate)} is not about the conditions of {loaded.source}: {wrong}")
             show.show_conflict(loaded, conflict, source_name(certificate))
             return
         proof = load_certificate(certificate)
@@ -70,7 +74,7 @@ def _check(
 ) -> str:
     """Why the certificate proves what is asked for; ends the command if it does not."""
     wanted: Any = proof.lam if as_claimed and lam is None else inputs.number(loaded, lam)
-    own = proof.proof and proof.proof.conditions
+    own = None if proof.proof is None else proof.proof.conditions
     with Progress("checking"):
         wrong = other_demands(loaded.problem, wanted, own if as_claimed else loaded.conditions, proof)
         if wrong and not as_claimed:

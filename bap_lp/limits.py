@@ -1,8 +1,9 @@
 """Bounds on the work that a file may ask for; each can be raised.
 
-A short text can ask for endless work: "1e999999999" is eleven characters and a billion digits. What is read is therefore
-bounded before anything is computed. `--limit digits=50000` before a command, or BAP_LIMITS="digits=50000,columns=10"
-in the environment, changes a bound; BAP_LIMITS is also read by `verify_standalone`.
+A short text can ask for endless work: "1e999999999" is eleven characters and a billion digits. What is read is
+therefore bounded before anything is computed. `--limit digits=50000` before a command, or
+BAP_LIMITS="digits=50000,columns=10" in the environment, changes a bound; BAP_LIMITS is also read by
+`verify_standalone`.
 
 bytes     of a file
 digits    of one integer: a numerator, a denominator, or a decimal with its exponent written out
@@ -13,6 +14,7 @@ cells     numbers of one table, states times columns
 bits      of a power K^d in differential privacy
 parts     steps that it may take to see that a proof by cases leaves no case out
 maps      deterministic mechanisms that are tried one by one
+
 """
 
 from __future__ import annotations

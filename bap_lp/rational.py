@@ -33,7 +33,20 @@ _NUMBER = re.compile(
 
 
 class InputError(ValueError):
-    """Something the user gave breaks a rule: `field = value rule`."""
+    """Something the user gave breaks a rule: `field = value rule`.
+
+    Args:
+        field: what was given, in the user's words.
+        value: its value; None if the value would not help.
+        rule: the rule that it breaks.
+
+    >>> from bap_lp import InputError, Problem
+    >>> try:
+    ...     Problem([1, -1], [[0], [0]], [[0], [0]])
+    ... except InputError as error:
+    ...     print(error)
+    prior[1] = -1 must not be negative
+    """
 
     def __init__(self, field: str, value: object, rule: str) -> None:
         self.field, self.value, self.rule = field, value, rule
@@ -83,7 +96,7 @@ def number(value: Any, field: str) -> Any:
 def _from_text(text: str, field: str) -> fmpq:
     """A fraction of two integers, or a decimal with an exponent: plain digits, nothing between them.
 
-    A decimal has at most 300 digits, its exponent included; an integer or fraction may be as long as exact solutions are.
+    A decimal has at most 300 digits, its exponent included; a fraction may be as long as those of exact solutions.
     """
     found = _NUMBER.fullmatch(text) if len(text) <= 2 * limit("digits") + 8 else None
     if found is None or not (found["top"] or found["whole"] or found["part"]):

@@ -3,8 +3,8 @@
 Exit code 0: mechanism.json is optimal for problem.json, and certificate.json proves it. Exit code 1: it is not proved;
 stderr says why. This file imports nothing of bap-lp and may be copied. Everything is computed in fractions.
 
-The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves g (weighted). A mechanism sends signal
-s, which tells Bob to decide i_s, with probability q(s|x). Alice wants the least R_A = R_B - lam R_E, where
+The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves g (weighted). A mechanism sends
+signal s, which tells Bob to decide i_s, with probability q(s|x). Alice wants the least R_A = R_B - lam R_E, where
     R_B = sum_xs p(x) q(s|x) B(x,i_s)      R_E = sum_sg min_{j in g} sum_x p(x) q(s|x) E(x,j).
 The proof: conditions are rows  C q + D t + F a <= r  in q, in Eve's risks t[s,g], and in columns 0 <= a <= 1. For all
 u >= 0 and w >= 0 with  sum_{j in g} u[s,j] = lam - (D'w)[s,g]  no mechanism that meets the conditions has R_A below
@@ -119,8 +119,8 @@ def floating(*values):
     return any(type(v) is float or (type(v) is list and floating(*v)) for v in values)
 
 
-class Agent:
-    """A Bob or an Eve: names of decisions, losses, what Alice counts, beliefs, and k(z|x) for each z an Eve may know."""
+class Player:
+    """A Bob or an Eve: decisions, losses, what Alice counts, beliefs, and k(z|x) for each z an Eve may know."""
 
     def __init__(self, table, prior, role):
         parts, more = {"name", "weight", "decisions", "loss"}, {"harm", "prior"}
@@ -166,16 +166,16 @@ class Game:
         self.states, self.N = labels(data["labels"], len(prior)), len(prior)
         groups = [document["bob"], document["eve"]]
         need(all(type(group) is list and group for group in groups), "an agent is missing")
-        bobs, eves = ([Agent(one, prior, role) for one in g] for g, role in zip(groups, ("bob", "eve")))
+        bobs, eves = ([Player(one, prior, role) for one in g] for g, role in zip(groups, ("bob", "eve")))
         for group in (bobs, eves):
             labels([one.name for one in group], len(group))
         self.lam = positive(keys(document["alice"], {"lambda"}, {"lambda"})["lambda"])
         self.exact = not floating(prior) and all(a.exact for a in bobs + eves)
         kind = (lambda v: v) if self.exact and not floats else float
-        over = lambda f, *tables: [[f(*map(kind, cells)) for cells in zip(*rows)] for rows in zip(*tables)]  # noqa: E731
-        times = lambda w, table: over(lambda v: kind(w) * v, table)  # noqa: E731
+        over = lambda f, *tables: [[f(*map(kind, cells)) for cells in zip(*rows)] for rows in zip(*tables)]
+        times = lambda w, table: over(lambda v: kind(w) * v, table)
         columns = math.prod(len(a.decisions) for a in bobs)
-        need(len(bobs) == 1 or columns <= LIMITS["columns"] and columns * self.N <= LIMITS["cells"], "too large")
+        need(len(bobs) == 1 or (columns <= LIMITS["columns"] and columns * self.N <= LIMITS["cells"]), "too large")
         total = times(bobs[0].weight, bobs[0].harm)
         for extra in bobs[1:]:
             total = [[a + b for a in row for b in more] for row, more in zip(total, times(extra.weight, extra.harm))]
@@ -196,8 +196,8 @@ class Game:
                 self.beliefs.append(self.belief(a, kind, times, share if known else None))
         self.decisions = [", ".join(d) for d in product(*(a.decisions for a in bobs))]
         self.sizes = [len(a.decisions) for a in bobs]
-        rounded = lambda table: [[kind(v) for v in row] for row in table]  # noqa: E731
-        same = lambda a, b: rounded(a) == rounded(b)  # noqa: E731
+        rounded = lambda table: [[kind(v) for v in row] for row in table]
+        same = lambda a, b: rounded(a) == rounded(b)
         self.aligned = all(same(a.harm, a.loss) and same([a.prior], [prior]) for a in bobs + eves)
         self.eves = [(a.name, rounded(a.loss), rounded(a.shares)) for a in eves]
         self.conditions = document.get("conditions", {})
@@ -221,8 +221,8 @@ class Game:
     def spreads(self):
         """What Bob and Eve gain from the data, and the range of their losses."""
         gain = lambda L, g: min(sum(p * r[j] for p, r in zip(self.p, L)) for j in g) - sum(
-            p * min(r[j] for j in g) for p, r in zip(self.p, L))  # fmt: skip # noqa: E731
-        wide = lambda L, g: sum(  # noqa: E731
+            p * min(r[j] for j in g) for p, r in zip(self.p, L))  # fmt: skip
+        wide = lambda L, g: sum(
             p * (max(r[j] for j in g) - min(r[j] for j in g)) for p, r in zip(self.p, L))  # fmt: skip
         own, hers = range(len(self.B[0])), self.groups
         return (gain(self.B, own), sum(gain(self.E, g) for g in hers)), (
@@ -303,13 +303,13 @@ class Demands:
         if "metric" in given:
             rows = given["metric"]
             need(type(rows) is list and len(rows) == N and all(type(r) is list and len(r) == N for r in rows), "metric")
-            far = lambda v: None if v is None or v == "inf" else at_least_zero(v)  # noqa: E731
+            far = lambda v: None if v is None or v == "inf" else at_least_zero(v)
             found = {(x, y): far(v) for x, r in enumerate(rows) for y, v in enumerate(r)}
             self.d = {(x, y): F(v) for (x, y), v in found.items() if v is not None and x != y}
             self.exact = self.exact and all(v is None or (type(v) is F and v.denominator == 1) for v in found.values())
         steps = self.delta is None or self.delta == 0  # then a pair may be implied by two others
         for (x, z), d in (self.d or {}).items() if steps or self.delta < 1 else ():
-            step = lambda y: self.d.get((x, y), 0) > 0 and self.d.get((y, z), 0) > 0  # noqa: B023, E731
+            step = lambda y: self.d.get((x, y), 0) > 0 and self.d.get((y, z), 0) > 0
             implied = steps and any(step(y) and self.d[x, y] + self.d[y, z] <= d for y in range(N))
             need(implied or self.ratio(d) is not None, "exp(eps d) is too large")
 

@@ -1,4 +1,4 @@
-"""Run every benchmark: python -m benchmarks [core game path conditions gaussian microdata counts trust startup]."""
+"""Run every benchmark, or those named: python -m benchmarks [core game path conditions gaussian models ...]."""
 
 import sys
 from importlib import import_module
@@ -10,6 +10,7 @@ for name in names or [
     "path",
     "conditions",
     "gaussian",
+    "models",
     "microdata",
     "counts",
     "trust",

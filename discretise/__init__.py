@@ -7,14 +7,20 @@
 (-0.2298339, -0.2298339, 'release 1 when xbar > 0 or max > 2, else 0')
 """
 
+from discretise.brackets import bracket_of as bracket
+from discretise.continuum.brackets import ModelBracket
+from discretise.continuum.rules import PlayedRule, ScalarRule
 from discretise.extensions import CellRule
 from discretise.losses import absolute, asymmetric, squared, zero_one
+from discretise.model_files import load_model
 from discretise.models import GriddedProblem, model
+from discretise.monte_carlo.arviz_draws import StoredDraws, from_arviz
+from discretise.monte_carlo.brackets import SampleBracket
 from discretise.samples import OutOfSample, SampledProblem, sample
 from discretise.squared_loss.brackets import SquaredBracket, max_bracket
 from discretise.squared_loss.grids import SquaredGrid, squared_form, squared_grid
 from discretise.tables.problems import TableProblem, counts
-from gaussian.optimum.brackets import Bracket, bracket
+from gaussian.optimum.brackets import Bracket
 from gaussian.optimum.closed_forms import ClosedForm, closed_form
 from gaussian.optimum.grids import GridProblem, grid, grid_rule, refine
 from gaussian.optimum.regions import DataRegion as Region
@@ -27,21 +33,28 @@ __all__ = [
     "ClosedForm",
     "GridProblem",
     "GriddedProblem",
+    "ModelBracket",
     "OutOfSample",
+    "PlayedRule",
     "Region",
     "Rule",
+    "SampleBracket",
     "SampledProblem",
+    "ScalarRule",
     "Simulation",
     "SquaredBracket",
     "SquaredGrid",
+    "StoredDraws",
     "TableProblem",
     "absolute",
     "asymmetric",
     "bracket",
     "closed_form",
     "counts",
+    "from_arviz",
     "grid",
     "grid_rule",
+    "load_model",
     "max_bracket",
     "model",
     "refine",

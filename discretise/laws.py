@@ -25,7 +25,8 @@ from bap_lp.rational import floats
 from gaussian.arrays import Array
 
 _TAIL = 10.0 ** -np.arange(2, 17)
-_LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.98, 49), 1 - _TAIL[:14]])
+_LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.5, 25)])
+_DEEP: Array = 10.0 ** -np.arange(17.0, 131.0)  # levels that matter for unbounded losses under heavy tails
 _SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
 _MOST_ATOMS = 200_000
 _BLOCK = 1 << 20  # numbers tabulated at a time
@@ -54,12 +55,11 @@ def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedP
                 "prior", None, f"has {values.size} values and {weights.size} weights, must have the same number of both"
             )
         return WeightedPoints(values, weights, True)
+    scalar_law(prior, "prior", "must be (values, weights) or a frozen scipy.stats distribution")
     if hasattr(prior, "pmf"):
         values = _atoms([prior])
         weights = np.asarray(prior.pmf(values), dtype=float)
         return WeightedPoints(values, weights / weights.sum(), True)
-    if not hasattr(prior, "ppf"):
-        raise InputError("prior", prior, "must be (values, weights) or a frozen scipy.stats distribution")
     z, w = np.polynomial.legendre.leggauss(nodes)
     halves: list[tuple[Array, Array]] = []
     # the lower half by cdf and ppf, the upper one by sf and isf: small probabilities are then accurate in both tails
@@ -74,19 +74,43 @@ def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedP
     return WeightedPoints(points, mass / mass.sum(), False)
 
 
+_POINTER = (
+    "must be one number with a quantile function, as the frozen distributions of scipy.stats have: for a vector, a "
+    "mixture or anything else that can be simulated use discretise.sample(simulator, ...)"
+)
+
+
+def scalar_law(law: Any, field: str, rule: str) -> None:
+    """Refuse what is no distribution by `rule`, and a vector or a mixture with a pointer to `sample`."""
+    if not any(hasattr(law, name) for name in ("pdf", "pmf", "logpdf", "logpmf", "rvs", "cdf")):
+        raise InputError(field, law, rule)
+    if not hasattr(law, "support") or not hasattr(law, "ppf"):
+        kind = type(law).__name__.removesuffix("_frozen")
+        raise InputError(field, kind, _POINTER)
+
+
 class Likelihood:
     """A function theta -> frozen distribution, tabulated at theta_1..theta_T (rows) and data points (columns).
 
     The function is called once if it accepts an array of thetas, and otherwise once for each theta.
     """
 
-    def __init__(self, likelihood: Callable[[Any], Any], thetas: Array) -> None:
+    def __init__(self, likelihood: Callable[[Any], Any], thetas: Array, alike: Likelihood | None = None) -> None:
+        """`alike` is the same function at other thetas, which has been examined."""
+        self.discrete: bool
+        self.together: Any
+        self.each: list[Any] | None
+        if alike is not None:
+            self.thetas, self.given, self.discrete, self.each = thetas, likelihood, alike.discrete, None
+            self.together = likelihood(thetas[:, None]) if alike.together is not None else None
+            if self.together is None:
+                self.each = [likelihood(float(t)) for t in thetas]
+            return
         if not callable(likelihood):
             raise InputError("likelihood", likelihood, "must be a function theta -> frozen scipy.stats distribution")
         self.thetas, self.given = thetas, likelihood
         probe = likelihood(float(thetas[0]))
-        if not hasattr(probe, "cdf"):
-            raise InputError(f"likelihood({thetas[0]:.6g})", probe, "must be a frozen scipy.stats distribution")
+        scalar_law(probe, f"likelihood({thetas[0]:.6g})", "must be a frozen scipy.stats distribution")
         self.discrete = hasattr(probe, "pmf")
         self.together = self._together()
         self.each = None if self.together is not None else [likelihood(float(t)) for t in thetas]
@@ -126,10 +150,28 @@ class Likelihood:
         mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
         return np.maximum(mass, 0.0)
 
-    def atoms(self) -> Array:
-        """The values of a discrete law, without those of negligible probability."""
-        every = self.each if self.each is not None else [self.given(float(t)) for t in self.thetas[_few(self.thetas)]]
-        return _atoms(every)
+    def atoms(self, exact: bool = True) -> Array:
+        """The values of a discrete law, without those of negligible probability.
+
+        Laws of scipy.stats live on the integers, shifted by loc. If loc depends on theta, only a prior with finitely
+        many values has countably many data (`exact`).
+        """
+        few = self.thetas[_few(self.thetas)]
+        every = self.each if self.each is not None else [self.given(float(t)) for t in few]
+        if all(hasattr(_bare(d), "xk") for d in every):
+            return _atoms(every)
+        places = self.table("ppf", np.array([0.5]))[:, 0]
+        shift = places - np.floor(places)
+        if np.ptp(shift) == 0:
+            return _atoms(every)
+        if not exact:
+            rule = "moves its atoms with theta: with a continuous prior the data have no atoms, use discretise.sample"
+            raise InputError("likelihood", None, rule)
+        return _atoms([self.given(float(t)) for t in self.thetas])
+
+
+def _bare(law: Any) -> Any:
+    return getattr(law, "dist", law)
 
 
 def _few(values: Array, count: int = 65) -> NDArray[np.intp]:
@@ -138,17 +180,34 @@ def _few(values: Array, count: int = 65) -> NDArray[np.intp]:
 
 
 def _atoms(laws: list[Any]) -> Array:
-    """The atoms of discrete laws: their tables, or the lattice between their 1e-16 quantiles."""
-    bare = [getattr(d, "dist", d) for d in laws]
-    if all(hasattr(d, "xk") for d in bare):
-        return np.unique(np.concatenate([np.ravel(d.xk) for d in bare]).astype(float))
+    """The atoms of discrete laws: their tables, or the lattices between their 1e-16 quantiles."""
+    if all(hasattr(_bare(d), "xk") for d in laws):
+        # the support of a shifted table tells by how much it was shifted
+        shifted = [np.ravel(_bare(d).xk) + (float(d.support()[0]) - np.min(_bare(d).xk)) for d in laws]
+        return np.unique(np.concatenate(shifted).astype(float))
     ends = np.array([d.support() for d in laws], dtype=float)
+    for d in laws:
+        beyond = float(d.sf(_MOST_ATOMS + float(d.ppf(0.5))))
+        if beyond > 1e-16:
+            rule = f"must be fewer than {_MOST_ATOMS}: {beyond:.1e} of the mass lies beyond so many"
+            raise InputError("atoms of the discrete law", None, rule)
     reach = np.array([(d.ppf(1e-16), d.isf(1e-16)) for d in laws], dtype=float)
-    low = np.where(np.isfinite(ends[:, 0]), ends[:, 0], reach[:, 0]).min()
-    high = np.where(np.isfinite(ends[:, 1]), ends[:, 1], reach[:, 1]).max()
-    if not high - low < _MOST_ATOMS:
-        raise InputError("atoms of the discrete law", high - low, f"must be fewer than {_MOST_ATOMS}")
-    return np.arange(low, high + 0.5)
+    lows = np.where(np.isfinite(ends[:, 0]), ends[:, 0], reach[:, 0])
+    highs = np.where(np.isfinite(ends[:, 1]) & (ends[:, 1] - lows < _MOST_ATOMS), ends[:, 1], reach[:, 1])
+    # the mass below a far low end is negligible too
+    lows = np.where(highs - lows < _MOST_ATOMS, lows, reach[:, 0])
+    places = np.array([float(d.ppf(0.5)) for d in laws])
+    shifts, which = np.unique(places - np.floor(places), return_inverse=True)
+    out = []
+    for k, shift in enumerate(shifts):
+        low, high = np.floor(lows[which == k].min()), np.ceil(highs[which == k].max())
+        if not (high - low) * len(shifts) < 2 * _MOST_ATOMS:
+            raise InputError(
+                "atoms of the discrete law", (high - low) * len(shifts), f"must be fewer than {_MOST_ATOMS}"
+            )
+        lattice = np.arange(low - 1, high + 1.5) + shift
+        out.append(lattice[(lattice >= lows[which == k].min()) & (lattice <= highs[which == k].max())])
+    return np.unique(np.concatenate(out))
 
 
 @dataclass(frozen=True)
@@ -168,20 +227,24 @@ class Predictive:
     def panels(self, edges: Array, breaks: Array) -> tuple[Array, Array, NDArray[np.intp]]:
         """The intervals (low, high, cell) of a quadrature: cells cut at breaks, tails also where P falls tenfold."""
         first, last = (float(np.interp(e, self.x, p)) for e, p in ((edges[1], self.below), (edges[-2], self.above)))
-        tails = [np.interp(first * _TAIL * 10, self.below, self.x)[::-1]]
-        tails.append(np.interp(-last * _TAIL * 10, -self.above, self.x))
+        levels = np.concatenate([_TAIL * 10, _DEEP * 10])
+        tails = [np.interp(first * levels, self.below, self.x)[::-1]]
+        tails.append(np.interp(-last * levels, -self.above, self.x))
         inner = np.concatenate([edges[1:-1], breaks, *tails, self.x[[0, -1]]])
         cuts = np.unique(np.clip(inner, self.x[0], self.x[-1]))
         low, high = cuts[:-1], cuts[1:]
         return low, high, np.searchsorted(edges[1:-1], (low + high) / 2, side="left")
 
 
-def predictive(likelihood: Likelihood, weights: Array) -> Predictive:
-    """Tabulate sum_t w_t F(x|theta_t) at quantiles of the laws themselves."""
-    few = Likelihood(likelihood.given, likelihood.thetas[_few(likelihood.thetas)])
-    x = np.unique(few.table("ppf", _LEVELS))
+def predictive(likelihood: Likelihood, weights: Array, deep: bool = False) -> Predictive:
+    """Tabulate sum_t w_t F(x|theta_t) at quantiles of the laws themselves; `deep` goes out to levels of 1e-130."""
+    few = Likelihood(likelihood.given, likelihood.thetas[_few(likelihood.thetas)], likelihood)
+    x = np.unique([few.table(name, _LEVELS) for name in ("ppf", "isf")])
     x = x[np.isfinite(x)]
     x = x[np.unique(np.linspace(0, len(x) - 1, _SCAN).astype(int))]
+    if deep:
+        far = np.ravel([few.table(name, _DEEP) for name in ("ppf", "isf")])
+        x = np.unique(np.concatenate([x, far[np.isfinite(far)][:: max(1, len(few.thetas) // 9)]]))
     below, above = weights @ likelihood.table("cdf", x), weights @ likelihood.table("sf", x)
     return Predictive(x, np.maximum.accumulate(below), np.minimum.accumulate(above))
 

@@ -46,7 +46,20 @@ class ZeroOne:
 
 @dataclass(frozen=True)
 class Asymmetric:
-    """over per unit of overestimation, under per unit of underestimation."""
+    """over per unit of overestimation, under per unit of underestimation. `absolute` has 1 and 1.
+
+    Args:
+        over: loss per unit by which the decision exceeds the target.
+        under: loss per unit by which it falls short.
+
+    Raises:
+        InputError: over or under is negative or not finite.
+
+    >>> import numpy as np
+    >>> from discretise import absolute
+    >>> absolute(np.array([1.0, 2.0]), np.array([3.0, 5.0])).tolist()
+    [2.0, 3.0]
+    """
 
     over: float = 1.0
     under: float = 1.0
@@ -89,6 +102,9 @@ def squared(target: Array, decision: Array) -> Array:
 
     Returns:
         (target - decision)^2, elementwise.
+
+    Raises:
+        ValueError: the shapes of target and decision do not fit together.
 
     >>> squared(np.array([1.0, 2.0]), np.array([3.0, 2.0])).tolist()
     [4.0, 0.0]
@@ -162,6 +178,59 @@ def jumps(loss: Loss) -> Array:
 def bends(loss: Loss, decisions: Array) -> Array:
     """The targets at which a built-in loss jumps or bends, where a quadrature must be cut."""
     return np.concatenate([jumps(loss), decisions if isinstance(loss, Asymmetric) else decisions[:0]])
+
+
+@dataclass(frozen=True, eq=False)
+class EveTask:
+    """What one Eve decides, what she loses, and her weight in R_E."""
+
+    loss: Loss
+    decisions: Array
+    weight: float = 1.0
+    name: str = "Eve"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the loss is known to be at most 1."""
+        return isinstance(self.loss, ZeroOne)
+
+
+def eve_tasks(loss: Any, decisions: Any, weights: Any = None) -> tuple[EveTask, ...]:
+    """One Eve, or several if `loss` is a list: then `decisions` is a list of grids, and `weights` one number each."""
+    if not isinstance(loss, (list, tuple)):
+        if weights is not None:
+            raise InputError("eve_weights", weights, "needs a list of losses, one per Eve")
+        return (EveTask(loss_of(loss, "eve_loss"), decisions_of(decisions, "eve_decisions")),)
+    if not loss:
+        raise InputError("eve_loss", None, "must not be empty")
+    try:
+        grids = list(decisions)
+        shares = [1.0] * len(loss) if weights is None else [float(w) for w in weights]
+    except (TypeError, ValueError):
+        raise InputError("eve_decisions and eve_weights", None, "must be lists with one entry per Eve") from None
+    for field, found in (("eve_decisions", grids), ("eve_weights", shares)):
+        if len(found) != len(loss):
+            raise InputError(field, None, f"has {len(found)} entries, must have {len(loss)}, one per Eve")
+    for k, share in enumerate(shares):
+        if not 0 < share < math.inf:
+            raise InputError(f"eve_weights[{k}]", share, "must be positive and finite")
+    return tuple(
+        EveTask(
+            loss_of(one, f"eve_loss[{k}]"), decisions_of(grid, f"eve_decisions[{k}]"), share, f"Eve{k + 1 if k else ''}"
+        )
+        for k, (one, grid, share) in enumerate(zip(loss, grids, shares, strict=True))
+    )
+
+
+def eve_table(eves: tuple[EveTask, ...], target: Array) -> Array:
+    """The weighted losses of all Eves side by side, a row per target."""
+    return np.hstack([eve.weight * loss_table(eve.loss, target, eve.decisions, "eve_loss") for eve in eves])
+
+
+def eve_slices(eves: tuple[EveTask, ...]) -> tuple[slice, ...]:
+    """The columns of `eve_table` that belong to each Eve."""
+    ends = np.cumsum([0, *(len(eve.decisions) for eve in eves)]).tolist()
+    return tuple(slice(a, b) for a, b in pairwise(ends))
 
 
 def names(decisions: Array) -> list[str]:

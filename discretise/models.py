@@ -22,20 +22,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp import InputError, Problem
+from bap_lp import Agent, InputError, Problem
 from bap_lp.model.problem import Theta
 from discretise.laws import Likelihood, Predictive, WeightedPoints, atom_edges, predictive, prior_points
-from discretise.losses import Loss, bends, decisions_of, jumps, loss_of, loss_table, names
+from discretise.losses import (
+    EveTask,
+    Loss,
+    bends,
+    decisions_of,
+    eve_slices,
+    eve_table,
+    eve_tasks,
+    jumps,
+    loss_of,
+    loss_table,
+    names,
+)
+from discretise.tails import check_finite
 from gaussian.arrays import Array
 
 _NODES = 8
 
 
 class GriddedProblem(Problem):
-    """A Problem whose states are the cells (edges[c], edges[c+1]] of a scalar statistic.
+    """A Problem whose states are the cells (edges[c], edges[c+1]] of a scalar statistic. `model` makes it.
 
     `bob_error` and `eve_error` are estimated bounds on the errors of R_B and R_E of any mechanism on the cells, which
     come from the points of theta and from the integration of E. `losses(x)` are B and E at any data points.
+
+    Args:
+        tables: p, B and E on the cells.
+        edges: the ends of the cells.
+        points: weighted points of theta.
+        likelihood: the law of the data given theta.
+        bob: Bob's loss and his decisions.
+        eves: the Eves, with their losses and decisions.
+        errors: of R_B and R_E.
+        title: a title for people.
+        prior: the law of theta, for brackets.
+        breaks: where losses jump or bend, in theta and in x.
+
+    >>> from scipy import stats
+    >>> from discretise import model, zero_one
+    >>> found = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
+    >>> type(found).__name__, found.shape[1:]
+    ('GriddedProblem', (2, 2))
     """
 
     def __init__(
@@ -44,10 +76,12 @@ class GriddedProblem(Problem):
         edges: Array,
         points: WeightedPoints,
         likelihood: Likelihood,
-        losses: tuple[Loss, Loss],
-        decisions: tuple[Array, Array],
+        bob: tuple[Loss, Array],
+        eves: tuple[EveTask, ...],
         errors: tuple[float, float],
         title: str,
+        prior: Any = None,
+        breaks: tuple[Array, Array] | None = None,
     ) -> None:
         theta = None
         if points.exact:
@@ -55,15 +89,18 @@ class GriddedProblem(Problem):
         super().__init__(
             tables.p / tables.p.sum(),
             tables.B,
-            tables.E,
             states=_cell_names(edges),
-            bob_decisions=names(decisions[0]),
-            eve_decisions=names(decisions[1]),
+            bob_decisions=names(bob[1]),
+            eves=[
+                Agent(tables.E[:, g] / eve.weight, names(eve.decisions), eve.name, eve.weight)
+                for eve, g in zip(eves, eve_slices(eves), strict=True)
+            ],
             title=title,
             theta=theta,
         )
         self.edges, self.points, self.likelihood = edges, points, likelihood
-        self.loss_functions, self.decision_grids = losses, decisions
+        self.bob_task, self.eve_tasks = bob, eves
+        self.theta_prior, self.breaks = prior, breaks
         self.bob_error, self.eve_error = errors
 
     def cell(self, x: ArrayLike) -> NDArray[np.intp]:
@@ -76,12 +113,12 @@ class GriddedProblem(Problem):
     def losses(self, x: ArrayLike) -> tuple[Array, Array]:
         """B(x, .) and E(x, .) at data points, a row each; B is that of the cell where x has density 0 for all theta."""
         x = np.atleast_1d(np.asarray(x, dtype=float))
-        bob = loss_table(self.loss_functions[0], self.points.values, self.decision_grids[0], "bob_loss")
+        bob = loss_table(self.bob_task[0], self.points.values, self.bob_task[1], "bob_loss")
         columns = self.points.weights[:, None] * np.hstack([np.ones((len(bob), 1)), bob])
         total, *sums = self.likelihood.mixture(columns, x)
         known = total > 0
         B = np.where(known, np.array(sums) / np.where(known, total, 1.0), self.B[self.cell(x)].T).T
-        return B, loss_table(self.loss_functions[1], x, self.decision_grids[1], "eve_loss")
+        return B, eve_table(self.eve_tasks, x)
 
 
 class _Tables:
@@ -96,11 +133,12 @@ class _Tables:
         self.B, self.E = joint.T @ bob / safe, eve
         self.posterior = joint.T / safe if posterior else joint[:0]
 
-    def distance(self, other: _Tables) -> tuple[float, float]:
-        """sum_c max_i |p B - p' B'|, and the same for E."""
-        pairs = ((self.B, other.B), (self.E, other.E))
-        bob, eve = (np.abs(self.p[:, None] * a - other.p[:, None] * b).max(axis=1).sum() for a, b in pairs)
-        return float(bob), float(eve)
+    def distance(self, other: _Tables, groups: tuple[slice, ...]) -> tuple[float, float]:
+        """sum_c max_i |p B - p' B'|, and the same for E, summed over the Eves."""
+        bob, eve = (
+            np.abs(self.p[:, None] * a - other.p[:, None] * b) for a, b in ((self.B, other.B), (self.E, other.E))
+        )
+        return float(bob.max(axis=1).sum()), sum(float(eve[:, g].max(axis=1).sum()) for g in groups)
 
 
 def model(
@@ -110,7 +148,8 @@ def model(
     eve_loss: Any,
     *,
     bob_decisions: ArrayLike,
-    eve_decisions: ArrayLike,
+    eve_decisions: Any,
+    eve_weights: Sequence[float] | None = None,
     theta_cells: int = 100,
     theta_nodes: int = 4,
     data_cells: int | None = None,
@@ -125,9 +164,10 @@ def model(
         likelihood: a function theta -> frozen scipy.stats distribution of the data, or of a sufficient statistic that
             also determines Eve's target.
         bob_loss: a function of (theta, decision), or "0-1", "squared" or "absolute".
-        eve_loss: the same for (x, decision).
+        eve_loss: the same for (x, decision); a list of them for several Eves.
         bob_decisions: the grid of Bob's decisions.
-        eve_decisions: the grid of Eve's decisions.
+        eve_decisions: the grid of Eve's decisions; a list of grids for several Eves.
+        eve_weights: the weights of several Eves in R_E; 1 each by default.
         theta_cells: number of cells of a continuous prior.
         theta_nodes: points in each of them.
         data_cells: number of cells of x; by default 100 of equal predictive mass, or all atoms of a discrete law.
@@ -139,7 +179,7 @@ def model(
         The problem, with its cells and the errors of both risks.
 
     Raises:
-        InputError: an argument breaks one of these rules, or a loss is negative or not finite.
+        InputError: an argument breaks one of these rules, a loss is negative or not finite, or a risk is infinite.
 
     >>> from scipy import stats
     >>> model(stats.beta(2, 3), lambda theta: stats.binom(4, theta), "squared", "0-1",
@@ -149,37 +189,40 @@ def model(
     for field, value in (("theta_cells", theta_cells), ("theta_nodes", theta_nodes), ("data_cells", data_cells)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise InputError(field, value, "must be a positive integer")
-    losses = loss_of(bob_loss, "bob_loss"), loss_of(eve_loss, "eve_loss")
-    decisions = decisions_of(bob_decisions, "bob_decisions"), decisions_of(eve_decisions, "eve_decisions")
+    bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
+    eves = eve_tasks(eve_loss, eve_decisions, eve_weights)
     given = np.asarray(edges, dtype=float)
     if given.ndim != 1 or not np.isfinite(given).all():
         raise InputError("edges", edges, "must be finite numbers")
-    breaks = np.concatenate([bends(losses[0], decisions[0]), np.asarray(theta_edges, dtype=float)])
+    breaks = np.concatenate([bends(*bob), np.asarray(theta_edges, dtype=float)])
     points = prior_points(prior, theta_cells, theta_nodes, breaks)
     law = Likelihood(likelihood, points.values)
-    given = np.concatenate([given, jumps(losses[1])])
+    bent = np.concatenate([given, *(bends(eve.loss, eve.decisions) for eve in eves)])
+    given = np.concatenate([given, *(jumps(eve.loss) for eve in eves)])
     finer = points if points.exact else prior_points(prior, 2 * theta_cells, theta_nodes + 2, breaks)
     finer_law = law if points.exact else Likelihood(likelihood, finer.values)
+    eve_table(eves, np.zeros(1))  # a loss of the wrong shape is refused before it is integrated
+    check_finite(prior, likelihood, bob, eves)
+    pairs = _both(points, law, finer, finer_law)
     if law.discrete:
-        atoms = finer_law.atoms()
+        atoms = finer_law.atoms(finer.exact)
         cut = atom_edges(atoms, law.mixture(points.weights, atoms), data_cells, given)
-        eve = [
-            _atom_average(w, f, atoms, cut, losses[1], decisions[1]) for w, f in _both(points, law, finer, finer_law)
-        ]
+        eve = [_atom_average(w, f, atoms, cut, eves) for w, f in pairs]
     else:
-        scan = predictive(law, points.weights)
+        scan = predictive(law, points.weights, deep=not all(eve.bounded for eve in eves))
         cut = np.append(scan.quantile(np.linspace(0, 1, (data_cells or 100) + 1)[1:-1]), given)
         cut = np.concatenate([[-np.inf], np.unique(cut), [np.inf]])
         eve = [
-            _panel_average(w, f, scan, cut, losses[1], decisions[1], nodes)
-            for (w, f), nodes in zip(_both(points, law, finer, finer_law), (_NODES, 2 * _NODES), strict=True)
+            _panel_average(w, f, scan, cut, eves, bent, nodes)
+            for (w, f), nodes in zip(pairs, (_NODES, 2 * _NODES), strict=True)
         ]
     tables = [
-        _Tables(grid, f, cut, loss_table(losses[0], grid.values, decisions[0], "bob_loss"), average, grid.exact)
+        _Tables(grid, f, cut, loss_table(bob[0], grid.values, bob[1], "bob_loss"), average, grid.exact)
         for grid, f, average in ((points, law, eve[0]), (finer, finer_law, eve[1]))
     ]
-    bob_error, eve_error = (2 * d for d in tables[0].distance(tables[1]))
-    return GriddedProblem(tables[0], cut, points, law, losses, decisions, (bob_error, eve_error), title)
+    bob_error, eve_error = (2 * d for d in tables[0].distance(tables[1], eve_slices(eves)))
+    errors = bob_error, eve_error
+    return GriddedProblem(tables[0], cut, points, law, bob, eves, errors, title, prior, (breaks, bent))
 
 
 def _both(
@@ -188,23 +231,32 @@ def _both(
     return [(points.weights, law), (finer.weights, finer_law)]
 
 
-def _atom_average(weights: Array, law: Likelihood, atoms: Array, edges: Array, loss: Loss, decisions: Array) -> Array:
+def _atom_average(weights: Array, law: Likelihood, atoms: Array, edges: Array, eves: tuple[EveTask, ...]) -> Array:
     """E(c, j) as a sum over the atoms of the cell."""
     mass = law.mixture(weights, atoms)
+    if abs(float(mass.sum()) - 1) > 1e-6:
+        rule = f"has probabilities that sum to {mass.sum():.6g} over its atoms, must sum to 1"
+        raise InputError("likelihood", None, rule)
     cell = np.searchsorted(edges[1:-1], atoms, side="left")
-    return _weighted(mass, cell, len(edges) - 1, loss_table(loss, atoms, decisions, "eve_loss"))
+    return _weighted(mass, cell, len(edges) - 1, eve_table(eves, atoms))
 
 
 def _panel_average(
-    weights: Array, law: Likelihood, scan: Predictive, edges: Array, loss: Loss, decisions: Array, nodes: int
+    weights: Array,
+    law: Likelihood,
+    scan: Predictive,
+    edges: Array,
+    eves: tuple[EveTask, ...],
+    bent: Array,
+    nodes: int,
 ) -> Array:
     """E(c, j) by Gauss-Legendre on panels; dividing by the quadrature of the mass cancels most of the error."""
-    low, high, cell = scan.panels(edges, bends(loss, decisions))
+    low, high, cell = scan.panels(edges, bent)
     z, w = np.polynomial.legendre.leggauss(nodes)
     half = (high - low)[:, None] / 2
     x = (low[:, None] + half * (1 + z)).ravel()
     mass = (half * w).ravel() * law.mixture(weights, x)
-    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, loss_table(loss, x, decisions, "eve_loss"))
+    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, eve_table(eves, x))
 
 
 def _weighted(mass: Array, cell: NDArray[np.intp], count: int, losses: Array) -> Array:

@@ -43,6 +43,9 @@ def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effo
     Returns:
         R_B and R_E, each with a bound or an estimate of its error.
 
+    Raises:
+        ValueError: Eve tests a record after the n-th, or her risk under the noisy full release is not computed.
+
     >>> from gaussian import GaussianModel, MaxEve, NoisyMean
     >>> found = risks(GaussianModel(n=5), MaxEve(2.0), NoisyMean(0.5))
     >>> round(found.bob, 6), round(found.eve, 6)

@@ -77,7 +77,14 @@ class ThresholdEve(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class MeanEve(ThresholdEve):
-    """Eve tests xbar > threshold; loss is what she loses by a miss and by a false alarm.
+    """Eve tests xbar > threshold.
+
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+
+    Raises:
+        ValueError: threshold is not a finite number, or a loss is not positive.
 
     >>> MeanEve(0.5), MeanEve(0.5, loss=(2, 1))
     (MeanEve(threshold=0.5), MeanEve(threshold=0.5, loss=(2.0, 1.0)))
@@ -97,6 +104,13 @@ class MeanEve(ThresholdEve):
 class MaxEve(ThresholdEve):
     """Eve tests max_i x_i > threshold.
 
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+
+    Raises:
+        ValueError: threshold is not a finite number, or a loss is not positive.
+
     >>> MaxEve(2.0)
     MaxEve(threshold=2.0)
     """
@@ -110,6 +124,13 @@ class MaxEve(ThresholdEve):
 @dataclass(frozen=True, repr=False)
 class MinEve(ThresholdEve):
     """Eve tests min_i x_i > threshold.
+
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+
+    Raises:
+        ValueError: threshold is not a finite number, or a loss is not positive.
 
     >>> MinEve(-1.0)
     MinEve(threshold=-1.0)
@@ -125,6 +146,13 @@ class MinEve(ThresholdEve):
 class MedianEve(ThresholdEve):
     """Eve tests the sample median; of an even number of values it is the mean of the two middle ones.
 
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+
+    Raises:
+        ValueError: threshold is not a finite number, or a loss is not positive.
+
     >>> MedianEve(0.3)
     MedianEve(threshold=0.3)
     """
@@ -138,6 +166,13 @@ class MedianEve(ThresholdEve):
 @dataclass(frozen=True, repr=False)
 class RangeEve(ThresholdEve):
     """Eve tests max_i x_i - min_i x_i > threshold.
+
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+
+    Raises:
+        ValueError: threshold is not a finite number, or a loss is not positive.
 
     >>> RangeEve(3.0)
     RangeEve(threshold=3.0)
@@ -153,6 +188,14 @@ class RangeEve(ThresholdEve):
 @dataclass(frozen=True, repr=False)
 class QuantileEve(ThresholdEve):
     """Eve tests the k-th smallest value, k = ceil(level n).
+
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+        level: which quantile, above 0 and at most 1.
+
+    Raises:
+        ValueError: threshold is not a finite number, a loss is not positive, or level is outside its range.
 
     >>> QuantileEve(1.0, level=0.9)
     QuantileEve(threshold=1.0, level=0.9)
@@ -185,7 +228,15 @@ class QuantileEve(ThresholdEve):
 
 @dataclass(frozen=True, repr=False)
 class RecordEve(ThresholdEve):
-    """Eve tests the value of one record, the first by default.
+    """Eve tests the value of one record.
+
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+        record: the number of the record, from 1.
+
+    Raises:
+        ValueError: threshold is not a finite number, a loss is not positive, or record is not a positive integer.
 
     >>> RecordEve(1.0, record=3)
     RecordEve(threshold=1.0, record=3)
@@ -212,6 +263,15 @@ class RecordEve(ThresholdEve):
 @dataclass(frozen=True, repr=False)
 class BothEves(ShortRepr):
     """Eve tests xbar > mean_threshold and max_i x_i > max_threshold, and loses only if she is wrong about both.
+
+    Args:
+        mean_threshold: the value that she compares the mean with.
+        max_threshold: the value that she compares the maximum with.
+        mean_loss: what she loses by a miss and by a false alarm about the mean.
+        max_loss: the same for the maximum.
+
+    Raises:
+        ValueError: a threshold is not a finite number, or a loss is not positive.
 
     >>> BothEves(0.5, 2.0).members
     (MeanEve(threshold=0.5), MaxEve(threshold=2.0))

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gaussian import _checks
 from gaussian.arrays import Array
 from gaussian.eves import Eve, betting_weights, questions
 from gaussian.model import GaussianModel
@@ -42,11 +43,14 @@ def eve_cells(n: int, eve: Eve, xbar: ArrayLike) -> Array:
     Returns:
         An array with one row per cell: (no, yes) for one test; 00, 01, 10, 11 for two, the first test first.
 
+    Raises:
+        ValueError: n is not a positive integer, or Eve tests a record after the n-th.
+
     >>> from gaussian import MaxEve
     >>> eve_cells(5, MaxEve(2.0), [0.0, 1.0]).round(4).tolist()
     [[0.9368, 0.418], [0.0632, 0.582]]
     """
-    return cell_probabilities(n, eve, xbar)
+    return cell_probabilities(_checks.count("n", n), eve, xbar)
 
 
 def eve_kinks(n: int, eve: Eve) -> list[float]:
@@ -59,11 +63,15 @@ def eve_kinks(n: int, eve: Eve) -> list[float]:
     Returns:
         The points, in no particular order.
 
+    Raises:
+        ValueError: n is not a positive integer, or Eve tests a record after the n-th.
+
     >>> from gaussian import MeanEve
     >>> eve_kinks(5, MeanEve(0.5))
     [0.5]
     """
-    return [kink for question in questions(eve) for kink in statistic_law(n, question).kinks]
+    size = _checks.count("n", n)
+    return [kink for question in questions(eve) for kink in statistic_law(size, question).kinks]
 
 
 def panel_edges(low: float, high: float, count: int, extra: list[float]) -> Array:

@@ -12,12 +12,22 @@ from gaussian.eves import ShortRepr, optional
 
 @dataclass(frozen=True)
 class Full:
-    """Release the data."""
+    """Release the data.
+
+    >>> from gaussian import Full, GaussianModel, MeanEve, risks
+    >>> risks(GaussianModel(n=5), MeanEve(0.5), Full()).eve
+    0.0
+    """
 
 
 @dataclass(frozen=True)
 class Null:
-    """Release nothing."""
+    """Release nothing.
+
+    >>> from gaussian import GaussianModel, MeanEve, Null, risks
+    >>> risks(GaussianModel(n=5, bob_threshold=0.0), MeanEve(0.5), Null()).bob
+    0.5
+    """
 
 
 @dataclass(frozen=True)
@@ -30,24 +40,62 @@ class _Noisy:
 
 @dataclass(frozen=True)
 class NoisyFull(_Noisy):
-    """Release every observation with independent N(0, sigma^2) noise."""
+    """Release every observation with independent N(0, sigma^2) noise.
+
+    Args:
+        sigma: the standard deviation of the noise; inf releases nothing.
+
+    Raises:
+        ValueError: sigma is negative or not a number.
+
+    >>> NoisyFull(0.5)
+    NoisyFull(sigma=0.5)
+    """
 
 
 @dataclass(frozen=True)
 class NoisyMean(_Noisy):
-    """Release the sample mean with N(0, sigma^2) noise."""
+    """Release the sample mean with N(0, sigma^2) noise.
+
+    Args:
+        sigma: the standard deviation of the noise; inf releases nothing.
+
+    Raises:
+        ValueError: sigma is negative or not a number.
+
+    >>> NoisyMean(0.5)
+    NoisyMean(sigma=0.5)
+    """
 
 
 @dataclass(frozen=True)
 class NoisyMedian(_Noisy):
-    """Release the sample median with N(0, sigma^2) noise."""
+    """Release the sample median with N(0, sigma^2) noise.
+
+    Args:
+        sigma: the standard deviation of the noise; inf releases nothing.
+
+    Raises:
+        ValueError: sigma is negative or not a number.
+
+    >>> NoisyMedian(0.5)
+    NoisyMedian(sigma=0.5)
+    """
 
 
 @dataclass(frozen=True, repr=False)
 class OneBit(ShortRepr):
     """Release whether Bob's posterior probability of theta > c_B exceeds tau.
 
-    Where tau rounds to 0 or 1 it no longer tells the bit: `cut` is the same bit as 1{xbar > cut}, and is used if given.
+    Args:
+        tau: the threshold, from 0 to 1.
+        cut: the same bit as 1{xbar > cut}, used if given: where tau rounds to 0 or 1 it no longer tells the bit.
+
+    Raises:
+        ValueError: tau is outside [0, 1], or cut is not a finite number.
+
+    >>> OneBit(0.5)
+    OneBit(tau=0.5)
     """
 
     tau: float

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, expm1, log_ndtr, ndtri
 
+from gaussian import _checks
 from gaussian.arrays import Array
 from gaussian.piecewise import Piecewise, composite_nodes, fit
 from gaussian.residual_contour import residual_log_cdf, residual_log_sf
@@ -42,10 +43,13 @@ def max_residual_support(n: int) -> float:
     Returns:
         The d with n P(X_1 - Xbar > d) = 1e-17; 0 for n = 1.
 
+    Raises:
+        ValueError: n is not a positive integer.
+
     >>> round(max_residual_support(5), 4)
     7.7625
     """
-    return 0.0 if n == 1 else float(-ndtri(1e-17 / n) * math.sqrt((n - 1) / n))
+    return 0.0 if _checks.count("n", n) == 1 else float(-ndtri(1e-17 / n) * math.sqrt((n - 1) / n))
 
 
 @dataclass(frozen=True)
@@ -229,10 +233,13 @@ def max_exceedance(n: int, threshold: float, xbar: ArrayLike) -> Array:
     Returns:
         The probabilities, elementwise in xbar.
 
+    Raises:
+        ValueError: n is not a positive integer.
+
     >>> max_exceedance(5, 2.0, [0.0, 1.0]).round(4).tolist()
     [0.0632, 0.582]
     """
-    return max_residual_sf(n)(threshold - np.asarray(xbar, dtype=float))
+    return max_residual_sf(_checks.count("n", n))(threshold - np.asarray(xbar, dtype=float))
 
 
 def _density(n: int) -> Callable[[Array], Array]:

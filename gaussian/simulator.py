@@ -24,7 +24,16 @@ from gaussian.model import GaussianModel
 
 @dataclass(frozen=True)
 class EveSimulator:
-    """The Gaussian model and any Eves as functions of draws; made by `eve_simulator`."""
+    """The Gaussian model and any Eves as functions of draws; made by `eve_simulator`.
+
+    Attributes:
+        model: the Gaussian model.
+        eve: what Eve tests.
+
+    >>> from gaussian import EveSimulator, GaussianModel, MaxEve
+    >>> EveSimulator(GaussianModel(n=5), MaxEve(2.0)).eve_decisions
+    (('max <= 2', 'max > 2'),)
+    """
 
     model: GaussianModel
     eve: Eve

@@ -41,7 +41,19 @@ def computed_families(model: GaussianModel, eve: Eve) -> tuple[ReleaseFamily, ..
 class TableRow:
     """One release of a table; for full and null the parameter and the kind of optimum are None.
 
-    `threshold` is the t of the one-bit release 1{xbar > t}, whose parameter tau may be 0 or 1 to the last digit.
+    Attributes:
+        mechanism: the name of the release.
+        parameter: its best parameter.
+        risks: R_B and R_E.
+        alice: R_A at the table's lam.
+        error: the error of R_A.
+        kind: "interior", "end point" or "plateau edge".
+        threshold: the t of the one-bit release 1{xbar > t}, whose parameter tau may be 0 or 1 to the last digit.
+
+    >>> from gaussian import GaussianModel, MeanEve, table
+    >>> row = table(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5)).rows[-1]
+    >>> row.mechanism, round(row.alice, 6)
+    ('one-bit', -0.18542)
     """
 
     mechanism: str
@@ -74,7 +86,17 @@ class TableRow:
 
 @dataclass(frozen=True, repr=False)
 class Table(Tabular):
-    """All releases against one Eve."""
+    """All releases against one Eve.
+
+    Attributes:
+        lam: the price of privacy.
+        rows: one per release.
+        corner: R_A*, below which no release goes.
+
+    >>> from gaussian import GaussianModel, MeanEve, table
+    >>> table(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
+    <Table: 6 releases at lam = 1.12993, least R_A = -0.18542 (one-bit)>
+    """
 
     lam: float
     rows: tuple[TableRow, ...]
@@ -134,7 +156,20 @@ def table(
 
 @dataclass(frozen=True)
 class Curve:
-    """Risks along a family, with one entry per parameter in each array."""
+    """Risks along a family, with one entry per parameter in each array.
+
+    Attributes:
+        family: the family of releases.
+        parameter: its parameters.
+        bob: R_B.
+        eve: R_E.
+        bob_error: the error of each R_B.
+        eve_error: the error of each R_E.
+
+    >>> from gaussian import GaussianModel, MeanEve, OneBit, curve
+    >>> curve(GaussianModel(n=5), MeanEve(0.5), OneBit, [0.2, 0.5])
+    <Curve: one-bit, 2 parameters, 0.2 to 0.5>
+    """
 
     family: ReleaseFamily
     parameter: Array

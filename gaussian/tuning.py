@@ -37,10 +37,21 @@ _TIE = 1e-12
 
 @dataclass(frozen=True)
 class TunedRelease:
-    """The best member of a family; kind: "interior", "end point" or "plateau edge"; sigma = inf is the null release.
+    """The best member of a family.
 
-    For the one-bit release `threshold` is the t of 1{xbar > t}. It was found, and tau = P(theta > c_B | xbar = t) is
-    computed from it: tau alone does not tell the bit where it rounds to 0 or 1.
+    Attributes:
+        family: the family of releases.
+        parameter: the best parameter; sigma = inf is the null release.
+        risks: R_B and R_E there.
+        lam: the price of privacy.
+        kind: "interior", "end point" or "plateau edge".
+        threshold: for the one-bit release, the t of 1{xbar > t}. It was found, and tau = P(theta > c_B | xbar = t) is
+            computed from it: tau alone does not tell the bit where it rounds to 0 or 1.
+
+    >>> from gaussian import GaussianModel, MeanEve, OneBit, optimise
+    >>> best = optimise(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5), OneBit)
+    >>> best.kind, round(best.alice, 6)
+    ('plateau edge', -0.18542)
     """
 
     family: ReleaseFamily

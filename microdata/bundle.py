@@ -5,11 +5,15 @@
     certificate.json    the proof: joint tables and Eve's replies by component, or the certificate under conditions
     result.json         what `bap microdata solve --json` prints
     prior.json          counts of the fitted and of the held-out record types: confidential, as the table is
-A study that is read again is fitted again to its counts, which gives the same prior exactly.
+A study that is read again is fitted again to its counts, which gives the same prior exactly. The proof covers the
+channel; `disagreement` asks whether mechanism.json and result.json say the same. prior.json, which is never public, has
+digests of study.json, certificate.json and its own counts, so that files of two folders are not mixed up.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -47,7 +51,40 @@ def bundle_texts(solution: StudySolution, result: dict[str, Any], keep: tuple[st
         "result.json": result,
         "prior.json": _prior_document(study),
     }
+    documents["prior.json"]["sha256"] = _digests({name: json.loads(dumps(d)) for name, d in documents.items()})
     return {name: dumps(document) for name, document in documents.items()}
+
+
+class Unproved(InputError):
+    """The files of a folder can be read, but they do not belong together: they prove nothing."""
+
+
+def _digests(documents: dict[str, Any]) -> dict[str, str]:
+    """SHA-256 of the documents that must belong together, whatever the order of their keys."""
+    out = {}
+    for name in ("study.json", "certificate.json", "prior.json"):
+        document = {key: value for key, value in documents[name].items() if key != "sha256"}
+        out[name] = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    return out
+
+
+def disagreement(folder: str | Path, solution: StudySolution) -> str:
+    """Why mechanism.json or result.json of a folder do not say what its proof says; empty if they do.
+
+    Args:
+        folder: the folder that the solution was read from.
+        solution: the solution.
+
+    Returns:
+        One sentence, or "".
+    """
+    mechanism, result = (read_document(Path(folder) / name) for name in ("mechanism.json", "result.json"))
+    if mechanism != json.loads(dumps(_mechanism_document(solution))):
+        return "mechanism.json is not the mechanism that was proved"
+    for key, value in json.loads(dumps(solution.document())).items():
+        if key not in ("audit", "method") and (not isinstance(result, dict) or result.get(key) != value):
+            return f"result.json has another {key} than the proof"
+    return ""
 
 
 def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
@@ -146,9 +183,18 @@ def _replies_document(best: RecordOptimum, part: RecordComponent) -> dict[str, A
     """The distinct replies, and which one each decision has."""
     if part.replies is None:
         return {"replies": None}
-    rows = [tuple(map(text, u)) for u in part.replies.of(best.program, np.arange(best.decisions)).tolist()]
+    table = part.replies.of(best.program, np.arange(best.decisions))
+    written: dict[int, Any] = {}  # many replies are one and the same number
+    rows = [tuple(_text_once(v, written) for v in u) for u in table.tolist()]
     place = {row: k for k, row in enumerate(dict.fromkeys(rows))}
     return {"replies": [list(row) for row in place], "reply_of": [place[row] for row in rows]}
+
+
+def _text_once(value: Any, written: dict[int, Any]) -> Any:
+    out = written.get(id(value))
+    if out is None:
+        out = written[id(value)] = text(value)
+    return out
 
 
 def _replies(document: dict[str, Any]) -> WrittenReplies | None:
@@ -168,7 +214,7 @@ def load_solution(folder: str | Path) -> StudySolution:
         The solution.
 
     Raises:
-        InputError: a file is missing, or is not what was written.
+        InputError: a file is missing or is not JSON; Unproved if the files do not belong together.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -177,15 +223,19 @@ def load_solution(folder: str | Path) -> StudySolution:
     with located(source_name(folder / "study.json")):
         if not isinstance(documents["study.json"], dict) or documents["study.json"].get("format") != FORMAT:
             raise InputError("format", None, f"must be {FORMAT!r}")
+    where = source_name(folder)
+    for name, document in documents.items():
+        if not isinstance(document, dict):
+            raise InputError(source_name(folder / name), None, "must be a table")
+    written = documents["prior.json"].get("sha256")
+    for name, digest in _digests(documents).items():
+        if not isinstance(written, dict) or written.get(name) != digest:
+            raise Unproved(where, None, f"does not prove its optimum: {name} was changed, or is of another folder")
     try:
         study = _study(documents["study.json"], documents["prior.json"])
         return _solution(study, documents["certificate.json"], folder)
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise InputError(
-            source_name(folder), None, f"is not what was written: {type(error).__name__} {error}"
-        ) from None
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):
+        raise Unproved(where, None, "does not prove its optimum: its files do not belong together") from None
 
 
 def kept_columns(folder: str | Path) -> tuple[str, ...]:
@@ -265,12 +315,13 @@ def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolu
         for c in document["components"]
     )
     program = study.program if document["exact"] else study.program.as_float()
-    numbers = {name: _value(document[name]) for name in ("value", "bob", "eve", "bound", "gap")}
+    read = _value if program.exact else float
+    numbers = {name: read(document[name]) for name in ("value", "bob", "eve", "bound", "gap")}
     best = RecordOptimum(
         program=program,
-        lam=_value(document["lambda"]),
-        eves=tuple(map(_value, document["eves"])),
-        columns=tuple(map(_value, document["columns"])),
+        lam=read(document["lambda"]),
+        eves=tuple(map(read, document["eves"])),
+        columns=tuple(map(read, document["columns"])),
         components=components,
         method=document["method"],
         **numbers,

@@ -33,18 +33,31 @@ class PairedReplies:
 
     def of(self, program: RecordProgram, decision: Array) -> Array:
         levels = program.published(decision)
-        lam, exact = self.lam * self.tables.unit, self.tables.exact
-        U = [self._ceiling(side, levels, lam) for side in (0, 1)]
-        out = []
-        for left, right in zip(*U, strict=True):
-            low = lam * 0 if right is None or right >= lam else lam - right
-            high = lam if left is None or left >= lam else left
-            first = (low + high) / 2 if exact else min(max((low + high) / 2, 0.0), lam)
-            out += [first / self.tables.unit, (lam - first) / self.tables.unit]
-        return (objects(out) if exact else np.array(out)).reshape(-1, 2)
+        # a ceiling is the smaller of two tabled numbers, and few rows of the four differ: one reply for each
+        tabled = [least for side in (0, 1) for least in self._least(side, levels)]
+        rows = list(zip(*[[None] * len(decision) if t is None else t.tolist() for t in tabled], strict=True))
+        place = {row: k for k, row in enumerate(dict.fromkeys(rows))}
+        out = [self._reply(row) for row in place]
+        found = np.empty((len(out), 2), dtype=object if self.tables.exact else float)
+        found[:] = out
+        return found[[place[row] for row in rows]]
 
-    def _ceiling(self, side: int, levels: tuple[Array, ...], lam: Any) -> list[Any]:
-        """U of one side at every decision; None without records."""
+    def _reply(self, row: tuple[Any, ...]) -> list[Any]:
+        """u_i0 and u_i1, from the least numbers of both sides."""
+        lam, unit, exact = self.lam * self.tables.unit, self.tables.unit, self.tables.exact
+        left, right = self._ceiling(row[:2], lam), self._ceiling(row[2:], lam)
+        low = lam * 0 if right is None or right >= lam else lam - right
+        high = lam if left is None or left >= lam else left
+        first = (low + high) / 2 if exact else min(max((low + high) / 2, 0.0), lam)
+        return [first / unit, (lam - first) / unit]
+
+    def _ceiling(self, least: tuple[Any, ...], lam: Any) -> Any:
+        """U of one side at a decision; None without records."""
+        found = [self._number(v) + shift for v, shift in zip(least, (lam * 0, lam), strict=True) if v is not None]
+        return min(found) if found else None
+
+    def _least(self, side: int, levels: tuple[Array, ...]) -> list[Array | None]:
+        """The least C - A over the records with slope 0, and over those with slope -1, at every decision."""
         place, A, k = self.places[side], self.potential[side], self.slope[side]
         kinds = []
         for slope in (0, -1):
@@ -57,14 +70,7 @@ class PairedReplies:
                 least = (cost - A[some][:, None]).min(axis=0)
                 best = least if best is None else np.minimum(best, least)
             kinds.append(best)
-        zero, one = kinds
-        out: list[Any] = []
-        for i in range(len(levels[0])):
-            found = [self._number(zero[i])] if zero is not None else []
-            if one is not None:
-                found.append(self._number(one[i]) + lam)
-            out.append(min(found) if found else None)
-        return out
+        return kinds
 
     def _number(self, value: Any) -> Any:
         return EXACT.number(int(value)) if self.tables.exact else float(value)

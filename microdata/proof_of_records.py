@@ -44,10 +44,18 @@ def verify_records(found: RecordOptimum) -> Verdict:
         bound = bound + tree_sum(program.p[part.states] * part.v)
     columns = column_risks(program, state, decision, rho)
     risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
-    value = sum(columns[1:], columns[0]) - lam * weighted_risk(program, risks)
+    bob, eve = sum(columns[1:], columns[0]), weighted_risk(program, risks)
+    value = bob - lam * eve
     slack = 0 if program.exact else TOLERANCE * size
     if not (value - bound <= slack and abs(value - field.number(found.value)) <= slack):  # also if one is not a number
         return Verdict(False, f"rho has value {value}, v proves {bound}, the optimum claims {found.value}")
+    own = {"R_B": (found.bob, bob), "R_E": (found.eve, eve), "bound": (found.bound, bound)}
+    own["gap"] = (found.gap, value - bound)
+    claimed = [*own.items(), *(("a risk of Eve", pair) for pair in zip(found.eves, risks, strict=True))]
+    claimed += [("the risk of a column", pair) for pair in zip(found.columns, columns, strict=True)]
+    for name, (claim, true) in claimed:
+        if not abs(field.number(claim) - true) <= slack:
+            return Verdict(False, f"rho and v give {true} for {name}, the optimum claims {claim}")
     if program.exact:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no release goes below")
     return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")

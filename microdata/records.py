@@ -24,12 +24,22 @@ _MOST = 10_000_000  # decisions
 
 
 @dataclass(frozen=True, eq=False)
-class RecordEve(ReadOnly):
+class TableEve(ReadOnly):
     """One Eve: what she wants and what she knows about the record she attacks.
 
-    name: her name. secret: (N,) codes of the attribute she wants. known: (N,) codes of the joint value of the columns
-    she knows (all zero if she knows none). loss: her loss, a row per level of the secret, a column per guess. weight:
-    of her risk in R_E.
+    Args:
+        name: her name.
+        secret: (N,) codes of the attribute she wants.
+        known: (N,) codes of the joint value of the columns she knows (all zero if she knows none).
+        loss: her loss, a row per level of the secret, a column per guess.
+        weight: of her risk in R_E.
+
+    Raises:
+        InputError: when a `RecordProgram` is made with an Eve who does not fit it.
+
+    >>> import numpy as np
+    >>> RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]]).name
+    'neighbour'
     """
 
     name: str
@@ -43,15 +53,29 @@ class RecordEve(ReadOnly):
 class RecordProgram(ReadOnly):
     """Probabilities, published levels, losses by column and the Eves of a table of N record types.
 
-    p: (N,) probabilities of the record types, positive. codes: (N, c) level of each published column. losses: c tables,
-    row: true level, column: published level, weights included. eves: the Eves. Exact (fmpq inside) if all numbers are;
-    one float makes all of them floats.
+    Exact (fmpq inside) if all numbers are; one float makes all of them floats.
+
+    Args:
+        p: (N,) probabilities of the record types, positive.
+        codes: (N, c) level of each published column.
+        losses: c tables, row: true level, column: published level, weights included.
+        eves: the Eves.
+
+    Raises:
+        InputError: a probability, code, loss or weight breaks a rule.
+
+    >>> import numpy as np
+    >>> from microdata import RecordEve, RecordProgram
+    >>> eve = RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
+    >>> program = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [0], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> program.exact, program.decisions
+    (True, 2)
     """
 
     p: Any
     codes: Array
     losses: tuple[Any, ...]
-    eves: tuple[RecordEve, ...]
+    eves: tuple[TableEve, ...]
 
     def __post_init__(self) -> None:
         p = probability(self.p, "p")
@@ -81,7 +105,7 @@ class RecordProgram(ReadOnly):
                 _codes(a, f"eves[{n}].{f}", (len(p),)) for f, a in (("secret", eve.secret), ("known", eve.known))
             )
             _within(secret, len(table), f"eves[{n}].secret")
-            read.append(RecordEve(eve.name or f"Eve{n + 1 if n else ''}", secret, known, table, weight))
+            read.append(TableEve(eve.name or f"Eve{n + 1 if n else ''}", secret, known, table, weight))
         for name, value in (("p", p), ("codes", codes), ("losses", tuple(losses)), ("eves", tuple(read))):
             object.__setattr__(self, name, value)
         if self.decisions > _MOST:
@@ -120,7 +144,7 @@ class RecordProgram(ReadOnly):
             return self
         p = lifted(self.p)
         eves = tuple(
-            RecordEve(e.name, e.secret, e.known, lifted(e.loss), lifted(np.array([e.weight]))[0]) for e in self.eves
+            TableEve(e.name, e.secret, e.known, lifted(e.loss), lifted(np.array([e.weight]))[0]) for e in self.eves
         )
         return RecordProgram(p / p.sum(), self.codes, tuple(map(lifted, self.losses)), eves)
 

@@ -35,10 +35,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudySolution(Tabular):
-    """An optimal release at lam. `gap` is value - bound: 0 if exact, certified and tiny if not.
+    """An optimal release at lam. `Study.solve` makes it.
 
-    columns and eves hold every column's and every Eve's own unweighted risk; nulls and fulls are the Eves' risks if
-    nothing or the whole record is released. proof: the optimum by components, or a certificate under conditions.
+    Attributes:
+        study: the study.
+        lam: the price of privacy.
+        value: R_A.
+        risks: R_B and R_E.
+        bound: no release has a smaller R_A.
+        gap: value - bound: 0 if exact, certified and tiny if not.
+        columns: every column's own unweighted risk.
+        eves: every Eve's own unweighted risk.
+        nulls: the Eves' risks if nothing is released.
+        fulls: the Eves' risks if the whole record is released.
+        components: the number of independent parts of the program.
+        method: how it was computed, in words.
+        channel: the mechanism: for every record type, the records it may be released as.
+        proof: the optimum by components, or a certificate under conditions.
+
+    >>> import pandas
+    >>> from microdata import Eve, Study
+    >>> frame = pandas.DataFrame({"age": [1, 1, 1, 2, 2, 2], "ill": [0, 0, 1, 0, 1, 1], "pay": [1, 2, 3, 1, 3, 3]})
+    >>> eve = Eve("ill", knows=["age"], loss=[[0, 1], [2, 0]])
+    >>> Study(frame, publish={"pay": "absolute"}, eves=[eve]).solve("1/2")
+    <StudySolution: exact, R_A = -1/24 at lambda = 1/2, R_B = 5/24, R_E = 1/2, 5 record types>
     """
 
     study: Study

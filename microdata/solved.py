@@ -50,11 +50,29 @@ class RecordComponent(ReadOnly):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordOptimum(Displayed):
-    """The optimum of a RecordProgram at lam.
+    """The optimum of a RecordProgram at lam. `optimise` makes it.
 
-    value = bob - lam * eve; bound: no release has a smaller R_A; gap = value - bound, 0 if exact. eves: the
-    unweighted risk of each Eve; columns: the part of each published column in Bob's risk, weights included. The first
-    component may hold the records that no Eve can use; it has no groups.
+    Attributes:
+        program: the program.
+        lam: the price of privacy.
+        value: R_A = bob - lam * eve.
+        bob: R_B.
+        eve: R_E.
+        bound: no release has a smaller R_A.
+        gap: value - bound, 0 if exact.
+        eves: the unweighted risk of each Eve.
+        columns: the part of each published column in Bob's risk, weights included.
+        components: the parts into which the program falls. The first may hold the records that no Eve can use; it
+            has no groups.
+        method: how it was computed, in words.
+
+    >>> import numpy as np
+    >>> from microdata import RecordEve, RecordProgram, optimise
+    >>> eve = RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
+    >>> program = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [0], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> best = optimise(program, "1/2")
+    >>> print(best.value, best.gap, bool(best.verify()))
+    -1/8 0 True
     """
 
     program: RecordProgram

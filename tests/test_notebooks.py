@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
-NOTEBOOKS = ["1_coin_toss", "2_gaussian", "3_beyond_the_paper", "4_survey", "5_microdata"]
+NOTEBOOKS = ["1_coin_toss", "2_gaussian", "3_beyond_the_paper", "4_survey", "5_microdata", "6_your_model"]
 LARGEST = 600_000  # bytes
 SECONDS = 60  # of one core
 

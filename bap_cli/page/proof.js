@@ -98,6 +98,7 @@ const sent = (model, k, x, i) => {
 };
 function meaning(model, k, i) {
   const { joint, heard } = model.pieces[k], mass = total(joint.map((row) => row[i]));
+  demand(Q.cmp(mass, zero) > 0, "a signal that is shown is never sent");
   const best = (agents) => agents.map(({ table }) => {
     const losses = heard(table)[i], low = least(losses);
     return losses.flatMap((v, d) => (Q.cmp(v, low) === 0 ? [d] : []));

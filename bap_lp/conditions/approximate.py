@@ -59,10 +59,8 @@ class ApproximatePrivacy(Privacy):
             return None
         out = cls.between(given, problem, field)
         out.delta = field.number(number(given.delta, "delta"))
-        for x, y in out.distances or ():
-            if out.ratio(x, y) is None:
-                rule = "makes exp(eps d) too large; use inf to ask nothing"
-                raise InputError(f"metric[{x}][{y}]", public(out.distances[x, y]), rule)  # type: ignore[index]
+        if out.distances is not None:
+            out.writable(np.ones(len(out.distances), dtype=bool))
         return out
 
     def check(self, sent: SentSignals, unit: Any) -> str:
@@ -74,11 +72,12 @@ class ApproximatePrivacy(Privacy):
                 if (beyond > near).any():
                     return self._words(x, int((beyond > near).argmax()), beyond.max())
             return ""
-        for x, y in self.distances:
-            over = q[x] - self.ratio(x, y) * q[y]
-            beyond = np.where(over > 0, over, 0 * over).sum()
-            if beyond > near:
-                return self._words(x, y, beyond)
+        for pairs, ratios in self._blocks(q.shape[1]):
+            over = q[pairs[:, 0]] - ratios * q[pairs[:, 1]]
+            beyond = np.where(over > 0, over, 0 * over).sum(axis=1)
+            if (beyond > near).any():
+                k = int((beyond > near).argmax())
+                return self._words(int(pairs[k, 0]), int(pairs[k, 1]), beyond[k])
         return ""
 
     def _words(self, x: int, y: int, beyond: Any) -> str:
@@ -88,7 +87,7 @@ class ApproximatePrivacy(Privacy):
         if self.distances is None:
             x, y = np.nonzero(~np.eye(count, dtype=bool))
             return np.column_stack([x, y])
-        return np.array(list(self.distances), dtype=np.int64).reshape(-1, 2)
+        return self.distances.pairs
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         pairs, S = self._pairs(len(arrays.p)), len(signals)

@@ -63,17 +63,34 @@ _LARGEST = 10**300
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a mechanism must satisfy; all may be combined. Numbers become Fractions if exact, floats if not.
+    """Conditions the mechanism must satisfy; all may be combined. Numbers become Fractions if exact, floats if not.
 
-    neighbours: pairs of states (labels or positions) between which DP holds; metric: d(x,x') row by row, None or inf
-    where nothing is asked. With neither, DP holds between all pairs.
-    delta: sum_s max(0, q(s|x) - exp(eps) q(s|x')) may be up to delta, with exp_epsilon or epsilon.
-    posterior_caps: a list of {"event": states, "at_most": c, "at_least": c}, one or both bounds on P(event | signal).
-    posterior_ratio: a list of {"event": states, "exp_epsilon": K}: P(event | signal) / P(event) between 1/K and K.
-    signal_floor: every Eve's risk given any signal is at least this; or a table of floors by Eve's name.
-    max_leakage: sum_s max_x q(s|x) is at most this.
-    pufferfish: {"pairs": [[event, event], ...], "exp_epsilon": K, "priors": [...]}, or a list of such tables.
-    independent_of: a list of events that the signal must not depend on.
+    Args:
+        min_eve_risk: R_E is at least this.
+        max_bob_risk: R_B is at most this.
+        exp_epsilon: q(s|x) is at most this number times q(s|x'): differential privacy, with exp(epsilon) as a rational.
+        epsilon: the logarithm of exp_epsilon, in floats; one of the two.
+        neighbours: pairs of states (labels or positions) between which differential privacy holds.
+        metric: d(x,x') row by row, None or inf where nothing is asked. With neither, it holds between all pairs.
+        deterministic: whether the signal must be a function of the data.
+        max_signals: how many signals there may be.
+        margin: every agent's decision is better than any other by at least this, at every signal.
+        delta: sum_s max(0, q(s|x) - exp(eps) q(s|x')) may be up to delta, with exp_epsilon or epsilon.
+        posterior_caps: a list of {"event": states, "at_most": c, "at_least": c}: one or both, on P(event | signal).
+        posterior_ratio: a list of {"event": states, "exp_epsilon": K}: P(event | signal) / P(event) between 1/K and K.
+        signal_floor: every Eve's risk given any signal is at least this; or a table of floors by Eve's name.
+        max_leakage: sum_s max_x q(s|x) is at most this.
+        pufferfish: {"pairs": [[event, event], ...], "exp_epsilon": K, "priors": [...]}, or a list of such tables.
+        independent_of: a list of events that the signal must not depend on.
+
+    Raises:
+        InputError: a number is outside its range, or a table is not of its form.
+
+    >>> from bap_lp import Conditions, Problem, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> found = solve(coin, conditions=Conditions(exp_epsilon=3))
+    >>> print(found.value, found.price_of_conditions)
+    1/8 1/20
     """
 
     min_eve_risk: Any = None

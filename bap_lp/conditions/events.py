@@ -80,7 +80,7 @@ def read_number(value: Any, field: str, low: int, high: int | None = None) -> An
 
 
 @dataclass(frozen=True)
-class Ratio:
+class RatioBound:
     """exp_epsilon, exact, or epsilon, in floats: one of the two."""
 
     exp_epsilon: Any = None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bap_lp.conditions.cone import ConeRow, SignalCone
 from bap_lp.conditions.events import (
     Event,
-    Ratio,
+    RatioBound,
     indicator,
     listed,
     named,
@@ -63,7 +63,7 @@ class PosteriorCap:
 
 
 @dataclass(frozen=True)
-class PosteriorRatio(Ratio):
+class PosteriorRatio(RatioBound):
     """P(event | signal) / P(event) between 1/K and K, whatever the signal."""
 
     event: Event = ()

@@ -3,8 +3,8 @@
 d = 1 between all pairs of states, or between the pairs in `neighbours` (both ways round), or d is a `metric`, with None
 or inf where nothing is asked. All pairs with d = 1 say that low[s] <= q[x,s] <= K low[s] for some low: 2N rows per
 signal instead of N(N - 1). With alpha the multipliers of the first and beta those of the second, sum_x alpha = K sum_x
-beta, and any transport w from beta to alpha / K has the same effect on the bound. A pair of a metric is implied where
-d(x,y) + d(y,x') <= d(x,x') with both parts positive, hence smaller: by induction such pairs need no rows.
+beta, and any transport w from beta to alpha / K has the same effect on the bound. Pairs of a metric that others imply
+(module `distances`) need no rows.
 
 DP between all pairs survives averaging equal states, and holds for the null row; DP between some pairs does not, so all
 states are variables, those of probability zero too.
@@ -13,6 +13,7 @@ states are variables, those of probability zero too.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -21,6 +22,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSink
+from bap_lp.conditions.distances import PairDistances
 from bap_lp.conditions.events import LARGEST_LOG, listed, position
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
 
+_BLOCK = 2**20  # entries of a channel compared at a time
 _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
 
 
@@ -41,7 +44,7 @@ class Privacy(Condition):
     numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0}
     width = 3
 
-    def __init__(self, base: Any, distances: dict[tuple[int, int], Any] | None, field: Field) -> None:
+    def __init__(self, base: Any, distances: PairDistances | None, field: Field) -> None:
         """base: K in working numbers; distances: d(x,x') for the pairs (x, x') asked for, None for all pairs."""
         self.base, self.distances, self.field = base, distances, field
         self.merges = self.null_row = distances is None
@@ -81,11 +84,18 @@ class Privacy(Condition):
         if not given.private or given.delta not in (None, 0):
             return None
         out = cls.between(given, problem, field)
-        for x, y in out.needed:
-            if out.ratio(x, y) is None:
-                rule = "makes exp(eps d) too large; use inf to ask nothing"
-                raise InputError(f"metric[{x}][{y}]", public(out.distances[x, y]), rule)  # type: ignore[index]
+        if out.distances is not None:
+            out.writable(out.distances.needed)
         return out
+
+    def writable(self, asked: Array) -> None:
+        """Refuse a K^d of these pairs that is too large to be written down."""
+        assert self.distances is not None
+        wrong = np.flatnonzero(asked & np.array([v is None for v in self._powers], dtype=bool)[self.distances.kind])
+        if len(wrong):
+            x, y = self.distances.pairs[wrong[0]].tolist()
+            rule = "makes exp(eps d) too large; use inf to ask nothing"
+            raise InputError(f"metric[{x}][{y}]", public(self.distances[x, y]), rule)
 
     @classmethod
     def between(cls, given: Conditions, problem: Problem, field: Field) -> Self:
@@ -98,60 +108,54 @@ class Privacy(Condition):
             pairs = [
                 [position(problem, x, f"neighbours[{k}]") for x in pair] for k, pair in enumerate(given.neighbours)
             ]
-            distances = {(x, y): fmpq(1) for pair in pairs for x, y in (pair, pair[::-1]) if x != y}
+            one = fmpq(1)
+            distances = PairDistances.of((x, y, one) for pair in pairs for x, y in (pair, pair[::-1]))
         elif given.metric is not None:
             size = len(problem.p)
             if len(given.metric) != size or any(len(row) != size for row in given.metric):
                 raise InputError(
                     "metric", None, f"has {len(given.metric)} rows, must be {size} x {size}, one per state"
                 )
-            entries = ((x, y, d) for x, row in enumerate(given.metric) for y, d in enumerate(row))
-            distances = {
-                (x, y): fmpq(*Fraction(d).as_integer_ratio()) for x, y, d in entries if x != y and d is not None
-            }
+            entries = ((x, y, d) for x, row in enumerate(given.metric) for y, d in enumerate(row) if d is not None)
+            distances = PairDistances.of(entries)
         return cls(field.number(number(base, "exp_epsilon")), distances, field)
 
     @cached_property
     def log(self) -> float:
         return _log_of(self.base)
 
-    @cached_property
+    @property
     def needed(self) -> list[tuple[int, int]]:
         """The pairs that others do not imply, compared exactly."""
-        if not self.distances:
-            return []
-        size = 1 + max(max(pair) for pair in self.distances)
-        far = 1 + 2 * max(self.distances.values())
-        d = np.full((size, size), far, dtype=object)
-        for pair, distance in self.distances.items():
-            d[pair] = distance
-        needed = d < far
-        for y in range(size):
-            apart = ((d[:, y] > 0) & (d[:, y] < far))[:, None] & ((d[y] > 0) & (d[y] < far))[None, :]
-            rows, columns = np.flatnonzero(apart.any(axis=1)), np.flatnonzero(apart.any(axis=0))
-            if len(rows) and len(columns):
-                at = np.ix_(rows, columns)
-                needed[at] &= d[rows, y][:, None] + d[y, columns][None, :] > d[at]
-        return [pair for pair in self.distances if needed[pair]]
+        known = self.distances
+        return [] if known is None else list(map(tuple, known.pairs[known.needed].tolist()))
 
     def ratio(self, x: int, y: int) -> Any:
         """K^d(x,y); None where it is too large to be written down."""
-        if self.distances is None or self.base == 1:
-            return self.base
-        distance = self.distances[x, y]
-        if distance not in self._powers:
-            known = float(distance) * self.log <= LARGEST_LOG
-            if self.field.exact and distance.q == 1:
-                known = known and distance * self.base.height_bits() <= limit("bits")
-                self._powers[distance] = self.base ** int(distance.p) if known else None
-            else:
-                power = float(self.base) ** float(distance) if known else None
-                self._powers[distance] = None if power is None else self.field.number(power)
-        return self._powers[distance]
+        return self.base if self.distances is None else self._powers[int(self.distances.place[x, y])]
 
     @cached_property
-    def _powers(self) -> dict[Any, Any]:
-        return {}
+    def _powers(self) -> list[Any]:
+        """K^d of every kind of distance."""
+        assert self.distances is not None
+        return [self._power(distance) for distance in self.distances.kinds]
+
+    def _power(self, distance: fmpq) -> Any:
+        if self.base == 1:
+            return self.base
+        known = float(distance) * self.log <= LARGEST_LOG
+        if self.field.exact and distance.q == 1:
+            known = known and distance * self.base.height_bits() <= limit("bits")
+            return self.base ** int(distance.p) if known else None
+        return self.field.number(float(self.base) ** float(distance)) if known else None
+
+    def _blocks(self, S: int) -> Iterator[tuple[Array, Array]]:
+        """All pairs that are asked for, some at a time, with their K^d."""
+        assert self.distances is not None
+        step = max(_BLOCK // S, 1)
+        for cut in range(0, len(self.distances), step):
+            pairs = self.distances.pairs[cut : cut + step]
+            yield pairs, self._ratios(pairs)[:, None]
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         if self.distances is None:
@@ -159,12 +163,17 @@ class Privacy(Condition):
                 if column.max() > self.base * column.min() + unit * column.max():
                     return f"signal {s} breaks differential privacy: {column.max()} against {column.min()}"
             return ""
-        for x, y in self.distances:
-            ratio = self.ratio(x, y)
-            more, less = sent.q[x], sent.q[y]
-            broken = self._far(x, y, more, less) if ratio is None else more > less * ratio + unit * more
+        far = np.array([v is None for v in self._powers], dtype=bool)
+        for pairs, ratios in self._blocks(sent.q.shape[1]):
+            more, less = sent.q[pairs[:, 0]], sent.q[pairs[:, 1]]
+            broken = np.array(more > less * ratios + unit * more, dtype=bool)
+            if far.any():
+                for k in np.flatnonzero(far[self.distances.place[tuple(pairs.T)]]).tolist():
+                    x, y = pairs[k].tolist()
+                    broken[k] = self._far(x, y, more[k], less[k])
             if broken.any():
-                return f"signal {broken.argmax()} breaks differential privacy between states {x} and {y}"
+                k, s = np.argwhere(broken)[0].tolist()
+                return f"signal {s} breaks differential privacy between states {pairs[k, 0]} and {pairs[k, 1]}"
         return ""
 
     def _far(self, x: int, y: int, more: Array, less: Array) -> Array:
@@ -185,7 +194,8 @@ class Privacy(Condition):
         return np.array([broken(a, b) for a, b in zip(more, less, strict=True)])
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
-        pairs = np.array(self.needed, dtype=np.int64).reshape(-1, 2)
+        known = self.distances
+        pairs = np.zeros((0, 2), dtype=np.int64) if known is None else known.pairs[known.needed]
         s = np.tile(np.arange(len(signals)), len(pairs))
         return np.column_stack([s, np.repeat(pairs, len(signals), axis=0)])
 
@@ -197,11 +207,11 @@ class Privacy(Condition):
         return LinearRows(self.field.zeros(len(places)), q=entries)
 
     def _ratios(self, pairs: Array) -> Array:
-        """K^d of many pairs."""
+        """K^d of many pairs; zero where it cannot be written down."""
         if self.distances is None:
             return self.field.full(len(pairs), self.base)
-        known, place = np.unique(pairs, axis=0, return_inverse=True)
-        return self.field.list(self.ratio(*pair) for pair in known.tolist())[place.ravel()]
+        powers = self.field.list(self.field.zero if power is None else power for power in self._powers)
+        return powers[self.distances.place[tuple(pairs.T)]]
 
     def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
         """Any pair that is asked for may have a price, also one that others imply."""
@@ -224,14 +234,13 @@ class Privacy(Condition):
 
     def lazy(self, place: Any) -> Array:
         """Of a metric, the pairs that are not among the nearest."""
-        apart = {d for d in (self.distances or {}).values() if d > 0}
+        apart = [d for d in (() if self.distances is None else self.distances.kinds) if d > 0]
         if self.distances is None or len(apart) < 2:
             return super().lazy(place)
         places, rows = place
         near = _NEAR * min(apart)
-        known, where = np.unique(places[:, 1:], axis=0, return_inverse=True)
-        far = np.array([self.distances[x, y] > near for x, y in known.tolist()])[where.ravel()]
-        return np.arange(rows.start, rows.stop)[far]
+        far = np.array([d > near for d in self.distances.kinds])
+        return np.arange(rows.start, rows.stop)[far[self.distances.place[tuple(places[:, 1:].T)]]]
 
     def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
         if self.distances is not None:
@@ -301,7 +310,17 @@ def _pairs(values: Any) -> tuple[tuple[Any, Any], ...]:
 def _table(rows: Any) -> tuple[tuple[Any, ...], ...]:
     rows = listed(rows, "metric", "must be a table, a row per state")
     lists = [listed(row, f"metric[{k}]", "must be a list") for k, row in enumerate(rows)]
-    return tuple(tuple(_distance(v, f"metric[{k}][{m}]") for m, v in enumerate(row)) for k, row in enumerate(lists))
+    known: dict[tuple[type, Any], Any] = {}  # distances are few numbers, each many times
+    out = []
+    for k, row in enumerate(lists):
+        read = []
+        for m, value in enumerate(row):
+            key = type(value), value if isinstance(value, (int, float, str, Fraction)) else repr(value)
+            if key not in known:
+                known[key] = _distance(value, f"metric[{k}][{m}]")
+            read.append(known[key])
+        out.append(tuple(read))
+    return tuple(out)
 
 
 def _distance(value: Any, field: str) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.events import Ratio, indicator, listed, named, read_event, rows_of
+from bap_lp.conditions.events import RatioBound, indicator, listed, named, read_event, rows_of
 from bap_lp.model.labels import probability
 from bap_lp.rational import Array, Field, InputError, public
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SecretPairs(Ratio):
+class SecretPairs(RatioBound):
     """Pairs of events that must look alike, up to the ratio K, to somebody with any of the priors."""
 
     pairs: Any = None

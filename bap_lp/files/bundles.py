@@ -3,12 +3,12 @@
 problem.json      the problem as it was solved, a parameter averaged out, with its lambda and conditions
 mechanism.json    the channel to publish from
 certificate.json  the proof
-manifest.json     SHA-256 of these files and of the source file, lambda, conditions, version, date (UTC), how it was made
+manifest.json     SHA-256 of these files and of the source file, lambda, conditions, version, UTC date, how it was made
 
 Several scenarios are `{"scenarios": [...]}` in problem.json, with a worst-case certificate. A bundle verifies if the
 hashes are those of the files, the certificate is about the lambda and the conditions of problem.json, the mechanism is
-the one of the certificate, and the certificate proves it. The hashes show accidents and mixed-up files; they do not stop
-somebody who writes a whole new bundle. What cannot be forged is the proof for the problem in problem.json.
+the one of the certificate, and the certificate proves it. The hashes show accidents and mixed-up files; they do not
+stop somebody who writes a whole new bundle. What cannot be forged is the proof for the problem in problem.json.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.proof.binding import verify_mechanism, verify_robust_mechanism
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.proof.worst_case import RobustCertificate
-from bap_lp.rational import EXACT, InputError, number
+from bap_lp.rational import EXACT, InputError, number, text
 
 FORMAT = "bap-lp bundle 1"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
@@ -73,7 +73,7 @@ _LIST = {"type": "array"}
 _AGENT = {
     "type": "object",
     "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST}
-    | {key: _LIST for key in ("harm", "prior", "knows", "knowledge")},
+    | dict.fromkeys(("harm", "prior", "knows", "knowledge"), _LIST),
     "required": ["name", "weight", "decisions", "loss"],
 }
 _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
@@ -120,7 +120,7 @@ class Bundle(Displayed):
         return f" of {self.problem!r}, {self.certificate!r}"
 
     def verify(self, allow_float: bool = False) -> Verdict:
-        """Whether the proof holds for this problem, lambda, conditions and mechanism; the hashes were checked before."""
+        """Whether the proof holds for this problem, lambda, conditions and mechanism; hashes were checked before."""
         asked = [file.lam for file in self.problems]
         able = allow_float or any(isinstance(lam, float) for lam in asked)
         if isinstance(self.certificate, RobustCertificate):
@@ -138,7 +138,7 @@ class Bundle(Displayed):
 def other_lambda(asked: Any, proved: Any) -> str:
     """How the lambda of a certificate differs from the one asked for, or ""."""
     same = float(asked) == proved if isinstance(proved, float) else EXACT.number(asked) == EXACT.number(proved)
-    return "" if same else f"it is about lambda = {proved}, not {asked}"
+    return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
 
 
 def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:
@@ -150,12 +150,27 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
             proof.conditions.demands(problem)
     except InputError as error:
         return f"its conditions do not fit the problem: {error}"
-    asked, supposed = _stated(problem, conditions), _stated(problem, proof and proof.conditions)
+    asked, supposed = _stated(problem, conditions), _stated(problem, None if proof is None else proof.conditions)
     for name in sorted(asked.keys() | supposed.keys()):
         if asked.get(name) != supposed.get(name):
             theirs = "does not keep" if name not in supposed else "supposes another"
             wrong.append(f"it {theirs} {name}" if name in asked else f"it supposes {name}, which is not demanded")
     return "; ".join(filter(None, wrong))
+
+
+def not_demanded(problem: Problem, asked: Conditions | None, supposed: Conditions) -> str:
+    """What some conditions suppose beyond those that are demanded, or ""; a list may suppose some of its entries."""
+    try:
+        supposed.demands(problem)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
+    demanded, wrong = _stated(problem, asked), []
+    for name, value in _stated(problem, supposed).items():
+        known: Any = demanded.get(name)
+        lists = isinstance(value, (list, tuple)) and isinstance(known, (list, tuple))
+        if not (known == value or (lists and all(part in known for part in value))):
+            wrong.append(f"it supposes {name}, which is not demanded")
+    return "; ".join(wrong)
 
 
 def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
@@ -188,6 +203,9 @@ def save_bundle(
         source: the file that the problem was read from.
         how: the command that made it, for readers.
 
+    Raises:
+        InputError: the path is not a place for a directory, or the solution is not one that a bundle holds.
+
     >>> import tempfile
     >>> from bap_lp import Problem, load_bundle, save_bundle, solve
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -215,8 +233,8 @@ def bundle_files(
         proved, price = certificate_document(certificate), whole["alice"]["lambda"]
         stated = {} if certificate.proof is None else conditions_document(certificate.proof.conditions)
         whole |= {"conditions": stated} if stated else {}
-    documents = (whole, mechanism_document(solution.mechanism), proved)
-    files = {name: dumps(document).encode() for name, document in zip(FILES, documents, strict=True)}
+    parts = (whole, mechanism_document(solution.mechanism), proved)
+    files = {name: dumps(document).encode() for name, document in zip(FILES, parts, strict=True)}
     origin = None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))}
     manifest = {
         "format": FORMAT,
@@ -243,6 +261,14 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
 
     Raises:
         InputError: a file is missing or is not such a file; Mismatch, a kind of it, if a file is not the manifest's.
+
+    >>> import tempfile
+    >>> from bap_lp import Problem, load_bundle, save_bundle, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_bundle(f"{folder}/coin", solve(coin))
+    ...     print(load_bundle(f"{folder}/coin").verify().reason)
+    R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     """
     raw = {name: read_bytes(Path(path) / name) for name in (MANIFEST, *FILES)}
     manifest, *documents = (document_of(raw[name], Path(path) / name) for name in (MANIFEST, *FILES))

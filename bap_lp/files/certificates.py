@@ -61,7 +61,25 @@ _SCHEMA: dict[str, Any] = {
 
 
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
-    """Read a certificate. Signs, sums and sizes are for `verify` to judge; here it only has to be made of numbers."""
+    """Read a certificate. Signs, sums and sizes are for `verify` to judge; here it only has to be made of numbers.
+
+    Args:
+        path: the JSON file of `save_certificate`, or of `bap solve --out`.
+
+    Returns:
+        The certificate.
+
+    Raises:
+        InputError: the file cannot be read or is not a certificate.
+
+    >>> import os, tempfile
+    >>> from bap_lp import Problem, load_certificate, save_certificate, solve, verify
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_certificate(os.path.join(folder, "proof.json"), solve(coin).certificate)
+    ...     verify(coin, load_certificate(os.path.join(folder, "proof.json"))).ok
+    True
+    """
     return certificate_from_dict(read_document(path), source_name(path))
 
 
@@ -92,7 +110,23 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
 
 
 def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> None:
-    """Write a certificate file (JSON)."""
+    """Write a certificate file (JSON).
+
+    Args:
+        path: where to write it.
+        certificate: what `solve` returned as `certificate`.
+
+    Raises:
+        InputError: the path is not a place for a file.
+
+    >>> import os, tempfile
+    >>> from bap_lp import Problem, save_certificate, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_certificate(os.path.join(folder, "proof.json"), solve(coin).certificate)
+    ...     os.listdir(folder)
+    ['proof.json']
+    """
     write_files({Path(path): dumps(certificate_document(certificate))})
 
 

@@ -24,7 +24,25 @@ MECHANISM: dict[str, Any] = {
 
 
 def load_mechanism(path: str | os.PathLike[str], states: Sequence[str] | None = None) -> Mechanism:
-    """Read a mechanism. Given the states of a problem, its own must be those, in that order, or be left out."""
+    """Read a mechanism. Given the states of a problem, its own must be those, in that order, or be left out.
+
+    Args:
+        path: the file: JSON, or the binary .npz of `save_mechanism`.
+        states: the states of the problem that it is for.
+
+    Returns:
+        The mechanism.
+
+    Raises:
+        InputError: the file cannot be read, a row is not a distribution, or the states differ.
+
+    >>> import os, tempfile
+    >>> from bap_lp import Mechanism, load_mechanism, save_mechanism
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_mechanism(os.path.join(folder, "hide.json"), Mechanism([[1, 0], ["3/10", "7/10"]]))
+    ...     print(*load_mechanism(os.path.join(folder, "hide.json")).channel[1])
+    3/10 7/10
+    """
     document = unpacked(path) if is_binary(path) else read_document(path)
     return mechanism_from_dict(document, source_name(path), states)
 

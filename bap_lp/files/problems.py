@@ -54,7 +54,26 @@ class ProblemFile:
 
 
 def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
-    """Read a problem file: TOML, JSON, or the binary .npz of `save_problem`."""
+    """Read a problem file: TOML, JSON, or the binary .npz of `save_problem`.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The file's `problem`, its `lam` and its `conditions` (None if it has none).
+
+    Raises:
+        InputError: the file cannot be read, or something in it breaks a rule; the message names the key.
+
+    >>> import os, tempfile
+    >>> from bap_lp import Problem, load_problem, save_problem
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_problem(os.path.join(folder, "coin.json"), coin, lam="1/3")
+    ...     found = load_problem(os.path.join(folder, "coin.json"))
+    >>> found.problem == coin, found.lam, found.conditions
+    (True, Fraction(1, 3), None)
+    """
     document = unpacked(path) if is_binary(path) else read_document(path)
     return problem_from_dict(document, source_name(path))
 

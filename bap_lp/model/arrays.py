@@ -181,8 +181,8 @@ class Arrays(ReadOnly, Displayed):
     def spread(self, lam: Any) -> Any:
         """No two sensible mechanisms differ by more in R_A: what Bob gains from the data plus lam times what Eve gains.
 
-        It is the scale on which a float certificate is judged. Adding a constant to the losses of a state changes R_A of
-        all mechanisms alike, and does not change the spread.
+        It is the scale on which a float certificate is judged. Adding a constant to the losses of a state changes R_A
+        of all mechanisms alike, and does not change the spread.
         """
         bob, eve = self.spreads
         return bob + lam * eve

@@ -104,7 +104,21 @@ class Signal(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Tabular, Risks):
-    """Risks of a mechanism with their explanation. `agents` gives every Bob's and Eve's own unweighted risk."""
+    """Risks of a mechanism with their explanation.
+
+    Attributes:
+        bob: R_B.
+        eve: R_E.
+        bob_error: how far R_B may be off; 0 if exact.
+        eve_error: how far R_E may be off; 0 if exact.
+        signals: every signal that is sent, with its probability, the posterior and the decisions of all agents.
+        agents: every Bob's and Eve's own unweighted risk, by name.
+
+    >>> from bap_lp import Mechanism, Problem, evaluate
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> evaluate(coin, Mechanism([[1, 0], ["3/10", "7/10"]]))
+    <Evaluation: R_B = 13/40, R_E = 3/4, 2 signals>
+    """
 
     signals: tuple[Signal, ...] = ()
     agents: dict[str, Number] = field(default_factory=dict)
@@ -185,12 +199,32 @@ def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:
 def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
     """Risks of any channel and, per signal, probability, posteriors and all optimal decisions of each agent.
 
-    A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`, a table like eve_loss):
-    she plays her Bayes rule, and Alice scores it under p and L_E. Her risk is then never below the aligned R_E.
-    Among her own ties she is given the one that hurts Alice most.
+    A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`): she plays her Bayes
+    rule, and Alice scores it under p and L_E. Her risk is then never below the aligned R_E. Among her own ties she
+    is given the one that hurts Alice most.
 
     A problem whose agents have a prior or harm of their own (`Agent`) is evaluated with their own best decisions, ties
     for Alice: the decision that is taken is listed first, and `agents` are the risks that Alice counts.
+
+    Args:
+        problem: the problem.
+        mechanism: any channel from its states, optimal or not.
+        eve_prior: what Eve believes about the states, instead of p.
+        eve_acts_on: the table that Eve minimises, of the shape of eve_loss, instead of L_E.
+
+    Returns:
+        The risks, and what happens at every signal.
+
+    Raises:
+        InputError: the mechanism has other states than the problem, or a table does not fit.
+
+    >>> from bap_lp import Mechanism, Problem, evaluate
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> found = evaluate(coin, Mechanism([[1, 0], ["3/10", "7/10"]]))
+    >>> print(found.bob, found.eve, *(signal.probability for signal in found.signals))
+    13/40 3/4 33/40 7/40
+    >>> print(evaluate(coin, Mechanism([[1, 0], ["3/10", "7/10"]]), eve_prior=["1/2", "1/2"]).eve)
+    3/4
     """
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:

@@ -32,6 +32,20 @@ class Mechanism(ReadOnly, Tabular):
     """A release mechanism: row x of `channel` is the distribution of the signal when the data are x.
 
     `q` is the working array (fmpq or float64); `channel` the same numbers as Fractions or floats.
+
+    Args:
+        channel: q(s|x), a row per state and a column per signal.
+        signals: a label per signal.
+        states: a label per state.
+        name: what comparisons call it.
+
+    Raises:
+        InputError: a row is not a distribution, or the labels do not fit.
+
+    >>> from bap_lp import Mechanism
+    >>> hide = Mechanism([[1, 0], ["3/10", "7/10"]], signals=["fixed", "fair"], states=["tails", "heads"])
+    >>> print(hide.channel[1, 1], hide.exact)
+    7/10 True
     """
 
     def __init__(

@@ -44,11 +44,24 @@ from bap_lp.rational import (
 class Agent:
     """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
 
-    harm: what Alice counts instead of the loss, a table of the same shape. prior: what the agent believes about the
-    states, instead of p(x). See `beliefs`.
+    Args:
+        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3".
+        decisions: a name for every column; by default their numbers.
+        name: what results call the agent; needed if there are several.
+        weight: what R_B or R_E counts of the agent's risk.
+        knows: what an Eve knows besides the signal: a label per state.
+        knowledge: the same as k(z|x), a row per state, if what she knows is random.
+        harm: what Alice counts instead of the loss, a table of the same shape. See `beliefs`.
+        prior: what the agent believes about the states, instead of p(x).
 
-    What an Eve knows about the data besides the signal: `knows`, a label per state, or `knowledge`, k(z|x), a row per
-    state.
+    Raises:
+        InputError: when a `Problem` is built with an agent whose tables do not fit it.
+
+    >>> from bap_lp import Agent, Problem, solve
+    >>> neighbour = Agent([[0, 1], [10, 0]], decisions=["tails", "heads"], name="neighbour")
+    >>> stranger = Agent([[0, 1], [1, 0]], name="stranger", weight="1/2")
+    >>> print(solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], eves=[neighbour, stranger]), "1/3").value)
+    1/16
     """
 
     loss: Any
@@ -74,7 +87,30 @@ class Problem(ReadOnly, Tabular):
     """Alice's problem, without lam. Immutable; exact unless any number was given as a float.
 
     `p`, `B`, `E` are the working arrays (fmpq or float64; E weighted, Eves side by side in `eve_groups`);
-    `prior`, `bob_loss`, `eve_loss` are the same numbers as Fractions or floats.
+    `prior`, `bob_loss`, `eve_loss` are the same numbers as Fractions or floats. `from_model` starts from a parameter.
+
+    Args:
+        prior: p(x), one number per state, with the sum 1.
+        bob_loss: B(x,i), a row per state and a column per decision of Bob.
+        eve_loss: E(x,j), a row per state and a column per decision of Eve.
+        states: a label per state.
+        bob_decisions: a label per decision of Bob.
+        eve_decisions: a label per decision of Eve.
+        bobs: several Bobs, or one with more to say, instead of bob_loss.
+        eves: several Eves, instead of eve_loss.
+        title: a title for people.
+        theta: the parameter behind the data; `from_model` sets it.
+
+    Raises:
+        InputError: a number is not one, a probability is negative, a sum is not 1, or a table does not fit.
+
+    >>> from bap_lp import Problem, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], states=["tails", "heads"])
+    >>> coin.shape, coin.exact
+    ((2, 2, 2), True)
+    >>> Problem(["3/4", "1/3"], [[0], [0]], [[0], [0]])
+    Traceback (most recent call last):
+    bap_lp.rational.InputError: sum of prior = 13/12 must be 1
     """
 
     def __init__(
@@ -190,7 +226,32 @@ class Problem(ReadOnly, Tabular):
         eves: Sequence[Agent] | None = None,
         title: str = "",
     ) -> Problem:
-        """From pi(theta), p(x|theta) (row: theta, column: x), L_B (row: theta) and L_E (row: x)."""
+        """From pi(theta), p(x|theta) (row: theta, column: x), L_B (row: theta) and L_E (row: x).
+
+        Args:
+            theta_prior: pi(theta), with the sum 1.
+            likelihood: p(x|theta), a row per theta, each with the sum 1.
+            bob_loss: L_B(theta,i), a row per theta.
+            eve_loss: L_E(x,j), a row per state.
+            thetas: a label per theta.
+            states: a label per state.
+            bob_decisions: a label per decision of Bob.
+            eve_decisions: a label per decision of Eve.
+            bobs: several Bobs, instead of bob_loss; their tables have a row per theta.
+            eves: several Eves, instead of eve_loss.
+            title: a title for people.
+
+        Returns:
+            The problem with p(x) = sum_theta pi(theta) p(x|theta) and B(x,i) = sum_theta pi(theta|x) L_B(theta,i).
+
+        Raises:
+            InputError: a number is not one, a sum is not 1, or a table does not fit.
+
+        >>> from bap_lp import Problem
+        >>> coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
+        >>> print(*coin.prior, *coin.bob_loss[0])
+        3/4 1/4 1/3 2/3
+        """
         prior = probability(theta_prior, "theta_prior")
         channel = array(likelihood, "likelihood", 2)
         names = labels(thetas, "thetas", len(prior))
@@ -324,7 +385,21 @@ class Problem(ReadOnly, Tabular):
 
 
 class MergedProblem(Problem):
-    """A problem whose states are classes of another's; `index[x]` is the class of state x, or -1 where p(x) = 0."""
+    """A problem whose states are classes of another's; `index[x]` is the class of state x, or -1 where p(x) = 0.
+
+    Args:
+        origin: the problem with the single states.
+        index: the class of each state.
+        count: the number of classes.
+
+    >>> from bap_lp import Problem, solve
+    >>> twins = Problem(["1/4", "1/2", "1/4"], [[0, 1], [0, 1], [1, 0]], [[0, 2], [0, 2], [1, 0]])
+    >>> merged = twins.merged()
+    >>> type(merged).__name__, merged.shape, merged.index.tolist()
+    ('MergedProblem', (2, 2, 2), [0, 0, 1])
+    >>> merged.expand(solve(merged).mechanism).channel.shape
+    (3, 2)
+    """
 
     def __init__(self, origin: Problem, index: Array, count: int) -> None:
         members: list[list[int]] = [[] for _ in range(count)]

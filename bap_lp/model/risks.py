@@ -13,6 +13,17 @@ class Risks:
     """Bob's and Eve's integrated Bayes risks under one mechanism.
 
     Exact risks are Fractions with zero errors; a numerical method states the error bound or estimate of each risk.
+
+    Attributes:
+        bob: R_B.
+        eve: R_E.
+        bob_error: how far R_B may be off.
+        eve_error: how far R_E may be off.
+
+    >>> from fractions import Fraction
+    >>> from bap_lp import Risks
+    >>> print(Risks(Fraction(13, 40), Fraction(3, 4)).alice(Fraction(1, 3)))
+    3/40
     """
 
     bob: Number

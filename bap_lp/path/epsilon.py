@@ -75,10 +75,21 @@ class EpsilonPoint(Displayed):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EpsilonPath(Tabular):
-    """V(K) at some K, by increasing K, and a certified band between them.
+    """V(K) at some K = exp(epsilon), by increasing K, and a certified band between them.
 
-    width: of the band, at most; free: the least R_A without differential privacy; impossible: the largest K found at
-    which the other conditions cannot be met, None if K = 1 is possible.
+    Attributes:
+        problem: the problem.
+        lam: the price of privacy.
+        conditions: the other conditions; None if there are none.
+        points: the optimum at each K, with its certificate.
+        free: the least R_A without differential privacy.
+        impossible: the largest K found at which the other conditions cannot be met; None if K = 1 is possible.
+
+    >>> from bap_lp import Problem, epsilon_path
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> path = epsilon_path(coin, tolerance="1/20")
+    >>> print(path.points[0].exp_epsilon, path.points[0].value, path.free, bool(path.verify()))
+    1 1/4 3/40 True
     """
 
     problem: Problem

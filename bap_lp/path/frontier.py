@@ -39,6 +39,21 @@ def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
 
     A vertex is optimal for lam from `start` to `end`: the slopes of the edges on its two sides. A path under conditions
     gives the frontier of the mechanisms that satisfy them.
+
+    Args:
+        problem: the problem.
+        path: the path of the problem, if it is known already.
+
+    Returns:
+        The pieces of the path.
+
+    Raises:
+        InputError: the path cannot be computed, as for `lambda_path`.
+
+    >>> from bap_lp import Problem, frontier
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> [(str(vertex.risks.bob), str(vertex.risks.eve)) for vertex in frontier(coin)]
+    [('1/4', '0'), ('13/40', '3/4')]
     """
     return (path or lambda_path(problem)).pieces
 
@@ -67,6 +82,22 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path.
 
     With agents who act on beliefs of their own the corner is the least R_B and the largest R_E of all mechanisms.
+
+    Args:
+        problem: the problem.
+        lam: the price of privacy, or "calibrated".
+        path: the path of the problem, if it is known already.
+
+    Returns:
+        The corner, with its distance from the optimum and a mechanism if one attains it.
+
+    Raises:
+        InputError: lam is not a number that is at least 0.
+
+    >>> from bap_lp import Problem, corner
+    >>> found = corner(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]))
+    >>> print(found.risks.bob, found.risks.eve, found.attained)
+    1/4 3/4 False
     """
     path = all_mechanisms(path)
     if problem.misaligned:
@@ -87,7 +118,7 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     best = path.piece(price) if path is not None else solve(problem, price)
     excess = best.risks.alice(price) - risks.alice(price)
     exact = problem.exact and not isinstance(excess, float)
-    attained = excess <= (0 if exact else TOLERANCE * size_of(problem, price))
+    attained = bool(excess <= (0 if exact else TOLERANCE * size_of(problem, price)))
     if undefined:
         return Corner(risks, None, None, excess, attained, best.mechanism)
     return Corner(risks, price, risks.alice(price), excess, attained, best.mechanism)
@@ -122,7 +153,25 @@ class DisclosureControl(Displayed):
 def sdc(
     problem: Problem, *, min_eve_risk: Any = None, max_bob_risk: Any = None, path: Path | None = None
 ) -> DisclosureControl:
-    """Statistical disclosure control: min R_B s.t. R_E >= min_eve_risk, or max R_E s.t. R_B <= max_bob_risk."""
+    """Statistical disclosure control: min R_B s.t. R_E >= min_eve_risk, or max R_E s.t. R_B <= max_bob_risk.
+
+    Args:
+        problem: the problem.
+        min_eve_risk: the floor on R_E; or
+        max_bob_risk: the cap on R_B. One of the two.
+        path: the path of the problem, if it is known already.
+
+    Returns:
+        The best mechanism, its risks, and the shadow price of the limit.
+
+    Raises:
+        InputError: both limits or none are given, or the limit cannot be reached.
+
+    >>> from bap_lp import Problem, sdc
+    >>> found = sdc(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]), min_eve_risk="1/2")
+    >>> print(found.risks.bob, found.risks.eve)
+    3/10 1/2
+    """
     if (min_eve_risk is None) == (max_bob_risk is None):
         raise InputError("min_eve_risk", None, "or max_bob_risk must be given, one of the two")
     by_eve = min_eve_risk is not None

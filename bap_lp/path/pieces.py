@@ -117,10 +117,26 @@ def lambda_path(
     progress: PathProgress | None = None,
     conditions: Conditions | None = None,
 ) -> Path:
-    """All pieces of V, over all mechanisms or those that satisfy the conditions.
+    """All pieces of V(lam), the least R_A, over all mechanisms or those that satisfy the conditions.
 
-    exact: True insists on rationals, False works in floats, None follows the numbers given. progress is told the number
-    of pieces found so far and the lam reached.
+    Args:
+        problem: the problem.
+        exact: True insists on rationals, False works in floats, None follows the numbers given.
+        progress: called with the number of pieces found so far and the lam reached.
+        conditions: conditions the mechanism must satisfy.
+
+    Returns:
+        The path: its pieces by increasing lam, each with an optimal mechanism, and V at any lam.
+
+    Raises:
+        InputError: exact is True and a number is a float, or no mechanism meets the conditions.
+
+    >>> from bap_lp import Problem, lambda_path
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> for piece in lambda_path(coin).pieces:
+    ...     print(piece.start, piece.risks.bob, piece.risks.eve)
+    0 1/4 0
+    1/10 13/40 3/4
     """
     if problem.misaligned or (conditions is not None and not conditions.empty):
         return _conditioned_path(problem, exact, progress, conditions or Conditions())
@@ -274,6 +290,22 @@ def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) ->
     Its excess R_A - V is convex in lam, never negative and linear on every piece. So it vanishes inside a piece only if
     it does at both ends, and its zeros form an interval between two breakpoints (or 0, or inf): exact if both
     arguments are. In floats, zero means within the tolerance of certificates.
+
+    Args:
+        problem: the problem.
+        mechanism: the mechanism.
+        path: the path of the problem, if it is known already.
+
+    Returns:
+        The interval of lam; empty if no lam chooses the mechanism.
+
+    Raises:
+        InputError: the mechanism has other states than the problem.
+
+    >>> from bap_lp import Mechanism, Problem, chooses
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> chooses(coin, Mechanism([[1, 0], ["3/10", "7/10"]]))
+    LamInterval(start=Fraction(1, 10), end=inf)
     """
     exact = problem.exact and mechanism.exact
     path = all_mechanisms(path)
@@ -294,7 +326,24 @@ def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) ->
 
 
 def excess(problem: Problem, mechanism: Mechanism, lam: Any = "calibrated") -> Number:
-    """R_A of the mechanism minus the least R_A of all: what choosing it costs at lam."""
+    """R_A of the mechanism minus the least R_A of all: what choosing it costs at lam.
+
+    Args:
+        problem: the problem.
+        mechanism: the mechanism.
+        lam: the price of privacy, or "calibrated".
+
+    Returns:
+        The difference, which is not negative: exact if all numbers are.
+
+    Raises:
+        InputError: the mechanism has other states than the problem, or lam is not a number that is at least 0.
+
+    >>> from bap_lp import Mechanism, Problem, excess
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> print(excess(coin, Mechanism([[1, 0], [0, 1]])))
+    7/40
+    """
     price = lam_of(problem, lam)
     exact = problem.exact and mechanism.exact and is_exact(price)
     at = public(price) if exact else float(price)

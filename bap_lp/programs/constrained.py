@@ -35,12 +35,13 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem
 from bap_lp.programs.compact import STOPPED
 from bap_lp.programs.ties import weights
-from bap_lp.proof.conditional import broken, proved, terms
+from bap_lp.proof.conditional import ConditionedProblem, allowance, broken, proved, terms
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
 
 _LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights
 _TRACE = 1e-11  # below a hundredth of the tolerance of certificates
 _MOST = 2_000_000  # entries q[x,s] of a program
+_MANY = 300_000  # products up to which a gap is computed in rationals
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,7 @@ class ChannelLayout(ReadOnly):
     index: Array
     signals: Signals
     weights: Array  # of q[x,s], to choose among optima
+    stated: tuple[Conditions, tuple[Condition, ...]] | None = None  # the conditions as written, with their demands
 
     @classmethod
     def of(cls, problem: Problem, conditions: Conditions) -> ChannelLayout:
@@ -73,7 +75,7 @@ class ChannelLayout(ReadOnly):
         table = weights(N * S, field).reshape(N, S)
         if conditions.deterministic and N * math.log2(S) <= _LEXICOGRAPHIC:
             table = objects(EXACT.number(S) ** (N - 1 - x) * s for x in range(N) for s in range(S)).reshape(N, S)
-        return cls(problem, demands, arrays, index, signals, field.array(table))
+        return cls(problem, demands, arrays, index, signals, field.array(table), (conditions, demands))
 
     @cached_property
     def local(self) -> tuple[Condition, ...]:
@@ -147,7 +149,7 @@ class ChannelProgram:
     ) -> None:
         self.layout, self.lam, self.bob_weight, self.allowed = layout, lam, bob_weight, allowed
         self.arrays, self.signals, self.index, self.share = layout.arrays, layout.signals, layout.index, layout.share
-        self.elastic = elastic
+        self.elastic, self._near = elastic, False
         (N, _, e), S, G, field = self.arrays.shape, len(self.signals), len(self.arrays.groups), self.arrays.field
         self._builder = ProgramBuilder(field)
         self._slack = self._builder.columns(1, field.one) if elastic else None
@@ -200,7 +202,14 @@ class ChannelProgram:
         for demand in self._local:
             lazy[demand.lazy(self._place[demand.name])] = True
         accept = lambda z, y: self._good(*read(z, y))  # noqa: E731
-        found = optimum(lp, ties=ties, accept=accept, lazy=lazy if lazy.any() else None)
+        later = lazy if lazy.any() else None
+        try:
+            found = optimum(lp, ties=ties, accept=accept, lazy=later)
+        except Infeasible:
+            if not self._near:
+                raise
+            # floats that miss a limit by rounding are no solution in rationals, and yet the best that floats can say
+            found = optimum(lp, ties=ties, accept=lambda *_: True, lazy=later)
         q, dual = read(found.z, found.y)
         return ChannelOptimum(q, dual, self._bound(dual), found.how)
 
@@ -271,14 +280,17 @@ class ChannelProgram:
     def _price(self) -> Any:
         return self.arrays.field.zero if self.elastic else self.arrays.field.number(self.lam)
 
+    @property
+    def _allowed(self) -> Array | None:
+        """Which signals each of the problem's states may send."""
+        if self.allowed is None:
+            return None
+        return np.where((self.index >= 0)[:, None], self.allowed[self.index], True)
+
     def _bound(self, dual: Multipliers) -> Any:
-        arrays, allowed = self.layout.problem.arrays, self.allowed
-        if allowed is not None:
-            allowed = np.where((self.index >= 0)[:, None], allowed[self.index], True)
-        weight = 0 if self.elastic else self.bob_weight
-        wrong, bound = proved(
-            arrays, self.demands, self.signals, self._price, dual, 10 * arrays.field.tolerance, allowed, weight
-        )
+        arrays, weight = self.layout.problem.arrays, 0 if self.elastic else self.bob_weight
+        near = 10 * arrays.field.tolerance
+        wrong, bound = proved(arrays, self.demands, self.signals, self._price, dual, near, self._allowed, weight)
         if wrong:
             raise ArithmeticError(f"the multipliers of the optimum do not verify: {wrong}")
         return bound
@@ -291,5 +303,21 @@ class ChannelProgram:
         sent = SentSignals(arrays, self.signals, self.layout.rows(q))
         if self._broken(q):
             return False
-        value = sent.told_risk - self.lam * sent.eve_risk
-        return bool(value - self._bound(dual) <= 0.1 * arrays.field.tolerance * arrays.size(self.lam))
+        gap = sent.told_risk - self.lam * sent.eve_risk - self._bound(dual)
+        if gap <= 0.1 * arrays.field.tolerance * arrays.spread(self.lam):
+            return True
+        if gap > 0.1 * arrays.field.tolerance * arrays.size(self.lam):
+            return False
+        self._near = True
+        return q.size * arrays.shape[2] > _MANY or self._small_gap(q, dual)
+
+    def _small_gap(self, q: Array, dual: Multipliers) -> bool:
+        """Whether the gap is half of what a certificate may have, in rationals: floats cannot tell it from rounding."""
+        if self.layout.stated is None or self.layout.stated[1] is not self.layout.demands:
+            return True
+        unit, rows = EXACT.number(self.arrays.field.tolerance), EXACT.array(self.layout.rows(q))
+        asked = ConditionedProblem.lifted(self.layout.problem, self.layout.stated[0], unit)
+        arrays, lam, allowed = asked.arrays, EXACT.number(float(self.lam)), self._allowed
+        sent = SentSignals(arrays, self.signals, rows / rows.sum(axis=1)[:, None])
+        wrong, bound = proved(arrays, asked.demands, self.signals, lam, dual.in_field(EXACT), unit, allowed)
+        return bool(wrong) or 2 * (sent.score(lam)[0] - bound) <= allowance(arrays, lam, unit)

@@ -20,7 +20,26 @@ from bap_lp.rational import Array
 
 @dataclass(frozen=True, repr=False)
 class Solution(Tabular):
-    """An optimal mechanism at lam. `gap` is value - bound: 0 if exact, certified and tiny if not."""
+    """An optimal mechanism at lam, with its proof. `solve` makes it.
+
+    Attributes:
+        problem: the problem that was solved.
+        lam: the price of privacy.
+        value: R_A of the mechanism.
+        mechanism: the channel to use.
+        risks: R_B and R_E of the mechanism, recomputed from it.
+        bound: a number that no mechanism can beat.
+        gap: value - bound: 0 if exact, certified and tiny if not.
+        method: how it was computed, in words.
+        certificate: the proof, which `verify` checks without a solver.
+        unconstrained: the optimum without the conditions; None if there are none.
+        randomised: the optimum without determinism or a limit on signals; None if neither was asked for.
+
+    >>> from bap_lp import Problem, solve
+    >>> best = solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]))
+    >>> print(best.lam, best.value, best.gap, best.risks.bob, best.risks.eve)
+    1/3 3/40 0 13/40 3/4
+    """
 
     problem: Problem
     lam: Number

@@ -1,11 +1,12 @@
 """The mechanism that a certificate is about: whether a channel is the one that was proved optimal.
 
-A certificate has the joint table rho of states and signals told to Bob, or the channel itself. A mechanism belongs to it
-if its states are those of the problem, its signals have the names of the signals of the proof, and its probabilities are
-those of the proof: equal, or in floats within 1e-9. Signals that are never sent may be left out. Without conditions a
-signal may also name the decisions of Bob and all Eves (the paper's program); the signals with the same decision of Bob
-are then pooled and compared, and R_A of the finer mechanism is compared too. A state of probability zero must have the
-null row. What is checked afterwards is the proof with the mechanism's own probabilities in the place of its table.
+A certificate has the joint table rho of states and signals told to Bob, or the channel itself. A mechanism belongs to
+it if its states are those of the problem, its signals have the names of the signals of the proof, and its
+probabilities are those of the proof: equal, or in floats within 1e-9. Signals that are never sent may be left out.
+Without conditions a signal may also name the decisions of Bob and all Eves (the paper's program); the signals with
+the same decision of Bob are then pooled and compared, and R_A of the finer mechanism is compared too. A state of
+probability zero must have the null row. What is checked afterwards is the proof with the mechanism's own
+probabilities in the place of its table.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def _bound(problem: Problem, mechanism: Mechanism, certificate: Certificate) -> 
             pairs: Signals = signals_of(problem, True)
             among = _places(mechanism.signals, pairs.names)
             if not isinstance(among, str):
-                finer = places = pairs.bob[among]
+                finer = pairs.bob[among]
+                places = finer.tolist()
     except InputError as error:
         return f"its conditions do not fit the problem: {error}", certificate, None
     if isinstance(places, str):

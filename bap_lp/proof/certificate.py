@@ -27,7 +27,7 @@ from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
-from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, tree_sum
+from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, text, tree_sum
 
 _MANY = 300_000  # products up to which rationals take about a second
 
@@ -41,6 +41,19 @@ class Certificate(ReadOnly, Displayed):
     rho and u are working arrays (fmpq or float64): Fractions through `public_rho`, `public_u`. Under conditions `proof`
     has them, the channel and their prices; with a margin the signals are tuples of everybody's decisions. So are they
     where agents act on beliefs of their own, and `proof` has the prices of their obedience.
+
+    Attributes:
+        lam: the price of privacy.
+        value: the R_A that is proved to be least.
+        rho: the joint table p(x) q(i|x) of data and signal.
+        u: Eve's replies at every signal, with the sum lam.
+        proof: what conditions and beliefs add; None without them.
+
+    >>> from bap_lp import Problem, solve, verify
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> proof = solve(coin).certificate
+    >>> print([[str(v) for v in row] for row in proof.public_rho], bool(verify(coin, proof)))
+    [['3/4', '0'], ['3/40', '7/40']] True
     """
 
     lam: Number
@@ -78,7 +91,17 @@ class Certificate(ReadOnly, Displayed):
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Displayed):
-    """Whether a certificate proves what it says, and why (not); true or false in a condition."""
+    """Whether a certificate proves what it says, and why (not); true or false in a condition.
+
+    Attributes:
+        ok: whether it is a proof.
+        reason: why, or why not, in words.
+
+    >>> from bap_lp import Problem, solve, verify
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> verify(coin, solve(coin).certificate)
+    <Verdict True: R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below>
+    """
 
     ok: bool
     reason: str
@@ -119,7 +142,7 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problem are exact and those of the certificate are floats")
     if certificate.lam < 0:
-        return Verdict(False, f"lambda = {certificate.lam} is negative")
+        return Verdict(False, f"lambda = {text(certificate.lam)} is negative")
     if not exact and not all(map(_finite, (problem.as_float().B, problem.as_float().E))):
         return Verdict(False, "the numbers of the problem are too large for floats")
     if proof is not None:
@@ -159,7 +182,7 @@ def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: floa
         for i, row in enumerate(u[:, g]):
             total = tree_sum(row)
             if abs(total - lam) > unit * lam:
-                return Verdict(False, f"u[{i}] sums to {shown(total, bool(unit))}, lambda is {certificate.lam}")
+                return Verdict(False, f"u[{i}] sums to {shown(total, bool(unit))}, lambda is {text(certificate.lam)}")
             if total != lam:
                 u[i, g] = row * (lam / total)
     told, eve, bound = arrays.told_risk(rho), arrays.eve_risk(rho), arrays.bound(u)

@@ -49,9 +49,24 @@ class Infeasibility(ReadOnly, Displayed):
 class ConflictError(InputError):
     """Conditions that no mechanism meets.
 
-    conflict: the labels of conditions that cannot hold together, while they can if any of them is left out;
-    attainable: for the ones with a number, the number nearest to the one demanded that the others allow;
-    proof: the multipliers, None if there are none to show.
+    `attainable` has, for the conditions with a number, the number nearest to the one demanded that the others allow.
+    `proof` has the multipliers that prove the conflict; it is None if there are none to show.
+
+    Args:
+        field: the condition that is named first.
+        value: the number demanded.
+        rule: why it cannot be met.
+
+    Attributes:
+        conflict: the labels of conditions that cannot hold together, while they can if any of them is left out.
+
+    >>> from bap_lp import Conditions, ConflictError, Problem, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> try:
+    ...     solve(coin, conditions=Conditions(min_eve_risk="3/4", max_bob_risk="3/10"))
+    ... except ConflictError as error:
+    ...     print(error.conflict, bool(error.proof.verify(coin)))
+    ('min_eve_risk', 'max_bob_risk') True
     """
 
     conflict: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ A mechanism that attains the bound is optimal, and w is a least favourable mixtu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -86,7 +87,7 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
     >>> print(verify_robust(coins, robust(coins, "1/3").certificate).reason)
     the worst case 3/16 is optimal: the mixture of scenarios proves that none goes below
     """
-    if not all(is_exact(lam) or np.isfinite(lam) for lam in certificate.lams):
+    if not all(is_exact(lam) or math.isfinite(lam) for lam in certificate.lams):
         return Verdict(False, "the lambdas must be finite")
     given, _ = scenarios_of(problems, list(certificate.lams))
     exact, able = certificate.exact, all(s.exact for s in given)
@@ -95,7 +96,7 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
     tables = [t for s in given for t in (s.as_float().B, s.as_float().E)] if not exact else []
-    numbers = (
+    numbers: tuple[Any, ...] = (
         *tables,
         *certificate.lams,
         certificate.value,

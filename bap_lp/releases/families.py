@@ -93,7 +93,27 @@ class FamilyPiece:
 
 
 class Family(Tabular):
-    """The channels on the segment from `at_start` (at w = start) to `at_end` (at w = end); their signals agree."""
+    """The channels on the segment from `at_start` (at w = start) to `at_end` (at w = end); their signals agree.
+
+    R_B(w) and R_E(w) are piecewise linear, so the best w is exact.
+
+    Args:
+        problem: the problem.
+        at_start: the channel at one end.
+        at_end: the channel at the other end.
+        start: the parameter of the first.
+        end: the parameter of the second.
+        name: what comparisons call the family.
+
+    Raises:
+        InputError: end is not above start, or the signals differ.
+
+    >>> from bap_lp import Problem, randomised_response_family
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> best = randomised_response_family(coin).minimise("1/3")
+    >>> print(best.w, best.value)
+    3/13 3/26
+    """
 
     def __init__(
         self, problem: Problem, at_start: Mechanism, at_end: Mechanism, start: Any = 0, end: Any = 1, name: str = ""
@@ -236,7 +256,23 @@ def lower_envelope(heights: Sequence[Any], slopes: Sequence[Any], length: Any = 
 
 
 def randomised_response_family(problem: Problem, end: Any = None) -> Family:
-    """Randomised response for w from 0 (full) to (N - 1)/N (null), where the true state is the likeliest signal."""
+    """Randomised response for w from 0 (full) to (N - 1)/N (null), where the true state is the likeliest signal.
+
+    Args:
+        problem: the problem, with N states.
+        end: the largest w; (N - 1)/N by default.
+
+    Returns:
+        The family of these channels.
+
+    Raises:
+        InputError: there is one state, or end is not between 0 and 1.
+
+    >>> from bap_lp import Problem, randomised_response_family
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> print(*randomised_response_family(coin).mechanism("1/4").channel[0])
+    3/4 1/4
+    """
     count = len(problem.states)
     if count < 2:
         raise InputError("states", None, "are one: randomised response needs two")

@@ -48,9 +48,24 @@ _BLOCK = 1 << 21  # thresholds compared at a time
 class SquaredBracket:
     """lower <= R_A of every mechanism; releasing the strip attains upper.
 
-    `relaxation` is the closed form for a normal D; `mean` and `null` are R_A of releasing xbar and nothing.
-    `knots` and `replies` are Eve's m(a), the proof of lower; `release(x)` is the strip, from 0 to strips - 1, of each
-    row of data.
+    Attributes:
+        lam: the price of privacy.
+        lower: no mechanism has a smaller R_A.
+        upper: R_A of releasing the strip.
+        risks: R_B and R_E of that.
+        relaxation: the closed form for a normal D.
+        mean: R_A of releasing xbar.
+        null: R_A of releasing nothing.
+        knots: where Eve's m(a), the proof of lower, is given.
+        replies: m(a) there.
+        strips: the number of strips.
+        release: gives the strip, from 0 to strips - 1, of each row of data.
+
+    >>> from discretise import max_bracket
+    >>> from gaussian import GaussianModel
+    >>> found = max_bracket(GaussianModel(n=5, prior_sd=1.0), cells=200, knots=21, strips=200)
+    >>> found.relaxation < found.lower <= found.upper < found.mean < found.null
+    True
     """
 
     lam: float

@@ -118,7 +118,23 @@ def squared_form(model: GaussianModel, eve: str) -> Quadratic:
 
 @dataclass(frozen=True)
 class SquaredGrid:
-    """The study on cells: the finite problem, the grids of decisions, mean and variance of (xbar, D) in each cell."""
+    """The study on cells: the finite problem, the grids of decisions, mean and variance of (xbar, D) in each cell.
+
+    Attributes:
+        problem: the finite problem.
+        closed_form: the quadratic problem with its closed form.
+        lam: the price of privacy.
+        bob_grid: Bob's decisions.
+        eve_grid: Eve's decisions.
+        mean: the mean of (xbar, D) in each cell.
+        variance: its variance.
+
+    >>> from discretise import squared_grid
+    >>> from gaussian import GaussianModel
+    >>> found = squared_grid(GaussianModel(n=5), "max", mean_count=6, residual_count=4, decisions=5)
+    >>> found.problem.shape
+    (20, 5, 5)
+    """
 
     problem: Problem
     closed_form: Quadratic

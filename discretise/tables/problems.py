@@ -129,6 +129,21 @@ class TableProblem(Problem):
 
     `cells` names the entries of a state's label, with cells taken together that nobody tells apart; `tables` is the
     number of all tables. `error` bounds how far the rounded losses of a float problem can move (R_B, R_E).
+    `counts` makes it.
+
+    Args:
+        model: the law of the counts.
+        space: the tables, with their weights.
+        index: the class of every table.
+        count: the number of classes.
+        agents: gives the agents for the first table of every class.
+        title: a title for people.
+
+    >>> from discretise import counts
+    >>> found = counts(4, ["ill", "well"], bob={"cells": "ill", "loss": "0-1", "thresholds": ["1/4"]},
+    ...                eve={"cells": "ill", "asks": "small", "below": 2})
+    >>> type(found).__name__, found.tables
+    ('TableProblem', 5)
     """
 
     def __init__(self, model: CountModel, space: Space, index: Array, count: int, agents: Any, title: str) -> None:

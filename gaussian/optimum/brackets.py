@@ -33,9 +33,26 @@ from gaussian.tuning import optimise
 class Bracket:
     """The optimum of R_A = R_B - lam R_E over all mechanisms, proved to lie in [lower, upper].
 
-    bob and eve are the risks of `rule`, which attains upper. u[signal, cell] is the dual solution that proves lower:
-    lam times the probability with which Eve bets against the cell. price is Bob's marginal cost of Eve's risk at the
-    rule. If price < lam, Eve errs as often as without a release, and a larger lam has the same optimal rule.
+    If price < lam, Eve errs as often as without a release, and a larger lam has the same optimal rule.
+
+    Attributes:
+        model: the Gaussian model.
+        adversary: what Eve tests.
+        lam: the price of privacy.
+        lower: no mechanism has a smaller R_A.
+        upper: R_A of `rule`, which attains it.
+        bob: R_B of the rule.
+        eve: R_E of the rule.
+        error: what rounding and quadrature add to the width.
+        thresholds: the t of 1{xbar > t} in every cell of Eve's events.
+        u: u[signal, cell], the dual solution that proves lower: lam times the chance that Eve bets against a cell.
+        price: Bob's marginal cost of Eve's risk at the rule.
+        theorem: the closed form that applies; None if only the general theorem does.
+
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> from gaussian.optimum.brackets import bracket
+    >>> bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
+    <Bracket: -0.1854200 <= R_A <= -0.1854200 at lam = 1.12993, release 1 when xbar > -0.416415, else 0>
     """
 
     model: GaussianModel

@@ -40,7 +40,22 @@ from gaussian.statistic_laws import statistic_law
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """A theorem that applies: the optimal R_A, the error of its evaluation, the thresholds and the dual solution."""
+    """A theorem that applies, with its optimum.
+
+    Attributes:
+        theorem: its name.
+        value: the optimal R_A.
+        error: the error of its evaluation.
+        thresholds: the t of 1{xbar > t} in every cell of Eve's events.
+        u: the dual solution.
+
+    >>> from discretise import closed_form
+    >>> from gaussian import GaussianModel, MaxEve, calibrate
+    >>> model, eve = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MaxEve(2.0)
+    >>> found = closed_form(model, eve, calibrate(model, eve))
+    >>> found.theorem, round(found.value, 7)
+    ('corner', -0.2322795)
+    """
 
     theorem: str
     value: float

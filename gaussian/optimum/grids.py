@@ -29,7 +29,21 @@ if TYPE_CHECKING:
 
 
 class GridProblem(Problem):
-    """State x is the interval k = interval[x] of xbar, (edges[k], edges[k + 1]], in cell[x] of Eve's events."""
+    """The Gaussian model on intervals of xbar.
+
+    State x is the interval k = interval[x] of xbar, (edges[k], edges[k + 1]], in cell[x] of Eve's events.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        edges: the ends of the intervals, increasing.
+
+    >>> from discretise import grid
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> problem = grid(GaussianModel(n=5), MeanEve(0.5), 8)
+    >>> type(problem).__name__, problem.shape
+    ('GridProblem', (9, 2, 2))
+    """
 
     def __init__(self, model: GaussianModel, eve: Eve, edges: Array) -> None:
         form = standard_form(model, eve)

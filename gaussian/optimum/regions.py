@@ -24,7 +24,19 @@ _LINE: list[XbarInterval] = [(-math.inf, math.inf)]
 class DataRegion:
     """Data that release `release`: xbar_above < xbar <= xbar_upto and, if given, max > max_above or max <= max_upto.
 
-    If Eve tests another statistic than the maximum, `statistic` names it, and the bounds are above and upto.
+    Attributes:
+        release: the signal.
+        xbar_above: the mean is above this.
+        xbar_upto: the mean is at most this.
+        max_above: the maximum is above this.
+        max_upto: the maximum is at most this.
+        statistic: what Eve tests if it is not the maximum; its bounds are above and upto.
+        above: the statistic is above this.
+        upto: the statistic is at most this.
+
+    >>> from discretise import Region
+    >>> Region(1, -0.5, float("inf")).document()["xbar_above"]
+    -0.5
     """
 
     release: int

@@ -29,7 +29,20 @@ _BLOCK = 200_000
 
 @dataclass(frozen=True, eq=False)
 class BracketRule:
-    """P(release 1 | data): in cell s, `probabilities[s]` on the intervals of xbar between consecutive `edges[s]`."""
+    """P(release 1 | data): in cell s, `probabilities[s]` on the intervals of xbar between consecutive `edges[s]`.
+
+    Args:
+        model: the Gaussian model.
+        eve: what Eve tests.
+        edges: by cell, the points where the probability changes.
+        probabilities: by cell, the probability on each interval.
+
+    >>> from discretise import Rule
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> rule = Rule.from_thresholds(GaussianModel(n=2), MeanEve(0.5), [-0.4, -0.4])
+    >>> rule([[0.1, 0.3], [-1.0, 0.1]]).tolist()
+    [1.0, 0.0]
+    """
 
     model: GaussianModel
     eve: Eve
@@ -115,7 +128,21 @@ class BracketRule:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Frequencies of (Bob wrong, Eve wrong) in simulated data, and second moments of (1, Bob's loss, Eve's loss)."""
+    """Frequencies of (Bob wrong, Eve wrong) in simulated data, and second moments of (1, Bob's loss, Eve's loss).
+
+    Attributes:
+        size: the number of simulated data sets.
+        seed: of the simulation.
+        frequencies: how often each pair occurred.
+        moments: the second moments.
+
+    >>> from discretise import bracket
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> found = bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
+    >>> drawn = found.simulate(100_000, seed=1)
+    >>> abs(drawn.alice(found.lam) - found.upper) < 5 * drawn.alice_error(found.lam)
+    True
+    """
 
     size: int
     seed: int

@@ -10,6 +10,7 @@ import pytest
 from bap_cli.main import main
 from bap_lp import InputError
 from bap_lp.files.problems import SCHEMA, problem_from_dict
+from discretise import load_model
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES, CLI = ((DOCS / name).read_text() for name in ("files.md", "cli.md"))
@@ -20,7 +21,10 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
-    shown, several, knowing, own, conditions = map(tomllib.loads, blocks(FILES, "toml"))
+    *texts, model = blocks(FILES, "toml")
+    shown, several, knowing, own, conditions = map(tomllib.loads, texts)
+    (tmp_path / "model.toml").write_text(model)
+    assert load_model(tmp_path / "model.toml").problem is not None
     judged = problem_from_dict({"data": {"prior": ["7/10", "3/10"]}, "bob": {"loss": [[0], [0]]}, **own}).problem
     assert judged.misaligned
     assert shown == tomllib.loads((DOCS.parent / "examples" / "coin_toss.toml").read_text())

@@ -351,3 +351,86 @@ def test_the_other_commands_refuse_in_one_line_too(folder, capsys, arguments, wo
     assert err.count("\n") == 1
     assert words in err
     assert not (folder / "x.csv").exists()
+
+
+def _forged(folder, changes):
+    """Change documents of the folder D, and write digests that fit them."""
+    from microdata.bundle import _digests
+
+    documents = {p.name: json.loads(p.read_text()) for p in (folder / "D").iterdir()}
+    for name, change in changes.items():
+        change(documents[name])
+    documents["prior.json"]["sha256"] = _digests(documents)
+    for name, document in documents.items():
+        (folder / "D" / name).write_text(json.dumps(document))
+
+
+def _more(document):
+    document["fitted"][0][-1] += 1
+
+
+def _other_draws(document):
+    mixed = next(row for row in document["rows"] if row[-1] != "1")
+    mixed[1] = (mixed[1] + 1) % 4
+
+
+FORGERIES = {
+    "a mechanism": {"mechanism.json": _other_draws},
+    "a prior": {"prior.json": _more},
+    "cells": {"study.json": lambda d: d["columns"][1]["values"].reverse()},
+    "labels": {"study.json": lambda d: d["columns"][1]["labels"].reverse()},
+    "a result": {"result.json": lambda d: d["risks"].update(eve="1")},
+    "a value": {"certificate.json": lambda d: d.update(value="-1")},
+    "a bound": {
+        "certificate.json": lambda d: d.update(bound="-9", gap="8"),
+        "result.json": lambda d: d.update(bound="-9", gap="8"),
+    },
+    "a risk": {
+        "certificate.json": lambda d: d["eves"].__setitem__(0, "1"),
+        "result.json": lambda d: d["eves"][0].update(risk="1"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_changed_folder_releases_nothing(folder, capsys, name):
+    run(capsys, "solve", "study.toml", "--out", "D")
+    changes = FORGERIES[name]
+    if name == "cells":  # nothing but the digest speaks against it
+        document = json.loads((folder / "D" / "study.json").read_text())
+        changes["study.json"](document)
+        (folder / "D" / "study.json").write_text(json.dumps(document))
+    else:
+        _forged(folder, changes)
+    code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+    assert "does not prove its optimum" in err
+    assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["study.json", "mechanism.json", "certificate.json", "result.json", "prior.json"])
+def test_files_of_two_folders_prove_nothing(folder, capsys, name):
+    run(capsys, "solve", "study.toml", "--out", "D")
+    for k, change in enumerate(
+        [("0-1", "squared"), ("[0, 30, 100]", "[0, 40, 60, 100]"), ("holdout = 0", "holdout = 0.5")]
+    ):
+        (folder / "study.toml").write_text(STUDY.replace(*change))
+        run(capsys, "solve", "study.toml", "--out", f"D{k}", "--no-attackers")
+        mine = (folder / "D" / name).read_bytes()
+        if (theirs := (folder / f"D{k}" / name).read_bytes()) != mine:
+            (folder / "D" / name).write_bytes(theirs)
+            code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+            assert (code, out, len(err.splitlines())) == (1, "", 1), (name, change)
+            assert not (folder / "out.csv").exists()
+            (folder / "D" / name).write_bytes(mine)
+
+
+@pytest.mark.parametrize(
+    ("keep", "words"), [("zz", "is not a column"), ("affair", "would tell"), ("faith", "is published")]
+)
+def test_a_column_that_cannot_be_kept_is_refused_before_solving(folder, capsys, keep, words):
+    (folder / "study.toml").write_text(STUDY + f'[release]\nkeep = ["{keep}"]\n')
+    code, out, err = run(capsys, "solve", "study.toml", "--out", "D")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"study.toml: release.keep = '{keep}' {words}" in err
+    assert not (folder / "D").exists()

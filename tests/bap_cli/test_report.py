@@ -406,3 +406,101 @@ def test_plot_writes_pictures(tmp_path: Path, kind: str, suffix: str, magic: byt
 def test_nothing_heavy_is_loaded_to_print_help() -> None:
     code = "import sys; from bap_cli.main import main; main(['--help']); sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def tampered(page: Any, out: Path, change: Callable[[Any], None]) -> None:
+    """The page again, with its data changed and its script as it was."""
+    text = out.read_text()
+    island = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+    change(island)
+    start, end = text.index('id="data">') + len('id="data">'), text.index("</script>", text.index('id="data">'))
+    out.write_text(text[:start] + json.dumps(island).replace("<", "\\u003c") + text[end:])
+    page.goto(out.as_uri())
+
+
+def _rho(island: Any) -> None:
+    island["proof"]["pieces"][1]["rho"] = [[0, 0, "3/4"], [1, 0, "1/4"]]
+
+
+def _reply(island: Any) -> None:
+    island["proof"]["pieces"][1]["u"] = [["1/3", "0"], ["0", "1/3"]]
+    island["proof"]["pieces"][1]["onward"] = [["1", "0"], ["0", "1"]]
+
+
+def _sign(island: Any) -> None:
+    island["proof"]["pieces"][1]["rho"][0][2] = "-3/-4"
+
+
+def _spelling(island: Any) -> None:
+    island["proof"]["prior"][0] = "300/-400"
+
+
+def _prior(island: Any) -> None:
+    island["proof"]["prior"] = ["1/4", "1/4"]
+
+
+BROKEN = {"rho": (_rho, "a signal that is shown is never sent"),
+          "u": (_reply, "The check failed"), "sign": (_sign, "is damaged"),
+          "spelling": (_spelling, "300/-400 is not a number"), "prior": (_prior, "does not sum to one")}  # fmt: skip
+
+
+@browser_only
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_banner_follows_the_check(opened: Open, tmp_path: Path, name: str) -> None:
+    """It said "Proved optimal" whatever the check found, and "199/-400" was read as a number."""
+    change, words = BROKEN[name]
+    page = opened("coin_toss")
+    assert page.inner_text("#verdict").startswith(
+        "Proved optimal among all mechanisms, in exact fractions: this browser"
+    )
+    assert page.get_attribute("#verdict", "class") == "verdict"
+    tampered(page, tmp_path / "report.html", change)
+    assert words in page.inner_text("#verdict")
+    assert "Proved" not in page.inner_text("#verdict")
+    assert page.get_attribute("#verdict", "class") == "verdict bad"
+
+
+@browser_only
+def test_what_the_page_shows_is_what_it_checks(opened: Open, tmp_path: Path) -> None:
+    """Numbers beside the proof are not believed: table, cards, risks and losses come from the checked tables."""
+    page = opened("coin_toss")
+    parts = ("#mechanism", "#cards", "#bob", "#eve", "#alice", "#loss-tables", "#bob-kept", "#privacy")
+    before = [page.text_content(part) for part in parts]
+
+    def lie(island: Any) -> None:
+        for piece in island["pieces"]:
+            piece["bob"], piece["eve"] = "0", "10"
+            for row in piece["detail"]["rows"]:
+                row["cells"] = [["0", 0], ["1", 1]]
+            for card in piece["detail"]["cards"]:
+                card["probability"] = "1"
+                card["data"]["listed"] = [[label, "1", 1, x] for label, _, _, x in card["data"]["listed"]]
+                card["bob"] = card["eve"] = []
+        for agent in (*island["problem"]["bobs"], *island["problem"]["eves"]):
+            agent["loss"] = [["0"] * len(row) for row in agent["loss"]]
+        island["problem"]["prior"] = ["1", "0"]
+        island["full"] = island["null"] = {"bob": "0", "eve": "0"}
+
+    tampered(page, tmp_path / "report.html", lie)
+    assert [page.text_content(part) for part in parts] == before
+    assert page.inner_text("#verdict").startswith("Proved optimal")
+
+
+@browser_only
+def test_a_page_without_a_proof_does_not_claim_one(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text((EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n")
+    page = opened(tmp_path / "p.toml")
+    assert page.inner_text("#verdict").startswith("Said to be optimal among all mechanisms that meet the conditions")
+    assert "carries no proof" in page.inner_text("#verdict")
+    assert "proves nothing by itself" in page.inner_text("main")
+
+
+@browser_only
+def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> None:
+    assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
+    page = opened(tmp_path / "d")
+    manifest = json.loads((tmp_path / "d" / "manifest.json").read_text())
+    assert all(digest in page.inner_text("#bundle") for digest in manifest["files"].values())
+    assert page.inner_text("#commands").startswith("bap verify ")
+    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
+    assert page.inner_text("#verdict").startswith("Proved optimal")

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from strategies import conditioned, lams, problems
+from tampering import change, refit
 
 from bap_lp import (
     Agent,
@@ -47,19 +48,6 @@ def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
     except verify_standalone.Refused:
         return ours, False
     return ours, True
-
-
-def refit(folder: Path) -> None:
-    """A manifest that fits the files again."""
-    manifest = json.loads((folder / MANIFEST).read_text())
-    manifest["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES}
-    (folder / MANIFEST).write_text(json.dumps(manifest))
-
-
-def change(folder: Path, name: str, **values: Any) -> None:
-    document = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(document | values))
-    refit(folder)
 
 
 @settings(max_examples=40, deadline=None)

@@ -30,6 +30,7 @@ from bap_lp import (
 )
 from bap_lp.conditions.base import Condition, LinearRows
 from bap_lp.conditions.conditions import TABLE
+from bap_lp.conditions.distances import PairDistances
 from bap_lp.conditions.lagrangian import Multipliers, Prices, SentSignals
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.signals import Signals
@@ -291,9 +292,9 @@ def test_implied_pairs_are_checked_too() -> None:
     signals = ConditionedProblem.of(problem, Conditions(exp_epsilon=2)).signals
     q = Mechanism([["8/10", "2/10"], ["4/10", "6/10"], ["1/10", "9/10"]]).q
     assert isinstance(chain, Privacy)
-    assert "between states 0 and 2" in Privacy(chain.base, {(0, 2): chain.distances[0, 2]}, EXACT).check(
-        SentSignals(problem.arrays, signals, q), 0
-    )  # type: ignore[index]
+    assert "between states 0 and 2" in Privacy(
+        chain.base, PairDistances.of([(0, 2, chain.distances[0, 2])]), EXACT
+    ).check(SentSignals(problem.arrays, signals, q), 0)  # type: ignore[index]
 
 
 @pytest.mark.parametrize(("ratio", "distance"), [("2", 10**17), ("1000001/1000000", 10**7), ("2", 10**300)])

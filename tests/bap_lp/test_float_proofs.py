@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import few_lams, few_states, lams, problems
 
-from bap_lp import Certificate, Problem, robust, solve, verify, verify_robust
+from bap_lp import Certificate, Conditions, Problem, robust, solve, verify, verify_robust
 from bap_lp.proof import certificate as proofs
 from bap_lp.proof.certificate import TOLERANCE
 from bap_lp.rational import EXACT
@@ -126,3 +127,26 @@ def test_float_worst_cases_are_judged_on_the_spread() -> None:
     assert not verify_robust(coins, rough, allow_float=False)
     assert not verify_robust(coins, replace(rough, value=rough.value + 1e-4))
     assert not verify_robust(coins, replace(rough, lams=(math.inf, 1 / 3)))
+
+
+@pytest.mark.parametrize(
+    ("seed", "demand"),
+    [(16, {"exp_epsilon": 2.0}), (27, {"margin": 0.01}), (75, {"min_eve_risk": 1e9 + 0.5})],
+)
+def test_float_solutions_under_conditions_verify_beside_huge_losses(seed: int, demand: dict[str, Any]) -> None:
+    """The solver stopped at a gap of 1e-10 of the largest loss, which was a tenth of the spread."""
+    draw = random.Random(seed)
+    states = draw.randint(2, 4)
+    draw.choice([0, 3, 6, 9])
+    weights = [draw.randint(1, 5) for _ in range(states)]
+    bob = [[float(draw.randint(0, 5)) for _ in range(3)] + [1e9] for _ in range(states)]
+    eve = [[draw.randint(0, 5) + 1e9 for _ in range(3)] for _ in range(states)]
+    problem = Problem([w / sum(weights) for w in weights], bob, eve)
+    assert verify(problem, solve(problem, 0.5, conditions=Conditions(**demand)).certificate)
+
+
+def test_tiny_probabilities_of_an_optimum_found_in_rationals_are_kept() -> None:
+    """They were cut off as noise, and what was left was the full release, the worst of all on this spread of 3e-14."""
+    losses = [[F(1, 4), 1, 1, 1], [F(1, 2**43), F(1, 2**44), 1, 1]]
+    problem = Problem(["1/2", "1/2"], [[1, 1], [1, 1]], losses)
+    assert verify(problem, solve(problem, 1, exact=False).certificate)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction as F
+from itertools import combinations
 
 import numpy as np
 import pytest
 from flint import fmpq
 
 from bap_lp import Conditions, Problem, solve, verify
+from bap_lp.linear import highs
 from bap_lp.linear.extended import ExtendedBasis, ExtendedProgram, Unsolved, to_floats
 from bap_lp.linear.highs import solve_lp
 from bap_lp.linear.looks import looked
@@ -64,6 +66,32 @@ def test_rows_that_are_added_when_violated_lead_to_the_same_optimum() -> None:
     assert optimum(lp, lazy=lazy).z @ lp.cost == pytest.approx(optimum(lp).z @ lp.cost, abs=1e-9)
     found = solve(problem, 0, conditions=conditions)
     assert found.gap < 1e-9
+    assert verify(problem, found.certificate)
+
+
+@pytest.mark.slow
+def test_many_states_alike_in_pairs_have_the_published_risk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ghazi et al. (arXiv 2212.06074): randomised response on the best set of outputs; found from inside."""
+    random, N, b, K = np.random.default_rng(3), 340, 6, 2
+    losses, weights = random.integers(0, 60, (N, b)), random.integers(1, 50, N)
+    p = weights / weights.sum()
+    sets = [list(few) for k in range(1, b + 1) for few in combinations(range(b), k)]
+    least = min(
+        p @ (losses[:, few].sum(axis=1) + (K - 1) * losses[:, few].min(axis=1)) / (K + len(few) - 1) for few in sets
+    )
+    called: list[int] = []
+
+    def counted(lp: LinearProgram) -> highs.FloatVertex:
+        called.append(lp.shape[0])
+        return inside(lp)
+
+    inside = highs.solve_interior
+    monkeypatch.setattr(highs, "solve_interior", counted)
+    problem, conditions = Problem(p, losses.tolist(), [[0]] * N), Conditions(exp_epsilon=K)
+    found = solve(problem, 0, conditions=conditions)
+    assert called
+    assert found.value == pytest.approx(least, abs=1e-9)
+    assert 0 <= found.gap < 1e-8
     assert verify(problem, found.certificate)
 
 

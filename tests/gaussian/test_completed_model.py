@@ -40,6 +40,7 @@ from gaussian import (
     optimise,
     risks,
 )
+from gaussian.optimum.brackets import bracket as proved_bracket
 from gaussian.order_contour import OrderLaw, few_exceed
 from gaussian.statistic_laws import range_tails, statistic_law
 
@@ -243,7 +244,7 @@ def test_eves_who_are_not_cells_given_the_mean_are_sent_to_draws() -> None:
     ]
     for eve in several:
         with pytest.raises(ValueError, match=r"bracket\(sample\(\.\.\.\)\) of discretise"):
-            bracket(GaussianModel(5), eve)
+            proved_bracket(GaussianModel(5), eve)
         drawn = eve_simulator(GaussianModel(5), eve)
         _, x = drawn.simulator(np.random.default_rng(0), 50)
         assert drawn.posterior_loss(x).shape == (50, 2)

@@ -1,0 +1,101 @@
+"""`bap model`: the bracket of a model file, its rule, and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from discretise import ModelBracket
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="Model file (TOML, JSON) or a model of `bap examples`.")]
+
+
+def model_command(
+    file: File,
+    lam: Annotated[
+        str | None,
+        typer.Option(
+            "--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s own by default.'
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PICTURE", help="Also draw the rule: a .png, .svg or .pdf file.")
+    ] = None,
+    simulate: Annotated[
+        int | None,
+        typer.Option("--simulate", metavar="SIZE", help="Also play the rule on this many simulated samples."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Bracket the optimum of a model of your own.
+
+    Prior and likelihood are distributions of scipy.stats. The optimum over all mechanisms lies between two proved
+    bounds; the rule attains the upper one.
+    """
+    from bap_cli.catalogue import locate_model
+    from bap_cli.outputs import print_json
+    from bap_cli.pictures import check_file
+    from bap_cli.progress import Progress
+    from bap_lp import InputError
+    from discretise import bracket
+    from discretise.model_files import load_model
+
+    if plot is not None:
+        check_file(plot, (".png", ".svg", ".pdf"), "--plot")
+    if simulate is not None and not 2 <= simulate <= 10**8:
+        raise ValueError(f"--simulate = {simulate} must be between 2 and 100000000")
+    with Progress("reading the model"):
+        loaded = load_model(locate_model(file))
+    try:
+        with Progress("bracketing"):
+            found = bracket(loaded.problem, lam=loaded.lam if lam is None else lam)
+    except InputError as error:
+        field = error.field
+        if field == "lam":
+            field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
+        raise InputError(field, error.value, error.rule) from None
+    with Progress("simulating"):
+        played = found.simulate(simulate) if simulate is not None else None
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        document = {"title": loaded.problem.title, **found.document()}
+        if played is not None:
+            risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
+            document["simulation"] = {"size": played.size, **risks, "error": played.alice_error(found.lam)}
+        print_json(document)
+        return
+    print(bracket_text(found))
+    if played is not None:
+        value, spread = played.alice(found.lam), played.alice_error(found.lam)
+        print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {spread:.6f} (standard error)")
+
+
+def bracket_text(found: ModelBracket) -> str:
+    """What `bap model` prints."""
+    lam = found.lam
+    return "\n".join(
+        [
+            found.describe(),
+            "",
+            f"R_A of this rule     {found.upper:.12f}",
+            f"no mechanism below   {found.lower:.12f}   (width {found.width:.0e}, errors included)",
+            f"R_B, R_E             {found.bob:.12f}, {found.eve:.12f}",
+            f"lambda               {lam:.12f}",
+            f"nothing, everything  R_A = {found.null.alice(lam):.6f}, {found.full.alice(lam):.6f}",
+        ]
+    )
+
+
+def _draw(found: ModelBracket, out: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from bap_cli.pictures import save
+    from discretise.continuum.plots import bracket_picture
+
+    with matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
+        save(bracket_picture(found).figure, out)

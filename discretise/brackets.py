@@ -1,0 +1,125 @@
+"""bracket: [lower, upper] around the least R_A over all mechanisms, for every kind of model.
+
+The Gaussian model has its reduction (`gaussian.optimum`), a scalar model its integrals over the data
+(`discretise.continuum`), and anything that can be simulated its draws (`discretise.monte_carlo`). Behind all three is
+one bound: any replies u of Eve bound R_A from below, any rule from above (docs/brackets.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from bap_lp import InputError
+from discretise.continuum.brackets import ModelBracket, model_bracket
+from discretise.gaussian_samples import gaussian_sample
+from discretise.models import GriddedProblem
+from discretise.monte_carlo.brackets import SampleBracket, sample_bracket
+from discretise.samples import SampledProblem
+from gaussian.model import GaussianModel
+from gaussian.optimum.brackets import Bracket
+from gaussian.optimum.brackets import bracket as gaussian_bracket
+from gaussian.statistic_laws import reducible
+
+_OPTIONS = {
+    "a Gaussian model": (),
+    "a scalar model": ("bob_lipschitz", "eve_lipschitz"),
+    "a sample": ("level", "draws", "seed"),
+}
+
+
+@overload
+def bracket_of(model: GaussianModel, eve: Any = None, lam: Any = "calibrated") -> Bracket: ...
+@overload
+def bracket_of(
+    model: GriddedProblem,
+    eve: Any = None,
+    lam: Any = "calibrated",
+    *,
+    bob_lipschitz: Any = None,
+    eve_lipschitz: Any = None,
+) -> ModelBracket: ...
+@overload
+def bracket_of(
+    model: SampledProblem,
+    eve: Any = None,
+    lam: Any = "calibrated",
+    *,
+    level: float | None = None,
+    draws: int | None = None,
+    seed: int | None = None,
+) -> SampleBracket: ...
+def bracket_of(
+    model: Any,
+    eve: Any = None,
+    lam: Any = "calibrated",
+    *,
+    level: float | None = None,
+    draws: int | None = None,
+    seed: int | None = None,
+    bob_lipschitz: Any = None,
+    eve_lipschitz: Any = None,
+) -> Bracket | ModelBracket | SampleBracket:
+    """Bracket the least R_A over all mechanisms.
+
+    Args:
+        model: a `GaussianModel` (by draws if its Eves do not reduce to one statistic), or a problem of `discretise.model` or of `discretise.sample`.
+        eve: what Eve tests, for a Gaussian model only: the other two know their Eves.
+        lam: a non-negative number (float, integer, fraction, or a string such as "1/3"), or "calibrated".
+        level: for a sample, the probability that the bracket holds; 0.999 by default.
+        draws: for a sample, the number of fresh draws; as many as it has by default.
+        seed: for a sample, the seed of the fresh draws; one more than that of the sample by default.
+        bob_lipschitz: for a scalar model, a Lipschitz constant of Bob's loss in his decision, or "auto", if he may
+            decide anything between his decisions.
+        eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
+
+    Returns:
+        The bounds, the rule that attains the upper one, and the dual solution that proves the lower one. For a sample
+        they hold with the stated level.
+
+    Raises:
+        InputError: an argument breaks one of these rules, or lam is "calibrated" and Eve learns nothing from the data.
+
+    >>> from gaussian import GaussianModel, MeanEve
+    >>> bracket_of(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
+    <Bracket: -0.1854200 <= R_A <= -0.1854200 at lam = 1.12993, release 1 when xbar > -0.416415, else 0>
+
+    >>> from scipy import stats
+    >>> from discretise import model, zero_one
+    >>> bracket_of(model(stats.beta(2, 3), lambda p: stats.binom(9, p), zero_one(0.5), zero_one(6),
+    ...                  bob_decisions=[0, 1], eve_decisions=[0, 1]))
+    <ModelBracket: 0.0361328 <= R_A <= 0.0361328 at lam = 1.16237, release 1 when x > 4, else 0>
+    """
+    given = {
+        "level": level, "draws": draws, "seed": seed, "bob_lipschitz": bob_lipschitz, "eve_lipschitz": eve_lipschitz
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    if isinstance(model, GaussianModel):
+        if eve is None:
+            raise InputError("eve", None, "must be given for a Gaussian model, such as MeanEve(0.5)")
+        if reducible(model.n, eve):
+            _only("a Gaussian model", options)
+            return gaussian_bracket(model, eve, lam)
+        model, eve = gaussian_sample(model, eve), None
+    if not isinstance(model, (GriddedProblem, SampledProblem)):
+        kind = type(model).__name__
+        rule = (
+            "must be a GaussianModel, or a problem of discretise.model or discretise.sample; "
+            "bap_lp.solve is for finite ones"
+        )
+        raise InputError("model", kind, rule)
+    if eve is not None:
+        # bracket(problem, lam) reads naturally, since such a problem knows its Eves
+        if lam != "calibrated" or not isinstance(eve, (str, int, float)):
+            raise InputError("eve", eve, "must not be given: the problem knows its Eves")
+        lam = eve
+    if isinstance(model, GriddedProblem):
+        _only("a scalar model", options)
+        return model_bracket(model, lam, **options)
+    _only("a sample", options)
+    return sample_bracket(model, lam, **{"seed": model.seed + 1, **options})
+
+
+def _only(kind: str, options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        if name not in _OPTIONS[kind]:
+            raise InputError(name, value, f"is not an option for {kind}")

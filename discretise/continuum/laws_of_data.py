@@ -1,0 +1,118 @@
+"""From a problem of `discretise.model` to the law of its data: p, p B and p E on panels or at atoms, checked by sums.
+
+The checks compare int p with 1 and int p B(.,i) with E[L_B(theta,i)], which need no data at all. What they miss, and
+what lies beyond the last atom or quantile, is added to the errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bap_lp import InputError
+from discretise.continuum.mixtures import PriorMixture
+from discretise.continuum.optimum import DataLaw
+from discretise.continuum.panels import Functions, resolve
+from discretise.laws import Likelihood, predictive
+from discretise.losses import ZeroOne, eve_slices, eve_table, loss_table
+from discretise.models import GriddedProblem
+from gaussian.arrays import Array
+
+_TAILS = 10.0 ** -np.arange(1, 17)
+_QUANTILES = np.concatenate([_TAILS[::-1], np.linspace(0.2, 0.8, 7), 1 - _TAILS[:15]])
+_MOST_ATOMS = 200_000
+_FADED = 1e-17
+_OFF = 1e-6  # sums that miss by more are no rounding: the likelihood is not what it claims to be
+
+
+def law_of_data(problem: GriddedProblem) -> DataLaw:
+    """The functions that risks are made of, with their errors."""
+    loss, decisions = problem.bob_task
+    eves, (theta_breaks, breaks) = problem.eve_tasks, problem.breaks or (np.zeros(0), np.zeros(0))
+    unbounded = not (isinstance(loss, ZeroOne) and all(eve.bounded for eve in eves))
+    points = (problem.points.values, problem.points.weights) if problem.points.exact else None
+
+    def columns(thetas: Array) -> Array:
+        return loss_table(loss, thetas, decisions, "bob_loss")
+
+    mixture = PriorMixture(problem.theta_prior, points, problem.likelihood.given, columns, theta_breaks, unbounded)
+
+    def functions(x: Array) -> tuple[Array, Array]:
+        beta, wrong = mixture.at(x)
+        eta = eve_table(eves, x)
+        return np.hstack([beta, beta[:, :1] * eta]), np.hstack([wrong, wrong[:, :1] * eta])
+
+    expected = mixture.expectation(columns)
+    if mixture.discrete:
+        atoms, values, wrong = _at_atoms(functions, mixture, problem)
+        law = DataLaw(None, atoms, values, wrong, len(decisions), eve_slices(eves))
+    else:
+        names = ["the predictive mass", *(f"E[bob_loss(theta, {d:.6g})]" for d in decisions)]
+        names += [f"E[eve_loss(x, {d:.6g})]" for eve in eves for d in eve.decisions]
+        edges, is_open = _first_edges(mixture, breaks)
+        panels = resolve(functions, edges, is_open, names)
+        law = DataLaw(panels, np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), len(decisions), eve_slices(eves))
+    return _checked(law, expected, mixture.left_losses)
+
+
+def _checked(law: DataLaw, expected: Array, left: Array) -> DataLaw:
+    """The law with what the sums miss added to the errors of its first place."""
+    totals, b = law.totals, law.decisions
+    missed = np.abs(np.append(totals[0] - 1, totals[1 : 1 + b] - expected)) + np.append(0.0, left)
+    if abs(totals[0] - 1) > _OFF:
+        rule = f"has densities that integrate to {totals[0]:.6g} over the data, must be 1"
+        raise InputError("likelihood", None, rule)
+    wrong = law.wrong if law.panels is None else law.panels.error
+    wrong[0, : 1 + b] += missed
+    wrong[0, 1 + b :] += missed[0] * np.maximum(totals[1 + b :], 1.0)
+    return law
+
+
+def _first_edges(mixture: PriorMixture, breaks: Array) -> tuple[Array, tuple[bool, bool]]:
+    """Predictive quantiles, breaks and the ends of the support; and whether the line is open at either end."""
+    thetas, weights = mixture.nodes()
+    law = Likelihood(mixture.likelihood, thetas, mixture.law)
+    scan = predictive(law, weights / weights.sum())
+    x = scan.quantile(_QUANTILES)
+    ends = np.array(
+        [
+            mixture.likelihood(float(t)).support()
+            for t in thetas[np.unique(np.linspace(0, len(thetas) - 1, 41, dtype=int))]
+        ]
+    )
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+    # the ends of a support that moves with theta are not exact at 41 thetas: such a side stays open
+    is_open = [not np.isfinite(low) or np.ptp(ends[:, 0]) > 0, not np.isfinite(high) or np.ptp(ends[:, 1]) > 0]
+    inside = np.concatenate([x, breaks, *([[low]] if not is_open[0] else []), *([[high]] if not is_open[1] else [])])
+    inside = inside[(inside >= (low if not is_open[0] else -np.inf)) & (inside <= (high if not is_open[1] else np.inf))]
+    edges = np.unique(inside)
+    spread = float(edges[-1] - edges[0])
+    close = np.diff(edges) <= 1e-14 * np.maximum(np.abs(edges[1:]), 1e-3 * spread)
+    keep = np.append(True, ~close) | np.isin(edges, breaks)
+    edges = edges[keep]
+    if len(edges) < 2:
+        edges = np.array([edges[0] - 1.0, edges[0] + 1.0])
+    return edges, (is_open[0], is_open[1])
+
+
+def _at_atoms(functions: Functions, mixture: PriorMixture, problem: GriddedProblem) -> tuple[Array, Array, Array]:
+    thetas, _ = mixture.nodes()
+    law = Likelihood(mixture.likelihood, thetas, mixture.law)
+    atoms = law.atoms(mixture.points is not None)
+    values, wrong = functions(atoms)
+    step = float(np.diff(atoms).min()) if len(atoms) > 1 else 1.0
+    support = [float(e) for e in problem.likelihood.given(float(thetas[len(thetas) // 2])).support()]
+    # unbounded losses may need atoms beyond the 1e-16 quantiles
+    for side in (0, 1):
+        while np.isinf(support[side]):
+            totals = np.maximum(np.abs(values).sum(axis=0), 1e-290)
+            end = np.abs(values[-1 if side else 0]) * len(atoms) / totals
+            if (end < _FADED).all() or len(atoms) > _MOST_ATOMS:
+                break
+            reach = step * np.arange(1, max(len(atoms) // 4, 16))
+            more = atoms[-1] + reach if side else atoms[0] - reach[::-1]
+            found, off = functions(more)
+            atoms = np.append(atoms, more) if side else np.append(more, atoms)
+            pair = ((values, found), (wrong, off))
+            values, wrong = (np.vstack(p if side else p[::-1]) for p in pair)
+    live = values[:, 0] > 0
+    return atoms[live], values[live], wrong[live]

@@ -1,0 +1,281 @@
+"""Alice's rule on a scalar statistic: P(signal | x), constant on intervals or given at atoms, in words and in play.
+
+Between edges the intervals are (low, high], so that x > c and x <= c are separated by the edge c. At an atom the rule
+may mix two signals; between atoms there are no data, and an x that is no atom is refused. Signals are Bob's
+decisions. Bob and Eve reply to a signal with their Bayes decisions, which are computed from the integrals over the
+data that send it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bap_lp import InputError
+from bap_lp.model.display import Grid, Tabular
+from discretise.losses import names
+from discretise.models import GriddedProblem
+from discretise.secure import release_uniforms
+from gaussian.arrays import Array
+
+_BLOCK = 200_000
+_LISTED = 6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScalarRule(Tabular):
+    """P(signal | x): row k of `rows` for x in (edges[k-1], edges[k]], or for x = edges[k] if the data have atoms.
+
+    Attributes:
+        problem: the model, on cells.
+        edges: the ends of the intervals, or the atoms.
+        rows: the probabilities of the signals.
+        discrete: whether the data have atoms.
+        sent: sent[signal, function], the integrals of p, p B and p E over the data that send each signal.
+
+    >>> from scipy import stats
+    >>> from discretise import bracket, model, zero_one
+    >>> cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
+    >>> bracket(cases).rule([1, 2]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    problem: GriddedProblem
+    edges: Array
+    rows: Array
+    discrete: bool
+    sent: Array
+
+    @property
+    def decisions(self) -> Array:
+        """Bob's decisions, which are the signals."""
+        return self.problem.bob_task[1]
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The signals as labels."""
+        return tuple(names(self.decisions))
+
+    def _headline(self) -> str:
+        places = f"{len(self.rows)} atoms" if self.discrete else f"{len(self.rows)} intervals"
+        return f": {places}, {len(self.used)} signals"
+
+    @property
+    def used(self) -> list[int]:
+        """The positions of the signals that are sent."""
+        return np.flatnonzero(self.rows.max(axis=0, initial=0.0) > 0).tolist()
+
+    def _grid(self, most: int | None = None) -> Grid:
+        labels = [f"{x:.6g}" for x in self.edges] if self.discrete else [_between(*pair) for pair in self._pairs()]
+        table = [(name, *row) for name, row in zip(labels[:most], self.rows[:most].tolist(), strict=True)]
+        return Grid(("data", *self.signals), table, len(self.rows))
+
+    def _pairs(self) -> list[tuple[float, float]]:
+        ends = [-math.inf, *self.edges.tolist(), math.inf]
+        return list(pairwise(ends))
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """P(signal | x), with an axis of signals added at the end."""
+        data = _numbers(x)
+        if not self.discrete:
+            return np.asarray(self.rows[np.searchsorted(self.edges, data, side="left")])
+        place = np.clip(np.searchsorted(self.edges, data), 0, len(self.edges) - 1)
+        near = np.where(
+            np.abs(self.edges[np.maximum(place - 1, 0)] - data) < np.abs(self.edges[place] - data), place - 1, place
+        )
+        off = np.abs(self.edges[near] - data) > 1e-9 * np.maximum(1.0, np.abs(data))
+        beyond = (data > self.edges[-1]) | (data < self.edges[0])  # atoms too rare to be tabulated: as the nearest one
+        if (off & ~beyond).any():
+            value = float(data[off & ~beyond].ravel()[0])
+            raise InputError("x", value, "is no value that the data can have")
+        return np.asarray(self.rows[near])
+
+    def release(self, x: ArrayLike, generator: Any = None) -> NDArray[Any]:
+        """The decision that is released for each x.
+
+        Draws come from the operating system's secure source unless `generator` is a seed or a generator, which makes
+        them reproducible: for rehearsals only.
+        """
+        rows = self(x)
+        draw = release_uniforms(rows.shape[:-1], generator)
+        place = (np.cumsum(rows, axis=-1)[..., :-1] <= draw[..., None]).sum(axis=-1)
+        found = self.decisions[place]
+        return found.astype(np.int64) if (self.decisions == np.round(self.decisions)).all() else found
+
+    def replies(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The position of Bob's Bayes decision at each signal, and of each Eve's (a column per Eve)."""
+        b = len(self.decisions)
+        groups = [slice(1 + b + g.start, 1 + b + g.stop) for g in self.problem.eve_groups]
+        eve = np.stack([self.sent[:, g].argmin(axis=1) for g in groups], axis=1)
+        return self.sent[:, 1 : 1 + b].argmin(axis=1), eve
+
+    def describe(self) -> str:
+        """The rule in one sentence."""
+        if len(self.used) == 1:
+            return "release the same signal whatever the data"
+        parts, mixed = self._words()
+        shown = [f"{name} when {' or '.join(where)}" for name, where in parts]
+        text = (
+            "release " + ", ".join(shown[:-1]) + f", else {parts[-1][0]}" if len(shown) > 1 else f"release {shown[0]}"
+        )
+        return text + (f"; {'; '.join(mixed)}" if mixed else "")
+
+    def _words(self) -> tuple[list[tuple[str, list[str]]], list[str]]:
+        sure = self.rows.max(axis=1) > 1 - 1e-12
+        choice = self.rows.argmax(axis=1)
+        where: dict[int, list[str]] = {}
+        spans = self._spans(sure, choice)
+        for signal, low, high in spans:
+            where.setdefault(signal, []).append(_between(low, high))
+        # the signal with the last interval is the rest
+        last = spans[-1][0] if spans else int(choice[-1])
+        order = [*(s for s in sorted(where, reverse=True) if s != last), last]
+        if len(self.used) == 2 and set(self.used) <= set(where):
+            order = [max(self.used), min(self.used)]
+        parts = [(self.signals[s], _shortened(where.get(s, []))) for s in order]
+        mixed = []
+        for k in np.flatnonzero(~sure):
+            chances = " or ".join(
+                f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.rows[k]) if q > 0
+            )
+            place = f"at x = {self.edges[k]:.6g}" if self.discrete else f"when {_between(*self._pairs()[k])}"
+            mixed.append(f"{place} release {chances}")
+        return parts, _shortened(mixed)
+
+    def _spans(self, sure: NDArray[np.bool_], choice: NDArray[np.intp]) -> list[tuple[int, float, float]]:
+        """Consecutive places that send the same signal, as (signal, low, high)."""
+        spans: list[tuple[int, float, float]] = []
+        pairs = self._pairs() if not self.discrete else []
+        for k in range(len(self.rows)):
+            if not sure[k]:
+                continue
+            if self.discrete:
+                low = -math.inf if k == 0 else float(self.edges[k - 1])
+                high = math.inf if k == len(self.rows) - 1 else float(self.edges[k])
+            else:
+                low, high = pairs[k]
+            if spans and spans[-1][0] == choice[k] and spans[-1][2] == low:
+                spans[-1] = spans[-1][0], spans[-1][1], high
+            else:
+                spans.append((int(choice[k]), low, high))
+        return spans
+
+    def simulate(self, size: int, seed: int = 0) -> PlayedRule:
+        """Draw parameters, data and signals, and average the losses of Bob's and Eve's replies."""
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 2:
+            raise InputError("size", size, "must be an integer >= 2")
+        generator = np.random.default_rng(seed)
+        bob_reply, eve_reply = self.replies()
+        (loss, grid), eves = self.problem.bob_task, self.problem.eve_tasks
+        sums = np.zeros(5)
+        for start in range(0, size, _BLOCK):
+            count = min(_BLOCK, size - start)
+            theta, x = self._draw(generator, count)
+            rows = np.cumsum(self(x), axis=-1)
+            signal = (rows[:, :-1] <= generator.random(count)[:, None]).sum(axis=1)
+            bob = np.asarray(loss(theta, grid[bob_reply[signal]]), dtype=float)
+            eve = np.zeros(count)
+            for k, one in enumerate(eves):
+                eve += one.weight * np.asarray(one.loss(x, one.decisions[eve_reply[signal, k]]), dtype=float)
+            sums += [bob.sum(), eve.sum(), bob @ bob, eve @ eve, bob @ eve]
+        return PlayedRule(int(size), seed, sums / size)
+
+    def _draw(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:
+        prior, given = self.problem.theta_prior, self.problem.likelihood.given
+        points = self.problem.points
+        if points.exact:
+            theta = generator.choice(points.values, count, p=points.weights / points.weights.sum())
+        else:
+            theta = np.asarray(prior.rvs(count, random_state=generator), dtype=float)
+        if self.problem.likelihood.together is not None:
+            if self.discrete:  # rvs of scipy.stats would round atoms off the integers
+                return theta, np.asarray(given(theta).ppf(generator.random(count)), dtype=float)
+            return theta, np.asarray(given(theta).rvs(count, random_state=generator), dtype=float)
+        values, place = np.unique(theta, return_inverse=True)
+        uniform = generator.random(count)
+        x = np.empty(count)
+        for k, t in enumerate(values):
+            x[place == k] = given(float(t)).ppf(uniform[place == k])
+        return theta, x
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedRule:
+    """Means of Bob's and Eve's losses in simulated data, and of their squares and product.
+
+    Attributes:
+        size: the number of simulated data sets.
+        seed: of the simulation.
+        moments: the means.
+
+    >>> import numpy as np
+    >>> from discretise import PlayedRule
+    >>> PlayedRule(100, 0, np.array([0.2, 0.3, 0.2, 0.3, 0.1]))
+    <PlayedRule: 100 samples, R_B = 0.200000 +- 0.040000, R_E = 0.300000 +- 0.045826>
+    """
+
+    size: int
+    seed: int
+    moments: Array
+
+    def __repr__(self) -> str:
+        risks = f"R_B = {self.bob:.6f} +- {self.bob_error:.6f}, R_E = {self.eve:.6f} +- {self.eve_error:.6f}"
+        return f"<PlayedRule: {self.size} samples, {risks}>"
+
+    @property
+    def bob(self) -> float:
+        """R_B in the sample."""
+        return float(self.moments[0])
+
+    @property
+    def eve(self) -> float:
+        """R_E in the sample."""
+        return float(self.moments[1])
+
+    def alice(self, lam: float) -> float:
+        """R_A = R_B - lam R_E in the sample."""
+        return self.bob - lam * self.eve
+
+    @property
+    def bob_error(self) -> float:
+        """Standard error of R_B."""
+        return self.alice_error(0.0)
+
+    @property
+    def eve_error(self) -> float:
+        """Standard error of R_E."""
+        return math.sqrt(max(float(self.moments[3]) - self.eve**2, 0.0) / self.size)
+
+    def alice_error(self, lam: float) -> float:
+        """Standard error of R_A."""
+        bob, eve, bob_square, eve_square, product = self.moments.tolist()
+        square = bob_square - 2 * lam * product + lam**2 * eve_square
+        return math.sqrt(max(square - (bob - lam * eve) ** 2, 0.0) / self.size)
+
+
+def _between(low: float, high: float) -> str:
+    if low == -math.inf and high == math.inf:
+        return "any x"
+    if low == -math.inf:
+        return f"x <= {high:.6g}"
+    return f"x > {low:.6g}" if high == math.inf else f"{low:.6g} < x <= {high:.6g}"
+
+
+def _shortened(parts: list[str]) -> list[str]:
+    return parts if len(parts) <= _LISTED else [*parts[:_LISTED], f"{len(parts) - _LISTED} more"]
+
+
+def _numbers(x: ArrayLike) -> Array:
+    try:
+        data = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("x", None, "must be numbers") from None
+    if np.isnan(data).any():
+        raise InputError("x", math.nan, "must be a number")
+    return data

@@ -1,0 +1,80 @@
+"""Formulas and docstrings of the site, rendered when it is built: a page asks no other host for anything.
+
+A formula in TeX becomes MathML, which browsers draw themselves. A docstring is written for people who read it in a
+terminal: `name` stands for code, and signs such as | and * for themselves. Here it becomes reStructuredText.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+
+CODE = re.compile(r"``[^`]+``|`[^`]+`")
+SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$")
+SPECIAL = re.compile(r"([\\*|_])")
+
+
+def inline_math(writer: Any, node: nodes.math) -> None:
+    writer.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def display_math(writer: Any, node: nodes.math_block) -> None:
+    writer.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def restructured(text: str) -> str:
+    """A line of a docstring with code between double backticks and every other special sign escaped."""
+    parts, at = [], 0
+    for found in CODE.finditer(text):
+        parts += [SPECIAL.sub(r"\\\1", text[at : found.start()]), f"``{found[0].strip('`')}``"]
+        at = found.end()
+    return "".join([*parts, SPECIAL.sub(r"\\\1", text[at:])])
+
+
+def argument(line: str) -> tuple[str, str]:
+    """`name: what it is` of a section keeps its name as it is."""
+    name, colon, rest = line.partition(": ")
+    plain = bool(colon) and re.fullmatch(r" {4}\*{0,2}[\w.]+(, \*{0,2}\w+)*", name) is not None
+    return (name + colon, rest) if plain else ("", line)
+
+
+def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Before Napoleon reads a docstring. Examples (from >>> to an empty line) stay as they are."""
+    out, example, section = [], False, False
+    for line in lines:
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if example or not line.strip():
+            out.append(line)
+            continue
+        section = SECTION.match(line) is not None or (section and line.startswith(" "))
+        head, rest = argument(line) if section else ("", line)
+        out.append(head + restructured(rest))
+    lines[:] = out
+    if what in ("attribute", "property"):
+        app.env.temp_data["sentence"] = out
+
+
+def restore(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what stands before a colon for a type; in a property it is part of the sentence."""
+    if what in ("attribute", "property"):
+        lines[:] = app.env.temp_data.pop("sentence")
+
+
+def trim(app: Sphinx, doctree: nodes.document) -> None:
+    """An example ends with an empty line for doctest, which nobody has to see."""
+    for block in doctree.findall(nodes.literal_block):
+        block[:] = [nodes.Text(block.astext().rstrip())]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
+    app.connect("doctree-read", trim)
+    app.connect("autodoc-process-docstring", rewrite, priority=100)  # Napoleon comes at 500
+    app.connect("autodoc-process-docstring", restore, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,304 @@
+"""Brackets of scalar models against exact sums, fine grids and the Gaussian optimum, none of which share their code."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, special, stats
+
+from bap_lp import InputError, Problem, solve
+from discretise import Bracket, absolute, bracket, model, squared, zero_one
+from discretise.continuum.brackets import ModelBracket
+from gaussian import GaussianModel, MeanEve
+
+TEST: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
+
+
+def finite_optimum(p: Any, B: Any, E: Any, lam: float) -> float:
+    """The compact program by scipy's HiGHS: rho and one t per signal."""
+    (n, b), e = B.shape, E.shape[1]
+    cost = np.concatenate([(p[:, None] * B).ravel(), -lam * np.ones(b)])
+    rows = np.zeros((b * e, n * b + b))
+    for i in range(b):
+        for j in range(e):
+            rows[i * e + j, i : n * b : b] = -p * E[:, j]
+            rows[i * e + j, n * b + i] = 1
+    sums = np.hstack([np.kron(np.eye(n), np.ones((1, b))), np.zeros((n, b))])
+    bounds = [(0, None)] * (n * b) + [(None, None)] * b
+    found = optimize.linprog(
+        cost, rows, np.zeros(b * e), sums, np.ones(n), bounds, options={"dual_feasibility_tolerance": 1e-10}
+    )
+    return float(found.fun)
+
+
+def gamma_poisson(top: int, b_grid: Any) -> tuple[Any, Any]:
+    """p and B of Gamma(3, 1) with squared loss: theta | x ~ Gamma(3 + x, rate 2), in closed form."""
+    x = np.arange(top)
+    p = np.exp(special.gammaln(3 + x) - special.gammaln(3) - special.gammaln(x + 1) - (3 + x) * math.log(2))
+    mean, var = (3 + x) / 2, (3 + x) / 4
+    return p, (b_grid - mean[:, None]) ** 2 + var[:, None]
+
+
+def test_gamma_poisson_is_the_optimum_of_its_exact_sums() -> None:
+    grid, eve = np.linspace(0, 8, 5), np.arange(5)
+    found = bracket(model(stats.gamma(3), stats.poisson, squared, absolute, bob_decisions=grid, eve_decisions=eve), 0.7)
+    p, B = gamma_poisson(90, grid)
+    E = np.abs(np.arange(90)[:, None] - eve)
+    assert found.width < 1e-6
+    assert found.lower - 1e-7 <= finite_optimum(p, B, E, 0.7) <= found.upper + 1e-7
+
+
+def test_beta_binomial_is_the_optimum_of_its_exact_sums() -> None:
+    a, b, n, c = 2, 3, 12, 0.4
+    found = bracket(
+        model(stats.beta(a, b), lambda q: stats.binom(n, q), zero_one(c), "0-1", bob_decisions=[0, 1],
+              eve_decisions=range(n + 1))
+    )  # fmt: skip
+    x = np.arange(n + 1)
+    p = special.comb(n, x) * special.beta(a + x, b + n - x) / special.beta(a, b)
+    above = special.betaincc(a + x, b + n - x, c)
+    B, E = np.stack([above, 1 - above], 1), 1.0 - np.eye(n + 1)
+    bob, eve = (p @ B).min() - p @ B.min(1), (p @ E).min()
+    assert found.lam == pytest.approx(bob / eve, abs=1e-11)
+    exact = solve(Problem(p, B, E), found.lam)
+    assert found.lower <= float(exact.value) + 1e-12
+    assert found.upper >= float(exact.bound) - 1e-12
+    assert found.width < 1e-9
+
+
+@pytest.mark.slow
+def test_gamma_exponential_agrees_with_a_fine_grid_of_its_lomax_law() -> None:
+    """Predictive Lomax(3), theta | x ~ Gamma(4, rate 1 + x): 4,000 cells of equal mass give the optimum from above."""
+    found = bracket(model(stats.gamma(3), lambda r: stats.expon(scale=1 / r), zero_one(2), zero_one(0.5), **TEST))
+    cells = 4000
+    edges = np.unique(np.append(stats.lomax(3).ppf(np.arange(cells + 1) / cells), 0.5))
+    middle = np.append((edges[1:-1] + edges[:-2]) / 2, edges[-2] * 2)
+    p = np.diff(stats.lomax(3).cdf(edges))
+    above = special.gammaincc(4, 2 * (1 + middle))
+    B = np.stack([above, 1 - above], 1)
+    E = np.stack([middle > 0.5, middle <= 0.5], 1).astype(float)
+    value = float(solve(Problem(p, B, E), found.lam).value)
+    assert found.width < 1e-9
+    assert value == pytest.approx(found.upper, abs=2e-6)
+
+
+def test_the_normal_model_has_the_gaussian_bracket() -> None:
+    gauss = bracket(GaussianModel(5, 1.0, 0.0), MeanEve(0.5))
+    found = bracket(model(stats.norm(), lambda t: stats.norm(t, 5**-0.5), zero_one(0), zero_one(0.5), **TEST))
+    assert isinstance(gauss, Bracket)
+    assert isinstance(found, ModelBracket)
+    assert found.lower <= gauss.upper
+    assert gauss.lower <= found.upper
+    assert found.width < 1e-9
+    assert found.lam == pytest.approx(gauss.lam, abs=1e-11)
+    assert found.describe() == "release 1 when x > -0.416415, else 0"
+    assert found.rule.edges[0] == pytest.approx(gauss.thresholds[0], abs=1e-6)
+
+
+def test_a_second_run_gives_the_same_numbers() -> None:
+    twice = [bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST)) for _ in range(2)]
+    assert (twice[0].lower, twice[0].upper) == (twice[1].lower, twice[1].upper)
+
+
+@pytest.mark.slow
+def test_several_eves_are_bracketed_together() -> None:
+    prior, losses = stats.norm(), [zero_one(0.5), absolute]
+    problem = model(
+        prior, lambda t: stats.norm(t, 5**-0.5), zero_one(0), losses, bob_decisions=[0, 1],
+        eve_decisions=[[0, 1], [-1, 0, 1]], eve_weights=[1, 0.5],
+    )  # fmt: skip
+    found = bracket(problem)
+    assert found.width < 1e-8
+    # a finer and finer grid of cells is a mechanism: its optimum comes down to the bracket, and never below
+    value = float(solve(problem, found.lam).value)
+    assert found.lower - 1e-9 <= value <= found.upper + 2e-3
+    played = found.simulate(100_000)
+    assert played.alice(found.lam) == pytest.approx(found.upper, abs=5 * played.alice_error(found.lam))
+
+
+def test_an_atom_at_a_threshold_is_split() -> None:
+    problem = model(stats.beta(2, 3), lambda q: stats.binom(20, q), zero_one(0.4), "0-1", bob_decisions=[0, 1],
+                    eve_decisions=range(21))  # fmt: skip
+    found = bracket(problem)
+    mixed = found.rule.rows[found.rule.rows.max(axis=1) < 1]
+    assert len(mixed) == 1
+    assert "with probability" in found.describe()
+    assert found.rule(9).sum() == pytest.approx(1)
+    assert found.release(np.full(50, 15), 3).tolist() == [1] * 50
+    assert set(found.release(np.full(400, 9), 3).tolist()) == {0, 1}
+    assert set(found.release(np.full(400, 9)).tolist()) == {0, 1}  # from the secure source
+    with pytest.raises(InputError, match=r"x = 2\.5 is no value"):
+        found.release(2.5)
+
+
+def test_the_prior_may_have_atoms_and_the_likelihood_take_one_theta_at_a_time() -> None:
+    def likelihood(theta: float) -> Any:
+        return stats.norm(0.0 if theta < 0 else 1.5, 1)
+
+    found = bracket(
+        model(([-1, 2], [0.4, 0.6]), likelihood, "0-1", zero_one(1), bob_decisions=[-1, 2], eve_decisions=[0, 1]), 0.5
+    )
+
+    # one switch: brute force over thresholds of the bit, and over no release
+    def value(t: float) -> float:
+        mass = lambda lo, hi, mu: special.ndtr(hi - mu) - special.ndtr(lo - mu)  # noqa: E731
+        total = 0.0
+        for lo, hi, right in ((-np.inf, t, 0), (t, np.inf, 1)):
+            wrong = 0.6 * mass(lo, hi, 1.5) if right == 0 else 0.4 * mass(lo, hi, 0.0)
+            parts = [
+                0.4 * mass(max(lo, a), max(min(hi, b), max(lo, a)), 0)
+                + 0.6 * mass(max(lo, a), max(min(hi, b), max(lo, a)), 1.5)
+                for a, b in ((-np.inf, 1.0), (1.0, np.inf))
+            ]
+            total += wrong - 0.5 * min(parts)
+        return total
+
+    best = min(value(t) for t in np.linspace(-3, 4, 7001))
+    assert found.width < 1e-9
+    assert found.lower <= best + 1e-9
+
+
+@pytest.mark.parametrize("lam", [0, 1e-9, 1e6])
+def test_extreme_prices_keep_the_order_of_the_ends(lam: float) -> None:
+    found = bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST), lam)
+    assert found.lower <= found.upper
+    assert found.width <= 1e-9 * max(1, lam)
+    if lam == 0:
+        assert found.bob == pytest.approx(float(found.full.bob), abs=1e-12)
+    if lam > 1e3:
+        assert found.eve == pytest.approx(float(found.null.eve), abs=1e-9)
+
+
+def test_eves_that_learn_nothing_make_calibration_impossible() -> None:
+    outside = model(stats.gamma(3), lambda r: stats.expon(scale=1 / r), zero_one(2), zero_one(-1), **TEST)
+    with pytest.raises(InputError, match=r"lam = 'calibrated' is undefined"):
+        bracket(outside)
+    found = bracket(outside, 1)
+    assert found.upper == pytest.approx(float(found.full.bob), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_a_support_that_depends_on_theta_is_integrated_to_its_end() -> None:
+    """x ~ U(0, theta), theta ~ Gamma(3): p(x) = P(Gamma(2) > x) / 2, and theta | x is Gamma(2) above x."""
+    found = bracket(model(stats.gamma(3), lambda r: stats.uniform(0, r), zero_one(2), zero_one(1), **TEST), 0.5)
+    edges = np.unique(np.append(np.linspace(0, 30, 6001), [1.0, 2.0]))
+    middle = (edges[1:] + edges[:-1]) / 2
+    tail = stats.gamma(2).sf
+    p = np.diff(edges) * tail(middle) / 2
+    above = tail(np.maximum(middle, 2)) / tail(middle)
+    B, E = np.stack([above, 1 - above], 1), np.stack([middle > 1, middle <= 1], 1).astype(float)
+    assert float(solve(Problem(p / p.sum(), B, E), 0.5).value) == pytest.approx(found.upper, abs=1e-5)
+    assert found.width < 1e-8
+
+
+@pytest.mark.slow
+def test_heavy_tails_are_integrated_as_long_as_the_risk_is_finite() -> None:
+    """E[X^2] = 1 + nu/(nu - 2) = 6 for nu = 2.5: Eve's squared loss at 0 without a release."""
+    problem = model(
+        stats.norm(), lambda m: stats.t(2.5, loc=m), zero_one(0), squared, bob_decisions=[0, 1], eve_decisions=[0]
+    )
+    found = bracket(problem, 0.1)
+    assert float(found.null.eve) == pytest.approx(6, abs=1e-6)
+    assert found.error < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("prior", "likelihood", "bob", "eve"),
+    [
+        (stats.norm(), lambda m: stats.t(1.5, loc=m), zero_one(0), "squared"),
+        (stats.norm(), lambda m: stats.t(2, loc=m), zero_one(0), "squared"),
+        (stats.cauchy(), lambda m: stats.norm(m, 1), "squared", zero_one(0)),
+        (stats.cauchy(), lambda m: stats.norm(m, 1), zero_one(0), "absolute"),
+        (stats.gamma(3), lambda a: stats.zipf(2.5), zero_one(2), "squared"),
+    ],
+)
+def test_an_infinite_risk_is_said_to_be_infinite(prior: Any, likelihood: Any, bob: Any, eve: Any) -> None:
+    with pytest.raises(InputError, match="the risk is infinite"):
+        model(prior, likelihood, bob, eve, **TEST)
+
+
+def test_atoms_off_the_integers_are_counted() -> None:
+    """X = theta + Poisson(3) with theta 0 or 1/2: E(X - 3)^2 = 3 + 1/8."""
+    problem = model(
+        ([0, 0.5], [0.5, 0.5]),
+        lambda t: stats.poisson(3, loc=t),
+        "0-1",
+        "squared",
+        bob_decisions=[0, 0.5],
+        eve_decisions=[3],
+    )
+    assert float(problem.p @ problem.E[:, 0]) == pytest.approx(3.125, abs=1e-12)
+    found = bracket(problem, 0.1)
+    assert float(found.null.eve) == pytest.approx(3.125, abs=1e-9)
+    assert found.bob == pytest.approx(0, abs=1e-9)  # the lattice tells theta
+    played = found.simulate(20_000)
+    assert played.eve == pytest.approx(found.eve, abs=6 * played.eve_error)
+    with pytest.raises(InputError, match="moves its atoms with theta"):
+        model(stats.norm(), lambda t: stats.poisson(3, loc=t), zero_one(0), "squared", **TEST)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        stats.multivariate_normal([0, 0]),
+        stats.multinomial(3, [0.5, 0.5]),
+        stats.Mixture([stats.Normal(), stats.Normal(mu=3)]),
+    ],
+)
+def test_vectors_and_mixtures_are_pointed_to_sample(prior: Any) -> None:
+    with pytest.raises(InputError, match=r"discretise\.sample"):
+        model(prior, lambda t: stats.norm(t, 1), zero_one(0), zero_one(0), **TEST)
+
+
+def test_decisions_between_those_of_the_grid_widen_the_bracket_by_the_lipschitz_constant() -> None:
+    problem = model(stats.gamma(3), stats.poisson, absolute, absolute, bob_decisions=[1, 2, 4], eve_decisions=[0, 2, 6])
+    plain, eve, both = (
+        bracket(problem, 0.5),
+        bracket(problem, 0.5, eve_lipschitz="auto"),
+        bracket(problem, 0.5, eve_lipschitz=1, bob_lipschitz="auto"),
+    )
+    assert eve.lower == plain.lower
+    assert eve.upper == pytest.approx(plain.upper + 0.5 * 2)
+    assert both.lower == pytest.approx(plain.lower - 1)
+    # a finer grid for Eve is one of the continua that the wide bracket covers
+    finer = model(
+        stats.gamma(3), stats.poisson, absolute, absolute, bob_decisions=[1, 2, 4], eve_decisions=np.linspace(0, 6, 13)
+    )
+    assert eve.lower <= bracket(finer, 0.5).upper
+    assert bracket(finer, 0.5).lower <= eve.upper
+    with pytest.raises(InputError, match="auto"):
+        bracket(model(stats.gamma(3), stats.poisson, squared, squared, **TEST), 0.5, eve_lipschitz="auto")
+
+
+def test_no_simple_release_is_below_the_lower_end() -> None:
+    """Bits 1{x > t}, everything and nothing are mechanisms: none may lie below lower."""
+    found = bracket(model(stats.gamma(2), lambda r: stats.expon(scale=1 / r), zero_one(1.5), zero_one(1), **TEST))
+    law, post = stats.lomax(2), lambda x: special.gammaincc(3, 1.5 * (1 + x))
+    for t in (0.1, 0.3, 0.5, 0.8, 1.2, 2.0):
+        value = 0.0
+        for lo, hi in ((0.0, t), (t, np.inf)):
+            yes = integrate.quad(lambda x: law.pdf(x) * post(x), lo, hi)[0]
+            mass = law.cdf(hi) - law.cdf(lo)
+            large = max(law.cdf(hi) - law.cdf(max(lo, 1.0)), 0.0)
+            value += min(yes, mass - yes) - found.lam * min(large, mass - large)
+        assert value >= found.lower - 1e-9
+    for release in (found.full, found.null):
+        assert float(release.alice(found.lam)) >= found.lower - 1e-9
+
+
+def test_bracket_says_what_it_takes() -> None:
+    problem = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST)
+    for arguments, keywords, message in (
+        ((3,), {}, "model = 'int' must be"),
+        ((Problem([1], [[0, 1]], [[0, 1]]),), {}, "bap_lp.solve is for finite ones"),
+        ((problem, MeanEve(0.0)), {}, "the problem knows its Eves"),
+        ((problem,), {"level": 0.9}, "is not an option for a scalar model"),
+        ((problem, -1), {}, "must not be negative"),
+        ((GaussianModel(5, 1.0, 0.0),), {}, "must be given for a Gaussian model"),
+    ):
+        with pytest.raises(InputError, match=message):
+            bracket(*arguments, **keywords)
+    assert bracket(problem, 0.5).lower == bracket(problem, lam=0.5).lower

@@ -1,0 +1,281 @@
+"""Brackets with a level: the Gaussian optimum, exact conjugate models, posterior draws, coverage, and ArviZ files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import arviz
+import numpy as np
+import pytest
+from gaussian_cases import draw_data
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from bap_lp import InputError
+from discretise import bracket, from_arviz, model, sample, zero_one
+from discretise.monte_carlo.confidence import bernstein_terms, largest_mean
+from gaussian import MaxEve
+from gaussian.paper import PAPER_MODEL as GAUSSIAN
+
+Array = NDArray[np.float64]
+TEST: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
+
+
+def gaussian_draws(rng: np.random.Generator, size: int) -> tuple[Array, Array, Array]:
+    theta, x = draw_data(GAUSSIAN, rng, size)
+    return theta, x, x.mean(axis=1)
+
+
+def chances(above: Array) -> Array:
+    return np.stack([above, 1 - above], axis=1)
+
+
+def gaussian_sample(size: int, **keywords: Any) -> Any:
+    return sample(
+        gaussian_draws, size, zero_one(0), zero_one(2), eve_target=lambda x: x.max(axis=-1), **TEST, **keywords
+    )
+
+
+KINDS: dict[str, Any] = {
+    "closed form": {"posterior_loss": lambda xbar: chances(GAUSSIAN.bob_posterior(xbar))},
+    "rows of draws": {
+        "posterior_draws": lambda x, rng, K: x.mean(axis=1)[:, None] * 5 / 6 + rng.normal(size=(len(x), K)) / 6**0.5
+    },
+    "one data set": {"posterior_draws": lambda x, rng, K: rng.normal(np.mean(x) * 5 / 6, 6**-0.5, K)},
+    "neighbours": {},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gaussian_optimum_lies_in_the_bracket_of_its_draws(kind: str) -> None:
+    proved = bracket(GAUSSIAN, MaxEve(2.0))
+    size = 1500 if kind == "one data set" else 5000
+    found = bracket(gaussian_sample(size, posterior_size=40, **KINDS[kind]), proved.lam, draws=4 * size)
+    assert proved.lower <= found.upper
+    assert found.lower <= proved.upper
+    assert found.claims_lower == (kind != "neighbours")
+    assert ("only the upper end is claimed" in found.rests_on) == (kind == "neighbours")
+    assert found.upper < proved.upper + 0.2
+    if found.claims_lower:
+        # the two ends share their draws: their distance is known far better than either
+        assert found.width < found.upper - found.lower
+
+
+def test_more_posterior_draws_raise_the_lower_end() -> None:
+    lam = bracket(GAUSSIAN, MaxEve(2.0)).lam
+    lows = [
+        bracket(gaussian_sample(3000, posterior_size=K, **KINDS["rows of draws"]), lam, draws=20_000).estimates[0]
+        for K in (2, 10, 100)
+    ]
+    assert lows == sorted(lows)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 5])
+def test_a_normal_mean_in_several_dimensions_has_its_one_dimensional_optimum(dimension: int) -> None:
+    """theta ~ N(0, I), x ~ N(theta, I). Bob tests the sum of theta, Eve the sum of x: one dimension decides both."""
+    d = dimension
+
+    def simulator(rng: np.random.Generator, size: int) -> tuple[Array, Array, Array]:
+        theta = rng.normal(size=(size, d))
+        x = theta + rng.normal(size=(size, d))
+        return theta.sum(axis=1), x, x.sum(axis=1)
+
+    drawn = sample(
+        simulator, 4000, zero_one(0.5), zero_one(1.0), eve_target=lambda x: x.sum(axis=1), **TEST,
+        posterior_loss=lambda s: chances(special.ndtr((s / 2 - 0.5) / math.sqrt(d / 2))),
+    )  # fmt: skip
+    line = model(
+        stats.norm(0, d**0.5), lambda t: stats.norm(t, d**0.5), zero_one(0.5), zero_one(1.0), **TEST, theta_cells=20
+    )
+    exact = bracket(line, 0.8)
+    found = bracket(drawn, 0.8, draws=40_000)
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper
+    assert found.width < 0.02
+
+
+def test_a_logistic_regression_with_posterior_draws_contains_its_exact_optimum() -> None:
+    """One slope on a grid of values: draws by weights on the grid, the optimum by sums over all 2^6 data sets."""
+    slopes = np.linspace(-2, 2, 21)
+    weights = stats.norm.pdf(slopes) / stats.norm.pdf(slopes).sum()
+    z = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    chance = special.expit(np.outer(slopes, z))
+
+    def simulator(rng: np.random.Generator, size: int) -> tuple[Array, Array]:
+        k = rng.choice(21, size, p=weights)
+        return slopes[k], (rng.random((size, 6)) < chance[k]).astype(float)
+
+    def likelihoods(x: Array) -> Array:
+        return np.exp(x @ np.log(chance).T + (1 - x) @ np.log1p(-chance).T) * weights
+
+    def posterior_draws(x: Array, rng: np.random.Generator, K: int) -> Array:
+        joint = likelihoods(np.atleast_2d(x))
+        total = np.cumsum(joint / joint.sum(axis=1, keepdims=True), axis=1)
+        place = (total[:, None, :-1] < rng.random((len(total), K))[:, :, None]).sum(axis=2)
+        return slopes[place]
+
+    tables = np.array(np.meshgrid(*[[0.0, 1.0]] * 6)).reshape(6, -1).T
+    joint = likelihoods(tables)
+    p, above = joint.sum(axis=1), joint[:, slopes > 0].sum(axis=1) / joint.sum(axis=1)
+    from bap_lp import Problem, solve
+
+    E = np.stack([tables[:, 5] == 1, tables[:, 5] == 0], axis=1).astype(float)
+    exact = float(solve(Problem(p, chances(above), E), 0.5).value)
+    drawn = sample(
+        simulator, 3000, zero_one(0), zero_one(0.5), eve_target=lambda x: x[:, 5], posterior_draws=posterior_draws,
+        posterior_size=60, **TEST,
+    )  # fmt: skip
+    found = bracket(drawn, 0.5, draws=12_000)
+    assert found.lower <= exact <= found.upper
+
+
+def test_a_mixture_is_bracketed_by_its_simulator() -> None:
+    """theta from two clusters: B in closed form, against fine cells of the marginal of x."""
+    centres, spread = np.array([-1.0, 2.0]), 0.5
+
+    def simulator(rng: np.random.Generator, size: int) -> tuple[Array, Array]:
+        theta = rng.choice(centres, size, p=[0.7, 0.3]) + spread * rng.normal(size=size)
+        return theta, theta + rng.normal(size=size)
+
+    def posterior_loss(x: Array) -> Array:
+        var = spread**2 + 1
+        w = np.array([0.7, 0.3]) * stats.norm.pdf(x[:, None], centres, var**0.5)
+        mean = centres + spread**2 / var * (x[:, None] - centres)
+        above = special.ndtr(mean / (spread**2 / var) ** 0.5)
+        return chances((w * above).sum(axis=1) / w.sum(axis=1))
+
+    edges = np.unique(np.append(np.linspace(-8, 9, 3001), 1.0))
+    x = (edges[1:] + edges[:-1]) / 2
+    p = np.diff(0.7 * stats.norm.cdf(edges, -1, 1.25**0.5) + 0.3 * stats.norm.cdf(edges, 2, 1.25**0.5))
+    from bap_lp import Problem, solve
+
+    E = np.stack([x > 1, x <= 1], axis=1).astype(float)
+    value = float(solve(Problem(p / p.sum(), posterior_loss(x), E), 0.6).value)
+    drawn = sample(simulator, 4000, zero_one(0), zero_one(1), posterior_loss=posterior_loss, **TEST)
+    found = bracket(drawn, 0.6, draws=50_000)
+    assert found.lower <= value + 1e-5
+    assert value - 1e-5 <= found.upper
+
+
+def test_several_eves_have_targets_and_decisions_of_their_own() -> None:
+    drawn = sample(
+        gaussian_draws, 3000, zero_one(0), [zero_one(2), zero_one(0.5)], bob_decisions=[0, 1],
+        eve_decisions=[[0, 1], [0, 1]], eve_target=[lambda x: x.max(axis=1), lambda x: x.mean(axis=1)],
+        eve_weights=[1, 2], **KINDS["closed form"],
+    )  # fmt: skip
+    found = bracket(drawn, 0.3, draws=20_000)
+    assert found.lower <= found.upper
+    assert found.u.shape == (2, 4)
+    assert found.u[:, 2:].sum(axis=1) == pytest.approx([0.3, 0.3])
+
+
+@pytest.mark.slow
+def test_the_stated_level_is_kept_over_a_thousand_seeds() -> None:
+    """Gamma-Poisson with 60 draws: [lower, upper] contains the proved optimum at least as often as the level says."""
+    exact = bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST), 0.7)
+
+    def simulator(rng: np.random.Generator, size: int) -> tuple[Array, Array]:
+        theta = rng.gamma(3, size=size)
+        return theta, rng.poisson(theta).astype(float)
+
+    def posterior_loss(x: Array) -> Array:
+        return chances(special.gammaincc(3 + x, 4.0))
+
+    hits = widths = 0
+    for seed in range(1000):
+        if seed % 10 == 0:
+            drawn = sample(
+                simulator, 40, zero_one(2), zero_one(2), posterior_loss=posterior_loss, seed=5000 + seed, **TEST
+            )
+        found = bracket(drawn, 0.7, level=0.9, draws=60, seed=seed)
+        hits += found.lower <= exact.lower and exact.upper <= found.upper
+        widths += found.width >= 0
+    assert hits >= 900
+    assert widths == 1000
+
+
+def test_the_bound_for_the_largest_mean_covers_every_map() -> None:
+    rng = np.random.default_rng(0)
+    mean, second = rng.normal(size=(3, 4)), rng.random((3, 4))
+    z, c = bernstein_terms(100, 0.01 / 64, 2.0)
+    worst = max(
+        mean[0, a] + mean[1, b] + mean[2, d] + c
+        + z * math.sqrt((second[0, a] + second[1, b] + second[2, d]) * 100 / 99)
+        for a in range(4) for b in range(4) for d in range(4)
+    )  # fmt: skip
+    found = largest_mean(mean, second, 100, 3 * math.log(4), 0.01, 2.0)
+    assert worst <= found + 1e-12
+    assert found < worst + 0.05
+
+
+def test_a_posterior_that_is_not_the_simulators_is_found_out() -> None:
+    wrong = gaussian_sample(3000, posterior_loss=lambda xbar: chances(0.9 * GAUSSIAN.bob_posterior(xbar)))
+    with pytest.raises(InputError, match="contradicts the simulator"):
+        bracket(wrong, 1.0, draws=20_000)
+
+
+def test_unbounded_losses_rest_on_the_central_limit_theorem_unless_a_bound_is_given() -> None:
+    def simulator(rng: np.random.Generator, size: int) -> tuple[Array, Array]:
+        theta = rng.random(size)
+        return theta, rng.binomial(10, theta).astype(float)
+
+    keywords: dict[str, Any] = {"bob_decisions": [0.2, 0.5, 0.8], "eve_decisions": [2, 5, 8]}
+    free = bracket(sample(simulator, 2000, "squared", "absolute", **keywords), 0.01, draws=5000)
+    assert "central limit theorem" in free.rests_on
+    bound = bracket(
+        sample(simulator, 2000, "squared", "absolute", bob_bound=1, eve_bound=10, **keywords), 0.01, draws=5000
+    )
+    assert "empirical Bernstein" in bound.rests_on
+    assert bound.upper > free.upper
+    with pytest.raises(InputError, match="eve_bound = 3 must bound every loss"):
+        bracket(sample(simulator, 2000, "squared", "absolute", bob_bound=1, eve_bound=3, **keywords), 0.01, draws=5000)
+
+
+def test_bad_arguments_are_refused_by_name() -> None:
+    drawn = gaussian_sample(200, **KINDS["closed form"])
+    for keywords, message in (
+        ({"level": 1}, "level = 1 must be"),
+        ({"draws": 3}, "draws = 3 must be"),
+        ({"seed": 0}, "the draws must be fresh"),
+        ({"eve_lipschitz": 1}, "is not an option for a sample"),
+    ):
+        with pytest.raises(InputError, match=message):
+            bracket(drawn, 1.0, **keywords)
+    with pytest.raises(InputError, match="must not be given with posterior_loss"):
+        gaussian_sample(200, **KINDS["closed form"], posterior_draws=lambda x, rng, K: np.zeros((len(x), K)))
+    with pytest.raises(InputError, match="posterior_draws gave shape"):
+        gaussian_sample(200, posterior_draws=lambda x, rng, K: np.zeros(3))
+
+
+@pytest.mark.slow
+def test_inference_data_files_give_a_bracket(tmp_path: Path) -> None:
+    """Gamma-Poisson as a probabilistic program writes it: joint draws in one netCDF file, a posterior per data set."""
+    rng = np.random.default_rng(5)
+    rate = rng.gamma(3, size=(2, 1500))
+    cases = rng.poisson(rate)
+    arviz.from_dict(prior={"rate": rate}, prior_predictive={"cases": cases}).to_netcdf(tmp_path / "prior.nc")
+    files: list[Any] = []
+    for x in np.unique(cases):
+        draws = rng.gamma(3 + x, 0.5, size=(2, 400))
+        one = arviz.from_dict(posterior={"rate": draws}, observed_data={"cases": np.array([x])})
+        files.append(one if x > 2 else tmp_path / f"posterior_{x}.nc")
+        if x <= 2:
+            one.to_netcdf(files[-1])
+    stored = from_arviz(tmp_path / "prior.nc", "rate", "cases", files)
+    assert len(stored) == 3000
+    drawn = sample(stored, 1000, zero_one(2), zero_one(2), posterior_draws=stored.posterior_draws, **TEST)
+    found = bracket(drawn, 0.7, level=0.95, draws=2000)
+    exact = bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST), 0.7)
+    assert found.lower <= exact.lower
+    assert exact.upper <= found.upper
+    assert found.release(np.array([12.0])).tolist() == [1]
+    with pytest.raises(InputError, match="stored draws = 3000 are too few"):
+        bracket(drawn, 0.7, draws=2001)
+    with pytest.raises(InputError, match="no posterior draws are stored"):
+        found.release(np.array([300.0]))
+    with pytest.raises(InputError, match=r"prior\['speed'\] is not there: it has rate"):
+        from_arviz(tmp_path / "prior.nc", "speed", "cases")
+    with pytest.raises(InputError, match=r"posteriors\[0\] = .* cannot be read"):
+        from_arviz(tmp_path / "prior.nc", "rate", "cases", [tmp_path / "absent.nc"])

@@ -1,0 +1,62 @@
+"""The first page: its real table gives the numbers that it shows, and each reader finds a page with one click."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bap_cli.main import main
+from microdata import load_study
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def shown() -> dict[str, list[str]]:
+    """The rows of the table of the survey, by what is published."""
+    table = README[README.index("| what is published") :].split("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in table]
+    return {row[0]: row[1:] for row in rows}
+
+
+@pytest.mark.slow
+def test_the_survey_gives_the_numbers_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from statsmodels.datasets import fair
+
+    frame = fair.load_pandas().data
+    assert f"survey of {len(frame)} women" in README
+    frame["affair"] = (frame.pop("affairs") > 0).map({False: "no", True: "yes"})
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("survey.csv", index=False)
+    study = re.search(r"^```toml\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    assert study is not None
+    Path("study.toml").write_text(study[1])
+    assert main(["microdata", "solve", "study.toml", "--no-attackers", "--out", "release"]) == 0
+    assert "This is proved exactly: no release has a smaller R_A." in " ".join(capsys.readouterr().out.split())
+    assert main(["microdata", "release", "release", "survey.csv", "-o", "released.csv"]) == 0
+    assert len(Path("released.csv").read_text().splitlines()) == 1 + len(frame)
+    solution = load_study("study.toml").study.solve("calibrated")
+    rows = {row.name: row for row in solution.compare(attackers=()).rows}
+    for title, name in (("nothing", "suppress all"), ("both columns", "as is"), ("the optimum", "optimum")):
+        row, numbers = rows[name], next(cells for key, cells in shown().items() if key.startswith(title))
+        found = [row.risks.bob, row.risks.eve, row.audit.eve.value, row.audit.informed.value]
+        assert [f"{float(v):.3f}" if v else "0" for v in found] == numbers
+
+
+def test_three_readers_have_a_link_on_the_first_screen() -> None:
+    first = README[: README.index("\n## ")]
+    for reader, page in (("statistician", "microdata"), ("lawyer", "conditions"), ("engineer", "service")):
+        assert re.search(rf"{reader}s?[^.]*?\(docs/{page}\.md\)", first, re.DOTALL), reader
+
+
+def test_the_citation_is_that_of_the_citation_file() -> None:
+    cited = (ROOT / "CITATION.cff").read_text()
+    number = re.search(r"arXiv:[\d.]+\d", README)
+    assert number is not None
+    assert number[0] in cited
+    for name in re.findall(r'family-names: "?(\w+)', cited):
+        assert f"{name}, " in README

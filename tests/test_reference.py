@@ -1,0 +1,62 @@
+"""The reference of the site: every public name is on it, and says what it takes, returns, raises and how it is used."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+API = Path(__file__).parents[1] / "docs" / "api"
+PACKAGES = ("bap_lp", "discretise", "gaussian", "microdata")
+NAMES = [(package, name) for package in PACKAGES for name in importlib.import_module(package).__all__]
+UNIONS = {("gaussian", "Eve"), ("gaussian", "Release")}  # types that stand for several classes
+RAISES_NOTHING = {  # the arguments are checked already, or the answer is a verdict
+    ("bap_lp", "condition_costs"),
+    ("bap_lp", "verify"),
+    ("bap_lp", "verify_mechanism"),
+    ("gaussian", "corner"),
+    ("gaussian", "decision_rate"),
+    ("gaussian", "mean_lost_band"),
+}
+
+
+def listed(package: str) -> list[str]:
+    """The names that the page of a package shows."""
+    text = (API / f"{package}.rst").read_text()
+    names = re.findall(r"^\.\. auto(?:class|function|exception|data):: ([\w.]+)$", text, re.MULTILINE)
+    modules = re.findall(rf"^\.\. automodule:: {package}\.(\w+)$", text, re.MULTILINE)
+    return [*names, *modules]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_reference_shows_every_public_name_once(package: str) -> None:
+    assert sorted(listed(package)) == sorted(importlib.import_module(package).__all__)
+
+
+@pytest.mark.parametrize(("package", "name"), sorted({*NAMES} - UNIONS), ids=lambda part: part)
+def test_a_public_name_documents_its_parameters_and_shows_an_example(package: str, name: str) -> None:
+    value = getattr(importlib.import_module(package), name)
+    text = inspect.getdoc(value) or ""
+    if inspect.ismodule(value):
+        assert [part for part in value.__all__ if not inspect.getdoc(getattr(value, part))] == []
+        return
+    assert not inspect.isclass(value) or value.__doc__
+    if not inspect.isclass(value) and not inspect.isroutine(inspect.unwrap(value)):
+        value = type(value)  # an instance, which its class documents
+    parameters = [p.lstrip("*") for p in inspect.signature(value).parameters]
+    assert [p for p in parameters if not re.search(rf"^    \*{{0,2}}{p}: ", text, re.MULTILINE)] == []
+    assert re.search(r"^>>> ", text, re.MULTILINE), "shows no example"
+
+
+@pytest.mark.parametrize(("package", "name"), sorted({*NAMES} - UNIONS), ids=lambda part: part)
+def test_a_public_function_says_what_it_returns_and_raises(package: str, name: str) -> None:
+    value = getattr(importlib.import_module(package), name)
+    if not inspect.isroutine(inspect.unwrap(value)):
+        return
+    text = inspect.getdoc(value) or ""
+    writes = inspect.signature(value).return_annotation in (None, "None")
+    assert writes or "\nReturns:\n" in text
+    assert (package, name) in RAISES_NOTHING or "\nRaises:\n" in text

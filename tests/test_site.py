@@ -1,0 +1,86 @@
+"""The documentation site: it builds without a warning, asks no other host for anything, and fits a phone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LOADS = re.compile(r"""<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|href)=["'](?:https?:)?//[^"']*["'][^>]*>""")
+PAGES = ("index", "tutorial", "theory", "brackets", "microdata", "conditions", "api/bap_lp", "api/discretise")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def built(folder: Path) -> Path:
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-d", str(folder / "trees"), "docs"]
+    done = subprocess.run([*command, str(folder / "html")], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def no_page_loads_anything_from_another_host(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 20
+    assert [(page.name, found) for page in pages for found in LOADS.findall(page.read_text())] == []
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", sheet.read_text()), sheet
+
+
+def formulas_are_drawn_by_the_browser_itself(site: Path) -> None:
+    theory = (site / "theory.html").read_text()
+    assert theory.count("<math") > 200
+    assert not re.search(r"<script[^>]*(?:mathjax|katex)", theory, re.IGNORECASE)
+    assert not re.search(r"\\(?:sum|min|begin|lambda)\b", theory)  # no TeX is left over
+
+
+def every_public_name_has_a_place(site: Path) -> None:
+    import bap_lp
+    import discretise
+    import gaussian
+    import microdata
+
+    for package in (bap_lp, discretise, gaussian, microdata):
+        page = (site / "api" / f"{package.__name__}.html").read_text()
+        places = set(re.findall(r'id="([\w.]+)"', page)) | set(re.findall(r'id="module-([\w.]+)"', page))
+        missing = [name for name in package.__all__ if f"{package.__name__}.{name}" not in places]
+        assert missing == []
+
+
+def pages_fit_a_phone_and_ask_for_nothing(site: Path, browser: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    asked: list[str] = []
+    wide: list[tuple[str, int]] = []
+    with sync_playwright() as play:
+        window = play.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        for width, scheme in ((390, "dark"), (1280, "light")):
+            context = window.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+            page = context.new_page()
+            page.on("request", lambda request: asked.append(request.url))
+            for name in PAGES:
+                page.goto((site / f"{name}.html").as_uri())
+                over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+                if over > 0:
+                    wide.append((name, width))
+            context.close()
+        window.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert wide == []
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning_and_stands_alone(tmp_path: Path) -> None:
+    """One test, since the site is built once for all of them."""
+    site = built(tmp_path)
+    no_page_loads_anything_from_another_host(site)
+    formulas_are_drawn_by_the_browser_itself(site)
+    every_public_name_has_a_place(site)
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("no chromium or chrome is installed")
+    pages_fit_a_phone_and_ask_for_nothing(site, browser)

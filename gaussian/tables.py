@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bap_lp.model.display import Grid, Tabular
 from bap_lp.model.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
@@ -83,8 +84,8 @@ class TableRow:
         return {**out, "threshold": self.threshold} if self.rounded else out
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Tabular):
     """All releases against one Eve.
 
     Attributes:
@@ -101,10 +102,14 @@ class Table:
     rows: tuple[TableRow, ...]
     corner: float
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         best = min(self.rows, key=lambda row: row.alice)
         least = f"least R_A = {best.alice:.6g} ({best.mechanism})"
-        return f"<Table: {len(self.rows)} releases at lam = {self.lam:.6g}, {least}>"
+        return f": {len(self.rows)} releases at lam = {self.lam:.6g}, {least}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        rows = [(r.mechanism, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.error) for r in self.rows[:most]]
+        return Grid(("release", "parameter", "R_B", "R_E", "R_A", "error"), rows, len(self.rows))
 
     def document(self) -> dict[str, object]:
         """The table as plain JSON values."""

@@ -12,6 +12,7 @@ import hashlib
 import io
 from collections.abc import Callable, Sequence
 from html import escape
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from bap_lp.model.display import both, clean, counted
 from bap_lp.rational import floats
 from microdata.alternatives import ReleaseComparison
-from microdata.audit import Audit, Estimate
+from microdata.audit import Audit, AuditedRisk
 from microdata.cells import small_cells
 from microdata.solution import StudySolution
 
@@ -78,7 +79,7 @@ def _number(value: Any, public: bool) -> str:
     return both(value)
 
 
-def _estimate(one: Estimate, public: bool) -> str:
+def _estimate(one: AuditedRisk, public: bool) -> str:
     return f"{one.value:.3f} ± {one.error:.3f}" if public else str(one)
 
 
@@ -224,7 +225,7 @@ def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
     u = audit.utility
     rows += [
         ["distance of one-way margins", "", f"{u.one_way:.3f}"],
-        ["distance of two-way margins", "", f"{u.two_way:.3f}"],
+        ["distance of two-way margins", "", "" if isnan(u.two_way) else f"{u.two_way:.3f}"],
     ]
     return _section(
         "Measures of disclosure control", _table(["on held-out records", "without release", "with it"], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 from rich.box import SIMPLE
@@ -60,4 +61,5 @@ def show_audit(audit: Audit) -> None:
     console.print(table)
     u = audit.utility
     changed = ", ".join(f"{clean(name)} {share:.1%}" for name, share in u.changed.items())
-    console.print(f"Changed cells: {changed}. Distance of margins: one-way {u.one_way:.4f}, two-way {u.two_way:.4f}.")
+    pairs = "" if isnan(u.two_way) else f", two-way {u.two_way:.4f}"  # one column has no pairs
+    console.print(f"Changed cells: {changed}. Distance of margins: one-way {u.one_way:.4f}{pairs}.")

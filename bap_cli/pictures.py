@@ -129,6 +129,7 @@ def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) ->
     from bap_lp import Risks
     from discretise import bracket
     from gaussian import plots
+    from gaussian.optimum.frontier import attainable_frontier
     from gaussian.optimum.plots import rule_picture
 
     with Progress("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
@@ -137,7 +138,9 @@ def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) ->
         if kind == "rule":
             ax = rule_picture(found)
         elif kind == "map":
-            ax = plots.risk_utility_map(model, eve, optimum=optimum)
+            ax = plots.risk_utility_map(
+                model, eve, optimum=optimum, frontier=attainable_frontier(model, eve, 24).points
+            )
         elif kind == "noise":
             ax = plots.risk_against_noise(model, eve, optimum=optimum)
         else:

@@ -26,7 +26,7 @@ from bap_lp.rational import floats
 from benchmarks.tables import ASYMMETRIC, adult, fair
 from microdata.optimum import optimise
 from microdata.parts import parts_of
-from microdata.records import RecordEve, RecordProgram
+from microdata.records import RecordProgram, TableEve
 
 _MINUTE = 60.0
 
@@ -66,7 +66,7 @@ def repeated(program: RecordProgram, times: int) -> RecordProgram:
     eves = []
     for eve in program.eves:
         known = (eve.known[None, :] + (int(eve.known.max()) + 1) * copies[:, None]).ravel()
-        eves.append(RecordEve(eve.name, np.tile(eve.secret, times), known, eve.loss, eve.weight))
+        eves.append(TableEve(eve.name, np.tile(eve.secret, times), known, eve.loss, eve.weight))
     p = np.tile(program.p, times) / times
     return replace(program, p=p, codes=np.tile(program.codes, (times, 1)), eves=tuple(eves)) if n else program
 

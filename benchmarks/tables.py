@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bap_lp.rational import Array
-from microdata.records import RecordEve, RecordProgram
+from microdata.records import RecordProgram, TableEve
 
 ASYMMETRIC = [[0, 1], [3, 0]]
 
@@ -52,7 +52,7 @@ def program(
             known = known * (int(columns[name].max()) + 1) + types[:, at[name]]
         known = np.unique(known, return_inverse=True)[1]
         levels = int(columns[secret].max()) + 1
-        agents.append(RecordEve(f"Eve{k}", types[:, at[secret]], known, zero_one(levels) if loss is None else loss))
+        agents.append(TableEve(f"Eve{k}", types[:, at[secret]], known, zero_one(levels) if loss is None else loss))
     codes = types[:, [at[name] for name in publish]]
     return RecordProgram([Fraction(int(c), n) for c in counts], codes, tuple(losses), tuple(agents))
 

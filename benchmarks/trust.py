@@ -210,7 +210,7 @@ def _near(draw: random.Random, value: Any) -> Any:
         return draw.choice((value * (1 + float(step)), value + float(step), Fraction(value).__str__(), -value))
     try:
         exact = Fraction(value) if not isinstance(value, bool) else Fraction(0)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         return draw.choice(HOSTILE)
     if abs(exact) > 10**300:
         return draw.choice(HOSTILE)
@@ -289,7 +289,9 @@ def run(count: int, seed: int = 0, tell: Callable[[int, Tally], None] | None = N
 def main() -> None:
     given = [a for a in sys.argv[1:] if a.isdigit()]
     start = time.perf_counter()
-    tally = run(int(given[0]) if given else 100_000, tell=lambda k, t: print(f"{k} {dict(t.counts)}", flush=True))
+    tally = run(
+        int(given[0]) if given else 100_000, tell=lambda k, t: print(f"{k} {dict(t.counts)} {t.wrong[:5]}", flush=True)
+    )
     slow = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in tally.slowest.items())
     print(f"{dict(tally.counts)}, {len(tally.wrong)} wrong, slowest {slow}, {time.perf_counter() - start:.0f} s")
     for line in tally.wrong[:50]:

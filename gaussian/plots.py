@@ -10,7 +10,7 @@ through these points by a monotone cubic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from bap_lp.model.risks import Risks
 from bap_lp.plots import labels as lt
+from bap_lp.plots import palette as pt
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
@@ -31,10 +32,10 @@ from gaussian.tuning import TunedRelease, optimise
 
 NOISY: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian)
 STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
-    NoisyFull: (lt.BLUE, "-"),
+    NoisyFull: (lt.ORANGE, "-"),
     NoisyMean: (lt.VERMILION, "-."),
     NoisyMedian: (lt.PURPLE, ":"),
-    OneBit: ("#7a5200", (0, (5, 1.5))),
+    OneBit: (pt.BROWN, (0, (5, 1.5))),
 }
 SYMBOLS = {"bob": "R_B", "eve": "R_E", "alice": "R_A"}
 _POINTS, _BITS = 26, 401
@@ -190,9 +191,19 @@ def _finish(ax: Any) -> Any:
 
 
 def risk_utility_map(
-    model: GaussianModel, eve: Eve, *, lam: float | None = None, optimum: Risks | None = None, ax: Any = None
+    model: GaussianModel,
+    eve: Eve,
+    *,
+    lam: float | None = None,
+    optimum: Risks | None = None,
+    frontier: Sequence[Risks] | None = None,
+    ax: Any = None,
 ) -> Any:
-    """U = -R_B against R = -R_E: all families, full, null, the line through them, the corner, and the best releases."""
+    """U = -R_B against R = -R_E: all families, full, null, the line through them, the corner, and the best releases.
+
+    `frontier` are the risks of `gaussian.optimum.frontier.attainable_frontier`: below the line through them there is no
+    mechanism. The shaded points are attained by one; there may be more above them.
+    """
     weight = calibrate(model, eve) if lam is None else float(lam)
     ax = lt.axes(ax, 6.4, 5.6)
     full, null = (risks(model, eve, release) for release in (Full(), Null()))
@@ -201,6 +212,10 @@ def risk_utility_map(
     ax.set_xlim(x0 - pads[0], x1 + pads[0])
     ax.set_ylim(y0 - pads[1], y1 + pads[1])
     lines: list[Any] = [np.array([(x1, y1), (x0, y0)]), np.array([(x1, y1), (x1, y0)]), np.array([(x0, y0), (x1, y0)])]
+    if frontier is not None:
+        edge = np.array([_place(pair) for pair in frontier])
+        ax.plot(*edge.T, color=lt.BLUE, lw=2.6, label="frontier of all mechanisms", zorder=3.5)
+        lines.append(edge)
     ax.plot(*lines[0].T, color=lt.GREY, lw=1.6, label="full and null tie", zorder=2)
     for line in lines[1:]:
         ax.plot(*line.T, ":", color=lt.GREY, lw=1.1, zorder=1.5)
@@ -212,6 +227,10 @@ def risk_utility_map(
         line = np.vstack([np.column_stack([-x, -y]), *ends])
         ax.plot(*line.T, color=colour, ls=style, lw=1.9, label=NAMES[family], zorder=3)
         lines.append(line)
+    if frontier is not None:
+        # a public coin between two mechanisms is a mechanism, so all points between those drawn are attained
+        hull = _hull(np.vstack([lines[0], *lines[3:]]))
+        ax.fill(*hull.T, fc=pt.REGION, ec=lt.SKY, lw=0.8, label="some mechanism does this", zorder=1)
     best = best_of_family(model, eve, OneBit, weight)
     ax.plot(x1, y0, "o", mfc="white", mec=lt.INK, ms=7.5, mew=1.3, zorder=4)
     ax.plot([x1, x0], [y1, y0], "s", color=lt.INK, ms=6, zorder=5)
@@ -236,17 +255,27 @@ def risk_utility_map(
     return _finish(ax)
 
 
+def _hull(points: Array) -> Array:
+    """The corners of the convex hull, in order."""
+    from scipy.spatial import ConvexHull
+
+    return np.asarray(points[ConvexHull(points).vertices])
+
+
 def _place(pair: Risks) -> tuple[float, float]:
     return -float(pair.bob), -float(pair.eve)
 
 
 def paper_figures(
-    optima: Mapping[str, Risks] | None = None, progress: Callable[[str], None] | None = None
+    optima: Mapping[str, Risks] | None = None,
+    progress: Callable[[str], None] | None = None,
+    frontiers: Mapping[str, Sequence[Risks]] | None = None,
 ) -> dict[str, Any]:
-    """Every Gaussian figure of the paper and its supplement, by name.
+    """Every Gaussian figure of the paper and its supplement, by name, at a width that a page has.
 
     "mean", "max", "both": R_A against sigma and tau; "mean sigma", "mean tau", ...: all three risks; "maps": the three
-    risk-utility maps. `optima` gives the risks of the best mechanism against "mean", "max" or "both".
+    risk-utility maps. `optima` gives the risks of the best mechanism against "mean", "max" or "both", `frontiers` the
+    frontiers of all mechanisms.
     """
     import matplotlib.pyplot as plt
 
@@ -255,23 +284,40 @@ def paper_figures(
         eve = printed.eve
         if progress:
             progress(eve_question(eve))
-        figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
         risk_against_noise(PAPER_MODEL, eve, optimum=best.get(name), ax=left)
         risk_against_threshold(PAPER_MODEL, eve, optimum=best.get(name), ax=right)
         out[name] = figure
         for what, draw in (("sigma", risk_against_noise), ("tau", risk_against_threshold)):
-            figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+            figure, panels = plt.subplots(1, 3, figsize=(10, 3.9), layout="constrained")
             for ax, risk in zip(panels, ("bob", "eve", "alice"), strict=True):
                 draw(PAPER_MODEL, eve, risk, optimum=best.get(name), ax=ax)
             out[f"{name} {what}"] = figure
         for key in (name, f"{name} sigma", f"{name} tau"):
             out[key].suptitle(eve_question(eve))
             _one_legend(out[key])
-    out["maps"], panels = plt.subplots(1, 3, figsize=(17, 5.8), layout="constrained")
-    for ax, (name, printed) in zip(panels, PAPER_TABLES.items(), strict=True):
-        risk_utility_map(PAPER_MODEL, printed.eve, optimum=best.get(name), ax=ax)
-        ax.set_title(eve_question(printed.eve), loc="left", pad=44, fontsize=11, fontweight="bold")
+    out["maps"] = three_maps(best, frontiers or {})
     return out
+
+
+def three_maps(optima: Mapping[str, Risks], frontiers: Mapping[str, Sequence[Risks]]) -> Any:
+    """The risk-utility maps of the paper's three adversaries, with one legend in the place of a fourth."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
+    handles: dict[str, Any] = {}
+    for ax, (name, printed) in zip(panels.flat, PAPER_TABLES.items(), strict=False):
+        risk_utility_map(PAPER_MODEL, printed.eve, optimum=optima.get(name), frontier=frontiers.get(name), ax=ax)
+        words, value = eve_question(printed.eve), ""
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            level, _, number = label.partition(" $R_A$: ")
+            value = f"{level} $R_A$: {number}" if number else value
+            handles.setdefault(f"{level} $R_A$, a level line" if number else label, handle)
+        ax.get_legend().remove()
+        ax.set_title(f"{words.replace(' and the', chr(10) + 'and the')}\n{value}", loc="left", fontsize=10.5)
+    panels[1, 1].axis("off")
+    panels[1, 1].legend(handles.values(), handles.keys(), loc="center", fontsize=10, frameon=False, labelspacing=0.8)
+    return figure
 
 
 def _one_legend(figure: Any) -> None:

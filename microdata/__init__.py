@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from microdata.files import load_study
     from microdata.optimum import optimise
-    from microdata.records import RecordEve, RecordProgram
+    from microdata.records import RecordProgram, TableEve
     from microdata.solution import StudySolution
     from microdata.solved import RecordOptimum
     from microdata.study import Eve, Study
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Eve",
-    "RecordEve",
     "RecordOptimum",
     "RecordProgram",
     "Study",
     "StudySolution",
+    "TableEve",
     "load_study",
     "optimise",
     "read_table",
@@ -32,7 +32,7 @@ __all__ = [
 _MODULES = {
     "files": "load_study",
     "optimum": "optimise",
-    "records": "RecordEve RecordProgram",
+    "records": "TableEve RecordProgram",
     "solution": "StudySolution",
     "solved": "RecordOptimum",
     "study": "Eve Study",

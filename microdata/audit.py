@@ -33,7 +33,7 @@ REHEARSAL = 20_260_101  # the seed of the release that attackers are trained on:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class AuditedRisk:
     """A mean over records and its standard error."""
 
     value: float
@@ -51,10 +51,10 @@ class EveAudit:
     """One Eve on the audited records: her risks by how she decides, and the disclosure measures people know."""
 
     name: str
-    prior: Estimate
-    informed: Estimate
-    null: Estimate
-    attackers: dict[str, Estimate]
+    prior: AuditedRisk
+    informed: AuditedRisk
+    null: AuditedRisk
+    attackers: dict[str, AuditedRisk]
     disclosure: Disclosure
 
     def document(self) -> dict[str, Any]:
@@ -74,10 +74,10 @@ class Audit(Tabular):
 
     records: int
     unseen: int
-    bob: Estimate
-    columns: dict[str, Estimate]
-    eve: Estimate
-    informed: Estimate
+    bob: AuditedRisk
+    columns: dict[str, AuditedRisk]
+    eve: AuditedRisk
+    informed: AuditedRisk
     eves: tuple[EveAudit, ...]
     utility: Utility
 
@@ -127,7 +127,7 @@ def _judged(study: Study, channel: RecordChannel, types: Array, counts: Array, n
         channel = channel.over(types)
     h = counts / counts.sum()
     total = np.zeros(len(types))
-    columns: dict[str, Estimate] = {}
+    columns: dict[str, AuditedRisk] = {}
     for target, k in zip(study.targets, study.published, strict=True):
         loss = floats(target.loss).astype(float)
         read = _decoded(channel, len(columns), channel.joint(fitted, p, fitted[:, k], len(loss)), loss)
@@ -157,11 +157,11 @@ def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array
     return np.where(joint.sum(axis=0) > 0, (joint.T @ loss).argmin(axis=1), literal)
 
 
-def _estimate(value: Array, counts: Array) -> Estimate:
+def _estimate(value: Array, counts: Array) -> AuditedRisk:
     n = int(counts.sum())
     mean = float(value @ counts) / n
     spread = float(((value - mean) ** 2) @ counts)
-    return Estimate(mean, float(np.sqrt(spread / max(n - 1, 1) / n)))
+    return AuditedRisk(mean, float(np.sqrt(spread / max(n - 1, 1) / n)))
 
 
 def _training(study: Study, channel: RecordChannel) -> tuple[Array, Array]:

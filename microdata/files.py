@@ -18,6 +18,7 @@ from typing import Any
 from bap_lp.files.documents import check, located, read_document, source_name
 from bap_lp.files.problems import SCHEMA, conditions_from
 from bap_lp.rational import InputError, number, public
+from microdata.release import check_kept
 from microdata.study import Eve, Study
 from microdata.tables import read_table
 
@@ -108,6 +109,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
             title=document.get("title", ""),
             source=shown,
         )
+        check_kept(study, keep)
     return StudyFile(study, lam, keep, source, shown)
 
 
@@ -128,7 +130,7 @@ class _fields:
         field = re.sub(r"^eves\[(\d+)\]", lambda m: f"eve[{m[1]}]" if self.several else "eve", error.field)
         field = re.sub(r"^(smoothing|toward)\b", r"prior.\1", field)
         field = re.sub(r"^(holdout|seed)\b", r"audit.\1", field)
-        field = re.sub(r"^names of eves\b", "eve.name", field)
+        field = re.sub(r"^keep\b", "release.keep", field)
         raise InputError(f"{self.source}: {field}", error.value, error.rule) from None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,7 @@ MOST_LEVELS = 1000
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
 _KEYS = ("levels", "bands", "merge")
 _LABEL = "(missing)"
+_KINDS = "must be text, a number, a truth value or a date"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Column:
 
     def codes(self, cells: Any, source: str) -> Array:
         """The level of each cell; a cell that is no level is refused."""
-        inverse, found = distinct(cells)
+        inverse, found = distinct(cells, f"{source}: column {show(self.name)}")
         table = {key_of(value, self.numeric): k for k, value in enumerate(self.values) if value is not None}
         at = np.array([self._code(value, table, source) for value in found], dtype=np.int64)
         if (at < 0).any():
@@ -84,12 +86,15 @@ class Column:
         dtype = like.dtype
         if self.recoded:
             return pandas.Series(np.array([*self.values], dtype=object)[codes], index=like.index, dtype="str")
-        originals = {key_of(v, self.numeric): v for v in distinct(like)[1] if v is not None}
+        cells = [v for v in distinct(like, self.name)[1] if v is not None]
+        categories = dtype.categories.tolist() if isinstance(dtype, pandas.CategoricalDtype) else []
+        originals = {key_of(v, self.numeric): v for v in (*categories, *cells)}
+        sample = next((v for v in (*cells, *categories)), None)
         values = np.empty(len(self), dtype=object)
-        values[:] = [
-            None if text is None else originals.get(key_of(text, self.numeric), _typed(text, dtype, pandas))
-            for text in self.values
-        ]
+        for k, text in enumerate(self.values):
+            if text is not None:
+                key = key_of(text, self.numeric)
+                values[k] = originals[key] if key in originals else _typed(text, dtype, sample, pandas)
         if isinstance(dtype, pandas.CategoricalDtype):
             extra = [v for v in values if v is not None and v not in dtype.categories]
             dtype = pandas.CategoricalDtype([*dtype.categories, *extra], dtype.ordered) if extra else dtype
@@ -99,26 +104,38 @@ class Column:
         return pandas.Series(pandas.array(list(values[codes]), dtype=dtype), index=like.index)
 
 
-def _typed(text: str, dtype: Any, pandas: Any) -> Any:
-    """A level that the released file does not have, in the type of its column."""
+def _typed(text: str, dtype: Any, sample: Any, pandas: Any) -> Any:
+    """A level that the released file does not have, in the type of its column; `sample` is one of its cells."""
     kind = getattr(dtype, "kind", "O")
+    if kind == "O" and isinstance(sample, bool):
+        kind = "b"
     if kind == "b":
         return text == "True"
-    if kind in "iu" and _is_integer(text):
+    if (kind in "iu" or (kind == "O" and isinstance(sample, int))) and _is_integer(text):
         return int(Decimal(text))
-    if kind in "iuf":
+    if kind in "iuf" or (kind == "O" and isinstance(sample, (int, float))):
         return float(text)
-    return pandas.Timestamp(text) if kind == "M" else text
+    if kind in "Mm":
+        return (pandas.Timestamp if kind == "M" else pandas.Timedelta)(text)
+    if isinstance(sample, Decimal):
+        return Decimal(text)
+    return type(sample).fromisoformat(text) if isinstance(sample, (date, time)) else text
 
 
 def _is_integer(text: str) -> bool:
     return Decimal(text) == Decimal(text).to_integral_value()
 
 
-def distinct(cells: Any) -> tuple[Array, list[Any]]:
-    """(index, values): the distinct cells in order of appearance, None where missing, and which one each cell is."""
+def distinct(cells: Any, where: str) -> tuple[Array, list[Any]]:
+    """(index, values): the distinct cells in order of appearance, None where missing, and which one each cell is.
+
+    where: what an error calls the column.
+    """
     pandas = pandas_module()
-    index, values = pandas.factorize(cells)
+    try:
+        index, values = pandas.factorize(cells)
+    except TypeError:  # lists and tables in cells
+        raise InputError(where, None, _KINDS) from None
     out = [v.item() if isinstance(v, np.generic) and not isinstance(v, np.datetime64) else v for v in values]
     if (index < 0).any():
         index = np.where(index < 0, len(out), index)
@@ -149,7 +166,7 @@ def column_of(cells: Any, name: str, given: Mapping[str, Any] | None, source: st
             raise InputError(f"columns.{name}.{key}", None, f"is not a known key: a column may have {', '.join(_KEYS)}")
     if "levels" in options and "bands" in options:
         raise InputError(f"columns.{name}", None, "must have levels or bands, not both")
-    values = distinct(cells)[1]
+    values = distinct(cells, where)[1]
     holes = None in values
     values = [v for v in values if v is not None]
     if len(values) > most and "bands" not in options and "merge" not in options:
@@ -183,7 +200,7 @@ def _natural(values: list[Any], cells: Any, numeric: bool, pandas: Any, where: s
     """Numbers, truth values and dates by value, categories in their order, text as it appears."""
     if isinstance(cells.dtype, pandas.CategoricalDtype):
         return [v for v in cells.dtype.categories if v in set(values)]
-    if numeric or all(isinstance(v, bool) for v in values) or cells.dtype.kind == "M":
+    if numeric or cells.dtype.kind in "Mm" or any(all(isinstance(v, t) for v in values) for t in (bool, date, time)):
         first: dict[Any, Any] = {}
         for value in values:
             first.setdefault(key_of(value, True) if numeric else value, value)
@@ -194,7 +211,7 @@ def _natural(values: list[Any], cells: Any, numeric: bool, pandas: Any, where: s
         rule = f"mixes numbers such as {show(one)} and text such as {str(other)!r}: give levels, or bands"
         raise InputError(where, None, rule)
     if wrong := next((v for v in values if not isinstance(v, str)), None):
-        raise InputError(where, str(wrong), "must be text, a number, a truth value or a date")
+        raise InputError(where, str(wrong), _KINDS)
     return values
 
 

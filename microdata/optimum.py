@@ -53,8 +53,8 @@ def optimise(
         InputError: lam is negative or undefined, or an exact solution of floats is asked for.
 
     >>> import numpy as np
-    >>> from microdata import RecordEve, RecordProgram, optimise
-    >>> eve = RecordEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
+    >>> from microdata import RecordProgram, TableEve, optimise
+    >>> eve = TableEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
     >>> table = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [1], [1]]), ([[0, 1], [1, 0]],), (eve,))
     >>> found = optimise(table, lam=2)
     >>> print(found.value, found.bob, found.eve, bool(found.verify()))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.rational import InputError
-from microdata.levels import distinct, is_number
+from microdata.levels import column_of, distinct, is_number
 from microdata.risks_of_records import record_lam
 from microdata.study import Eve, Study
 from microdata.tables import check_names
@@ -43,7 +43,7 @@ class Found:
 
     @property
     def usable(self) -> bool:
-        return self.kind != "mixed" and (bool(self.bands) or 2 <= self.count + (self.missing > 0) <= _FEW)
+        return self.kind in ("numbers", "text") and (bool(self.bands) or 2 <= self.count + (self.missing > 0) <= _FEW)
 
 
 def proposal(frame: Any, data: str) -> str:
@@ -75,7 +75,7 @@ def proposal(frame: Any, data: str) -> str:
         )
     secret = _secret(usable)
     rest = [c for c in usable if c is not secret]
-    known, published, price = _chosen(frame, secret, rest)
+    known, published, price = _chosen(frame, secret, rest, data)
     lines = [
         f"# A study of {len(frame)} records. Everything below is a proposal: decide yourself what is published,",
         "# what is secret and what an adversary knows already. Columns that are not mentioned are dropped first.",
@@ -123,7 +123,7 @@ def proposal(frame: Any, data: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _chosen(frame: Any, secret: Found, rest: list[Found]) -> tuple[list[Found], list[Found], str]:
+def _chosen(frame: Any, secret: Found, rest: list[Found], source: str) -> tuple[list[Found], list[Found], str]:
     """Known and published columns and lambda, such that the study can be solved: the fewer known columns, the surer."""
     ranked = sorted(rest, key=lambda c: c.levels)
     for count in range(min(_KNOWN, len(rest) - 1), -1, -1):
@@ -136,9 +136,8 @@ def _chosen(frame: Any, secret: Found, rest: list[Found]) -> tuple[list[Found], 
                 size *= column.levels
         bands = {c.name: {"bands": list(c.bands)} for c in (*published, secret, *known) if c.bands}
         eve = Eve(secret.name, [c.name for c in known])
-        study = Study(
-            frame, {c.name: "0-1" for c in published}, [eve], columns=bands, holdout="1/2" if len(frame) > 1 else 0
-        )
+        share = "1/2" if len(frame) > 1 else 0
+        study = Study(frame, {c.name: "0-1" for c in published}, [eve], columns=bands, holdout=share, source=source)
         try:
             record_lam(study.program, "calibrated")
             return known, published, '"calibrated"'
@@ -148,9 +147,11 @@ def _chosen(frame: Any, secret: Found, rest: list[Found]) -> tuple[list[Found], 
 
 
 def _found(cells: Any, name: str) -> Found:
-    _, values = distinct(cells)
     missing = int(cells.isna().sum())
-    values = [v for v in values if v is not None]
+    try:
+        values = [v for v in distinct(cells, name)[1] if v is not None]
+    except InputError:  # lists or tables in cells
+        return Found(name, "no levels", (), 0, missing, ())
     numbers = [is_number(v) for v in values]
     kind = "numbers" if values and all(numbers) else "mixed" if any(numbers) else "text"
     bands: tuple[str, ...] = ()
@@ -158,6 +159,11 @@ def _found(cells: Any, name: str) -> Found:
         values.sort(key=float)
         if len(values) > _FEW:
             bands = _quantiles(np.array([float(v) for v in cells.dropna()]))
+    elif kind == "text" and 2 <= len(values) <= _FEW:
+        try:
+            column_of(cells, name, None, name)
+        except InputError:  # such as bytes, or text and dates
+            kind = "no levels"
     return Found(name, kind, tuple(map(str, values[:_FEW])), len(values), missing, bands)
 
 
@@ -189,6 +195,8 @@ def _comment(column: Found) -> str:
     words = f"# {_quoted(column.name)}: {column.kind}, {column.count} different"
     if column.missing:
         words += f", {column.missing} missing (a level of its own, the last)"
+    if column.kind == "no levels":
+        return f"{words}; its cells are not text, numbers, truth values or dates"
     if column.kind == "mixed":
         return f"{words}: {shown}; give levels = [...] in [columns.{_key(column.name)}] to use it"
     if not column.usable:

@@ -24,7 +24,7 @@ _MOST = 10_000_000  # decisions
 
 
 @dataclass(frozen=True, eq=False)
-class RecordEve(ReadOnly):
+class TableEve(ReadOnly):
     """One Eve: what she wants and what she knows about the record she attacks.
 
     Args:
@@ -75,7 +75,7 @@ class RecordProgram(ReadOnly):
     p: Any
     codes: Array
     losses: tuple[Any, ...]
-    eves: tuple[RecordEve, ...]
+    eves: tuple[TableEve, ...]
 
     def __post_init__(self) -> None:
         p = probability(self.p, "p")
@@ -105,7 +105,7 @@ class RecordProgram(ReadOnly):
                 _codes(a, f"eves[{n}].{f}", (len(p),)) for f, a in (("secret", eve.secret), ("known", eve.known))
             )
             _within(secret, len(table), f"eves[{n}].secret")
-            read.append(RecordEve(eve.name or f"Eve{n + 1 if n else ''}", secret, known, table, weight))
+            read.append(TableEve(eve.name or f"Eve{n + 1 if n else ''}", secret, known, table, weight))
         for name, value in (("p", p), ("codes", codes), ("losses", tuple(losses)), ("eves", tuple(read))):
             object.__setattr__(self, name, value)
         if self.decisions > _MOST:
@@ -144,7 +144,7 @@ class RecordProgram(ReadOnly):
             return self
         p = lifted(self.p)
         eves = tuple(
-            RecordEve(e.name, e.secret, e.known, lifted(e.loss), lifted(np.array([e.weight]))[0]) for e in self.eves
+            TableEve(e.name, e.secret, e.known, lifted(e.loss), lifted(np.array([e.weight]))[0]) for e in self.eves
         )
         return RecordProgram(p / p.sum(), self.codes, tuple(map(lifted, self.losses)), eves)
 

@@ -23,14 +23,15 @@ from microdata.prior import keys, rows_of
 
 if TYPE_CHECKING:
     from microdata.solution import StudySolution
+    from microdata.study import Study
 
 
 @dataclass(frozen=True, repr=False)
-class ReleaseLog(Tabular):
+class ReleaseLog(Tabular, dict[str, Any]):
     """What a release did: records, changed cells by published column, records of types never fitted, columns kept.
 
     records: how many were released. touched: how many have a changed cell. seed: None for a release that may be
-    published.
+    published. As a mapping it is its document: pandas writes what is attached to a frame into Parquet files as JSON.
     """
 
     records: int
@@ -40,6 +41,9 @@ class ReleaseLog(Tabular):
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
     seed: int | None
+
+    def __post_init__(self) -> None:
+        self.update(self.document())
 
     def document(self) -> dict[str, Any]:
         return {
@@ -64,7 +68,7 @@ class ReleaseLog(Tabular):
 def draw_release(solution: StudySolution, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
     """Draw a release; see `StudySolution.release`."""
     study = solution.study
-    kept = _kept(solution, keep)
+    kept = check_kept(study, keep)
     codes = study.encode(frame)
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     new = solution.channel.unseen(codes)
@@ -91,9 +95,8 @@ def draw_release(solution: StudySolution, frame: Any, keep: Sequence[str] = (), 
     return out
 
 
-def _kept(solution: StudySolution, keep: Sequence[str]) -> tuple[str, ...]:
+def check_kept(study: Study, keep: Sequence[str]) -> tuple[str, ...]:
     """The columns to keep, if every Eve knows them: otherwise the file would tell an Eve more than the model says."""
-    study = solution.study
     for name in (keep,) if isinstance(keep, str) else keep:
         if name in [t.column for t in study.targets]:
             raise InputError("keep", name, "is published already, perturbed")

@@ -12,7 +12,7 @@ import numpy as np
 
 from bap_lp.model.arrays import UNIT
 from bap_lp.rational import Array, InputError, field_of, is_exact, number, public, tree_sum
-from microdata.records import RecordEve, RecordProgram
+from microdata.records import RecordProgram, TableEve
 
 
 def summed(values: Array, group: Array, count: int) -> Array:
@@ -35,7 +35,7 @@ def column_risks(program: RecordProgram, state: Array, decision: Array, rho: Arr
     return tuple(out)
 
 
-def eve_risk(eve: RecordEve, state: Array, decision: Array, rho: Array) -> Any:
+def eve_risk(eve: TableEve, state: Array, decision: Array, rho: Array) -> Any:
     """The unweighted risk of an Eve who sees the decision and the columns she knows."""
     levels = len(eve.loss)
     known = eve.known[state]

@@ -32,8 +32,8 @@ def alices_rule(best: RecordOptimum, codes: Array, secrets: Array, known: Array)
         (m,) decisions.
 
     >>> import numpy as np
-    >>> from microdata import RecordEve, RecordProgram, optimise
-    >>> eve = RecordEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
+    >>> from microdata import RecordProgram, TableEve, optimise
+    >>> eve = TableEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
     >>> table = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [1], [1]]), ([[0, 1], [1, 0]],), (eve,))
     >>> found = optimise(table, lam=2)
     >>> alices_rule(found, np.array([[0], [1]]), np.array([[1], [1]]), np.array([[5], [1]])).tolist()

@@ -23,7 +23,7 @@ from bap_lp.rational import Array, InputError, floats, is_exact, number, public,
 from microdata.levels import Column, column_of
 from microdata.losses import loss_table
 from microdata.prior import Prior, fit, held_out, keys
-from microdata.records import RecordEve, RecordProgram
+from microdata.records import RecordProgram, TableEve
 from microdata.tables import check_names
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Study(Displayed):
         self.names = tuple(kept)
         self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())
         self.spies = tuple(self._spy(eve, n) for n, eve in enumerate(eves))
-        check_names([spy.name for spy in self.spies], "names of eves")
+        _different([spy.name for spy in self.spies])
         self.levels = tuple(len(c) for c in self.columns)
         self.codes = np.column_stack([c.codes(frame[c.name], source) for c in self.columns])
         self.holdout = _share(holdout)
@@ -208,7 +208,7 @@ class Study(Displayed):
         """The compact program, as sums over columns."""
         types, p = self.prior.types, self.prior.p
         losses = [_times(t.weight, t.loss) for t in self.targets]
-        eves = [RecordEve(s.name, types[:, s.secret], self.known(types, s), s.loss, s.weight) for s in self.spies]
+        eves = [TableEve(s.name, types[:, s.secret], self.known(types, s), s.loss, s.weight) for s in self.spies]
         return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
 
     def state_names(self, types: Array | None = None) -> list[str]:
@@ -296,6 +296,12 @@ def _wanted(
             listed = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
             raise InputError(field, None, f"names column {show(name)}, which {source} does not have: it has {listed}")
     return {name for field, name in fields if not field.startswith("columns.")}
+
+
+def _different(names: Sequence[str]) -> None:
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            raise InputError(f"eves[{n}].name", name, "is the name of another Eve")
 
 
 def _target(name: str, how: Any, column: Column) -> Target:

@@ -130,9 +130,11 @@ def _parquet(path: str | os.PathLike[str], source: str) -> Any:
     try:
         table = parquet.read_table(io.BytesIO(_bytes(path, source)))
         check_names(table.column_names, source)
-        return table.to_pandas()
+        frame = table.to_pandas()
     except (ArrowException, OSError) as error:
         raise InputError(source, None, f"is not Parquet: {str(error).splitlines()[0]}") from None
+    named = [name for name in frame.index.names if name in table.column_names]  # an index is a column of the file
+    return frame.reset_index()[table.column_names] if named == list(frame.index.names) else frame
 
 
 def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") -> bytes:

@@ -1,6 +1,7 @@
 """Pictures: problems, paths and mechanisms come in, matplotlib Axes go out. Labels never overlap."""
 
-from bap_lp.plots.channels import channel_heatmap, signal_cards
+from bap_lp.plots.cards import signal_cards
+from bap_lp.plots.channels import channel_heatmap
 from bap_lp.plots.epsilon import value_of_epsilon
 from bap_lp.plots.maps import risk_utility_map, value_of_lambda
 

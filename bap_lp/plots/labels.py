@@ -22,12 +22,19 @@ from matplotlib.artist import Artist
 from matplotlib.transforms import Bbox
 
 from bap_lp.model.risks import Number
+from bap_lp.plots.palette import (  # noqa: F401  the pictures take their colours from here
+    BLUE,
+    DARK_GREEN,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+)
 
 Points = np.ndarray
-
-# Okabe and Ito's palette, told apart by every kind of colour vision
-BLUE, ORANGE, VERMILION, GREEN, SKY, PURPLE = "#0072B2", "#E69F00", "#D55E00", "#009E73", "#56B4E9", "#CC79A7"
-INK, GREY, DARK_GREEN = "#1b1b1b", "#6e6e6e", "#00684c"
 
 _DIRECTIONS = 16
 _RADII = (7.0, 12.0, 18.0, 26.0, 36.0, 50.0, 68.0, 90.0, 120.0)  # points

@@ -20,7 +20,9 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
 from bap_lp.plots import labels as lt
-from bap_lp.plots.channels import channel_heatmap, signal_cards
+from bap_lp.plots import palette as pt
+from bap_lp.plots.cards import signal_cards
+from bap_lp.plots.channels import channel_heatmap
 from bap_lp.rational import InputError, public
 from bap_lp.releases import Comparison, compare
 from bap_lp.releases.families import Family, randomised_response_family
@@ -118,7 +120,7 @@ def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name
     name = "attainable: some mechanism does this" if whole else "attainable, and perhaps more above"
     corners = np.array([_place(risks) for risks in region])
     if len(corners) > 2:
-        ax.add_patch(Polygon(corners, closed=True, fc="#dcecf7", ec=lt.SKY, lw=0.8, label=name, zorder=1))
+        ax.add_patch(Polygon(corners, closed=True, fc=pt.REGION, ec=lt.SKY, lw=0.8, label=name, zorder=1))
     vertices = np.array([_place(piece.risks) for piece in edge.pieces])
     ax.plot(*vertices.T, "-o", color=lt.BLUE, lw=2.6, ms=4.5, label=edge_name, zorder=4)
     return [vertices, np.vstack([corners, corners[:1]])]
@@ -146,7 +148,7 @@ def _levels(
     corners = [-(x - lam * y) for x in (x0, x1) for y in (y0, y1)]
     for k, alice in enumerate(np.linspace(min(corners), max(corners), _LEVELS + 2)[1:-1]):
         label = "_" if k else "level lines: $R_A$ falls to the bottom right"
-        level(float(alice), False, color="#b5b5b5", lw=0.8, ls=(0, (2, 3)), label=label)
+        level(float(alice), False, color=pt.EDGE, lw=0.8, ls=(0, (2, 3)), label=label)
     chord = np.array([_place(full), _place(null)])
     if (chord[0] != chord[1]).any():
         ax.plot(*chord.T, color=lt.GREY, lw=1.6, label="calibration line: full and null release tie", zorder=2.2)

@@ -178,7 +178,9 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, place
         exact = _exactly(arrays.lifted(), EXACT.number(lam), None, places)
     except OutOfTime:
         return replace(found, how=f"{how}, {STOPPED}")
-    return concluded(floats(exact.rho), floats(exact.u), f"{how}, finished in exact arithmetic")
+    rho, u = floats(exact.rho), arrays.on_simplex(floats(exact.u), lam)
+    rho = rho * (arrays.p / rho.sum(axis=1))[:, None]  # as it is: here tiny probabilities are not noise
+    return JointOptimum(rho, u, arrays.bound(u), f"{how}, finished in exact arithmetic")
 
 
 def _certified(arrays: Arrays, lam: float, found: JointOptimum) -> bool:

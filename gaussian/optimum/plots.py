@@ -9,6 +9,7 @@ both.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -22,6 +23,25 @@ from gaussian.residual import max_residual_cdf, max_residual_support
 
 _REACH = 3.2  # standard deviations of xbar shown on either side
 _CELLS = 240
+
+
+def rule_pictures(found: Sequence[Bracket]) -> Any:
+    """Several rules in one figure, two in a row, with one legend; at a size that can be read on a page."""
+    import matplotlib.pyplot as plt
+
+    places = len(found) + 1
+    figure, panels = plt.subplots(-(-places // 2), 2, figsize=(10, 4.7 * -(-places // 2)), layout="constrained")
+    handles: dict[str, Any] = {}
+    for ax, one in zip(panels.flat, found, strict=False):
+        rule_picture(one, ax)
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+        ax.get_legend().remove()
+        ax.set_title("\n".join(wrap(one.describe(), 46)), loc="left", fontsize=10.5, fontweight="bold")
+    for ax in panels.flat[len(found) :]:
+        ax.axis("off")
+    panels.flat[len(found)].legend(handles.values(), handles.keys(), loc="center", fontsize=10.5, frameon=False)
+    return figure
 
 
 def rule_picture(found: Bracket, ax: Any = None) -> Any:
@@ -41,12 +61,12 @@ def rule_picture(found: Bracket, ax: Any = None) -> Any:
             # the part of the rectangle above the diagonal
             bend = [(x, max(floor, x)) for x in np.unique([left, right, *np.clip([floor], left, right)]) if x <= roof]
             corners = [*bend, (min(right, roof), roof), (left, roof)]
-            ax.fill(*np.array(corners).T, color=lt.BLUE, alpha=0.25, lw=0, zorder=1)
+            ax.fill(*np.array(corners).T, color=lt.SKY, alpha=0.35, lw=0, zorder=1)
     _contours(ax, model, low, high, top)
     ax.fill([low, high, high], [low, low, high], color="white", zorder=3)
     ax.plot([low, high], [low, high], color=lt.GREY, lw=1.0, zorder=4)
     _thresholds(ax, found, low, high, top)
-    ax.plot([], [], color=lt.BLUE, alpha=0.25, lw=9, label="release 1")
+    ax.plot([], [], color=lt.SKY, alpha=0.35, lw=9, label="release 1")
     ax.plot([], [], color="black", alpha=0.35, lw=0.8, label="where the data lie")
     ax.set_xlim(low, high)
     ax.set_ylim(low, top)
@@ -74,11 +94,11 @@ def _thresholds(ax: Any, found: Bracket, low: float, high: float, top: float) ->
     for question in questions(found.adversary):
         c = question.threshold
         if isinstance(question, MeanEve) and low < c < high:
-            ax.plot([c, c], [c, top], color=lt.ORANGE, lw=1.4, ls="--", label="Eve asks: mean above", zorder=4)
+            ax.plot([c, c], [c, top], color=lt.VERMILION, lw=1.6, ls="--", label="Eve asks: mean above", zorder=4)
         if isinstance(question, MaxEve) and low < c < top:
             end = min(c, high)
-            ax.plot([low, end], [c] * 2, color=lt.ORANGE, lw=1.4, ls=":", label="Eve asks: maximum above", zorder=4)
+            ax.plot([low, end], [c] * 2, color=lt.VERMILION, lw=1.8, ls=":", label="Eve asks: maximum above", zorder=4)
     # given all the data, Bob decides theta > c_B where he expects to lose less by it
     bob = found.model.bob_cut
     if math.isfinite(bob) and low < bob < high:
-        ax.plot([bob, bob], [bob, top], color=lt.GREEN, lw=1.4, label="Bob with all the data", zorder=4)
+        ax.plot([bob, bob], [bob, top], color=lt.BLUE, lw=1.6, label="Bob with all the data", zorder=4)

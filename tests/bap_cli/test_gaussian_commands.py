@@ -112,7 +112,6 @@ def test_the_optimum_of_a_completed_model_is_bracketed(
         (["--eve", "max=1", "--max-threshold", "2"], "must equal --max-threshold = 2.0"),
         (["--eve", "max", "--eve", "mean", "--eve-threshold", "1"], "must be given with each of several Eves"),
         (["--eve", "both", "--eve", "mean"], "must be the only Eve"),
-        (["--eve", "mean", "--eve", "max", "--eve-weights", "1,2"], "bracket(sample(...)) of discretise"),
         (["--eve", "mean", "--noise-sd", "0"], "noise_sd = 0.0 must be > 0"),
     ],
 )

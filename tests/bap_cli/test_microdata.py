@@ -423,3 +423,14 @@ def test_files_of_two_folders_prove_nothing(folder, capsys, name):
             assert (code, out, len(err.splitlines())) == (1, "", 1), (name, change)
             assert not (folder / "out.csv").exists()
             (folder / "D" / name).write_bytes(mine)
+
+
+@pytest.mark.parametrize(
+    ("keep", "words"), [("zz", "is not a column"), ("affair", "would tell"), ("faith", "is published")]
+)
+def test_a_column_that_cannot_be_kept_is_refused_before_solving(folder, capsys, keep, words):
+    (folder / "study.toml").write_text(STUDY + f'[release]\nkeep = ["{keep}"]\n')
+    code, out, err = run(capsys, "solve", "study.toml", "--out", "D")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"study.toml: release.keep = '{keep}' {words}" in err
+    assert not (folder / "D").exists()

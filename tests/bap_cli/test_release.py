@@ -50,7 +50,7 @@ def test_a_swapped_mechanism_is_refused(run: Run, bundle: str, place: str) -> No
     Path("d/mechanism.json").write_text(json.dumps(document))
     code, out, err = run("release", place, document["states"][0])
     assert (code, out) == (1, "")
-    assert "is not the SHA-256 of the file" in err
+    assert "which has another SHA-256" in err
     manifest = json.loads(Path("d/manifest.json").read_text())
     import hashlib
 

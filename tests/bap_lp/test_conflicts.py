@@ -166,12 +166,13 @@ def test_the_command_line_states_conditions_costs_and_conflicts(
     error = capsys.readouterr().err
     assert error == "bap: --posterior-cap = 1/2 cannot be met: the least that the other conditions allow is 3/4\n"
     assert [p.name for p in out.iterdir()] == ["conflict.json"]
-    assert main(["verify", "coin_toss", str(out / "conflict.json")]) == 0
+    assert main(["verify", "coin_toss", str(out / "conflict.json")]) == 1  # the file itself asks for no such cap
+    assert main(["verify", "coin_toss", str(out / "conflict.json"), "--as-claimed"]) == 0
     assert "no mechanism meets the conditions" in capsys.readouterr().out
     changed = json.loads((out / "conflict.json").read_text())
     changed["conditions"]["posterior_caps"][0]["at_most"] = "4/5"
     (out / "conflict.json").write_text(json.dumps(changed))
-    assert main(["verify", "coin_toss", str(out / "conflict.json")]) == 1
+    assert main(["verify", "coin_toss", str(out / "conflict.json"), "--as-claimed"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -143,3 +143,10 @@ def test_float_solutions_under_conditions_verify_beside_huge_losses(seed: int, d
     eve = [[draw.randint(0, 5) + 1e9 for _ in range(3)] for _ in range(states)]
     problem = Problem([w / sum(weights) for w in weights], bob, eve)
     assert verify(problem, solve(problem, 0.5, conditions=Conditions(**demand)).certificate)
+
+
+def test_tiny_probabilities_of_an_optimum_found_in_rationals_are_kept() -> None:
+    """They were cut off as noise, and what was left was the full release, the worst of all on this spread of 3e-14."""
+    losses = [[F(1, 4), 1, 1, 1], [F(1, 2**43), F(1, 2**44), 1, 1]]
+    problem = Problem(["1/2", "1/2"], [[1, 1], [1, 1]], losses)
+    assert verify(problem, solve(problem, 1, exact=False).certificate)

@@ -22,6 +22,7 @@ from bap_lp.files.problems import load_problem
 from bap_lp.model.risks import Risks
 from bap_lp.path.pieces import lambda_path
 from bap_lp.path.region import attainable_region
+from bap_lp.plots.channels import drawn_channel
 from bap_lp.plots.labels import Labels, drawable, short
 from bap_lp.releases import full, null, randomised_response
 from bap_lp.releases.families import randomised_response_family
@@ -152,8 +153,44 @@ def test_the_heat_map_has_channel_and_posterior() -> None:
     numbers = [t.get_text() for t in ax.texts]
     assert [n for n in numbers if "(" not in n] == ["1", "0", "3/10", "7/10", "10/11", "0", "1/11", "1"]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["tails", "heads"] * 2
-    large = Mechanism(np.full((50, 20), 1 / 20))
-    assert "26 more states and 8 more signals" in plots.channel_heatmap(large).get_xlabel()
+
+
+@pytest.mark.parametrize("signals", [5, 20])
+def test_a_large_heat_map_drops_no_state_and_no_signal(signals: int) -> None:
+    generator = np.random.default_rng(signals)
+    table = generator.integers(0, 3, (40, signals)) + np.eye(40, signals, dtype=int)
+    table[:, 0] += table.sum(axis=1) == 0
+    q = [[Fraction(int(v), int(row.sum())) for v in row] for row in table]
+    mechanism = Mechanism([*q, *q, *q])  # every row three times
+    weights = generator.integers(1, 9, 120)
+    prior = [Fraction(int(w), int(weights.sum())) for w in weights]
+    found = drawn_channel(mechanism, prior)
+    assert len(found.rows) <= 24
+    assert len(found.columns) <= 12
+    assert (found.channel.sum(axis=1) == 1).all()
+    assert (found.posterior.sum(axis=0) == 1).all()
+    named = sum(2 + int(name.split("; ")[2].split()[0]) for name in found.rows)
+    assert named == 120
+    mass = np.array(prior) @ np.array([*q, *q, *q])
+    assert sum(1 for name in found.columns if "other signals" in name) == (signals > 12)
+    if signals == 5:  # Bayes: p(x|s) P(s) = p(x) q(s|x), summed over a kind of states
+        firsts = [list(mechanism.states).index(name.split("; ")[0]) for name in found.rows[:-1]]
+        for r, x in enumerate(firsts):
+            members = [y for y in range(120) if (mechanism.q[y] == mechanism.q[x]).all()]
+            weight = sum(prior[y] for y in members)
+            assert [found.posterior[r, s] * mass[s] for s in range(5)] == [weight * q[x % 40][s] for s in range(5)]
+    plots.channel_heatmap(mechanism, prior).figure.canvas.draw()
+
+
+def test_cards_have_no_empty_half() -> None:
+    """Below the last line of the fullest card there is less than two lines of space."""
+    for name in ("coin_toss", "respondents", "two_eves"):
+        problem, lam = example(name)
+        ax = plots.signal_cards(problem, solve(problem, lam).mechanism)
+        ax.figure.canvas.draw()
+        frame = ax.get_window_extent()
+        lowest = min(t.get_window_extent().y0 for t in ax.texts)
+        assert 0 < lowest - frame.y0 < 0.14 * frame.height + 20
 
 
 def test_cards_say_what_everybody_decides() -> None:

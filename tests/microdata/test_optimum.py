@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bap_lp import Agent, InputError, Problem, calibrate, solve
 from bap_lp.model.calibration import extremes
 from bap_lp.rational import EXACT, public
-from microdata import RecordEve, RecordOptimum, RecordProgram, optimise
+from microdata import RecordOptimum, RecordProgram, TableEve, optimise
 from microdata import optimum as module
 
 LOSSES = {
@@ -40,7 +40,7 @@ def record_programs(draw: st.DrawFn, eves: int = 2, guesses: int = 3) -> RecordP
         plain = draw(st.booleans())
         loss = LOSSES["0-1"](n) if plain else [[draw(st.integers(0, 3)) for _ in range(n)] for _ in range(n)]
         secret, known = types[:, 2 + k], types[:, 2 + count + k]
-        agents.append(RecordEve(f"Eve {k}", secret, known, loss, draw(st.integers(1, 2))))
+        agents.append(TableEve(f"Eve {k}", secret, known, loss, draw(st.integers(1, 2))))
     return RecordProgram([Fraction(w, sum(weights)) for w in weights], types[:, :2], losses, tuple(agents))
 
 
@@ -149,7 +149,7 @@ def table(seed: int = 0, values: int = 4) -> RecordProgram:
     random = np.random.default_rng(seed)
     types = np.unique(np.stack([random.integers(0, n, 80) for n in (4, 3, 2, values)], axis=1), axis=0)
     counts = random.integers(1, 20, len(types))
-    eve = RecordEve("neighbour", types[:, 2], types[:, 3], [[0, 1], [3, 0]])
+    eve = TableEve("neighbour", types[:, 2], types[:, 3], [[0, 1], [3, 0]])
     losses = (LOSSES["absolute"](4), LOSSES["0-1"](3))
     return RecordProgram([Fraction(int(c), int(counts.sum())) for c in counts], types[:, :2], losses, (eve,))
 
@@ -224,8 +224,8 @@ def test_hostile_floats_still_have_a_certified_gap(lam: float) -> None:
     types = np.unique(random.integers(0, [4, 3, 2, 5], (200, 4)), axis=0)
     p = 10.0 ** random.uniform(-12, 0, len(types))
     losses = (1e6 * np.abs(np.subtract.outer(np.arange(4), np.arange(4))), 1e-6 * (1 - np.eye(3)))
-    first = RecordEve("first", types[:, 2], types[:, 3], np.array([[0, 1e3], [2e-3, 0]]))
-    second = RecordEve("second", types[:, 1], types[:, 0], np.array([[0, 1, 0.3], [2e-3, 0, 1], [1, 0.2, 0]]))
+    first = TableEve("first", types[:, 2], types[:, 3], np.array([[0, 1e3], [2e-3, 0]]))
+    second = TableEve("second", types[:, 1], types[:, 0], np.array([[0, 1, 0.3], [2e-3, 0, 1], [1, 0.2, 0]]))
     found = optimise(RecordProgram(p / p.sum(), types[:, :2], losses, (first, second)), lam)
     assert found.verify()
     size = 3e6 + lam * 1e3

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date, time
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from bap_lp import InputError
 from microdata import Eve, Study
+from microdata.proposals import proposal
 
 
 def records(n: int = 200, seed: int = 0) -> pd.DataFrame:
@@ -114,3 +118,50 @@ def test_banded_columns_are_released_as_bands():
     out = study.solve(0).release(frame)
     assert set(out["age"]) == {"20 to 21", "21 to 30"}
     assert ((frame["age"] < 21) == (out["age"] == "20 to 21")).all()
+
+
+KINDS = {
+    "dates": [date(2020, 1, 1), date(2021, 1, 1), date(2022, 1, 1)],
+    "times": [time(1), time(2), time(3)],
+    "durations": [pd.Timedelta(k, "h") for k in range(3)],
+    "instants": [pd.Timestamp(2020, 1, 1 + k, tz="UTC") for k in range(3)],
+    "decimals": [Decimal("1.10"), Decimal("2"), Decimal("3.5")],
+    "truth values with holes": [True, False, None],
+    "numbers as categories": pd.Categorical([2, 1, 0], categories=[2, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_with_one_level_is_released_with_its_type(kind, tmp_path):
+    values = KINDS[kind]
+    cells = values.take([0, 1, 2] * 20) if isinstance(values, pd.Categorical) else pd.Series(list(values) * 20)
+    frame = pd.DataFrame({"ill": ["yes", "no", "no"] * 20, "cell": cells})
+    solution = Study(frame, {"cell": "0-1"}, [Eve("ill")]).solve(20)  # so dear that Eve must not learn anything
+    for part in (frame, frame[:1]):
+        out = solution.release(part)["cell"]
+        assert out.dtype == part["cell"].dtype
+        assert set(out.dropna()) <= set(frame["cell"].dropna())
+        out.to_frame().to_parquet(tmp_path / "out.parquet")  # one type of cells, or Parquet refuses them
+
+
+def test_dates_and_times_sort_by_value():
+    frame = pd.DataFrame({"a": [date(2021, 1, 1), date(2020, 1, 1)], "b": [time(2), time(1)], "c": ["x", "y"]})
+    study = Study(frame, {"a": "0-1", "b": "0-1"}, [Eve("c")])
+    assert study["a"].labels == ("2020-01-01", "2021-01-01")
+    assert study["b"].labels == ("01:00:00", "02:00:00")
+
+
+def test_cells_that_are_lists_are_refused_and_not_proposed():
+    frame = pd.DataFrame({"a": [[1], [2]], "b": ["x", "y"], "c": [1, 2], "d": [b"x", b"y"]})
+    with pytest.raises(InputError, match="column 'a' must be text, a number, a truth value or a date"):
+        Study(frame, {"a": "0-1"}, [Eve("b")])
+    text = proposal(frame, "t.parquet")
+    assert "publish.a" not in text
+    assert "publish.d" not in text
+    assert '# "a": no levels' in text
+
+
+def test_two_eves_of_one_name_are_refused():
+    frame = records(20)
+    with pytest.raises(InputError, match=r"eves\[1\]\.name = 'a' is the name of another Eve"):
+        Study(frame, {"pay": "0-1"}, [Eve("ill", name="a"), Eve("member", name="a")])

@@ -178,7 +178,7 @@ FRAME = pd.DataFrame({"a": [1, 2, 1], "b": ["x", "y", "x"], "one": [1, 1, 1]})
         ({"eves": [Eve("z")]}, "eves[0].secret names column 'z'"),
         ({"eves": [Eve("b", knows=["q"])]}, "eves[0].knows names column 'q'"),
         ({"eves": [Eve("b", loss=[[0, 1]])]}, "eves[0].loss has 1 rows, must have 2"),
-        ({"eves": [Eve("b", name="n"), Eve("b", name="n")]}, "'n' is given 2 times"),
+        ({"eves": [Eve("b", name="n"), Eve("b", name="n")]}, "is the name of another Eve"),
         ({"smoothing": -1}, "smoothing = -1 must be"),
         ({"smoothing": "much"}, "smoothing = 'much' is not a number"),
         ({"holdout": 1}, "holdout = 1 must be at least 0 and below 1"),

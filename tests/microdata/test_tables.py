@@ -66,3 +66,10 @@ def test_broken_files_are_refused_in_one_line(tmp_path, name, content, words):
     assert words in str(error.value)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_index_of_a_parquet_file_is_a_column(tmp_path):
+    pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}).set_index("b").to_parquet(tmp_path / "t.parquet")
+    frame = read_table(tmp_path / "t.parquet")
+    assert list(frame.columns) == ["a", "b"]
+    assert frame["b"].tolist() == ["x", "y"]

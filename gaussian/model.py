@@ -55,7 +55,7 @@ class GaussianModel(ShortRepr):
 
     Raises:
         ValueError: n is not a positive integer, a standard deviation or a loss is not positive, or a number is not
-        finite.
+            finite.
 
     >>> GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0).bob_prior
     0.5

@@ -60,3 +60,12 @@ def test_a_public_function_says_what_it_returns_and_raises(package: str, name: s
     writes = inspect.signature(value).return_annotation in (None, "None")
     assert writes or "\nReturns:\n" in text
     assert (package, name) in RAISES_NOTHING or "\nRaises:\n" in text
+
+
+@pytest.mark.parametrize(("package", "name"), NAMES, ids=lambda part: part)
+def test_every_entry_of_a_section_has_a_name(package: str, name: str) -> None:
+    """A second line that is not indented would be shown as a parameter of its own."""
+    text = inspect.getdoc(getattr(importlib.import_module(package), name)) or ""
+    sections = re.findall(r"^(?:Args|Attributes|Raises):\n((?: {4}.*\n?)+)", text, re.MULTILINE)
+    entries = [line for section in sections for line in section.splitlines() if re.match(r" {4}\S", line)]
+    assert [line for line in entries if not re.match(r" {4}\*{0,2}[\w.]+: ", line)] == []

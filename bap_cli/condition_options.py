@@ -3,8 +3,8 @@
     --posterior-cap 'heads:1/2'           P(heads | signal) at most 1/2; --posterior-floor is at least
     --posterior-ratio 'heads,edge:2'      P(heads or edge | signal) / P(heads or edge) between 1/2 and 2
     --independent-of 'heads'              the signal does not depend on the event
-    --pufferfish 'a,b|c,d:2'              the two events look alike up to a factor 2; or a JSON table, as in a file, which
-                                          may have several pairs and priors
+    --pufferfish 'a,b|c,d:2'              the two events look alike up to a factor 2; or a JSON table, as in a
+                                          file, which may have several pairs and priors
     --signal-floor 1/3, 'Eve:1/3'         for every Eve, or by name
 
 Labels are separated by commas; the number stands behind the last colon. A label that holds one of , : | is written as a

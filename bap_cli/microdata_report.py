@@ -31,9 +31,9 @@ table { width: auto; } td, th { padding: .25rem .6rem; border-bottom: 1px solid 
 vertical-align: top; } th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft);
 font-weight: 600; } .texts2 :is(td, th):nth-child(2),
 .texts3 :is(td, th):nth-child(-n+3), .texts4 :is(td, th) { text-align: left; }
-tr.best td, tr.best th { background: var(--good-wash); } img { max-width: 100%; height: auto; display: block; margin: .4rem
-0; background: #fff; } ul { padding-left: 1.2rem; } li { margin: .25rem 0; } .secret { background: var(--bad-wash); border-left: 5px solid
-var(--bad); padding: .5rem .8rem; }
+tr.best td, tr.best th { background: var(--good-wash); } img { max-width: 100%; height: auto; display: block;
+margin: .4rem 0; background: #fff; } ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
+.secret { background: var(--bad-wash); border-left: 5px solid var(--bad); padding: .5rem .8rem; }
 """
 _LISTED = 40
 

@@ -62,7 +62,8 @@ def bracket_of(
     """Bracket the least R_A over all mechanisms.
 
     Args:
-        model: a `GaussianModel` (by draws if its Eves do not reduce to one statistic), or a problem of `discretise.model` or of `discretise.sample`.
+        model: a `GaussianModel` (by draws if its Eves do not reduce to one statistic), or a problem of
+            `discretise.model` or of `discretise.sample`.
         eve: what Eve tests, for a Gaussian model only: the other two know their Eves.
         lam: a non-negative number (float, integer, fraction, or a string such as "1/3"), or "calibrated".
         level: for a sample, the probability that the bracket holds; 0.999 by default.

@@ -59,8 +59,8 @@ class OutOfSample:
         upper_error: of upper.
         lower: the dual bound at the learned u.
         lower_error: of lower.
-        in_sample: the value on the draws on which the rule was learned. `optimism` = in_sample - lower estimates its bias,
-            which is not negative.
+        in_sample: the value on the draws on which the rule was learned. `optimism` = in_sample - lower estimates its
+            bias, which is not negative.
         optimism_error: of the optimism.
 
     >>> import numpy as np

@@ -52,7 +52,7 @@ def drawn_channel(mechanism: Mechanism, prior: Any = None) -> DrawnChannel:
     >>> from bap_lp import Mechanism
     >>> found = drawn_channel(Mechanism([[k % 2, 1 - k % 2] for k in range(100)]))
     >>> found.rows[0], found.channel.tolist()
-    ('x1; x3; 48 more', [[Fraction(1, 1), Fraction(0, 1)], [Fraction(0, 1), Fraction(1, 1)]])
+    ('1; 3; 48 more', [[Fraction(1, 1), Fraction(0, 1)], [Fraction(0, 1), Fraction(1, 1)]])
     """
     count = len(mechanism.q)
     given = array([f"1/{count}"] * count if prior is None else prior, "prior", 1)

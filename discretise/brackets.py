@@ -7,15 +7,14 @@ one bound: any replies u of Eve bound R_A from below, any rule from above (docs/
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 from bap_lp import InputError
-from discretise.continuum.brackets import ModelBracket, model_bracket
+from discretise.continuum.brackets import model_bracket
 from discretise.models import GriddedProblem
-from discretise.monte_carlo.brackets import SampleBracket, sample_bracket
+from discretise.monte_carlo.brackets import sample_bracket
 from discretise.samples import SampledProblem
 from gaussian.model import GaussianModel
-from gaussian.optimum.brackets import Bracket
 from gaussian.optimum.brackets import bracket as gaussian_bracket
 
 _OPTIONS = {
@@ -25,27 +24,6 @@ _OPTIONS = {
 }
 
 
-@overload
-def bracket_of(model: GaussianModel, eve: Any = None, lam: Any = "calibrated") -> Bracket: ...
-@overload
-def bracket_of(
-    model: GriddedProblem,
-    eve: Any = None,
-    lam: Any = "calibrated",
-    *,
-    bob_lipschitz: Any = None,
-    eve_lipschitz: Any = None,
-) -> ModelBracket: ...
-@overload
-def bracket_of(
-    model: SampledProblem,
-    eve: Any = None,
-    lam: Any = "calibrated",
-    *,
-    level: float | None = None,
-    draws: int | None = None,
-    seed: int | None = None,
-) -> SampleBracket: ...
 def bracket_of(
     model: Any,
     eve: Any = None,
@@ -56,7 +34,7 @@ def bracket_of(
     seed: int | None = None,
     bob_lipschitz: Any = None,
     eve_lipschitz: Any = None,
-) -> Bracket | ModelBracket | SampleBracket:
+) -> Any:
     """Bracket the least R_A over all mechanisms.
 
     Args:
@@ -71,8 +49,8 @@ def bracket_of(
         eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
 
     Returns:
-        The bounds, the rule that attains the upper one, and the dual solution that proves the lower one. For a sample
-        they hold with the stated level.
+        A `Bracket`, `ModelBracket` or `SampleBracket`: the bounds, the rule that attains the upper one, and the dual
+        solution that proves the lower one. Those of a sample hold with the stated level.
 
     Raises:
         InputError: an argument breaks one of these rules, or lam is "calibrated" and Eve learns nothing from the data.
@@ -85,7 +63,7 @@ def bracket_of(
     >>> from discretise import model, zero_one
     >>> bracket_of(model(stats.beta(2, 3), lambda p: stats.binom(9, p), zero_one(0.5), zero_one(6),
     ...                  bob_decisions=[0, 1], eve_decisions=[0, 1]))
-    <ModelBracket: 0.0846691 <= R_A <= 0.0846691 at lam = 0.918919, release 1 when x > 4, else 0>
+    <ModelBracket: 0.0361328 <= R_A <= 0.0361328 at lam = 1.16237, release 1 when x > 4, else 0>
     """
     given = {
         "level": level, "draws": draws, "seed": seed, "bob_lipschitz": bob_lipschitz, "eve_lipschitz": eve_lipschitz

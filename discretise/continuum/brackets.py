@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp import InputError, Risks
 from bap_lp.model.display import Grid, Tabular
 from discretise.continuum.laws_of_data import law_of_data
-from discretise.continuum.optimum import DataLaw, Optimum, optimise_rule
+from discretise.continuum.optimum import DataLaw, RuleOptimum, optimise_rule
 from discretise.continuum.rules import PlayedRule, ScalarRule
 from discretise.losses import Asymmetric, Loss, names
 from discretise.models import GriddedProblem
@@ -180,7 +180,7 @@ def _calibrated(law: DataLaw, full: tuple[float, float], null: tuple[float, floa
     return max(bob, 0.0) / eve if bob > 2 * law.errors(0.0) else 0.0
 
 
-def _rule(problem: GriddedProblem, law: DataLaw, found: Optimum) -> tuple[ScalarRule, Array]:
+def _rule(problem: GriddedProblem, law: DataLaw, found: RuleOptimum) -> tuple[ScalarRule, Array]:
     """The rule as intervals of x or atoms."""
     table, panels = found.table, law.panels
     if panels is None:

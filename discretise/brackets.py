@@ -7,16 +7,15 @@ one bound: any replies u of Eve bound R_A from below, any rule from above (docs/
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 from bap_lp import InputError
-from discretise.continuum.brackets import ModelBracket, model_bracket
+from discretise.continuum.brackets import model_bracket
 from discretise.gaussian_samples import gaussian_sample
 from discretise.models import GriddedProblem
-from discretise.monte_carlo.brackets import SampleBracket, sample_bracket
+from discretise.monte_carlo.brackets import sample_bracket
 from discretise.samples import SampledProblem
 from gaussian.model import GaussianModel
-from gaussian.optimum.brackets import Bracket
 from gaussian.optimum.brackets import bracket as gaussian_bracket
 from gaussian.statistic_laws import reducible
 
@@ -27,27 +26,6 @@ _OPTIONS = {
 }
 
 
-@overload
-def bracket_of(model: GaussianModel, eve: Any = None, lam: Any = "calibrated") -> Bracket: ...
-@overload
-def bracket_of(
-    model: GriddedProblem,
-    eve: Any = None,
-    lam: Any = "calibrated",
-    *,
-    bob_lipschitz: Any = None,
-    eve_lipschitz: Any = None,
-) -> ModelBracket: ...
-@overload
-def bracket_of(
-    model: SampledProblem,
-    eve: Any = None,
-    lam: Any = "calibrated",
-    *,
-    level: float | None = None,
-    draws: int | None = None,
-    seed: int | None = None,
-) -> SampleBracket: ...
 def bracket_of(
     model: Any,
     eve: Any = None,
@@ -58,7 +36,7 @@ def bracket_of(
     seed: int | None = None,
     bob_lipschitz: Any = None,
     eve_lipschitz: Any = None,
-) -> Bracket | ModelBracket | SampleBracket:
+) -> Any:
     """Bracket the least R_A over all mechanisms.
 
     Args:
@@ -74,8 +52,8 @@ def bracket_of(
         eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
 
     Returns:
-        The bounds, the rule that attains the upper one, and the dual solution that proves the lower one. For a sample
-        they hold with the stated level.
+        A `Bracket`, `ModelBracket` or `SampleBracket`: the bounds, the rule that attains the upper one, and the dual
+        solution that proves the lower one. Those of a sample hold with the stated level.
 
     Raises:
         InputError: an argument breaks one of these rules, or lam is "calibrated" and Eve learns nothing from the data.

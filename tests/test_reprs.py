@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from bap_lp import solve
-from discretise import CellRule, bracket, closed_form, max_bracket, model, squared_grid, zero_one
+from discretise import CellRule, bracket, closed_form, max_bracket, model, sample, squared_grid, zero_one
 from gaussian import BothEves, MaxEve, MeanEve, OneBit, curve, table
 from gaussian.mean_law import mean_eve_law
 from gaussian.paper import PAPER_MODEL as PAPER
@@ -19,6 +19,14 @@ def gridded() -> Any:
     coin = {0: stats.bernoulli(0.3), 1: stats.bernoulli(0.7)}
     keywords = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
     return model(([0, 1], [0.5, 0.5]), lambda theta: coin[theta], zero_one(), zero_one(), **keywords)
+
+
+def drawn() -> Any:
+    def simulator(rng: Any, size: int) -> Any:
+        theta = rng.normal(size=size)
+        return theta, theta + rng.normal(size=size)
+
+    return sample(simulator, 50, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1])
 
 
 RESULTS = {
@@ -34,6 +42,10 @@ RESULTS = {
     "squared grid": lambda: squared_grid(PAPER, "mean", mean_count=10, decisions=5),
     "cell rule": lambda: CellRule(gridded(), solve(gridded(), 0.5)),
     "points": lambda: gridded().points,
+    "model bracket": lambda: bracket(gridded(), 0.5),
+    "scalar rule": lambda: bracket(gridded(), 0.5).rule,
+    "played rule": lambda: bracket(gridded(), 0.5).simulate(100),
+    "sample bracket": lambda: bracket(drawn(), 0.5),
 }
 
 

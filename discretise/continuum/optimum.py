@@ -37,7 +37,7 @@ _SMALL = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)  # masses below which
 
 
 @dataclass(frozen=True, eq=False)
-class LineOptimum:
+class RuleOptimum:
     """u and D(u), and a rule with its value; `sent[signal, function]` are the integrals over what sends each signal."""
 
     u: Array
@@ -92,7 +92,7 @@ class DataLaw:
         return full, null
 
 
-def optimise_rule(law: DataLaw, lam: float) -> LineOptimum:
+def optimise_rule(law: DataLaw, lam: float) -> RuleOptimum:
     """The best u and the best rule that were found."""
     return _on_atoms(law, lam) if law.panels is None else _on_panels(law, law.panels, lam)
 
@@ -122,24 +122,24 @@ def _value(law: DataLaw, table: RuleTable, lam: float) -> tuple[float, Array]:
     return bob - lam * float(law.eve_part(sent[:, 1 + b :]).sum()), sent
 
 
-def _on_atoms(law: DataLaw, lam: float) -> LineOptimum:
+def _on_atoms(law: DataLaw, lam: float) -> RuleOptimum:
     u, rows = _game(law, law.values, lam)
     b = law.decisions
     bound = float((law.values[:, 1 : 1 + b] - law.values[:, 1 + b :] @ u.T).min(axis=1).sum())
     empty = np.zeros(0)
     table = RuleTable(np.zeros(0, np.intp), empty, empty, rows, law.values)
     value, sent = _value(law, table, lam)
-    return LineOptimum(u, bound, value, table, sent)
+    return RuleOptimum(u, bound, value, table, sent)
 
 
-def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> LineOptimum:
+def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> RuleOptimum:
     b = law.decisions
     cuts = [np.linspace(-1, 1, _FIRST + 1) for _ in panels.low]
     scale = float(law.totals[1 : 1 + b].max()) + lam * sum(float(law.totals[1 + b :][g].max()) for g in law.groups)
     gaps: list[float] = []
     best, rules = (
         (-np.inf, np.zeros((0, 0))),
-        [LineOptimum(np.zeros((0, 0)), -np.inf, np.inf, _nowhere(), np.zeros((0, 0)))] * 2,
+        [RuleOptimum(np.zeros((0, 0)), -np.inf, np.inf, _nowhere(), np.zeros((0, 0)))] * 2,
     )
     for _ in range(_ROUNDS):
         table = _table(panels, *_cells(cuts))
@@ -151,7 +151,7 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> LineOptimum:
         for k, one in enumerate((switched, coarse)):
             value, sent = _value(law, one, lam)
             if value < rules[k].value:
-                rules[k] = LineOptimum(u, bound, value, one, sent)
+                rules[k] = RuleOptimum(u, bound, value, one, sent)
         least = min(rule.value for rule in rules)
         gaps.append(least - best[0])
         stalled = len(gaps) > 3 and gaps[-1] > 0.7 * gaps[-3]
@@ -165,8 +165,8 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> LineOptimum:
         tidy = _table(panels, *gathered(chosen.table, small))
         value, sent = _value(law, tidy, lam)
         if value <= least + _NEAT * scale:
-            return LineOptimum(best[1], best[0], value, tidy, sent)
-    return LineOptimum(best[1], best[0], chosen.value, chosen.table, chosen.sent)
+            return RuleOptimum(best[1], best[0], value, tidy, sent)
+    return RuleOptimum(best[1], best[0], chosen.value, chosen.table, chosen.sent)
 
 
 def _nowhere() -> RuleTable:

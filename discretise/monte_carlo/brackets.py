@@ -315,7 +315,14 @@ def _ends(problem: SampledProblem, sums: _Sums, lam: float, level: float, span: 
         math.sqrt(max(square - mean**2, 0.0) / n)
         for mean, square in ((bob, float(sums.bob[1] / n)), (eve, float(sums.eve_square[row, reply].sum() / n)))
     ]
-    return _Judged(lower, upper, width, (low, estimate), Risks(bob, eve, *errors), _words(problem, n, level, span))
+    return _Judged(
+        float(lower),
+        float(upper),
+        float(width),
+        (low, estimate),
+        Risks(bob, eve, *errors),
+        _words(problem, n, level, span),
+    )
 
 
 def _agreement(sums: _Sums) -> None:

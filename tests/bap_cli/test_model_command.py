@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from bap_cli.catalogue import locate_model, models, titles
 from bap_cli.main import main
 from discretise import bracket, load_model
+from discretise.model_files import model_from_dict
 
 HEADER = re.compile(r"^# bracket: R_A = (\S+) at lambda = (\S+)$", re.MULTILINE)
 MODEL = """
@@ -37,6 +39,13 @@ weight = "1/2"
 """
 
 
+def test_the_model_file_of_the_docs_is_a_model() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
+    (text,) = (b for b in re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "[likelihood]" in b)
+    loaded = model_from_dict(tomllib.loads(text))
+    assert loaded.problem.shape[1:] == (2, 11)
+
+
 @pytest.mark.parametrize("name", models())
 def test_a_model_of_the_catalogue_states_its_bracket(name: str) -> None:
     value, lam = map(float, HEADER.findall(locate_model(name).read_text())[0])
@@ -46,6 +55,7 @@ def test_a_model_of_the_catalogue_states_its_bracket(name: str) -> None:
     assert titles(models())[name]
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_bracket_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, picture = tmp_path / "lifetimes.toml", tmp_path / "rule.png"
     file.write_text(MODEL)

@@ -46,7 +46,9 @@ def solve_command(
         str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
     ] = None,
     use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes for the components.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; every core by default, if that pays.")
+    ] = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,
     as_json: Json = False,
@@ -63,7 +65,7 @@ def solve_command(
         price = loaded.lam if lam is None else lam
         with _called(loaded.source, lam):
             solution = loaded.study.solve(
-                price, False if use_floats else None, workers=workers,
+                price, False if use_floats else None, workers="all" if workers is None else workers,
                 progress=lambda done, total: progress(f"solving: {done} of {total} record types"),
             )  # fmt: skip
         progress("auditing")

@@ -99,7 +99,7 @@ def release_command(
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism."""
-    from microdata.tables import read_table, table_bytes
+    from microdata.tables import is_parquet, read_table, table_bytes, typed_table
 
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
@@ -113,6 +113,8 @@ def release_command(
         with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
             released = solution.release(frame, kept, seed)
         log = released.attrs.pop("log")
+        if is_parquet(out) and not is_parquet(file):
+            released = typed_table(released)
         content = table_bytes(released, out, frame.attrs.get("separator", ","))
     write_files({out: content})
     if seed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from strategies import knowing_problems
 
 from bap_lp import Agent, InputError, Problem, lambda_path, solve, verify
 from bap_lp.model.arrays import Arrays
-from bap_lp.programs import components
+from bap_lp.programs import components, workers
 from bap_lp.programs.compact import JointOptimum, solve_compact, solve_undivided
 from bap_lp.programs.components import components_of
 

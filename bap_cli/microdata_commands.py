@@ -46,7 +46,9 @@ def solve_command(
         str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
     ] = None,
     use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes for the components.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; every core by default, if that pays.")
+    ] = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,
     as_json: Json = False,
@@ -63,7 +65,7 @@ def solve_command(
         price = loaded.lam if lam is None else lam
         with _called(loaded.source, lam):
             solution = loaded.study.solve(
-                price, False if use_floats else None, workers=workers,
+                price, False if use_floats else None, workers="all" if workers is None else workers,
                 progress=lambda done, total: progress(f"solving: {done} of {total} record types"),
             )  # fmt: skip
         progress("auditing")
@@ -97,7 +99,7 @@ def release_command(
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism."""
-    from microdata.tables import read_table, table_bytes
+    from microdata.tables import is_parquet, read_table, table_bytes, typed_table
 
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
@@ -111,6 +113,8 @@ def release_command(
         with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
             released = solution.release(frame, kept, seed)
         log = released.attrs.pop("log")
+        if is_parquet(out) and not is_parquet(file):
+            released = typed_table(released)
         content = table_bytes(released, out, frame.attrs.get("separator", ","))
     write_files({out: content})
     if seed is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.programs.ties import weight_at
+from bap_lp.programs.workers import Workers
 from bap_lp.programs.workers import answers as solved_parts
 from bap_lp.rational import Array, InputError, field_of, is_exact, public
 from microdata.columns import all_decisions
@@ -31,7 +32,7 @@ def optimise(
     program: RecordProgram,
     lam: Any = "calibrated",
     exact: bool | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     client: Any = None,
     progress: RecordProgress | None = None,
 ) -> RecordOptimum:
@@ -42,7 +43,7 @@ def optimise(
         lam: a non-negative number, or "calibrated": full and null release tie (the null release tells nothing, but
             every Eve still has the columns that she knows).
         exact: True insists on rationals, False works in floats, None follows the numbers given.
-        workers: processes to solve components in; None: this process alone.
+        workers: processes to solve components in; None: this process alone; "all": every core, if that pays.
         client: a Dask client to solve components on instead.
         progress: called with the number of record types solved so far, and of all.
 

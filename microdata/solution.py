@@ -28,6 +28,7 @@ from microdata.solved import RecordOptimum
 from microdata.study import Study
 
 if TYPE_CHECKING:
+    from bap_lp.programs.workers import Workers
     from microdata.alternatives import ReleaseComparison
     from microdata.audit import Audit
     from microdata.posterior import RecordPosterior
@@ -252,7 +253,7 @@ class StudySolution(Tabular):
 
 
 def solve_study(
-    study: Study, lam: Any = "calibrated", exact: bool | None = None, *, workers: int | None = None, client: Any = None,
+    study: Study, lam: Any = "calibrated", exact: bool | None = None, *, workers: Workers = None, client: Any = None,
     progress: Any = None,
 ) -> StudySolution:  # fmt: skip
     """The optimal release of a study; see `Study.solve`."""

@@ -28,6 +28,7 @@ from microdata.tables import check_names
 
 if TYPE_CHECKING:
     from bap_lp import Conditions, Problem
+    from bap_lp.programs.workers import Workers
     from microdata.solution import StudySolution
 
 MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem
@@ -242,7 +243,7 @@ class Study(Displayed):
         return Problem(self.prior.p, bobs=bobs, eves=eves, states=self.state_names(), title=self.title)
 
     def solve(
-        self, lam: Any = "calibrated", exact: bool | None = None, *, workers: int | None = None, client: Any = None,
+        self, lam: Any = "calibrated", exact: bool | None = None, *, workers: Workers = None, client: Any = None,
         progress: Any = None,
     ) -> StudySolution:  # fmt: skip
         """The optimal release.
@@ -250,7 +251,7 @@ class Study(Displayed):
         Args:
             lam: a non-negative number, or "calibrated": full and null release tie.
             exact: True insists on rationals, False works in floats, None follows the numbers given.
-            workers: processes for the components; None decides by their size.
+            workers: processes for the components; None: this process alone; "all": every core, if that pays.
             client: a Dask client instead.
             progress: called with the record types solved so far, and all of them.
 

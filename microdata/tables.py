@@ -12,6 +12,7 @@ import csv
 import io
 import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,13 @@ def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") 
     else:
         frame.to_csv(out, index=False, sep=separator, lineterminator="\n", encoding="utf-8")
     return out.getvalue()
+
+
+def typed_table(frame: Any) -> Any:
+    """A table of text with its columns of numbers as numbers, for a file that has types."""
+    pandas = pandas_module()
+    out = frame.copy()
+    for name in out.columns:
+        with suppress(ValueError, TypeError):
+            out[name] = pandas.to_numeric(out[name])
+    return out

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from bap_lp.rational import InputError
+
+Workers = int | Literal["all"] | None
+_PAYS = 2e7  # steps beside the largest task, about 1e-7 s each on tables of records: processes start in less
 
 
 class Task(Protocol):
@@ -18,8 +22,11 @@ class Task(Protocol):
     def solve(self) -> Any: ...
 
 
-def worker_count(tasks: Sequence[Task], workers: int | None) -> int:
-    """The number of processes: as told; None is this one."""
+def worker_count(tasks: Sequence[Task], workers: Workers) -> int:
+    """The number of processes: as told; None is this one, "all" is every core if that pays."""
+    if workers == "all":
+        effort = [task.effort for task in tasks]
+        workers = _cores() if sum(effort) - max(effort, default=0.0) > _PAYS else None
     if workers is None:
         return 1
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
@@ -27,7 +34,11 @@ def worker_count(tasks: Sequence[Task], workers: int | None) -> int:
     return min(workers, max(len(tasks), 1))
 
 
-def answers(tasks: Sequence[Task], workers: int | None = None, client: Any = None) -> Iterator[tuple[int, Any]]:
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def answers(tasks: Sequence[Task], workers: Workers = None, client: Any = None) -> Iterator[tuple[int, Any]]:
     """(k, answer) of every task. The first failure, or an interrupt, cancels what has not started."""
     count = worker_count(tasks, workers)
     if client is None and count == 1:

@@ -434,3 +434,12 @@ def test_a_column_that_cannot_be_kept_is_refused_before_solving(folder, capsys, 
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"study.toml: release.keep = '{keep}' {words}" in err
     assert not (folder / "D").exists()
+
+
+def test_numbers_of_a_csv_file_are_numbers_in_parquet(folder, capsys):
+    run(capsys, "solve", "study.toml", "--out", "D")
+    code, _, err = run(capsys, "release", "D", "survey.csv", "-o", "out.parquet")
+    assert (code, err) == (0, "")
+    out = pd.read_parquet(folder / "out.parquet")
+    assert out["rating"].dtype == "int64"
+    assert set(out["faith"].dropna()) <= {"none", "some"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from strategies import knowing_problems
 
 from bap_lp import Agent, InputError, Problem, lambda_path, solve, verify
 from bap_lp.model.arrays import Arrays
-from bap_lp.programs import components
+from bap_lp.programs import components, workers
 from bap_lp.programs.compact import JointOptimum, solve_compact, solve_undivided
 from bap_lp.programs.components import components_of
 
@@ -101,3 +102,13 @@ def test_a_group_with_one_reply_that_is_always_best_joins_nobody() -> None:
     assert len(split.components) == 60
     assert split.settled == {0: 0}
     assert verify(problem, solve(problem, 3).certificate)
+
+
+def test_every_core_is_used_where_it_pays(monkeypatch):
+    monkeypatch.setattr(workers, "_cores", lambda: 4)
+    small, large = SimpleNamespace(effort=10.0), SimpleNamespace(effort=1e8)
+    assert workers.worker_count([small] * 9, "all") == 1
+    assert workers.worker_count([large, small], "all") == 1  # the others are done long before
+    assert workers.worker_count([large] * 3, "all") == 3
+    assert workers.worker_count([large] * 9, "all") == 4
+    assert workers.worker_count([], "all") == 1

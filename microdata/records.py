@@ -38,7 +38,7 @@ class TableEve(ReadOnly):
         InputError: when a `RecordProgram` is made with an Eve who does not fit it.
 
     >>> import numpy as np
-    >>> RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]]).name
+    >>> TableEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]]).name
     'neighbour'
     """
 
@@ -65,8 +65,8 @@ class RecordProgram(ReadOnly):
         InputError: a probability, code, loss or weight breaks a rule.
 
     >>> import numpy as np
-    >>> from microdata import RecordEve, RecordProgram
-    >>> eve = RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
+    >>> from microdata import TableEve, RecordProgram
+    >>> eve = TableEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
     >>> program = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [0], [1]]), ([[0, 1], [1, 0]],), (eve,))
     >>> program.exact, program.decisions
     (True, 2)

@@ -67,8 +67,8 @@ class RecordOptimum(Displayed):
         method: how it was computed, in words.
 
     >>> import numpy as np
-    >>> from microdata import RecordEve, RecordProgram, optimise
-    >>> eve = RecordEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
+    >>> from microdata import TableEve, RecordProgram, optimise
+    >>> eve = TableEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
     >>> program = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [0], [1]]), ([[0, 1], [1, 0]],), (eve,))
     >>> best = optimise(program, "1/2")
     >>> print(best.value, best.gap, bool(best.verify()))

@@ -120,6 +120,9 @@ def rational(conditions: Conditions) -> Conditions:
             out = {name: read(v) for name, v in value.items()}
             if "epsilon" in out:
                 out["exp_epsilon"] = repr(math.exp(float(Fraction(out.pop("epsilon")))))
+            if "priors" in out:  # decimals need not quite sum to one
+                rows = [[Fraction(v) for v in row] for row in out["priors"]]
+                out["priors"] = [[v / sum(row) for v in row] for row in rows]
             return out
         if isinstance(value, (list, tuple)):
             return [read(v) for v in value]

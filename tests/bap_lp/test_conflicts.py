@@ -86,6 +86,18 @@ def test_a_conflict_is_explained_for_any_float_probabilities(own: dict[str, bool
         assert name in caught.value.attainable
 
 
+def test_of_two_conflicts_one_is_explained() -> None:
+    """R_B is too low without information about heads, and the cap is below the prior: no single number helps."""
+    caps = [{"event": ["heads"], "at_most": "1/2"}]
+    label = "posterior_caps[0].at_most"
+    line = f"{label} = 1/2 cannot be met; with {label} = 3/4 there is still another conflict"
+    with pytest.raises(ConflictError) as caught:
+        solve(COIN, 1, conditions=Conditions(posterior_caps=caps, max_bob_risk="3/10", independent_of=[["heads"]]))
+    assert str(caught.value) == line
+    assert caught.value.conflict == ("posterior_caps[0].at_most",)
+    assert caught.value.proof is not None
+
+
 def test_floats_become_the_decimals_they_print_as_and_probabilities_stay_some() -> None:
     problem = Problem([0.1, 0.2, 0.7], [[0.3], [0], [0]], [[0], [0], [0.1]])
     assert problem.rationalised().prior.tolist() == [F(1, 10), F(1, 5), F(7, 10)]

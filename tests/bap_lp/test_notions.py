@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from strategies import NOTIONS, channels, few_lams, few_states, notion
 
-from bap_lp import Conditions, InputError, Mechanism, Problem, load_certificate, save_certificate, solve, verify
+from bap_lp import (
+    Conditions,
+    ConflictError,
+    InputError,
+    Mechanism,
+    Problem,
+    load_certificate,
+    save_certificate,
+    solve,
+    verify,
+)
 from bap_lp.conditions.conditions import TABLE
 from bap_lp.conditions.lagrangian import Prices
 from bap_lp.files.problems import SCHEMA, conditions_document, conditions_from
@@ -102,9 +112,9 @@ def reference(problem: Problem, lam: F, c: Conditions) -> float | None:
         names = [eve.name for eve in problem.eves]
         floors = dict(c.signal_floor) if isinstance(c.signal_floor, tuple) else dict.fromkeys(names, c.signal_floor)
         for eve in problem.eves:
-            for j, s in np.ndindex(eve.loss.shape[1], S):
-                floor = float(floors[eve.name])
-                lp.at_most({lp.q(x, s): p[x] * (floor - float(eve.loss[x, j])) for x in range(N)}, 0)
+            for z, j, s in product(set(eve.knows or [None]), range(eve.loss.shape[1]), range(S)):
+                floor, seen = float(floors[eve.name]), [x for x in range(N) if z is None or eve.knows[x] == z]
+                lp.at_most({lp.q(x, s): p[x] * (floor - float(eve.loss[x, j])) for x in seen}, 0)
     if c.max_leakage is not None:
         top = [lp.fresh() for _ in range(S)]
         for x, s in np.ndindex(N, S):
@@ -160,6 +170,35 @@ def test_notions_combine(problem: Problem, lam: F, kinds: set[str], data: st.Dat
     rough = solve(problem, lam, exact=False, conditions=conditions)
     assert rough.value == pytest.approx(float(found.value), abs=1e-8)
     assert verify(problem, rough.certificate)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(few_states(), few_lams, st.sets(st.sampled_from(NOTIONS), min_size=1, max_size=3), st.data())
+def test_notions_combine_with_what_eves_know_and_weigh(
+    problem: Problem, lam: F, kinds: set[str], data: st.DataObject
+) -> None:
+    """Eves with labels of what they know and weights of their own, and states that are copies of others."""
+    N = len(problem.p)
+    labels = st.lists(st.sampled_from("ab"), min_size=N, max_size=N)
+    eves = [
+        replace(eve, knows=data.draw(st.none() | labels), weight=data.draw(st.sampled_from([1, F(1, 3), 2])))
+        for eve in problem.eves
+    ]
+    knowing = Problem(problem.p, bobs=problem.bobs, eves=eves, states=problem.states)
+    wanted: dict[str, Any] = {}
+    for kind in sorted(kinds):
+        wanted |= data.draw(notion(knowing, kind))
+    conditions = Conditions(**wanted)
+    expected = reference(knowing, lam, conditions)
+    try:
+        found = solve(knowing, lam, conditions=conditions)
+    except ConflictError:
+        assert expected is None  # a floor may be above what is left to an Eve who knows more
+        return
+    assert found.value == pytest.approx(expected, abs=1e-7)
+    assert verify(knowing, found.certificate)
+    assert broken(knowing, conditions, found.mechanism.channel, told(knowing, found.mechanism)) == []
 
 
 @pytest.mark.slow

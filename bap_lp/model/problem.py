@@ -328,18 +328,28 @@ class Problem(ReadOnly, Tabular):
         return self if not self.exact else self._with(floats(self.p), self.bobs, self.eves, self.states, theta)
 
     def rationalised(self) -> Problem:
-        """The same problem with every float read as the decimal it prints as (0.1 becomes 1/10)."""
+        """The same problem with every float read as the decimal it prints as (0.1 becomes 1/10).
+
+        Probabilities whose decimals do not quite sum to one are scaled.
+        """
 
         def read(values: Array) -> Array:
             if is_exact(values):
                 return values
             return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
 
+        def scaled(values: Array) -> Array:
+            """A probability vector, or one per row."""
+            exact = read(values)
+            return exact / exact.sum(axis=-1, keepdims=True)
+
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            return [replace(_over(a, read), weight=number(str(a.weight), "weight")) for a in group]
+            whole = [replace(_over(a, read), weight=number(str(a.weight), "weight")) for a in group]
+            own = [[None if v is None else scaled(v) for v in (a.prior, a.knowledge)] for a in whole]
+            return [replace(a, prior=prior, knowledge=known) for a, (prior, known) in zip(whole, own, strict=True)]
 
         theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
-        return self._with(read(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
+        return self._with(scaled(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
 
     def merged(self) -> MergedProblem:
         """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.

@@ -104,12 +104,27 @@ def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = Fals
             conflict = fewer
     labels = tuple(part.label for part in conflict)
     near: dict[str, Any] = {}
+    alone: dict[str, Any] = {}
     if layout.arrays.exact and layout.weights.size <= _SEARCHED:
-        for part in conflict:
-            found = None if part.value is None else nearest(layout, parts, part)
-            if found is not None:
-                near[part.label] = public(found)
-    return _with(_explained(layout, conflict, near, decimals), labels, near, layout, conditions)
+        near = _nearest_numbers(layout, parts, conflict)
+        alone = near or _nearest_numbers(layout, conflict, conflict)
+    return _with(_explained(layout, conflict, near, alone, decimals), labels, near, layout, conditions)
+
+
+def _nearest_numbers(layout: ChannelLayout, parts: list[Part], conflict: list[Part]) -> dict[str, Any]:
+    """The nearest number of every demand in the conflict that `parts` allow."""
+    found = {part.label: nearest(layout, parts, part) for part in conflict if part.value is not None}
+    return {label: public(value) for label, value in found.items() if value is not None}
+
+
+def _several(conflict: list[Part], alone: dict[str, Any], decimals: bool) -> ConflictError:
+    """No single number resolves it, as there is a further conflict; what would resolve this one."""
+    one = " or ".join(f"{name} = {_said(value, decimals)}" for name, value in alone.items())
+    more = f"; with {one} there is still another conflict" if alone else ""
+    if len(conflict) == 1:
+        value = None if conflict[0].value is None else _given(conflict[0], decimals)
+        return ConflictError(conflict[0].label, value, f"cannot be met{more}")
+    return ConflictError("conditions", None, f"cannot be met together: {', '.join(p.label for p in conflict)}{more}")
 
 
 def rational(conditions: Conditions) -> Conditions:
@@ -120,6 +135,9 @@ def rational(conditions: Conditions) -> Conditions:
             out = {name: read(v) for name, v in value.items()}
             if "epsilon" in out:
                 out["exp_epsilon"] = repr(math.exp(float(Fraction(out.pop("epsilon")))))
+            if "priors" in out:  # decimals need not quite sum to one
+                rows = [[Fraction(v) for v in row] for row in out["priors"]]
+                out["priors"] = [[v / sum(row) for v in row] for row in rows]
             return out
         if isinstance(value, (list, tuple)):
             return [read(v) for v in value]
@@ -128,11 +146,13 @@ def rational(conditions: Conditions) -> Conditions:
     return Conditions(**read({name: plain(value) for name, value in conditions.given().items()}))
 
 
-def _explained(layout: ChannelLayout, conflict: list[Part], near: dict[str, Any], decimals: bool) -> ConflictError:
+def _explained(
+    layout: ChannelLayout, conflict: list[Part], near: dict[str, Any], alone: dict[str, Any], decimals: bool
+) -> ConflictError:
     """The line that says it: the limits on risks first, as they are what everything else conflicts with."""
 
     def said(value: Any) -> str:
-        return f"{float(value):.9g}" if decimals else show(value)
+        return _said(value, decimals)
 
     values = {part.label: part.value for part in conflict}
     together = "" if len(conflict) < 2 else f"; in conflict: {', '.join(values)}"
@@ -153,7 +173,11 @@ def _explained(layout: ChannelLayout, conflict: list[Part], near: dict[str, Any]
         others = [f"{name} = {said(value)}" for name, value in near.items() if name != label]
         instead = f"; or with {' or '.join(others)}" if others else ""
         return ConflictError(label, _given(part, decimals), rule.format(said(near[label])) + together + instead)
-    return ConflictError("conditions", None, "cannot be met together: " + ", ".join(values))
+    return _several(conflict, alone, decimals)
+
+
+def _said(value: Any, decimals: bool) -> str:
+    return f"{float(value):.9g}" if decimals else show(value)
 
 
 def _given(part: Part, decimals: bool) -> Any:

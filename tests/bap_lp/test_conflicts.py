@@ -8,13 +8,14 @@ from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import NOTIONS, few_lams, few_states, notion
 
 from bap_cli.main import main
-from bap_lp import Conditions, ConflictError, Problem, condition_costs, solve
+from bap_lp import Agent, Conditions, ConflictError, Problem, condition_costs, solve
 from bap_lp.model.evaluation import risks
 from bap_lp.programs.attainable import simplest
 from bap_lp.rational import number
@@ -60,6 +61,49 @@ def test_a_conflict_is_named_with_the_nearest_numbers_and_proved(
     assert error.proof.verify(COIN)
     assert not replace(error.proof, prices={}).verify(COIN)
     assert not replace(error.proof, conditions=Conditions()).verify(COIN)
+
+
+@pytest.mark.parametrize("own", [{}, {"knowledge": True}, {"prior": True}])
+def test_a_conflict_is_explained_for_any_float_probabilities(own: dict[str, bool]) -> None:
+    """Their decimals seldom sum to one; that is no reason to refuse the prior instead of the demand."""
+    random = np.random.default_rng(2)
+    prior = random.dirichlet(np.ones(4))
+    assert sum(F(repr(float(v))) for v in prior) != 1
+    given: dict[str, Any] = {}
+    if "knowledge" in own:
+        given["knowledge"] = random.dirichlet(np.ones(2), 4)
+    if "prior" in own:
+        given["prior"] = random.dirichlet(np.ones(4))
+    eve = Agent(random.random((4, 2)), **given)
+    problem = Problem(prior, bobs=[Agent(random.random((4, 2)))], eves=[eve])
+    secrets = {"pairs": [[[0, 1], [2, 3]]], "exp_epsilon": 1, "priors": [random.dirichlet(np.ones(4)).tolist()]}
+    for wanted, name in (
+        ({"signal_floor": 5.0}, "signal_floor"),
+        ({"max_bob_risk": solve(problem, 0).risks.bob + 1e-3, "pufferfish": secrets}, "max_bob_risk"),
+    ):
+        with pytest.raises(ConflictError, match=f"{name} = .* cannot be met") as caught:
+            solve(problem, 1.0, conditions=Conditions(**wanted))
+        assert name in caught.value.attainable
+
+
+def test_of_two_conflicts_one_is_explained() -> None:
+    """R_B is too low without information about heads, and the cap is below the prior: no single number helps."""
+    caps = [{"event": ["heads"], "at_most": "1/2"}]
+    label = "posterior_caps[0].at_most"
+    line = f"{label} = 1/2 cannot be met; with {label} = 3/4 there is still another conflict"
+    with pytest.raises(ConflictError) as caught:
+        solve(COIN, 1, conditions=Conditions(posterior_caps=caps, max_bob_risk="3/10", independent_of=[["heads"]]))
+    assert str(caught.value) == line
+    assert caught.value.conflict == ("posterior_caps[0].at_most",)
+    assert caught.value.proof is not None
+
+
+def test_floats_become_the_decimals_they_print_as_and_probabilities_stay_some() -> None:
+    problem = Problem([0.1, 0.2, 0.7], [[0.3], [0], [0]], [[0], [0], [0.1]])
+    assert problem.rationalised().prior.tolist() == [F(1, 10), F(1, 5), F(7, 10)]
+    rough = Problem([1 / 3, 1 / 3, 1 / 3], [[0.3], [0], [0]], [[0], [0], [0.1]]).rationalised()
+    assert rough.exact
+    assert rough.prior.tolist() == [F(1, 3)] * 3
 
 
 def test_the_conflict_is_explained_in_floats_too() -> None:

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
-from bap_lp.files.problems import ProblemFile, conditions_document, conditions_from, problem_document, problem_from_dict
+from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
 from bap_lp.files.tables import long_number
 from bap_lp.files.worst_cases import robust_document, robust_from_dict
 from bap_lp.files.writing import write_bundle
@@ -292,12 +292,11 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
     with located(where[2]):
         _normal(mechanism["channel"], "a row of channel")
-    if not robust and isinstance(proved, dict) and isinstance(proved.get("conditions"), dict):
+    certificate: Any = (robust_from_dict if robust else certificate_from_dict)(proved, where[3])
+    if not robust:
         with located(where[3]):
-            conditions_from(proved["conditions"])
-            _normal_conditions(proved["conditions"])
-    read = robust_from_dict if robust else certificate_from_dict
-    return Bundle(problems, channel, cast(Any, read)(proved, where[3]), manifest, source_name(path))
+            _normal_conditions(proved.get("conditions", {}))
+    return Bundle(problems, channel, certificate, manifest, source_name(path))
 
 
 def _problem(document: Any, source: str) -> ProblemFile:

@@ -81,6 +81,8 @@ def solve_command(
             show_audit(audit)
         if out is not None:
             print(f"Wrote {clean(str(out), 500)}: prior.json and certificate.json are as confidential as the table.")
+    if out is not None and solution.exact and solution.gap > 0:
+        print("bap: warning: the search stopped before its optimum was proved: release refuses this", file=sys.stderr)
     for cells in small_cells(loaded.study, threshold):
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 

@@ -801,8 +801,8 @@ def channel_of(document, game, names, finer=None):
     q = table_of(document["channel"], lambda v: positive(v) if type(v) is not str else exact_share(v))
     need(document["states"] == game.states and len(q) == game.N, "the states are not the problem's")
     own, exact = labels(document["signals"], len(q[0])), not floating(q)
+    need(all(abs(sum(map(float, r)) - 1) <= 1e-12 if floating(r) else sum(r) == 1 for r in q), "a row must sum to 1")
     q = [[F(v if exact else float(v)) for v in row] for row in q]
-    need(all(abs(sum(row) - 1) <= (0 if exact else TOLERANCE) for row in q), "a row of the mechanism must sum to 1")
     if set(own) <= set(names):
         return expanded(q, [names.index(name) for name in own], len(names)), exact, None, q
     need(finer is not None, "the proof has no such signal")

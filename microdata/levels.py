@@ -8,7 +8,8 @@ given; numbers, truth values and dates by value; text in order of appearance. Nu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
@@ -60,7 +61,8 @@ class Column:
         """The level of each cell; a cell that is no level is refused."""
         inverse, found = distinct(cells, f"{source}: column {show(self.name)}")
         table = {key_of(value, self.numeric): k for k, value in enumerate(self.values) if value is not None}
-        at = np.array([self._code(value, table, source) for value in found], dtype=np.int64)
+        band = banding(self.bands, f"{source}: column {show(self.name)}") if self.bands else None
+        at = np.array([self._code(value, table, band) for value in found], dtype=np.int64)
         if (at < 0).any():
             row = int(np.flatnonzero((at < 0)[inverse])[0])
             what = f"{source}: column {show(self.name)}, record {row + 1}"
@@ -71,13 +73,13 @@ class Column:
             raise InputError(what, str(value), f"must be one of the levels {known}")
         return at[inverse]
 
-    def _code(self, value: Any, table: Mapping[Any, int], source: str) -> int:
+    def _code(self, value: Any, table: Mapping[Any, int], band: Callable[[Any], int] | None) -> int:
         if value is None:
             return -1 if self.missing is None else self.missing
         if self.merged and (stands := self.merged.get(str(key_of(value, self.numeric)))) is not None:
             return self.labels.index(stands)
-        if self.bands:
-            return _band(value, self.bands, f"{source}: column {show(self.name)}")
+        if band is not None:
+            return band(value)
         return table.get(key_of(value, self.numeric), -1)
 
     def cells(self, codes: Array, like: Any) -> Any:
@@ -271,22 +273,41 @@ def _banded(values: list[Any], name: str, bands: Any, numeric: bool, holes: bool
     if not numeric:
         text = next((v for v in values if not is_number(v)), None)
         raise InputError(where, None if text is None else str(text), "must be a number, because the column has bands")
+    band = banding(tuple(ends), where)
     for value in values:
-        _band(value, tuple(ends), where)
+        band(value)
     names = [f"{a} to {b}" for a, b in zip(map(_plain, ends), map(_plain, ends[1:]), strict=False)]
     return _column(name, names, True, holes, where, bands=tuple(ends))
 
 
 def _plain(value: Fraction) -> str:
-    return str(value) if value.denominator == 1 else f"{float(value):g}"
+    return str(value) if value.denominator == 1 else f"{float(value):.15g}"
 
 
-def _band(value: Any, ends: tuple[Fraction, ...], where: str) -> int:
-    if not is_number(value):
-        raise InputError(where, str(value), "must be a number, because the column has bands")
-    at = Fraction(str(value).strip())
-    if not ends[0] <= at <= ends[-1]:
-        raise InputError(
-            where, str(value), f"must lie between {_plain(ends[0])} and {_plain(ends[-1])}, as its bands do"
-        )
-    return min(sum(at >= end for end in ends[1:]), len(ends) - 2)
+def banding(ends: tuple[Fraction, ...], where: str) -> Callable[[Any], int]:
+    """The band of a cell; cells outside all bands are refused.
+
+    Rounding to floats keeps order, so a float strictly between two rounded ends decides; ties are compared exactly.
+    """
+    rough = [_rough(end) for end in ends]
+
+    def band(value: Any) -> int:
+        if not is_number(value):
+            raise InputError(where, str(value), "must be a number, because the column has bands")
+        near = _rough(value)
+        if rough[0] < near < rough[-1] and near not in rough:
+            return bisect_right(rough, near) - 1
+        at = Fraction(str(value).strip())
+        if not ends[0] <= at <= ends[-1]:
+            rule = f"must lie between {_plain(ends[0])} and {_plain(ends[-1])}, as its bands do"
+            raise InputError(where, str(value), rule)
+        return min(bisect_right(ends, at), len(ends) - 1) - 1
+
+    return band
+
+
+def _rough(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

@@ -21,13 +21,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
+from bap_lp.files.tables import long_number
 from bap_lp.files.worst_cases import robust_document, robust_from_dict
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import Displayed
@@ -300,8 +301,13 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     with located(where[2]):
         check(mechanism, {**MECHANISM, "required": ["states", "signals", "channel"]})
     channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
-    read = robust_from_dict if robust else certificate_from_dict
-    return Bundle(problems, channel, cast(Any, read)(proved, where[3]), manifest, source_name(path))
+    with located(where[2]):
+        _normal(mechanism["channel"], "a row of channel")
+    certificate: Any = (robust_from_dict if robust else certificate_from_dict)(proved, where[3])
+    if not robust:
+        with located(where[3]):
+            _normal_conditions(proved.get("conditions", {}))
+    return Bundle(problems, channel, certificate, manifest, source_name(path))
 
 
 def _problem(document: Any, source: str) -> ProblemFile:
@@ -312,10 +318,28 @@ def _problem(document: Any, source: str) -> ProblemFile:
     with located(source):
         if file.lam == "calibrated":
             raise InputError("alice.lambda", None, "must be a number in a bundle")
-        prior = [number(v, "data.prior") for v in document["data"]["prior"]]
-        if any(isinstance(v, float) for v in prior) and abs(sum(map(float, prior)) - 1) > ROUNDED:
-            raise InputError("sum of data.prior", sum(map(float, prior)), "must be 1 in a bundle")
+        _normal([document["data"]["prior"]], "data.prior")
+        for k, agent in enumerate((*document["bob"], *document["eve"])):
+            _normal([agent["prior"]] if "prior" in agent else [], f"prior of agent {k}")
+            _normal(agent.get("knowledge", []), f"knowledge of agent {k}")
+        _normal_conditions(document.get("conditions", {}))
     return file
+
+
+def _normal(rows: list[Any], field: str) -> None:
+    """Refuse distributions that would be scaled when they are read: a bundle has the numbers that are used."""
+    for row in rows:
+        numbers = [number(long_number(v), field) for v in row]
+        rounded = any(isinstance(v, float) for v in numbers)
+        total = sum(map(float, numbers)) if rounded else sum(numbers)
+        if total != 1 and not (rounded and abs(total - 1) <= ROUNDED):
+            raise InputError(f"sum of {field}", total, "must be 1 in a bundle")
+
+
+def _normal_conditions(table: dict[str, Any]) -> None:
+    pairs = table.get("pufferfish") or []
+    for k, demand in enumerate(pairs if isinstance(pairs, list) else [pairs]):
+        _normal(demand.get("priors") or [], f"conditions.pufferfish[{k}].priors")
 
 
 def _sha256(raw: bytes) -> str:

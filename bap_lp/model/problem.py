@@ -525,4 +525,10 @@ def _product_loss(bobs: tuple[Agent, ...]) -> Array:
 def _weighted(agent: Agent) -> Array:
     """What Alice counts."""
     table = agent.loss if agent.harm is None else agent.harm
-    return table if agent.weight == 1 else agent.weight * table
+    if agent.weight == 1:
+        return table
+    with np.errstate(over="ignore"):
+        out: Array = agent.weight * table
+    if not is_exact(out) and not np.isfinite(out).all():
+        raise InputError(f"weight of {agent.name}", agent.weight, "makes a loss too large for floats")
+    return out

@@ -121,12 +121,18 @@ class ChannelLayout(ReadOnly):
         return SentSignals(self.arrays, self.signals, q)
 
     def obedient(self, q: Array) -> Array:
-        """Signals that Bob would disobey by more than rounding, pooled with the one he prefers: that lowers R_A."""
-        if self.arrays.exact or self.signals.eve is not None:
-            return q  # at an exact optimum there are none
-        losses = self.sent(q).bob
-        obeyed = losses.diagonal() <= losses.min(axis=1) + 1e-12 * losses.max(initial=0.0)
-        out = np.zeros_like(q)
+        """Signals that Bob would disobey by more than rounding, pooled with the one he prefers: that lowers R_A.
+
+        At an exact optimum there are none, but a search may have been stopped before the optimum.
+        """
+        if self.signals.eve is not None:
+            return q
+        losses, field = self.sent(q).bob, self.arrays.field
+        slack = field.zero if field.exact else 1e-12 * losses.max(initial=0.0)
+        obeyed = losses.diagonal() <= losses.min(axis=1) + slack
+        if obeyed.all():
+            return q
+        out = field.zeros(q.shape)
         np.add.at(out.T, np.where(obeyed, np.arange(len(losses)), losses.argmin(axis=1)), q.T)
         return out
 

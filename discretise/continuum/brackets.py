@@ -32,9 +32,25 @@ from gaussian.optimum.brackets import read_lam
 class ModelBracket(Tabular):
     """The optimum of R_A = R_B - lam R_E over all mechanisms of a scalar model, proved to lie in [lower, upper].
 
-    bob and eve are the risks of `rule`, which attains upper; eve is the weighted sum over the Eves. u[signal, decision]
-    is the dual solution that proves lower. error is included in both ends. full and null are the risks of releasing
-    everything and nothing.
+    Attributes:
+        problem: the model, on cells.
+        lam: the price of privacy.
+        lower: no mechanism has a smaller R_A.
+        upper: R_A of `rule`, which attains it.
+        bob: R_B of the rule.
+        eve: R_E of the rule, the weighted sum over the Eves.
+        error: of the integrals; it is included in both ends.
+        u: u[signal, decision], the dual solution that proves lower.
+        rule: the mechanism.
+        full: the risks of releasing everything.
+        null: the risks of releasing nothing.
+
+    >>> from scipy import stats
+    >>> from discretise import bracket, model, zero_one
+    >>> cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), bob_decisions=[0, 1],
+    ...               eve_decisions=[0, 1])
+    >>> bracket(cases)
+    <ModelBracket: 0.1424778 <= R_A <= 0.1424778 at lam = 0.263048, release 1 when x > 1, else 0>
     """
 
     problem: GriddedProblem

@@ -80,7 +80,7 @@ def has_margin(problem: Problem, mechanism: Mechanism, margin: Fraction) -> bool
 
 
 @pytest.mark.slow
-@quick
+@settings(max_examples=25, deadline=None)
 @given(conditioned())
 def test_the_optimum_meets_its_conditions_and_no_feasible_release_is_better(
     case: tuple[Problem, Fraction, Conditions],

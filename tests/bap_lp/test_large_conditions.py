@@ -17,6 +17,7 @@ from bap_lp.linear.highs import solve_lp
 from bap_lp.linear.looks import looked
 from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram, from_entries
+from bap_lp.programs import branch_and_bound
 from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from bap_lp.rational import EXACT, objects
 
@@ -147,3 +148,16 @@ def test_huge_ratios_of_a_metric_are_no_obstacle(distance: int) -> None:
     assert verify(problem, found.certificate)
     rough = solve(problem, 0, False, conditions=conditions)
     assert rough.gap < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_that_was_stopped_publishes_signals_that_bob_obeys(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_and_bound, "_NODES", 8)
+    weights = np.random.default_rng(seed).integers(1, 9, 12).tolist()
+    losses = [[abs(x % 6 - i) for i in range(6)] for x in range(12)]
+    problem = Problem(
+        [F(w, sum(weights)) for w in weights], losses, [[int(x // 6 != j) for j in (0, 1)] for x in range(12)]
+    )
+    best = solve(problem, "1/2", conditions=Conditions(max_signals=2))
+    assert best.gap > 0
+    assert "it is attained under the conditions" in verify(problem, best.certificate).reason

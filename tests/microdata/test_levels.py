@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bap_lp import InputError
 from bap_lp.rational import public
-from microdata.levels import column_of
+from microdata.levels import banding, column_of
 from microdata.losses import loss_table
 
 
@@ -144,3 +144,25 @@ def test_named_losses_are_ranks_over_the_largest_difference():
         loss_table([[0, 1]], made, "f")
     with pytest.raises(InputError, match="'cubic' must be one of"):
         loss_table("cubic", made, "f")
+
+
+@given(st.lists(st.fractions(-5, 5), min_size=3, max_size=6, unique=True), st.data())
+def test_a_band_is_found_exactly_also_next_to_its_ends(ends, data):
+    ends = sorted(ends)
+    inside = st.fractions(ends[0], ends[-1]) | st.sampled_from(ends)
+    value = data.draw(inside)
+    tiny = F(data.draw(st.sampled_from([-1, 0, 1])), 10**40)
+    at = min(max(value + tiny, ends[0]), ends[-1])
+    place = banding(tuple(ends), "t.csv")(at)
+    assert ends[place] <= at
+    assert at < ends[place + 1] or at == ends[-1] == ends[place + 1]
+
+
+def test_cells_may_be_larger_than_floats():
+    with pytest.raises(InputError, match="must lie between 0 and 9"):
+        column([1, 10**400], {"bands": [0, 5, 9]}, dtype=object)
+
+
+def test_narrow_bands_have_names_of_their_own():
+    narrow = column([0, 1.00000015, 1.00000025], {"bands": [0, 1.0000001, 1.0000002, 1.0000003, 2]})[0]
+    assert len(set(narrow.labels)) == 4

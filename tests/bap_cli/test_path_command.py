@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from bap_cli.path_command import path_document, register
-from bap_lp import Problem
+from bap_lp import Agent, Problem
 from bap_lp.path.pieces import lambda_path
 
 APP = typer.Typer()
@@ -49,6 +49,13 @@ def test_floats_are_numbers() -> None:
     assert document["pieces"][1]["from"] == pytest.approx(0.1)
     assert document["pieces"][1]["value"] == pytest.approx([0.325, -0.75])
     assert 0 < document["tolerance"] < 1e-9
+
+
+def test_a_float_path_of_own_beliefs_is_a_document() -> None:
+    eve = Agent([[0, 1], [1, 0]], prior=[0.3, 0.7])
+    problem = Problem([0.5, 0.5], bobs=[Agent([[0, 1], [1, 0]])], eves=[eve])
+    document = path_document(problem, lambda_path(problem))
+    assert json.loads(json.dumps(document))["corner"]["attained"] is document["corner"]["attained"]
 
 
 def test_the_table_shows_pieces_lambda_and_corner() -> None:

@@ -314,11 +314,13 @@ def _agents_on(model: CountModel, faces: Faces) -> Any:
     def agents(first: Array) -> tuple[bool, list[Agent], list[Agent], tuple[float, float]]:
         groups: dict[str, list[Agent]] = {"bob": [], "eve": []}
         errors = {"bob": 0.0, "eve": 0.0}
+        before = {"bob": 0, "eve": 0}
         for role, asked, found in faces:
+            before[role] += 1
+            name = asked.name or role.capitalize() + (str(before[role]) if before[role] > 1 else "")
             for face in found:
                 table, error = (face.rows, 0.0) if exact else rounded(face.rows)
-                name = asked.name or role.capitalize() + (str(len(groups[role]) + 1) if groups[role] else "")
-                called = f"{asked.name or role.capitalize()} ({face.note})" if face.note else name
+                called = f"{name} ({face.note})" if face.note else name
                 groups[role].append(Agent(table[face.codes[first]], face.decisions, called, asked.weight))
                 errors[role] += error * float(exact_number(asked.weight, "weight"))
         return exact, groups["bob"], groups["eve"], (errors["bob"], errors["eve"])

@@ -221,3 +221,12 @@ def test_knowing_the_others_of_too_many_tables_is_refused() -> None:
     eve = [{"cells": "1", "asks": "person"}, {"cells": "2", "asks": "empty"}, {"cells": "3", "asks": "empty"}]
     with pytest.raises(InputError, match=r'eve\[0\].knows = "others" needs a loss for every table'):
         counts(30, 4, bob=BOB, eve=eve)
+
+
+def test_two_eves_without_names_have_names_of_their_own() -> None:
+    person = {"cells": "1", "asks": "person", "knows": "others"}
+    bob = {"cells": "1", "loss": "0-1", "thresholds": ["1/2"]}
+    problem = counts(3, 2, alpha=[1, 1], bob=bob, eve=[person, person])
+    names = [eve.name for eve in problem.eves]
+    assert len(set(names)) == len(names)
+    assert any(name.startswith("Eve2 (others") for name in names)

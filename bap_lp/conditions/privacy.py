@@ -160,13 +160,15 @@ class Privacy(Condition):
     def check(self, sent: SentSignals, unit: Any) -> str:
         if self.distances is None:
             for s, column in enumerate(sent.q.T):
-                if column.max() > self.base * column.min() + unit * column.max():
-                    return f"signal {s} breaks differential privacy: {column.max()} against {column.min()}"
+                most, room = column.max(), self.base * column.min()
+                if most > room + unit * (most + room):
+                    return f"signal {s} breaks differential privacy: {most} against {column.min()}"
             return ""
         far = np.array([v is None for v in self._powers], dtype=bool)
         for pairs, ratios in self._blocks(sent.q.shape[1]):
             more, less = sent.q[pairs[:, 0]], sent.q[pairs[:, 1]]
-            broken = np.array(more > less * ratios + unit * more, dtype=bool)
+            room = less * ratios
+            broken = np.array(more > room + unit * (more + room), dtype=bool)
             if far.any():
                 for k in np.flatnonzero(far[self.distances.place[tuple(pairs.T)]]).tolist():
                     broken[k] = self._far(int(pairs[k, 0]), int(pairs[k, 1]), more[k], less[k])

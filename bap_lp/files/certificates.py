@@ -165,6 +165,8 @@ def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
     for k, part in enumerate(document.get("branches", [])):
         if not _positions(part["signals"], channel.shape[1]):
             raise InputError(f"branches[{k}].signals", part["signals"], "must be positions of signals")
+        if not isinstance(part.get("void", False), bool):
+            raise InputError(f"branches[{k}].void", part["void"], "must be true or false")
         fixed = []
         for row in part.get("states", []):
             if not isinstance(row, list) or len(row) != 2 or not _positions([row[0]], len(channel)):
@@ -174,7 +176,7 @@ def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
             fixed.append((row[0], tuple(row[1])))
         u = field.array(signed_table(part["u"], f"branches[{k}].u"))
         dual = Multipliers(u, read_prices(part, field))
-        branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void") is True))
+        branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void", False)))
     return Proof(conditions, channel, read_prices(document, field), tuple(branches))
 
 

@@ -39,7 +39,6 @@ _NODES = 1000  # programs of a search at most; of 20 states and 3 decisions abou
 _ENTRIES = 100_000  # probabilities in all of them: larger programs take longer, so fewer are solved
 _LEAST_NODES = 20
 _FEW_NODES = 100  # where HiGHS has a float bound already
-_LEAVES = 200  # branches that a certificate carries
 _OPTIONS: dict[str, Any] = {
     "solver": "choose",
     "presolve": "choose",
@@ -134,10 +133,8 @@ class _Search:
         return self.best[0][0] if done and self.layout.arrays.exact else min(found, default=self.best[0][0])
 
     def branches(self) -> list[Branch]:
-        """The parts that are left, as a certificate states them; none if they are too many."""
+        """The parts that are left, as a certificate states them."""
         parts = [*((part, False) for _, _, part in self.open), *((part, True) for part in self.void)]
-        if len(parts) > _LEAVES:
-            return []
         states = np.flatnonzero(self.layout.index >= 0)
         out = []
         for part, void in parts:

@@ -23,7 +23,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import EXACT, ROUNDING, Array, ReadOnly, field_of, public, shown
+from bap_lp.rational import EXACT, ROUNDING, Array, InputError, ReadOnly, field_of, public, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,7 +143,10 @@ class ConditionedProblem:
 
     def _by_cases(self, branches: Sequence[Branch], lam: Any, value: Any, bob_weight: int) -> tuple[str, Any]:
         states, conditions = len(self.arrays.p), self.conditions
-        wrong = uncovered(branches, states, len(self.signals), conditions.max_signals, conditions.deterministic)
+        try:
+            wrong = uncovered(branches, states, len(self.signals), conditions.max_signals, conditions.deterministic)
+        except InputError as error:
+            wrong = str(error)
         for branch in branches if not wrong else ():
             part, dual = self.signals.only(branch.keep), branch.multipliers.in_field(self.arrays.field)
             price, weight = (0 * lam, 0) if branch.void else (lam, bob_weight)

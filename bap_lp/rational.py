@@ -301,10 +301,13 @@ class ReadOnly:
                     part.flags.writeable = False
 
 
-def shown(value: Any, rounded: bool) -> Any:
-    """A number in a sentence: itself, or as a float of twelve digits."""
-    if not rounded:
-        return value
+_LONG = 200  # characters of a number in a sentence
+
+
+def shown(value: Any, rounded: bool) -> str:
+    """A number in a sentence: itself if it is short and need not be rounded, else as a float of twelve digits."""
+    if not rounded and len(exact := str(text(value))) <= _LONG:
+        return exact
     try:
         return f"{float(value):.12g}"
     except OverflowError:

@@ -136,7 +136,8 @@ class ConditionedProblem:
             wrong, bound = self._by_cases(branches, lam, value, bob_weight)
             return wrong, bound, "the prices prove, case by case, that no mechanism with these conditions goes below"
         if not (self.conditions.deterministic and enumerable(self.arrays, self.demands)):
-            return f"it is attained under the conditions; arithmetic proves only that none goes below {bound}", None, ""
+            short = shown(bound, bool(self.unit))
+            return f"it is attained under the conditions; arithmetic proves only that none goes below {short}", None, ""
         found = best_deterministic(self.arrays, self.signals, self.demands, lam, self.unit, bob_weight)
         bound = value if found is None else found[0]
         return "", bound, "all deterministic mechanisms were tried and none goes below"
@@ -219,6 +220,6 @@ def verify_conditions(problem: Problem, certificate: Any, unit: Any, slack: floa
         )
     under = " under the conditions" if not proof.conditions.empty else ""
     if not unit:
-        return True, f"R_A = {value} is optimal{under}: rho attains it and {how}"
+        return True, f"R_A = {shown(value, False)} is optimal{under}: rho attains it and {how}"
     gap = max(float(value - bound), 0.0)
     return True, f"R_A = {float(value):.12g} is within {gap:.2g} of optimal{under}"

@@ -27,6 +27,7 @@ from bap_lp import (
     InputError,
     Mechanism,
     Problem,
+    limits,
     load_bundle,
     robust,
     save_bundle,
@@ -36,7 +37,6 @@ from bap_lp import (
 )
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.files.bundles import FILES, MANIFEST, Mismatch, write_bundle
-from bap_lp.proof import enumeration
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.rational import EXACT
 
@@ -90,7 +90,7 @@ def test_enumeration_cases_scenarios_and_many_float_states_bundle(
     bob, eve = (random.integers(0, 9, (9, 3)).tolist() for _ in range(2))
     nine = Problem([F(1, 9)] * 9, bob, eve)
     found: list[Any] = [solve(nine, 2, conditions=Conditions(deterministic=True, min_eve_risk=2))]
-    monkeypatch.setattr(enumeration, "MOST", 1)
+    monkeypatch.setitem(limits._LIMITS, "maps", 1)
     found.append(solve(nine, 2, conditions=Conditions(deterministic=True, min_eve_risk=2)))
     assert len(found[-1].certificate.proof.branches) > 1
     monkeypatch.undo()

@@ -12,7 +12,7 @@ import pytest
 from bap_lp import Problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
 from discretise import bracket, counts, grid, max_bracket, refine
-from gaussian import BothEves, Full, GaussianModel, MaxEve, MeanEve, OneBit, optimise, risks
+from gaussian import BothEves, Eve, Full, GaussianModel, MaxEve, MeanEve, Null, OneBit, optimise, risks
 from gaussian.optimum.cells import cell_law
 from gaussian.paper import PAPER_MODEL as PAPER
 from microdata.levels import MOST_LEVELS
@@ -64,6 +64,14 @@ def test_refined_grids_are_as_near_to_the_bracket_as_the_page_says() -> None:
         solution = solve(problem, found.lam, exact=False)
         assert solution.value - found.upper <= 2 * excess
         problem = refine(solution)
+
+
+@pytest.mark.parametrize("eve", [MeanEve(19.3), MaxEve(25.0)])
+def test_brackets_keep_their_width_where_the_event_is_very_rare(eve: Eve) -> None:
+    found = bracket(PAPER, eve)
+    assert risks(PAPER, eve, Null()).eve < 1e-68
+    assert found.lam > 1e68
+    assert found.width < 1e-13
 
 
 def test_the_first_page_has_the_optima_of_the_paper() -> None:

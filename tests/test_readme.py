@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,10 @@ def test_the_survey_gives_the_numbers_shown(
         row, numbers = rows[name], next(cells for key, cells in shown().items() if key.startswith(title))
         found = [row.risks.bob, row.risks.eve, row.audit.eve.value, row.audit.informed.value]
         assert [f"{float(v):.3f}" if v else "0" for v in found] == numbers
+    changed = [column["changed"] for column in json.loads(Path("release/result.json").read_text())["columns"]]
+    share = float(sum(map(Fraction, changed)) / len(changed))
+    assert f"**the optimum**: {share:.0%} of the cells changed" in README
+    assert 20 * rows["optimum"].risks.bob < rows["suppress all"].risks.bob  # "less than a twentieth"
 
 
 def test_three_readers_have_a_link_on_the_first_screen() -> None:

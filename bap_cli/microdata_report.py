@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.display import both, clean, counted
+from bap_cli.microdata_first import first_screen
+from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from microdata.alternatives import ReleaseComparison
 from microdata.audit import Audit, AuditedRisk
@@ -27,13 +28,18 @@ from microdata.solution import StudySolution
 
 _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
-table { width: auto; } td, th { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
-vertical-align: top; } th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft);
-font-weight: 600; } .texts2 :is(td, th):nth-child(2),
+table { width: auto; } thead th { color: var(--soft); } .texts2 :is(td, th):nth-child(2),
 .texts3 :is(td, th):nth-child(-n+3), .texts4 :is(td, th) { text-align: left; }
-tr.best td, tr.best th { background: var(--good-wash); } img { max-width: 100%; height: auto; display: block;
-margin: .4rem 0; background: #fff; } ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
+.texts2 :is(td, th):nth-child(2), .texts3 td:nth-child(-n+3), .texts4 td { white-space: normal; }
+tbody th { font-weight: 500; background: none; max-width: 24rem; }
+tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }
+.picture { overflow-x: auto; margin: .6rem 0; background: #fff; border-radius: 4px; }
+.picture img { max-width: 100%; min-width: 34rem; height: auto; display: block; }
+.strip { display: block; width: 100%; height: 12px; border-radius: 6px; }
+.strip .track { fill: var(--track); } .bob .done { fill: var(--bob); } .eve .done { fill: var(--eve); }
+ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
 .secret { background: var(--bad-wash); border-left: 5px solid var(--bad); padding: .5rem .8rem; }
+@media print { .picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
 """
 _LISTED = 40
 
@@ -41,16 +47,22 @@ Rows = Sequence[Sequence[Any]]
 
 
 def report_page(
-    solution: StudySolution, *, public: bool, threshold: int, attackers: bool, progress: Callable[[str], None]
+    solution: StudySolution,
+    *,
+    public: bool,
+    threshold: int,
+    attackers: bool,
+    progress: Callable[[str], None],
+    folder: Path | None = None,
 ) -> str:
-    """The page of a solved study."""
+    """The page of a solved study; of the files in its folder the internal page tells the SHA-256."""
     progress("auditing")
     audit = solution.audit(attackers=None if attackers else ())
     progress("alternatives")
     comparison = solution.compare(("logistic regression",) if attackers else ())
     progress("drawing")
     body = [
-        _head(solution, public),
+        first_screen(solution, public, folder),
         _columns(solution),
         _released(solution, audit, public),
         _attack(solution, audit, public),
@@ -68,7 +80,7 @@ def report_page(
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
     )
 
@@ -92,7 +104,7 @@ def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: 
         mark = ' class="best"' if k == best else ""
         lines.append(f"<tr{mark}><th>{escape(str(first))}</th>{cells}</tr>")
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll"><table class="texts{texts}">{body}</table></div>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="texts{texts}">{body}</table></div>'
 
 
 def _section(title: str, *parts: str) -> str:
@@ -101,37 +113,6 @@ def _section(title: str, *parts: str) -> str:
 
 def _words(text: str) -> str:
     return f"<p>{escape(clean(text, 2000))}</p>"
-
-
-def _head(solution: StudySolution, public: bool) -> str:
-    study = solution.study
-    title = clean(study.title or "Release of records", 200)
-    proved = (
-        "Proved: no release of these columns has a smaller R_A."
-        if solution.exact
-        else f"Proved up to {float(solution.gap):.1g}: no release of these columns has a smaller R_A."
-    )
-    columns = ", ".join(t.column for t in study.targets)
-    secrets = ", ".join(dict.fromkeys(study.names[s.secret] for s in study.spies))
-    if public:
-        size = f"The mechanism was fitted to {round(study.records, -2) or 'fewer than 50'} records, rounded."
-    else:
-        size = (
-            f"The mechanism was fitted to {counted(study.records, 'record')} of "
-            f"{counted(len(study.prior.types), 'record type')}; smoothing {study.prior.alpha}."
-        )
-    verdict = "verdict" if solution.exact else "verdict float"
-    return (
-        f'<p class="kicker">{"Public report" if public else "Internal report: confidential"}</p>'
-        f"<h1>{escape(title)}</h1>"
-        f'<p class="{verdict}">{escape(proved)}</p>'
-        + _words(f"Published, record by record and partly changed at random: {columns}. Protected: {secrets}. {size}")
-        + _words(
-            f"The price of what the adversaries learn is lambda = {_number(solution.lam, public)}. In the model the "
-            f"analyst's risk is R_B = {_number(solution.risks.bob, public)}, the adversaries' is R_E = "
-            f"{_number(solution.risks.eve, public)}, and R_A = R_B - lambda R_E = {_number(solution.value, public)}."
-        )
-    )
 
 
 def _columns(solution: StudySolution) -> str:
@@ -158,7 +139,7 @@ def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str
         rows.append(row)
     more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
     text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
-    return _section("What is released", _words(text), _table(["column", "risk", "cells changed", *more], rows))
+    return _section("Column by column", _words(text), _table(["column", "risk", "cells changed", *more], rows))
 
 
 def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
@@ -183,7 +164,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
             kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
             lines += [[eve.name, how, _estimate(one, public)] for how, one in kinds.items()]
         parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
-        parts.append(_picture(lambda: _drawn("eves", audit)))
+        parts.append(_picture(lambda: _drawn("eves", audit), "The risks of the table above, with two standard errors"))
     else:
         parts.append(_words("No records were held out, so nothing was audited: these are the numbers of the model."))
     return _section("Who attacks, and what she learns", *parts)
@@ -201,7 +182,7 @@ def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
     best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
     text = "What could have been done instead, at the same price: the smaller R_A, the better."
     left = [_words(f"Left out: {name}, because {why}.") for name, why in comparison.omitted]
-    picture = _picture(lambda: _drawn("map", comparison))
+    picture = _picture(lambda: _drawn("map", comparison), "Map of the releases in the table below")
     return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
 
 
@@ -323,7 +304,7 @@ def _drawn(kind: str, what: Any) -> Any:
     return plots.release_map(what) if kind == "map" else plots.eves_of_audit(what)
 
 
-def _picture(draw: Callable[[], Any]) -> str:
+def _picture(draw: Callable[[], Any], words: str) -> str:
     import matplotlib
 
     matplotlib.use("agg")
@@ -335,4 +316,4 @@ def _picture(draw: Callable[[], Any]) -> str:
         figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
         plt.close(figure)
     data = base64.b64encode(out.getvalue()).decode()
-    return f'<img alt="picture of the table below" src="data:image/png;base64,{data}">'
+    return f'<div class="picture" tabindex="0" role="region" aria-label="{words}"><img alt="{words}" src="data:image/png;base64,{data}"></div>'

@@ -361,12 +361,12 @@ function legend() {
   const swatch = (draw) => { const box = svg("svg", { width: 26, height: 12, "aria-hidden": "true" }); draw(box); return box; };
   const stroke = (attributes) => swatch((box) => svg("line", { x1: 1, x2: 25, y1: 6, y2: 6, ...attributes }, box));
   const items = [
-    [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: COLOURS.region, stroke: COLOURS.sky }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
-    [stroke({ stroke: COLOURS.blue, "stroke-width": 3.2 }), !data.conditions ? "frontier: nothing is better" : data.partial ? "frontier without the conditions" : "frontier under the conditions"],
+    [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: COLOURS.region, stroke: COLOURS.edge }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
+    [stroke({ stroke: COLOURS.frontier, "stroke-width": 3.2 }), !data.conditions ? "frontier: nothing is better" : data.partial ? "frontier without the conditions" : "frontier under the conditions"],
     [stroke({ stroke: COLOURS.grey, "stroke-width": 1.8 }), "calibration line through full and null"],
     [stroke({ stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "7 3" }), data.conditions ? "mechanisms on it have the optimum’s R_A" : "mechanisms on it have the least R_A"],
     [swatch((box) => svg("polygon", { points: star(13, 6.5, 6.5), fill: COLOURS.green, stroke: COLOURS.ink }, box)), "optimum"],
-    [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.rust, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
+    [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.release, stroke: COLOURS.ink, "stroke-width": 0.8, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
     [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: COLOURS.paper, stroke: COLOURS.ink }, box)), data.beliefs ? "corner: the least R_B with the largest R_E" : "corner: full’s utility with null’s privacy"],
   ];
   $("legend").replaceChildren(...items.map(([box, words]) => make("li", {}, box, ...rich(words))));

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_cli.microdata_first import first_screen
+from bap_cli.microdata_first import first_screen, symbols
 from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from microdata.alternatives import ReleaseComparison
@@ -28,10 +28,9 @@ from microdata.solution import StudySolution
 
 _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
-table { width: auto; } thead th { color: var(--soft); } .texts2 :is(td, th):nth-child(2),
-.texts3 :is(td, th):nth-child(-n+3), .texts4 :is(td, th) { text-align: left; }
-.texts2 :is(td, th):nth-child(2), .texts3 td:nth-child(-n+3), .texts4 td { white-space: normal; }
-tbody th { font-weight: 500; background: none; max-width: 24rem; }
+table { width: auto; } thead th { color: var(--soft); } :is(td, th).t { text-align: left; }
+td.t { white-space: normal; }
+tbody th { font-weight: 500; background: none; max-width: 24rem; } tbody th.short { white-space: nowrap; }
 tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }
 .picture { overflow-x: auto; margin: .6rem 0; background: #fff; border-radius: 4px; }
 .picture img { max-width: 100%; min-width: 34rem; height: auto; display: block; }
@@ -42,6 +41,7 @@ ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
 @media print { .picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
 """
 _LISTED = 40
+_SHORT = 36  # characters of a row's name that are kept on one line
 
 Rows = Sequence[Sequence[Any]]
 
@@ -62,7 +62,7 @@ def report_page(
     comparison = solution.compare(("logistic regression",) if attackers else ())
     progress("drawing")
     body = [
-        first_screen(solution, public, folder),
+        first_screen(solution, audit, public, folder),
         _columns(solution),
         _released(solution, audit, public),
         _attack(solution, audit, public),
@@ -80,31 +80,44 @@ def report_page(
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
     )
 
 
-def _number(value: Any, public: bool) -> str:
-    if public or isinstance(value, float):
-        return f"{float(value):.3f}"
-    return both(value)
+def _number(value: Any, digits: int = 4) -> str:
+    """A number of a table. The exact fractions are on the first screen, one click away."""
+    return f"{float(value):.{digits}f}".replace("-", "−")
 
 
-def _estimate(one: AuditedRisk, public: bool) -> str:
-    return f"{one.value:.3f} ± {one.error:.3f}" if public else str(one)
+def _share(value: float) -> str:
+    """A share in per cent; what is not 0 or 100 is not shown as such."""
+    if value == 0:
+        return "·"
+    return "<1%" if value < 0.005 else ">99%" if 0.995 < value < 1 else f"{value:.0%}"
 
 
-def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: int = 1) -> str:
+def _estimate(one: AuditedRisk, digits: int) -> str:
+    return f"{one.value:.{digits}f} ± {one.error:.{digits}f}"
+
+
+def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: int = 1, words: str = "Table") -> str:
     """A table; the first `texts` columns are text."""
-    head = "".join(f"<th>{escape(h)}</th>" for h in headings)
+    head = "".join(f"<th{_kind(k < texts)}>{symbols(h)}</th>" for k, h in enumerate(headings))
     lines = []
     for k, (first, *rest) in enumerate(rows):
-        cells = "".join(f"<td>{escape(str(c))}</td>" for c in rest)
+        cells = "".join(f"<td{_kind(j + 1 < texts)}>{escape(str(c))}</td>" for j, c in enumerate(rest))
         mark = ' class="best"' if k == best else ""
-        lines.append(f"<tr{mark}><th>{escape(str(first))}</th>{cells}</tr>")
+        label = str(first)
+        short = ' class="short"' if len(label) <= _SHORT else ""
+        lines.append(f'<tr{mark}><th scope="row"{short}>{symbols(label)}</th>{cells}</tr>')
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="texts{texts}">{body}</table></div>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(words)}"><table>{body}</table></div>'
+
+
+def _kind(text: bool) -> str:
+    return ' class="t"' if text else ""
 
 
 def _section(title: str, *parts: str) -> str:
@@ -112,7 +125,7 @@ def _section(title: str, *parts: str) -> str:
 
 
 def _words(text: str) -> str:
-    return f"<p>{escape(clean(text, 2000))}</p>"
+    return f"<p>{symbols(clean(text, 2000))}</p>"
 
 
 def _columns(solution: StudySolution) -> str:
@@ -130,12 +143,12 @@ def _columns(solution: StudySolution) -> str:
 
 
 def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str:
-    study = solution.study
+    study, digits = solution.study, 3 if public else 4
     rows = []
     for t, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
-        row = [t.column, _number(risk, public), f"{float(changed):.1%}"]
+        row = [t.column, _number(risk, digits), f"{float(changed):.1%}"]
         if audit is not None:
-            row += [_estimate(audit.columns[t.column], public), f"{audit.utility.changed[t.column]:.1%}"]
+            row += [_estimate(audit.columns[t.column], digits), f"{audit.utility.changed[t.column]:.1%}"]
         rows.append(row)
     more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
     text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
@@ -143,11 +156,11 @@ def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str
 
 
 def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
-    study = solution.study
+    study, digits = solution.study, 3 if public else 4
     rows = []
     for s, risk, null, full in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
         knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
-        rows.append([s.name, study.names[s.secret], knows, *(_number(v, public) for v in (risk, null, full))])
+        rows.append([s.name, study.names[s.secret], knows, *(_number(v, digits) for v in (risk, null, full))])
     parts = [
         _words("A larger risk means that the adversary errs more. Without a release she errs most."),
         _table(
@@ -162,7 +175,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         for eve in audit.eves:
             kinds = {"decides by the fitted prior": eve.prior} | {f"learned: {n}": e for n, e in eve.attackers.items()}
             kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
-            lines += [[eve.name, how, _estimate(one, public)] for how, one in kinds.items()]
+            lines += [[eve.name, how, _estimate(one, digits)] for how, one in kinds.items()]
         parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
         parts.append(_picture(lambda: _drawn("eves", audit), "The risks of the table above, with two standard errors"))
     else:
@@ -175,7 +188,7 @@ def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
     rows = []
     for row, (_, *cells) in zip(comparison.rows, grid.rows, strict=True):
         shown = [
-            "" if v != v else f"{v:.1%}" if h == "cells changed" else f"{v:.3f}"
+            "" if v != v else f"{v:.1%}" if h == "cells changed" else _number(v, 3)
             for h, v in zip(grid.columns[1:], cells, strict=True)
         ]
         rows.append([row.name, *shown])
@@ -235,7 +248,7 @@ def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
             if public and count[v] < threshold:
                 rows.append([label, f"fewer than {threshold} records", *[""] * (min(len(labels), _LISTED) - 1)])
             else:
-                rows.append([label, *(f"{x / total:.0%}" if x else "·" for x in table[v][:_LISTED])])
+                rows.append([label, *(_share(x / total) for x in table[v][:_LISTED])])
         parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(["", *labels[:_LISTED]], rows))
     return _section("The mechanism", *parts)
 
@@ -245,8 +258,8 @@ def _proof(solution: StudySolution, public: bool) -> str:
     reason = "the proof holds" if public else verdict.reason
     words = f"Checked with arithmetic alone when this page was written: {reason}."
     rows: list[Any] = [
-        ["R_A of this release", _number(solution.value, public)],
-        ["no release goes below", _number(solution.bound, public)],
+        ["R_A of this release", _number(solution.value, 3) if public else both(solution.value)],
+        ["no release goes below", _number(solution.bound, 3) if public else both(solution.bound)],
         ["gap", "0" if solution.exact and solution.gap == 0 else f"{float(solution.gap):.1e}"],
         ["independent parts", solution.components],
         ["method", solution.method],
@@ -285,10 +298,10 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
     order = np.argsort(-counts, kind="stable")[:_LISTED]
     p = study.program.p
     rows = [
-        [*(c.labels[v] for c, v in zip(study.columns, types[x], strict=True)), int(counts[x]), f"{float(p[x]):.3g}"]
+        [*(c.labels[v] for c, v in zip(study.columns, types[x], strict=True)), int(counts[x]), _number(p[x])]
         for x in order
     ]
-    parts.append(_table([*study.names, "records", "probability"], rows))
+    parts.append(_table([*study.names, "records", "probability"], rows, texts=len(study.names)))
     if len(types) > _LISTED:
         parts.append(_words(f"{len(types) - _LISTED} more record types are in prior.json."))
     if study.prior.likelihoods:
@@ -316,4 +329,5 @@ def _picture(draw: Callable[[], Any], words: str) -> str:
         figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
         plt.close(figure)
     data = base64.b64encode(out.getvalue()).decode()
-    return f'<div class="picture" tabindex="0" role="region" aria-label="{words}"><img alt="{words}" src="data:image/png;base64,{data}"></div>'
+    image = f'<img alt="{words}" src="data:image/png;base64,{data}">'
+    return f'<div class="picture" tabindex="0" role="region" aria-label="{words}">{image}</div>'

@@ -249,7 +249,7 @@ def risk_utility_map(
     ax.plot(*level.T, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=label, zorder=2)
     named += [((x1, y1), "full", lt.INK), ((x0, y0), "null", lt.INK), ((x1, y0), "corner", lt.INK)]
     points, texts, colours = zip(*lt.shared(named, (x1 - x0, y1 - y0)), strict=True)
-    lt.Labels(ax, points, texts, colours, [*lines, level], room=6.5)
+    lt.Labels(ax, points, texts, colours, [*lines, level], room=[9.5, *[6.5] * (len(points) - 1)])
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
     ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
     return _finish(ax)

@@ -63,7 +63,7 @@ def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any 
     named = [(best, "optimum", lt.DARK_GREEN)]
     named += [(places[row.name], lt.drawable(row.name), lt.INK) for row in rows if row.name != "optimum"]
     points, texts, colours = zip(*lt.shared(named, scale), strict=True)
-    lt.Labels(ax, points, texts, colours, lines, size=8.5, room=6.0)
+    lt.Labels(ax, points, texts, colours, lines, size=8.5, room=[9.5, *[6.0] * (len(points) - 1)])
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
     ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
     ax.spines[["top", "right"]].set_visible(False)

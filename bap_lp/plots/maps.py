@@ -31,6 +31,7 @@ __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lamb
 
 _LEVELS = 5  # level lines of R_A, in addition to the calibration line and that of the optimum
 _FAMILY_STATES = 200
+_STAR = 9.5  # half the size of the optimum's star, in points
 
 
 def _place(risks: Risks) -> tuple[float, float]:
@@ -175,7 +176,7 @@ def _marks(
     named.append((_place(corner), "corner", lt.INK))
     scale = [abs(a - b) for a, b in zip(_place(full), _place(null), strict=True)]
     points, texts, colours = zip(*lt.shared(named, scale), strict=True)
-    labels = lt.Labels(ax, points, texts, colours, lines, room=6.5)
+    labels = lt.Labels(ax, points, texts, colours, lines, room=[_STAR, *[6.5] * (len(points) - 1)])
     labels.texts[0].set_fontweight("bold")
 
 

@@ -38,7 +38,8 @@ tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }
 .strip .track { fill: var(--track); } .bob .done { fill: var(--bob); } .eve .done { fill: var(--eve); }
 ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
 .secret { background: var(--bad-wash); border-left: 5px solid var(--bad); padding: .5rem .8rem; }
-@media print { .picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
+@media print { details::details-content { content-visibility: visible; }
+.picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
 """
 _LISTED = 40
 _SHORT = 36  # characters of a row's name that are kept on one line

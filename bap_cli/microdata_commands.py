@@ -167,7 +167,9 @@ def report_command(
     check_file(out)
     with Progress("reading") as progress:
         solution = _proved(folder, progress)
-        page = report_page(solution, public=public, threshold=threshold, attackers=attackers, progress=progress)
+        page = report_page(
+            solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
+        )
     write_files({out: page})
     kind = "without the prior" if public else "internal: it shows the prior"
     print(f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.display import both, clean, counted
+from bap_cli.microdata_first import first_screen, symbols
+from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from microdata.alternatives import ReleaseComparison
 from microdata.audit import Audit, AuditedRisk
@@ -27,30 +28,42 @@ from microdata.solution import StudySolution
 
 _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
-table { width: auto; } td, th { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
-vertical-align: top; } th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft);
-font-weight: 600; } .texts2 :is(td, th):nth-child(2),
-.texts3 :is(td, th):nth-child(-n+3), .texts4 :is(td, th) { text-align: left; }
-tr.best td, tr.best th { background: var(--good-wash); } img { max-width: 100%; height: auto; display: block;
-margin: .4rem 0; background: #fff; } ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
+table { width: auto; } thead th { color: var(--soft); } :is(td, th).t { text-align: left; }
+td.t { white-space: normal; }
+tbody th { font-weight: 500; background: none; max-width: 24rem; } tbody th.short { white-space: nowrap; }
+tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }
+.picture { overflow-x: auto; margin: .6rem 0; background: #fff; border-radius: 4px; }
+.picture img { max-width: 100%; min-width: 34rem; height: auto; display: block; }
+.strip { display: block; width: 100%; height: 12px; border-radius: 6px; }
+.strip .track { fill: var(--track); } .bob .done { fill: var(--bob); } .eve .done { fill: var(--eve); }
+ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
 .secret { background: var(--bad-wash); border-left: 5px solid var(--bad); padding: .5rem .8rem; }
+@media print { details::details-content { content-visibility: visible; }
+.picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
 """
 _LISTED = 40
+_SHORT = 36  # characters of a row's name that are kept on one line
 
 Rows = Sequence[Sequence[Any]]
 
 
 def report_page(
-    solution: StudySolution, *, public: bool, threshold: int, attackers: bool, progress: Callable[[str], None]
+    solution: StudySolution,
+    *,
+    public: bool,
+    threshold: int,
+    attackers: bool,
+    progress: Callable[[str], None],
+    folder: Path | None = None,
 ) -> str:
-    """The page of a solved study."""
+    """The page of a solved study; of the files in its folder the internal page tells the SHA-256."""
     progress("auditing")
     audit = solution.audit(attackers=None if attackers else ())
     progress("alternatives")
     comparison = solution.compare(("logistic regression",) if attackers else ())
     progress("drawing")
     body = [
-        _head(solution, public),
+        first_screen(solution, audit, public, folder),
         _columns(solution),
         _released(solution, audit, public),
         _attack(solution, audit, public),
@@ -68,31 +81,44 @@ def report_page(
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
     )
 
 
-def _number(value: Any, public: bool) -> str:
-    if public or isinstance(value, float):
-        return f"{float(value):.3f}"
-    return both(value)
+def _number(value: Any, digits: int = 4) -> str:
+    """A number of a table. The exact fractions are on the first screen, one click away."""
+    return f"{float(value):.{digits}f}".replace("-", "−")
 
 
-def _estimate(one: AuditedRisk, public: bool) -> str:
-    return f"{one.value:.3f} ± {one.error:.3f}" if public else str(one)
+def _share(value: float) -> str:
+    """A share in per cent; what is not 0 or 100 is not shown as such."""
+    if value == 0:
+        return "·"
+    return "<1%" if value < 0.005 else ">99%" if 0.995 < value < 1 else f"{value:.0%}"
 
 
-def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: int = 1) -> str:
+def _estimate(one: AuditedRisk, digits: int) -> str:
+    return f"{one.value:.{digits}f} ± {one.error:.{digits}f}"
+
+
+def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: int = 1, words: str = "Table") -> str:
     """A table; the first `texts` columns are text."""
-    head = "".join(f"<th>{escape(h)}</th>" for h in headings)
+    head = "".join(f"<th{_kind(k < texts)}>{symbols(h)}</th>" for k, h in enumerate(headings))
     lines = []
     for k, (first, *rest) in enumerate(rows):
-        cells = "".join(f"<td>{escape(str(c))}</td>" for c in rest)
+        cells = "".join(f"<td{_kind(j + 1 < texts)}>{escape(str(c))}</td>" for j, c in enumerate(rest))
         mark = ' class="best"' if k == best else ""
-        lines.append(f"<tr{mark}><th>{escape(str(first))}</th>{cells}</tr>")
+        label = str(first)
+        short = ' class="short"' if len(label) <= _SHORT else ""
+        lines.append(f'<tr{mark}><th scope="row"{short}>{symbols(label)}</th>{cells}</tr>')
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll"><table class="texts{texts}">{body}</table></div>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(words)}"><table>{body}</table></div>'
+
+
+def _kind(text: bool) -> str:
+    return ' class="t"' if text else ""
 
 
 def _section(title: str, *parts: str) -> str:
@@ -100,38 +126,7 @@ def _section(title: str, *parts: str) -> str:
 
 
 def _words(text: str) -> str:
-    return f"<p>{escape(clean(text, 2000))}</p>"
-
-
-def _head(solution: StudySolution, public: bool) -> str:
-    study = solution.study
-    title = clean(study.title or "Release of records", 200)
-    proved = (
-        "Proved: no release of these columns has a smaller R_A."
-        if solution.exact
-        else f"Proved up to {float(solution.gap):.1g}: no release of these columns has a smaller R_A."
-    )
-    columns = ", ".join(t.column for t in study.targets)
-    secrets = ", ".join(dict.fromkeys(study.names[s.secret] for s in study.spies))
-    if public:
-        size = f"The mechanism was fitted to {round(study.records, -2) or 'fewer than 50'} records, rounded."
-    else:
-        size = (
-            f"The mechanism was fitted to {counted(study.records, 'record')} of "
-            f"{counted(len(study.prior.types), 'record type')}; smoothing {study.prior.alpha}."
-        )
-    verdict = "verdict" if solution.exact else "verdict float"
-    return (
-        f'<p class="kicker">{"Public report" if public else "Internal report: confidential"}</p>'
-        f"<h1>{escape(title)}</h1>"
-        f'<p class="{verdict}">{escape(proved)}</p>'
-        + _words(f"Published, record by record and partly changed at random: {columns}. Protected: {secrets}. {size}")
-        + _words(
-            f"The price of what the adversaries learn is lambda = {_number(solution.lam, public)}. In the model the "
-            f"analyst's risk is R_B = {_number(solution.risks.bob, public)}, the adversaries' is R_E = "
-            f"{_number(solution.risks.eve, public)}, and R_A = R_B - lambda R_E = {_number(solution.value, public)}."
-        )
-    )
+    return f"<p>{symbols(clean(text, 2000))}</p>"
 
 
 def _columns(solution: StudySolution) -> str:
@@ -149,24 +144,24 @@ def _columns(solution: StudySolution) -> str:
 
 
 def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str:
-    study = solution.study
+    study, digits = solution.study, 3 if public else 4
     rows = []
     for t, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
-        row = [t.column, _number(risk, public), f"{float(changed):.1%}"]
+        row = [t.column, _number(risk, digits), f"{float(changed):.1%}"]
         if audit is not None:
-            row += [_estimate(audit.columns[t.column], public), f"{audit.utility.changed[t.column]:.1%}"]
+            row += [_estimate(audit.columns[t.column], digits), f"{audit.utility.changed[t.column]:.1%}"]
         rows.append(row)
     more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
     text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
-    return _section("What is released", _words(text), _table(["column", "risk", "cells changed", *more], rows))
+    return _section("Column by column", _words(text), _table(["column", "risk", "cells changed", *more], rows))
 
 
 def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
-    study = solution.study
+    study, digits = solution.study, 3 if public else 4
     rows = []
     for s, risk, null, full in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
         knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
-        rows.append([s.name, study.names[s.secret], knows, *(_number(v, public) for v in (risk, null, full))])
+        rows.append([s.name, study.names[s.secret], knows, *(_number(v, digits) for v in (risk, null, full))])
     parts = [
         _words("A larger risk means that the adversary errs more. Without a release she errs most."),
         _table(
@@ -181,9 +176,9 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         for eve in audit.eves:
             kinds = {"decides by the fitted prior": eve.prior} | {f"learned: {n}": e for n, e in eve.attackers.items()}
             kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
-            lines += [[eve.name, how, _estimate(one, public)] for how, one in kinds.items()]
+            lines += [[eve.name, how, _estimate(one, digits)] for how, one in kinds.items()]
         parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
-        parts.append(_picture(lambda: _drawn("eves", audit)))
+        parts.append(_picture(lambda: _drawn("eves", audit), "The risks of the table above, with two standard errors"))
     else:
         parts.append(_words("No records were held out, so nothing was audited: these are the numbers of the model."))
     return _section("Who attacks, and what she learns", *parts)
@@ -194,14 +189,14 @@ def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
     rows = []
     for row, (_, *cells) in zip(comparison.rows, grid.rows, strict=True):
         shown = [
-            "" if v != v else f"{v:.1%}" if h == "cells changed" else f"{v:.3f}"
+            "" if v != v else f"{v:.1%}" if h == "cells changed" else _number(v, 3)
             for h, v in zip(grid.columns[1:], cells, strict=True)
         ]
         rows.append([row.name, *shown])
     best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
     text = "What could have been done instead, at the same price: the smaller R_A, the better."
     left = [_words(f"Left out: {name}, because {why}.") for name, why in comparison.omitted]
-    picture = _picture(lambda: _drawn("map", comparison))
+    picture = _picture(lambda: _drawn("map", comparison), "Map of the releases in the table below")
     return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
 
 
@@ -254,7 +249,7 @@ def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
             if public and count[v] < threshold:
                 rows.append([label, f"fewer than {threshold} records", *[""] * (min(len(labels), _LISTED) - 1)])
             else:
-                rows.append([label, *(f"{x / total:.0%}" if x else "·" for x in table[v][:_LISTED])])
+                rows.append([label, *(_share(x / total) for x in table[v][:_LISTED])])
         parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(["", *labels[:_LISTED]], rows))
     return _section("The mechanism", *parts)
 
@@ -264,8 +259,8 @@ def _proof(solution: StudySolution, public: bool) -> str:
     reason = "the proof holds" if public else verdict.reason
     words = f"Checked with arithmetic alone when this page was written: {reason}."
     rows: list[Any] = [
-        ["R_A of this release", _number(solution.value, public)],
-        ["no release goes below", _number(solution.bound, public)],
+        ["R_A of this release", _number(solution.value, 3) if public else both(solution.value)],
+        ["no release goes below", _number(solution.bound, 3) if public else both(solution.bound)],
         ["gap", "0" if solution.exact and solution.gap == 0 else f"{float(solution.gap):.1e}"],
         ["independent parts", solution.components],
         ["method", solution.method],
@@ -304,10 +299,10 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
     order = np.argsort(-counts, kind="stable")[:_LISTED]
     p = study.program.p
     rows = [
-        [*(c.labels[v] for c, v in zip(study.columns, types[x], strict=True)), int(counts[x]), f"{float(p[x]):.3g}"]
+        [*(c.labels[v] for c, v in zip(study.columns, types[x], strict=True)), int(counts[x]), _number(p[x])]
         for x in order
     ]
-    parts.append(_table([*study.names, "records", "probability"], rows))
+    parts.append(_table([*study.names, "records", "probability"], rows, texts=len(study.names)))
     if len(types) > _LISTED:
         parts.append(_words(f"{len(types) - _LISTED} more record types are in prior.json."))
     if study.prior.likelihoods:
@@ -323,7 +318,7 @@ def _drawn(kind: str, what: Any) -> Any:
     return plots.release_map(what) if kind == "map" else plots.eves_of_audit(what)
 
 
-def _picture(draw: Callable[[], Any]) -> str:
+def _picture(draw: Callable[[], Any], words: str) -> str:
     import matplotlib
 
     matplotlib.use("agg")
@@ -335,4 +330,5 @@ def _picture(draw: Callable[[], Any]) -> str:
         figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
         plt.close(figure)
     data = base64.b64encode(out.getvalue()).decode()
-    return f'<img alt="picture of the table below" src="data:image/png;base64,{data}">'
+    image = f'<img alt="{words}" src="data:image/png;base64,{data}">'
+    return f'<div class="picture" tabindex="0" role="region" aria-label="{words}">{image}</div>'

@@ -190,6 +190,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         known = values_of(one.knows, one.knowledge)
         name = label(one.name) + ("" if known is None else f" (who knows which of {counted(len(known), 'case')} holds)")
         own = {"name": name, "weight": weight, "decisions": _labels(one.decisions or ())}
+        own["views"] = None if known is None else [label(f"{one.name}, {z}") for z in known]
         prior = None if one.prior is None else [fraction(v) for v in public(one.prior[:_ROWS]).tolist()]
         return own | {"loss": table(one.loss), "harm": table(one.harm), "prior": prior}
 

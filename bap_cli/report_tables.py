@@ -17,10 +17,11 @@ import numpy as np
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.display import equals, fraction
 from bap_lp.model.evaluation import risks
+from bap_lp.model.knowledge import shares_of, values_of
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.pieces import Path
-from bap_lp.rational import Array, text
+from bap_lp.rational import EXACT, Array, text
 from bap_lp.releases import RATIOS, Comparison, Parameter, meets, truncated_geometric
 from bap_lp.releases.families import lower_envelope, randomised_response_family
 
@@ -110,7 +111,8 @@ def proof_tables(problem: Problem, path: Path) -> dict[str, Any] | None:
     """What the page needs to check the proof itself and to derive what it shows; None if that is too much to carry.
 
     Losses are given by class of states that nobody can tell apart, agent by agent; `index` is the class of each state,
-    -1 where its probability is zero. The page adds up the probabilities of the classes, and everybody's losses.
+    -1 where its probability is zero. An Eve who knows something has `shares`, k(z|x) of every value z. The page adds up
+    the probabilities of the classes, and everybody's losses.
     """
     piece = path.pieces[0]
     data, index = piece.arrays, piece.index
@@ -123,7 +125,13 @@ def proof_tables(problem: Problem, path: Path) -> dict[str, Any] | None:
     first = np.array([int(np.flatnonzero(index == k)[0]) for k in range(len(data.p))])
 
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
-        return [{"weight": str(a.weight), "loss": table(a.loss[first])} for a in group]
+        out = []
+        for a in group:
+            own: dict[str, Any] = {"weight": str(a.weight), "loss": table(a.loss[first])}
+            if values_of(a.knows, a.knowledge) is not None:
+                own["shares"] = table(shares_of(a.knows, a.knowledge, len(problem.p), EXACT)[first])
+            out.append(own)
+        return out
 
     pieces = []
     for piece in path.pieces:

@@ -33,7 +33,7 @@ from gaussian.tuning import TunedRelease, optimise
 NOISY: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian)
 STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
     NoisyFull: (lt.ORANGE, "-"),
-    NoisyMean: (lt.VERMILION, "-."),
+    NoisyMean: (lt.SKY, "-."),
     NoisyMedian: (lt.PURPLE, ":"),
     OneBit: (pt.BROWN, (0, (5, 1.5))),
 }
@@ -140,10 +140,10 @@ def risk_against_threshold(
 ) -> Any:
     """R_A, R_B or R_E of the one-bit release against tau; on the curve of R_A the minimum tau* is marked."""
     weight, ax = _start(model, eve, risk, lam, optimum, ax)
-    colour, _ = STYLES[OneBit]
+    colour, style = STYLES[OneBit]
     found = family_curve(model, eve, OneBit)
     x, y = _dense(found, weight, risk)
-    ax.plot(x, y, color=colour, lw=2, label=NAMES[OneBit], zorder=3)
+    ax.plot(x, y, color=colour, ls=style, lw=2, label=NAMES[OneBit], zorder=3)
     if risk == "alice":
         best = best_of_family(model, eve, OneBit, weight)
         ax.plot(best.parameter, best.alice, "o", color=colour, ms=6, clip_on=False, zorder=4)
@@ -173,7 +173,7 @@ def _start(
     if math.isclose(levels[0][0], levels[1][0], abs_tol=1e-9):
         ax.axhline(levels[0][0], color=lt.GREY, lw=1.4, label="full and null")
     else:
-        for (level, name), style in zip(levels, ("-", "--"), strict=True):
+        for (level, name), style in zip(levels, ("--", ":"), strict=True):
             ax.axhline(level, color=lt.GREY, lw=1.4, ls=style, label=name)
     if risk == "alice" and lam is None:
         ax.axhline(corner(model), color=lt.GREY, lw=1.1, ls=(0, (1, 2)), label="corner, a bound")
@@ -214,7 +214,7 @@ def risk_utility_map(
     lines: list[Any] = [np.array([(x1, y1), (x0, y0)]), np.array([(x1, y1), (x1, y0)]), np.array([(x0, y0), (x1, y0)])]
     if frontier is not None:
         edge = np.array([_place(pair) for pair in frontier])
-        ax.plot(*edge.T, color=lt.BLUE, lw=2.6, label="frontier of all mechanisms", zorder=3.5)
+        ax.plot(*edge.T, color=pt.FRONTIER, lw=2.6, label="frontier of all mechanisms", zorder=3.5)
         lines.append(edge)
     ax.plot(*lines[0].T, color=lt.GREY, lw=1.6, label="full and null tie", zorder=2)
     for line in lines[1:]:
@@ -230,7 +230,7 @@ def risk_utility_map(
     if frontier is not None:
         # a public coin between two mechanisms is a mechanism, so all points between those drawn are attained
         hull = _hull(np.vstack([lines[0], *lines[3:]]))
-        ax.fill(*hull.T, fc=pt.REGION, ec=lt.SKY, lw=0.8, label="some mechanism does this", zorder=1)
+        ax.fill(*hull.T, fc=pt.REGION, ec=pt.REGION_EDGE, lw=0.8, label="some mechanism does this", zorder=1)
     best = best_of_family(model, eve, OneBit, weight)
     ax.plot(x1, y0, "o", mfc="white", mec=lt.INK, ms=7.5, mew=1.3, zorder=4)
     ax.plot([x1, x0], [y1, y0], "s", color=lt.INK, ms=6, zorder=5)
@@ -249,7 +249,7 @@ def risk_utility_map(
     ax.plot(*level.T, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=label, zorder=2)
     named += [((x1, y1), "full", lt.INK), ((x0, y0), "null", lt.INK), ((x1, y0), "corner", lt.INK)]
     points, texts, colours = zip(*lt.shared(named, (x1 - x0, y1 - y0)), strict=True)
-    lt.Labels(ax, points, texts, colours, [*lines, level], room=6.5)
+    lt.Labels(ax, points, texts, colours, [*lines, level], room=[9.5, *[6.5] * (len(points) - 1)])
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
     ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
     return _finish(ax)

@@ -24,7 +24,7 @@ from flint import fmpq
 
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.model.risks import Number
-from bap_lp.rational import EXACT, Array, is_exact, objects, text
+from bap_lp.rational import EXACT, Array, is_exact, objects, public, text
 from microdata.audit import Audit, audit_channel, counted_types
 from microdata.channels import ColumnChannel, KeyedChannel, RecordChannel
 from microdata.exact_risks import ChannelRisks, channel_risks
@@ -53,11 +53,15 @@ class ComparedRelease:
 
 @dataclass(frozen=True, repr=False)
 class ReleaseComparison(Tabular):
-    """The optimum next to what people would have used instead, the best R_A first; `omitted` names the rest and why."""
+    """The optimum next to what people would have used instead, the best R_A first; `omitted` names the rest and why.
+
+    `weights` are those of the Eves in R_E.
+    """
 
     lam: Number
     rows: tuple[ComparedRelease, ...]
     omitted: tuple[tuple[str, str], ...] = ()
+    weights: tuple[Number, ...] = ()
 
     def document(self) -> dict[str, Any]:
         return {
@@ -81,20 +85,26 @@ class ReleaseComparison(Tabular):
     def _grid(self, most: int | None = None) -> Grid:
         audited = any(row.audit for row in self.rows)
         names = list(self.rows[0].audit.eves[0].attackers) if self.rows and self.rows[0].audit else []
-        more = ["R_B audited", "R_E audited", "R_E informed", *names, "cells changed"] if audited else []
+        more = (
+            ["R_B audited", "R_E audited", "R_E informed", *(f"R_E {name}" for name in names), "cells changed"]
+            if audited
+            else []
+        )
         rows = []
         for row in self.rows[:most]:
             cells: list[Any] = [row.name, *(float(v) for v in (row.risks.bob, row.risks.eve, row.alice))]
             if row.audit is not None:
-                attacked = [_weighted(row.audit, name) for name in names]
+                attacked = [_weighted(row.audit, name, self.weights) for name in names]
                 share = float(np.mean(list(row.audit.utility.changed.values())))
                 cells += [row.audit.bob.value, row.audit.eve.value, row.audit.informed.value, *attacked, share]
             rows.append(tuple(cells))
         return Grid(("release", "R_B", "R_E", "R_A", *more), rows, len(self.rows))
 
 
-def _weighted(audit: Audit, attacker: str) -> float:
-    return float(np.mean([eve.attackers[attacker].value for eve in audit.eves]))
+def _weighted(audit: Audit, attacker: str, weights: Sequence[Number]) -> float:
+    """R_E, the weighted sum over the Eves, when each of them uses this attacker."""
+    each = zip(weights or [1] * len(audit.eves), audit.eves, strict=True)
+    return float(sum(float(weight) * eve.attackers[attacker].value for weight, eve in each))
 
 
 def compare_releases(solution: StudySolution, attackers: Sequence[str] | None = ()) -> ReleaseComparison:
@@ -112,7 +122,7 @@ def compare_releases(solution: StudySolution, attackers: Sequence[str] | None = 
         audit = None if held is None else audit_channel(study, channel, *held, attackers)
         rows.append(ComparedRelease(channel.name, risks, risks.bob - price * risks.eve, audit))
     rows.sort(key=lambda row: (float(row.alice), row.name != "optimum"))
-    return ReleaseComparison(lam, tuple(rows), tuple(omitted))
+    return ReleaseComparison(lam, tuple(rows), tuple(omitted), tuple(public(s.weight) for s in study.spies))
 
 
 def _solved(solution: StudySolution) -> ChannelRisks:

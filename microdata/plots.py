@@ -26,6 +26,7 @@ def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any 
         The Axes.
     """
     from bap_lp.plots import labels as lt
+    from bap_lp.plots import palette as pt
 
     ax = lt.axes(ax, 7.6, 6.2)
     rows = comparison.rows
@@ -41,7 +42,9 @@ def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any 
     if held:
         ax.plot(*np.array(held).T, "o", mfc="white", mec=lt.GREY, ms=5, ls="", label="on held-out records", zorder=3)
     others = np.array([places[row.name] for row in rows if row.name != "optimum"])
-    ax.plot(*others.T, "D", color=lt.VERMILION, ms=6, ls="", label="alternatives, in the model", zorder=4)
+    ax.plot(
+        *others.T, "D", color=pt.RELEASE, mec=lt.INK, mew=0.7, ms=6, ls="", label="alternatives, in the model", zorder=4
+    )
     best = places["optimum"]
     ax.plot(*best, "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, ls="", label="optimum, in the model", zorder=5)
     lam = float(comparison.lam)
@@ -60,7 +63,7 @@ def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any 
     named = [(best, "optimum", lt.DARK_GREEN)]
     named += [(places[row.name], lt.drawable(row.name), lt.INK) for row in rows if row.name != "optimum"]
     points, texts, colours = zip(*lt.shared(named, scale), strict=True)
-    lt.Labels(ax, points, texts, colours, lines, size=8.5, room=6.0)
+    lt.Labels(ax, points, texts, colours, lines, size=8.5, room=[9.5, *[6.0] * (len(points) - 1)])
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
     ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
     ax.spines[["top", "right"]].set_visible(False)
@@ -79,6 +82,7 @@ def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
         The Axes.
     """
     from bap_lp.plots import labels as lt
+    from bap_lp.plots import palette as pt
 
     rows = []
     for eve in audit.eves:
@@ -91,9 +95,10 @@ def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
     y = np.arange(len(rows))[::-1]
     values = np.array([one.value for _, one in rows])
     errors = 2 * np.array([one.error for _, one in rows])
-    colours = [lt.BLUE if "informed" not in name else lt.VERMILION for name, _ in rows]
-    for k in range(len(rows)):
-        ax.errorbar(values[k], y[k], xerr=errors[k], fmt="o", color=colours[k], capsize=3, ms=6)
+    for k, (name, _) in enumerate(rows):
+        shape, colour = ("s", lt.GREY) if name.endswith("no release") else ("o", pt.EVE)
+        face = "white" if name.endswith("informed: a limit") else colour
+        ax.errorbar(values[k], y[k], xerr=errors[k], fmt=shape, color=colour, mfc=face, mec=colour, capsize=3, ms=6)
     ax.set_yticks(y, [lt.drawable(name, 34, 2) for name, _ in rows], fontsize=9)
     ax.set_xlabel("Eve's risk on held-out records (two standard errors)")
     ax.spines[["top", "right"]].set_visible(False)

@@ -1,6 +1,6 @@
 // The risk-utility map as SVG: U = -R_B to the right, R = -R_E upwards. Labels go to the first free place.
 const SVG = "http://www.w3.org/2000/svg";
-const COLOURS = Object.fromEntries(["blue", "sky", "green", "rust", "grey", "ink", "paper", "region", "grid", "soft", "good"].map((name) => [name, `var(--c-${name})`]));
+const COLOURS = Object.fromEntries(["frontier", "edge", "green", "release", "grey", "ink", "paper", "region", "grid", "soft", "good"].map((name) => [name, `var(--c-${name})`]));
 
 function svg(name, attributes, parent) {
   const node = document.createElementNS(SVG, name);
@@ -79,19 +79,19 @@ function drawMap(host, state) {
   const side = svg("text", { transform: `translate(13 ${(height - edge.bottom + edge.top) / 2}) rotate(-90)`, "text-anchor": "middle", fill: COLOURS.ink }, root);
   side.append(...subscripts("disclosure risk  R = −R_E   (better for Eve →)"));
   if (state.region.length > 2)
-    svg("polygon", { points: path(state.region.map(([b, e]) => [-b, -e])), fill: COLOURS.region, stroke: COLOURS.sky }, root);
+    svg("polygon", { points: path(state.region.map(([b, e]) => [-b, -e])), fill: COLOURS.region, stroke: COLOURS.edge }, root);
   line([[fx, fy], [nx, ny]], { stroke: COLOURS.grey, "stroke-width": 1.8 });
   if (cx === fx && cy === ny) for (const end of [[fx, fy], [nx, ny]]) line([end, [cx, cy]], { stroke: COLOURS.grey, "stroke-dasharray": "1.5 3" });
   const frontier = state.frontier.map(([b, e]) => [-b, -e]);
-  line(frontier, { stroke: COLOURS.blue, "stroke-width": 3.2, "stroke-linejoin": "round" });
-  if (frontier.length < 60) for (const [u, r] of frontier) svg("circle", { cx: X(u), cy: Y(r), r: 3.6, fill: COLOURS.blue }, root);
+  line(frontier, { stroke: COLOURS.frontier, "stroke-width": 3.2, "stroke-linejoin": "round" });
+  if (frontier.length < 60) for (const [u, r] of frontier) svg("circle", { cx: X(u), cy: Y(r), r: 3.6, fill: COLOURS.frontier }, root);
   const [bx, by] = at(state.best);
   const level = levelEnds(state.lam, bx - state.lam * by, frame);
   if (level) line(level, { stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "8 4", id: "level" });
   svg("circle", { cx: X(cx), cy: Y(cy), r: 5, fill: COLOURS.paper, stroke: COLOURS.ink, "stroke-width": 1.4 }, root);
   for (const release of state.releases) {
     const [u, r] = at(release);
-    svg("rect", { x: -4.2, y: -4.2, width: 8.4, height: 8.4, fill: COLOURS.rust, transform: `translate(${X(u)} ${Y(r)}) rotate(45)` }, root);
+    svg("rect", { x: -4.2, y: -4.2, width: 8.4, height: 8.4, fill: COLOURS.release, stroke: COLOURS.ink, "stroke-width": 0.8, transform: `translate(${X(u)} ${Y(r)}) rotate(45)` }, root);
   }
   for (const [u, r] of [[fx, fy], [nx, ny]]) svg("rect", { x: X(u) - 4.5, y: Y(r) - 4.5, width: 9, height: 9, fill: COLOURS.ink }, root);
   svg("polygon", { points: star(X(bx), Y(by), 12), fill: COLOURS.green, stroke: COLOURS.ink, id: "star" }, root);

@@ -36,13 +36,15 @@ function rich(words) {
 }
 const write = (id, words) => $(id).replaceChildren(...rich(words));
 const quoted = (label) => make("bdi", label.length > 60 ? { dir: "auto", class: "long", title: label } : { dir: "auto" }, label);
+// In quotes if a comma in it could be mistaken for one of the sentence
+const spoken = (label) => (label.includes(",") ? ["“", quoted(label), "”"] : [quoted(label)]);
 
 // Items in a sentence, each isolated from the text around it
 function listed(labels, last = " and ", more = 0) {
   const out = [];
   labels.forEach((label, k) => {
     if (k) out.push(k === labels.length - 1 && !more ? last : ", ");
-    out.push(quoted(label));
+    out.push(...spoken(label));
   });
   if (more) out.push(` and ${more} more`);
   return out;
@@ -65,7 +67,7 @@ function telling(value, longest = 24) { // a number with the whole fraction behi
 function drawProblem() {
   const { problem } = data, agents = (list) => list.length === 1 ? [quoted(list[0].name)] : listed(list.map((a) => a.name));
   const lines = [];
-  const likely = problem.likely.flatMap(([label, share, x], k) => [k ? ", " : "", quoted(label), ` (${model ? Q.brief(model.prior[x], true) : share})`]);
+  const likely = problem.likely.flatMap(([label, share, x], k) => [k ? ", " : "", ...spoken(label), ` (${model ? Q.brief(model.prior[x], true) : share})`]);
   const rest = problem.count - problem.likely.length;
   lines.push(["Alice holds data that are one of ", counted(problem.count, "state"), rest > 0 ? "; the most probable are " : ", with their probabilities: ", ...likely,
     rest > 0 ? `, and ${rest} more.` : "."]);
@@ -158,7 +160,7 @@ function drawFigures(index) {
 }
 
 function shaded(node, share) {
-  node.style.backgroundColor = `rgba(86, 180, 233, ${(0.55 * share).toFixed(3)})`;
+  node.style.backgroundColor = `rgba(0, 158, 115, ${(0.45 * share).toFixed(3)})`;
   return node;
 }
 
@@ -222,7 +224,8 @@ function derivedCard(index, { column, data: posterior, theta }) {
     const value = found.posterior(x);
     return [label, Q.brief(value), Q.float(value), x];
   };
-  const decided = (agents, best) => agents.map(({ name, decisions }, k) => [name, best[k].slice(0, 6).map((d) => decisions[d]), Math.max(best[k].length - 6, 0)]);
+  const decided = (agents, best) => agents.flatMap(({ name, decisions, views }, k) => best[k].flatMap((own, z) =>
+    (own === null ? [] : [[views ? views[z] : name, own.slice(0, 6).map((d) => decisions[d]), Math.max(own.length - 6, 0)]])));
   return { signal: decisionName(column), probability: Q.both(found.mass), theta, data: { ...posterior, listed: posterior.listed.map(share) },
     bob: decided(data.problem.bobs, found.bob), eve: decided(data.problem.eves, found.eve) };
 }
@@ -233,7 +236,7 @@ function card({ signal, probability, data: posterior, theta, bob, eve }) {
       const strip = make("div", { class: "bar", role: "img", "aria-label": words }, make("i"));
       strip.firstElementChild.style.width = `${100 * share}%`;
       return make("div", { class: "share" }, quoted(label), make("span", {}, strip, make("span", {}, words)));
-    }), ...(others ? [make("p", { class: "often" }, `or one of ${others} others`)] : [])];
+    }), ...(others ? [make("p", { class: "often" }, others === 1 ? "or one other" : `or one of ${others} others`)] : [])];
   const decides = (role) => ([name, best, more]) => make("p", { class: `agent ${role}` }, quoted(name),
     ...(best.length + more === 1 ? [" decides ", make("b", {}, quoted(best[0])), "."] :
       [data.exact ? " is exactly indifferent between " : " is indifferent, up to rounding, between ", ...listed(best, " and ", more), "."]));
@@ -361,12 +364,12 @@ function legend() {
   const swatch = (draw) => { const box = svg("svg", { width: 26, height: 12, "aria-hidden": "true" }); draw(box); return box; };
   const stroke = (attributes) => swatch((box) => svg("line", { x1: 1, x2: 25, y1: 6, y2: 6, ...attributes }, box));
   const items = [
-    [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: COLOURS.region, stroke: COLOURS.sky }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
-    [stroke({ stroke: COLOURS.blue, "stroke-width": 3.2 }), !data.conditions ? "frontier: nothing is better" : data.partial ? "frontier without the conditions" : "frontier under the conditions"],
+    [swatch((box) => svg("rect", { x: 1, y: 1, width: 24, height: 10, fill: COLOURS.region, stroke: COLOURS.edge }, box)), data.whole ? "attainable: some mechanism does this" : "attainable, and perhaps more above"],
+    [stroke({ stroke: COLOURS.frontier, "stroke-width": 3.2 }), !data.conditions ? "frontier: nothing is better" : data.partial ? "frontier without the conditions" : "frontier under the conditions"],
     [stroke({ stroke: COLOURS.grey, "stroke-width": 1.8 }), "calibration line through full and null"],
     [stroke({ stroke: COLOURS.green, "stroke-width": 1.8, "stroke-dasharray": "7 3" }), data.conditions ? "mechanisms on it have the optimum’s R_A" : "mechanisms on it have the least R_A"],
     [swatch((box) => svg("polygon", { points: star(13, 6.5, 6.5), fill: COLOURS.green, stroke: COLOURS.ink }, box)), "optimum"],
-    [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.rust, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
+    [swatch((box) => svg("rect", { x: -3.5, y: -3.5, width: 7, height: 7, fill: COLOURS.release, stroke: COLOURS.ink, "stroke-width": 0.8, transform: "translate(13 6) rotate(45)" }, box)), "usual release"],
     [swatch((box) => svg("circle", { cx: 13, cy: 6, r: 4.2, fill: COLOURS.paper, stroke: COLOURS.ink }, box)), data.beliefs ? "corner: the least R_B with the largest R_E" : "corner: full’s utility with null’s privacy"],
   ];
   $("legend").replaceChildren(...items.map(([box, words]) => make("li", {}, box, ...rich(words))));

@@ -23,15 +23,19 @@ function readModel({ index, prior: given, bobs, eves, pieces }, spans) {
     if (c >= 0) p[c] = Q.add(p[c], own[x]);
   });
   demand(p.every((mass) => Q.cmp(mass, zero) > 0), "a class of states cannot occur");
-  const agents = (list, words) => list.map(({ weight, loss }) => {
-    const factor = Q.exactly(weight), table = readTable(loss, classes, null, words);
+  const agents = (list, words) => list.map(({ weight, loss, shares }) => {
+    const factor = Q.exactly(weight), table = readTable(loss, classes, null, words), weigh = (rows) => rows.map((row) => row.map((v) => Q.mul(factor, v)));
     demand(Q.cmp(factor, zero) > 0, "a weight is not positive");
-    return { table, weighted: table.map((row) => row.map((v) => Q.mul(factor, v))) };
+    // an Eve who already knows z, drawn from k(z|x), is one Eve per z with the losses k(z|x) E(x,j)
+    const known = shares ? readTable(shares, classes, null, "what an Eve knows") : null;
+    demand(!known || known.every((row) => Q.cmp(total(row), one) === 0), "what an Eve knows does not sum to one");
+    const views = known ? known[0].map((_, z) => table.map((row, c) => row.map((v) => Q.mul(known[c][z], v)))) : [table];
+    return { table, weighted: weigh(table), known, views, weightedViews: views.map(weigh) };
   });
   const bob = agents(bobs, "Bob’s loss"), eve = agents(eves, "Eve’s loss"), groups = [];
   const B = p.map((_, c) => bob.slice(1).reduce((sums, agent) => sums.flatMap((a) => agent.weighted[c].map((b) => Q.add(a, b))), bob[0].weighted[c]));
-  const E = p.map((_, c) => eve.flatMap((agent) => agent.weighted[c]));
-  eve.reduce((start, { table }) => { groups.push([start, start + table[0].length]); return start + table[0].length; }, 0);
+  const E = p.map((_, c) => eve.flatMap((agent) => agent.weightedViews.flatMap((view) => view[c])));
+  eve.flatMap(({ views }) => views).reduce((start, view) => { groups.push([start, start + view[0].length]); return start + view[0].length; }, 0);
   demand(pieces.length === spans.length, "there are not as many proofs as pieces");
   return { prior: own, index, p, B, E, groups, bob, eve, pieces: pieces.map((piece) => readPiece(piece, B, E)) };
 }
@@ -58,6 +62,7 @@ function provedRisks(model, k) {
 // Risks when everything or nothing is released
 function extremeRisks({ p, B, E, groups }) {
   const parts = groups.map(([a, b]) => E.map((row) => row.slice(a, b)));
+  // of a table k(z|x) E(x,j) the least entry of a row is k(z|x) times that of E, so the full release is a sum over z as well
   const known = (table) => dot(p, table.map(least)), blind = (table) => least(table[0].map((_, d) => dot(p, table.map((row) => row[d]))));
   return [known, blind].map((risk) => ({ bob: risk(B), eve: total(parts.map(risk)) }));
 }
@@ -99,10 +104,12 @@ const sent = (model, k, x, i) => {
 function meaning(model, k, i) {
   const { joint, heard } = model.pieces[k], mass = total(joint.map((row) => row[i]));
   demand(Q.cmp(mass, zero) > 0, "a signal that is shown is never sent");
-  const best = (agents) => agents.map(({ table }) => {
-    const losses = heard(table)[i], low = least(losses);
+  // the best decisions of an agent at this signal, one list per value that the agent may know; null: it does not occur here
+  const best = (agents) => agents.map(({ views, known }) => views.map((view, z) => {
+    if (known && Q.cmp(total(joint.map((row, c) => Q.mul(row[i], known[c][z]))), zero) === 0) return null;
+    const losses = heard(view)[i], low = least(losses);
     return losses.flatMap((v, d) => (Q.cmp(v, low) === 0 ? [d] : []));
-  });
+  }));
   const posterior = (x) => (model.index[x] < 0 ? zero : Q.div(Q.mul(Q.div(joint[model.index[x]][i], model.p[model.index[x]]), model.prior[x]), mass));
   return { mass, posterior, bob: best(model.bob), eve: best(model.eve) };
 }

@@ -11,11 +11,11 @@ function ofHundred(share) {
 function agentRisks(role, k, index) {
   const said = data.sign[`${role}s`][k], own = model && model[role][k];
   if (own) {
-    const { joint, heard } = model.pieces[index], { table } = own;
+    const { joint, heard } = model.pieces[index], { table, views } = own;
     const binary = table.every((row) => row.every((v) => Q.cmp(v, zero) === 0 || Q.cmp(v, one) === 0));
     const part = table.every((row) => row.every((v) => Q.cmp(v, one) <= 0));
-    const best = total(heard(table).map((row) => least(row)));
-    const known = dot(model.p, table.map(least)), blind = least(table[0].map((_, d) => dot(model.p, table.map((row) => row[d]))));
+    const best = total(views.flatMap((view) => heard(view).map((row) => least(row))));
+    const known = dot(model.p, table.map(least)), blind = total(views.map((view) => least(view[0].map((_, d) => dot(model.p, view.map((row) => row[d]))))));
     demand(joint.length === table.length, "a loss has the wrong shape");
     return { wrong: said.wrong && part && (role === "bob" || binary), best, full: known, null: blind };
   }

@@ -92,7 +92,7 @@ def _draw(ax: Any, x: float, top: float, height: float, rows: list[_Row]) -> Non
         if row.mark:
             ax.add_patch(Rectangle((x + 0.08, y - row.lines + 0.25), 0.012, row.lines - 0.25, fc=row.mark, ec="none"))
         if row.share is not None:
-            for width, colour in ((0.26, pt.PALE), (0.26 * float(row.share), pt.BLUE)):
+            for width, colour in ((0.26, pt.PALE), (0.26 * float(row.share), pt.SLATE)):
                 ax.add_patch(Rectangle((x + 0.52, y - 0.68), width, 0.6, fc=colour, ec="none"))
             ax.text(x + 0.80, y, lt.short(row.share, 7), va="top", fontsize=8, color=pt.INK)
         y -= row.lines

@@ -25,8 +25,8 @@ from bap_lp.rational import Array, array, floats, public
 _ROWS = 24  # rows drawn
 _SIGNALS = 12
 _SMALL = 48  # cells up to which a zero is written
-_BLUES = LinearSegmentedColormap.from_list("blues", pt.BLUES)
-_ORANGES = LinearSegmentedColormap.from_list("oranges", pt.ORANGES)
+_GREENS = LinearSegmentedColormap.from_list("greens", pt.GREENS)
+_SLATES = LinearSegmentedColormap.from_list("slates", pt.SLATES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +107,9 @@ def channel_heatmap(mechanism: Mechanism, prior: Any = None, *, ax: Any = None) 
     More than 24 states are drawn by kind: those with the same row together, in the order of the signals.
     """
     found = drawn_channel(mechanism, prior)
-    blocks = [(found.channel, "q(signal | data)", _BLUES)]
+    blocks = [(found.channel, "q(signal | data)", _GREENS)]
     if prior is not None:
-        blocks.append((found.posterior, "p(data | signal)", _ORANGES))
+        blocks.append((found.posterior, "p(data | signal)", _SLATES))
     names = [lt.drawable(name, 22, 2) for name in found.rows]
     count, zeros = len(names), found.channel.size <= _SMALL
     height = (count * 0.36 + 0.5) * len(blocks) + 0.9

@@ -9,6 +9,7 @@ import numpy as np
 
 from bap_lp.path.epsilon import EpsilonPath
 from bap_lp.plots import labels as lt
+from bap_lp.plots import palette as pt
 
 
 def value_of_epsilon(path: EpsilonPath, *, axes: Any = None) -> Any:
@@ -30,15 +31,15 @@ def value_of_epsilon(path: EpsilonPath, *, axes: Any = None) -> Any:
     # between two values the optimum lies below the left one and above the right one
     top.fill_between(
         np.append(K, K[-1] * 1.15), np.append(value, value[-1]), np.append(bound[1:], [min(bound[-1], free)] * 2),
-        step="post", color=lt.BLUE, alpha=0.22, lw=0, label="certified band",
+        step="post", color=pt.ALICE, alpha=0.25, lw=0, label="certified band",
     )  # fmt: skip
-    top.plot(K, value, "o", color=lt.BLUE, ms=3.5, label="optimum, proved", zorder=4)
+    top.plot(K, value, "o", color=pt.ALICE, mec=lt.INK, mew=0.4, ms=4, label="optimum, proved", zorder=4)
     top.axhline(free, color=lt.GREY, lw=1.2, ls="--", label="without differential privacy")
     top.set_ylabel(f"least $R_A$ at λ = {lt.short(path.lam)}")
-    for name, colour in (("bob", lt.VERMILION), ("eve", lt.GREEN)):
+    for name, colour in (("bob", pt.BOB), ("eve", pt.EVE)):
         risks = [float(getattr(p.risks, name)) for p in path.points]
         told = "$R_B$, Bob's, wanted low" if name == "bob" else "$R_E$, Eve's, wanted high"
-        below.plot(K, risks, ".-", color=colour, lw=1.2, ms=5, label=told)
+        below.plot(K, risks, "o-" if name == "bob" else "D--", color=colour, lw=1.2, ms=3.5, label=told)
     below.set_ylabel("risks of the optimum")
     for ax in (top, below):
         ax.set_xscale("log", base=2)

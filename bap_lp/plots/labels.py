@@ -95,7 +95,11 @@ def shared(named: Sequence[Named], scale: Sequence[float]) -> list[Named]:
 
 
 class Labels(Artist):
-    """Texts next to their points; `lines` are paths (arrays of data points) that texts should not cover."""
+    """Texts next to their points.
+
+    `lines` are paths (arrays of data points) that texts should not cover; `room` is half the size of the markers, in
+    points, for all or for each.
+    """
 
     def __init__(
         self,
@@ -105,11 +109,12 @@ class Labels(Artist):
         colours: Sequence[str] | None = None,
         lines: Sequence[Points] = (),
         size: float = 9.0,
-        room: float = 5.0,
+        room: float | Sequence[float] = 5.0,
     ) -> None:
         super().__init__()
         self.points = np.asarray(points, dtype=float).reshape(-1, 2)
-        self.home, self.lines, self.room = ax, list(lines), room
+        self.home, self.lines = ax, list(lines)
+        self.room = [float(room)] * len(self.points) if isinstance(room, (int, float)) else list(room)
         self.texts = [
             ax.annotate(
                 text, point, xytext=(0, 0), textcoords="offset points", fontsize=size, color=colour, ha="center",
@@ -133,7 +138,8 @@ class Labels(Artist):
         scale = renderer.points_to_pixels(1.0)
         frame = self.home.get_window_extent(renderer)
         centres = self.home.transData.transform(self.points)
-        taken = np.array([[x - r, y - r, x + r, y + r] for (x, y), r in ((c, self.room * scale) for c in centres)])
+        radii = [scale * room for room in self.room]
+        taken = np.array([[x - r, y - r, x + r, y + r] for (x, y), r in zip(centres, radii, strict=True)])
         inked, placed, leaders = self._inked(), np.empty((0, 4)), np.empty((0, 2))
         for text, centre in zip(self.texts, centres, strict=True):
             text.set_position((0, 0))

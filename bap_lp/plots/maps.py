@@ -31,6 +31,7 @@ __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lamb
 
 _LEVELS = 5  # level lines of R_A, in addition to the calibration line and that of the optimum
 _FAMILY_STATES = 200
+_STAR = 9.5  # half the size of the optimum's star, in points
 
 
 def _place(risks: Risks) -> tuple[float, float]:
@@ -80,7 +81,7 @@ def risk_utility_map(
     best = comparison.optimum.risks if optimum is None else optimum
     named = "least $R_A$" if comparison.conditions is None else "$R_A$ of the optimum"
     lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1), named)
-    for family, style, colour in zip(families, ("-", "--", ":", "-.") * 9, (lt.PURPLE, lt.ORANGE) * 18, strict=False):
+    for family, style, colour in zip(families, ("-", "--", ":", "-.") * 9, (lt.PURPLE, lt.SKY) * 18, strict=False):
         knots = sorted({*family.bob.breakpoints, *family.eve.breakpoints})
         curve = np.array([(-float(family.bob(w)), -float(family.eve(w))) for w in knots])
         label = lt.drawable(family.name or "family", 40, 1)
@@ -120,9 +121,9 @@ def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name
     name = "attainable: some mechanism does this" if whole else "attainable, and perhaps more above"
     corners = np.array([_place(risks) for risks in region])
     if len(corners) > 2:
-        ax.add_patch(Polygon(corners, closed=True, fc=pt.REGION, ec=lt.SKY, lw=0.8, label=name, zorder=1))
+        ax.add_patch(Polygon(corners, closed=True, fc=pt.REGION, ec=pt.REGION_EDGE, lw=0.8, label=name, zorder=1))
     vertices = np.array([_place(piece.risks) for piece in edge.pieces])
-    ax.plot(*vertices.T, "-o", color=lt.BLUE, lw=2.6, ms=4.5, label=edge_name, zorder=4)
+    ax.plot(*vertices.T, "-o", color=pt.FRONTIER, lw=2.6, ms=4.5, label=edge_name, zorder=4)
     return [vertices, np.vstack([corners, corners[:1]])]
 
 
@@ -166,8 +167,8 @@ def _marks(
     others = [row for row in comparison.rows if row.name != "optimum"]
     for row in others:
         shape = "s" if row.name in ("full", "null") else "D"
-        ink, layer = (lt.INK, 6.5) if shape == "s" else (lt.VERMILION, 6.0)
-        ax.plot(*_place(row.risks), shape, color=ink, ms=6, zorder=layer)
+        colour, layer = (lt.INK, 6.5) if shape == "s" else (pt.RELEASE, 6.0)
+        ax.plot(*_place(row.risks), shape, color=colour, mec=lt.INK, mew=0.7, ms=6, zorder=layer)
     ax.plot(*_place(best), "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, zorder=7)
     named = [(_place(best), f"optimum at λ = {lt.short(lam)}", lt.DARK_GREEN)]
     named += [(_place(end), name, lt.INK) for end, name in ((full, "full"), (null, "null"))]
@@ -175,7 +176,7 @@ def _marks(
     named.append((_place(corner), "corner", lt.INK))
     scale = [abs(a - b) for a, b in zip(_place(full), _place(null), strict=True)]
     points, texts, colours = zip(*lt.shared(named, scale), strict=True)
-    labels = lt.Labels(ax, points, texts, colours, lines, room=6.5)
+    labels = lt.Labels(ax, points, texts, colours, lines, room=[_STAR, *[6.5] * (len(points) - 1)])
     labels.texts[0].set_fontweight("bold")
 
 
@@ -200,13 +201,13 @@ def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
         marks.append(float(public(lam_of(path.problem, "calibrated"))))
     end = 1.25 * max([*marks, 0.0 if price is None else float(price)]) or 1.0
     ends = np.array([0.0, end])
-    for risks, name, colour, style in ((full, "full", lt.VERMILION, "--"), (null, "null", lt.ORANGE, "-.")):
+    for risks, name, colour, style in ((full, "full", lt.GREY, "--"), (null, "null", lt.GREY, ":")):
         ax.plot(ends, float(risks.bob) - ends * float(risks.eve), style, color=colour, lw=1.4, label=f"{name} release")
     kinks = [(float(b), float(path.value(b))) for b in path.breakpoints]
     curve = np.array([(0.0, float(path.pieces[0].risks.bob)), *kinks, (end, float(path.pieces[-1].risks.alice(end)))])
-    ax.plot(*curve.T, color=lt.BLUE, lw=2.6, label=f"optimum $V(\\lambda)${among}", zorder=4)
+    ax.plot(*curve.T, color=pt.ALICE, lw=2.6, label=f"optimum $V(\\lambda)${among}", zorder=4)
     if kinks:
-        ax.plot(*np.array(kinks).T, "o", color=lt.BLUE, ms=5.5, zorder=5)
+        ax.plot(*np.array(kinks).T, "o", color=pt.ALICE, mec=lt.INK, mew=0.7, ms=6, zorder=5)
     points, texts = kinks, [f"λ = {lt.short(b)}" for b in path.breakpoints]
     if price is not None:
         points = [(float(price), float(path.value(price))), *points]

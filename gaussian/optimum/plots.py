@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.plots import labels as lt
+from bap_lp.plots import palette as pt
 from gaussian.eves import MaxEve, MeanEve, questions
 from gaussian.model import GaussianModel
 from gaussian.optimum.brackets import Bracket
@@ -23,6 +24,7 @@ from gaussian.residual import max_residual_cdf, max_residual_support
 
 _REACH = 3.2  # standard deviations of xbar shown on either side
 _CELLS = 240
+_SENT = pt.signal_colours(2)[0]
 
 
 def rule_pictures(found: Sequence[Bracket]) -> Any:
@@ -61,13 +63,13 @@ def rule_picture(found: Bracket, ax: Any = None) -> Any:
             # the part of the rectangle above the diagonal
             bend = [(x, max(floor, x)) for x in np.unique([left, right, *np.clip([floor], left, right)]) if x <= roof]
             corners = [*bend, (min(right, roof), roof), (left, roof)]
-            ax.fill(*np.array(corners).T, color=lt.SKY, alpha=0.35, lw=0, zorder=1)
+            ax.fill(*np.array(corners).T, color=_SENT, lw=0, zorder=1)
     _contours(ax, model, low, high, top)
     ax.fill([low, high, high], [low, low, high], color="white", zorder=3)
     ax.plot([low, high], [low, high], color=lt.GREY, lw=1.0, zorder=4)
     _thresholds(ax, found, low, high, top)
-    ax.plot([], [], color=lt.SKY, alpha=0.35, lw=9, label="release 1")
-    ax.plot([], [], color="black", alpha=0.35, lw=0.8, label="where the data lie")
+    ax.plot([], [], color=_SENT, lw=9, label="release 1")
+    ax.plot([], [], color=lt.INK, alpha=0.35, lw=0.8, label="where the data lie")
     ax.set_xlim(low, high)
     ax.set_ylim(low, top)
     ax.set_xlabel(r"sample mean $\bar x$")
@@ -87,18 +89,18 @@ def _contours(ax: Any, model: GaussianModel, low: float, high: float, top: float
     density = np.exp(-0.5 * ((x - model.prior_mean) / model.xbar_sd) ** 2) * slope
     density[m < x] = 0.0
     levels = density.max() * np.array([0.02, 0.1, 0.3, 0.6, 0.9])
-    ax.contour(x, m, density, levels=levels, colors="black", alpha=0.35, linewidths=0.8, zorder=2)
+    ax.contour(x, m, density, levels=levels, colors=lt.INK, alpha=0.35, linewidths=0.8, zorder=2)
 
 
 def _thresholds(ax: Any, found: Bracket, low: float, high: float, top: float) -> None:
     for question in questions(found.adversary):
         c = question.threshold
         if isinstance(question, MeanEve) and low < c < high:
-            ax.plot([c, c], [c, top], color=lt.VERMILION, lw=1.6, ls="--", label="Eve asks: mean above", zorder=4)
+            ax.plot([c, c], [c, top], color=pt.EVE, lw=1.6, ls="--", label="Eve asks: mean above", zorder=4)
         if isinstance(question, MaxEve) and low < c < top:
             end = min(c, high)
-            ax.plot([low, end], [c] * 2, color=lt.VERMILION, lw=1.8, ls=":", label="Eve asks: maximum above", zorder=4)
+            ax.plot([low, end], [c] * 2, color=pt.EVE, lw=1.8, ls=":", label="Eve asks: maximum above", zorder=4)
     # given all the data, Bob decides theta > c_B where he expects to lose less by it
     bob = found.model.bob_cut
     if math.isfinite(bob) and low < bob < high:
-        ax.plot([bob, bob], [bob, top], color=lt.BLUE, lw=1.6, label="Bob with all the data", zorder=4)
+        ax.plot([bob, bob], [bob, top], color=pt.BOB, lw=1.6, label="Bob with all the data", zorder=4)

@@ -1,0 +1,211 @@
+"""The report of a study in a real browser: what its first screen says is what the library computes, on any screen."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bap_cli.main import main
+from microdata import load_study
+from microdata.bundle import load_solution
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+FRACTION = re.compile(r"\d\s*/\s*\d")
+STUDY = """
+data = "survey.csv"
+title = "A survey with <b>marks</b>"
+[publish.rating]
+loss = "absolute"
+[publish.faith]
+[[eve]]
+name = "neighbour"
+secret = "affair"
+knows = ["age"]
+[[eve]]
+name = "<i>insurer</i>"
+secret = "affair"
+loss = [[0, 1], [3, 0]]
+[columns.age]
+bands = [0, 30, 100]
+[audit]
+holdout = "1/2"
+[alice]
+lambda = "3/2"
+"""
+TEXTS = "main p, main h2, main h3, main td, main th, main li, main summary, main dd, main dt"
+CONTRAST = """(selector) => {
+  const parts = (c) => c.match(/[\\d.]+/g).map(Number), weights = [0.2126, 0.7152, 0.0722];
+  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = (c) => parts(c).slice(0, 3).reduce((s, v, k) => s + linear(v / 255) * weights[k], 0);
+  const ground = (e) => getComputedStyle(e).backgroundColor;
+  return [...document.querySelectorAll(selector)].filter((e) => e.innerText && e.offsetParent).map((e) => {
+    let behind = e;
+    while (behind.parentElement && (parts(ground(behind))[3] ?? 1) < 1) behind = behind.parentElement;
+    const a = light(getComputedStyle(e).color), b = light(ground(behind));
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  });
+}"""
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A solved study, an internal and a public report."""
+    place = tmp_path_factory.mktemp("study")
+    rng = np.random.default_rng(5)
+    affair = rng.random(400) < 0.35
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 70, 400),
+            "rating": np.clip(rng.integers(1, 5, 400) - affair, 1, 4),
+            "faith": rng.choice(["none", "some", "<script>alert(1)</script>"], 400),
+            "affair": np.where(affair, "yes", "no"),
+        }
+    )
+    frame.to_csv(place / "survey.csv", index=False)
+    (place / "study.toml").write_text(STUDY)
+    assert main(["microdata", "solve", str(place / "study.toml"), "--out", str(place / "D"), "--no-attackers"]) == 0
+    for name, options in (("internal", []), ("public", ["--public"])):
+        command = ["microdata", "report", str(place / "D"), "-o", str(place / f"{name}.html"), "--no-attackers"]
+        assert main([*command, *options]) == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def shown(chromium: Any, folder: Path) -> Iterator[Any]:
+    """Opens a report; nothing may be complained of or asked of the network."""
+    seen: list[str] = []
+    pages = []
+
+    def show(name: str, width: int = 1280, scheme: str = "light") -> Any:
+        address = (folder / f"{name}.html").as_uri()
+        page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.on("console", lambda message: seen.append(message.text))
+        page.on("pageerror", lambda error: seen.append(str(error)))
+        page.on("dialog", lambda dialog: (seen.append("dialog"), dialog.dismiss()))
+        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or seen.append(request.url))
+        page.goto(address)
+        pages.append(page)
+        return page
+
+    yield show
+    for page in pages:
+        page.close()
+    assert seen == []
+
+
+def hundred(share: Any) -> str:
+    return f"{round(100 * float(share), 1):g}"
+
+
+@pytest.mark.parametrize("name", ["internal", "public"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_every_screen_and_can_be_read(shown: Any, name: str, width: int, scheme: str) -> None:
+    page = shown(name, width, scheme)
+    words = page.inner_text("main")
+    assert not FRACTION.search(page.inner_text("header") + page.inner_text("#sign"))
+    assert not re.search(r"\bnan\b|NaN|None|undefined|R_[ABE]", words)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert min(page.evaluate(CONTRAST, TEXTS)) >= 4.5
+    white = page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor") == "rgb(255, 255, 255)"
+    assert white == (scheme == "light")
+    assert page.evaluate("[...document.images].every((one) => one.naturalWidth > 500 && one.alt)")
+    # a picture is never drawn so small that its words cannot be read: on a phone its box scrolls
+    assert page.evaluate("Math.min(...[...document.images].map((one) => one.clientWidth))") >= 540
+
+
+def test_the_cards_say_what_the_library_computes(shown: Any, folder: Path) -> None:
+    solution = load_solution(folder / "D")
+    audit = solution.audit(attackers=())
+    page = shown("internal")
+    cards = [card.inner_text() for card in page.locator("#short .figure").all()]
+    assert len(cards) == 4
+    for card, column, changed in zip(cards, ("rating", "faith"), solution.changed, strict=False):
+        assert f"{hundred(changed)} of 100 cells changed" in card
+        assert f"held-out records: {hundred(audit.utility.changed[column])} of 100" in card
+    neighbour, insurer = cards[2:]
+    best, null, full = (float(risks[0]) for risks in (solution.eves, solution.nulls, solution.fulls))
+    assert f"right in {hundred(1 - best)} of 100 guesses" in neighbour
+    assert f"{hundred(1 - null)} before the release, {hundred(1 - full)} with the whole record" in neighbour
+    assert f"at most {hundred(1 - audit.eves[0].informed.value)} for one who knows their shares" in neighbour
+    assert f"loses {float(solution.eves[1]):.3g} on average" in insurer
+    assert "<i>insurer</i>" in insurer
+    assert page.inner_text("h1") == "A survey with <b>marks</b>"
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.strip .done')].map((one) => Number(one.getAttribute('width')))"
+    )
+    assert widths[2] == pytest.approx(100 * (null - best) / (null - full), abs=0.1)
+    assert "at λ = 1.5, one more unit of loss for the adversaries together" in page.inner_text("#meaning")
+
+
+def test_fractions_and_hashes_are_internal_and_one_key_away(shown: Any, folder: Path) -> None:
+    page = shown("internal")
+    assert not page.is_visible("#fraction-list")
+    page.focus("#fractions summary")
+    page.keyboard.press("Enter")
+    listed = page.inner_text("#fraction-list").replace("\n", "")
+    best = load_solution(folder / "D")
+    assert f"RB = {best.risks.bob}" in listed
+    assert f"λ = {best.lam}" in listed
+    origin = page.inner_text("#origin")
+    for name in ("study.json", "prior.json", "mechanism.json", "certificate.json", "result.json"):
+        assert hashlib.sha256((folder / "D" / name).read_bytes()).hexdigest() in origin
+    assert re.search(r"\d{4}-\d{2}-\d{2}, bap-lp \d", origin)
+    words = shown("public").inner_text("main")
+    assert not FRACTION.search(words)
+    assert "SHA-256" not in words
+    assert re.search(r"\d{4}-\d{2}-\d{2}, bap-lp \d", words)
+
+
+def test_a_small_share_is_not_shown_as_none(shown: Any, folder: Path) -> None:
+    cells = shown("internal").locator("section:has(h2:text-is('The mechanism')) td").all_inner_texts()
+    assert cells
+    assert "0%" not in cells
+    rows = shown("internal").locator("section:has(h2:text-is('The mechanism')) tbody tr")
+    for row in rows.all():
+        one = row.locator("td").all_inner_texts()
+        assert ("100%" in one) == (len([v for v in one if v != "·"]) == 1)
+
+
+def test_every_table_is_reached_with_the_keyboard_and_print_is_ink_on_white(shown: Any) -> None:
+    page = shown("internal", 700, "dark")
+    boxes = page.locator(".scroll, .picture")
+    assert boxes.count() > 5
+    assert page.evaluate(
+        "[...document.querySelectorAll('.scroll, .picture')].every((e) => e.tabIndex === 0 && e.ariaLabel)"
+    )
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 27, 27)"
+    assert page.evaluate("Math.max(...[...document.images].map((one) => one.clientWidth))") <= 570  # 15 cm
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_nothing_changed_is_said_as_such(folder: Path, chromium: Any) -> None:
+    loaded = load_study(folder / "study.toml")
+    from bap_cli.microdata_first import first_screen
+
+    words = re.sub("<[^>]*>", "", first_screen(loaded.study.solve(0), None, False, None))
+    assert "No cell is changed" in words
+    assert "Some cells" not in words
+    assert "0 of 100 cells changed" in words

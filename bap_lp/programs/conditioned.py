@@ -19,7 +19,8 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.programs.attainable import refusal, within_range
 from bap_lp.programs.branch_and_bound import combinatorial
-from bap_lp.programs.compact import SolveProgress, solve_compact
+from bap_lp.programs.compact import SolveProgress
+from bap_lp.programs.components import solve_compact
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.branches import Branch

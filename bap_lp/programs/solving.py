@@ -20,7 +20,8 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
-from bap_lp.programs.compact import SolveProgress, normalised, solve_compact
+from bap_lp.programs.compact import SolveProgress, normalised
+from bap_lp.programs.components import solve_compact
 from bap_lp.programs.conditioned import solve_conditioned
 from bap_lp.programs.paper import solve_paper
 from bap_lp.programs.solution import Solution, on_states, published

@@ -36,7 +36,8 @@ from bap_lp.model.display import Displayed, counted, equals, fraction
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.programs.compact import compact_program, solve_compact
+from bap_lp.programs.compact import compact_program
+from bap_lp.programs.components import solve_compact
 from bap_lp.programs.solution import published
 from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT, Array, InputError, is_exact, public

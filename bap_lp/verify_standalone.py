@@ -43,6 +43,10 @@ def need(good, why):
         raise Refused(why)
 
 
+def shown(v):
+    return f"{float(v):.9g}" if abs(v) < 2**1000 else "a number too large for floats"
+
+
 # ---- reading: strict JSON, strict numbers
 
 
@@ -81,7 +85,7 @@ def number(v, low=None, high=None, long=False):
         need((not power or abs(int(power[1])) <= 300) and parts[-1].strip("0") + "0" * (len(parts) == 1), "no number")
     need(type(v) in (str, int) or (type(v) is float and math.isfinite(v)), "not a finite number")
     v = F(v)
-    need((low is None or v >= low) and (high is None or v <= high), f"{float(v):g} is out of range")
+    need((low is None or v >= low) and (high is None or v <= high), "a number is out of range")
     return v
 
 
@@ -621,7 +625,7 @@ def same_kind(game_exact, floats, allow, given_lams, mechanism):
 
 def same_lambda(asked, proved, floats):
     proved = number(proved, long=True)
-    need(float(asked) == float(proved) if floats else asked == proved, f"it is about lambda = {float(proved):g}")
+    need(float(asked) == float(proved) if floats else asked == proved, f"it is about lambda = {shown(proved)}")
     return F(float(proved)) if floats else proved
 
 
@@ -661,7 +665,7 @@ def check_single(problem, mechanism, document, allow):
     for channel, told, eve in [(sent, finer, None)] * (finer is not None) + [(q, demands.told, demands.eve)]:
         bob, eve = game.risks(channel, told, eve)
         value, rounding = bob - lam * eve, ROUNDING * (bob + lam * eve) if unit else 0
-        need(abs(value - claimed) <= near + rounding, f"R_A is {float(value):.9g}, not {float(claimed):.9g}")
+        need(abs(value - claimed) <= near + rounding, f"R_A is {shown(value)}, not {shown(claimed)}")
     broken = demands.broken(q)
     need(not broken, f"the mechanism breaks {broken}")
     parts = [read_branch(branch, game.N, len(q[0]), read) for branch in branches]
@@ -670,8 +674,8 @@ def check_single(problem, mechanism, document, allow):
     if value - bound > near and (demands.deterministic or demands.most is not None):
         need(parts or demands.deterministic, "arithmetic proves less")
         bound = by_cases(demands, parts, lam, value) if parts else best_map(demands, lam, value)
-    need(value - bound <= near, f"R_A is {float(value):.9g}, the proof only shows {float(bound):.9g}")
-    return f"R_A = {float(value)} is optimal within {float(value - bound):.2g}" if unit else f"R_A = {value} is optimal"
+    need(value - bound <= near, f"R_A is {shown(value)}, the proof only shows {shown(bound)}")
+    return f"R_A = {shown(value)} is optimal within {shown(value - bound)}" if unit else f"R_A = {value} is optimal"
 
 
 def check_worst_case(problem, mechanism, document, allow):
@@ -710,7 +714,7 @@ def check_worst_case(problem, mechanism, document, allow):
     size = max(sum(p * (max(b) + lam * max(e)) for p, b, e in zip(g.p, g.B, g.E)) for g, lam in zip(games, lams))
     need(abs(worst - read(document["value"])) <= near + ROUNDING * size * floats, "the worst case is another one")
     need(worst - bound <= near, "the weights prove less")
-    return f"the worst case {float(worst) if floats else worst} is optimal"
+    return f"the worst case {shown(worst) if floats else worst} is optimal"
 
 
 def check(folder, allow_float=False):

@@ -152,7 +152,7 @@ function drawFigures(index) {
     `At this price ${data.conditions ? "a best release that meets the conditions" : "a best release"} keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
     (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
   const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 && data.lambda.choice ? `, ${data.lambda.choice}` :
-    data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release tie" : "";
+    data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release are equally good" : "";
   write("now", `${Q.equation("λ", lam)}${named}:  ${Q.equation("R_A", value)}`);
   $("slider").setAttribute("aria-valuetext", `lambda ${Q.both(lam)}${named}, R_A ${Q.both(value)}`);
 }

@@ -72,7 +72,7 @@ def test_the_catalogue_name_the_simulation_and_the_text(capsys: pytest.CaptureFi
     assert main(["model", "rare_disease", "--simulate", "1000"]) == 0
     text = capsys.readouterr().out
     assert "no mechanism below" in text
-    assert "played on 1000 simulated samples" in text
+    assert "on 1000 simulated samples" in text
     assert main(["examples", "rare_disease"]) == 0
     assert "[likelihood]" in capsys.readouterr().out
 

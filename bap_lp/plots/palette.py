@@ -1,7 +1,7 @@
 """The colours of every picture and page: Okabe and Ito's palette, told apart by every kind of colour vision.
 
 Bob is blue, Eve vermilion, Alice and the optimum green, in pictures and in reports. What lies behind the lines
-(regions, level lines, empty cells) is pale, so that no meaning hangs on telling two pale colours apart.
+(regions, level lines, empty cells) is pale, and no meaning depends on distinguishing two pale colours.
 """
 
 from __future__ import annotations

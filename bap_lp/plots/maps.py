@@ -155,7 +155,7 @@ def _levels(
             *chord.T,
             color=lt.GREY,
             lw=1.6,
-            label="calibration line: full and null release are equally good",
+            label="calibration line: full and null equal",
             zorder=2.2,
         )
         out.append(chord)

@@ -68,7 +68,7 @@ def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
     out.print(f"{equals('lambda', path.lam)}, {choice}")
     if path.conditions is not None:
         kept = _others(path.conditions)
-        out.print(f"Conditions beside epsilon: {kept}" if kept else "Between all pairs of states", soft_wrap=True)
+        out.print(f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states", soft_wrap=True)
     out.print()
     table = plain_table("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E", right=range(5))
     step = max(1, -(-len(path.points) // _ROWS))
@@ -84,7 +84,7 @@ def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
         out.print(f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.", soft_wrap=True)
     out.print(f"Without differential privacy {equals('R_A', path.free)}.", soft_wrap=True)
     proved = "proved exactly" if path.exact else "proved up to rounding"
-    between = f"between two of them R_A lies between theirs, known up to {float(path.width):.2g}"
+    between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
     out.print(f"Every value is {proved}; {between}.", soft_wrap=True)
     out.print("A picture: bap plot FILE --kind epsilon -o epsilon.svg")
 

@@ -40,11 +40,11 @@ def show_audit(audit: Audit) -> None:
     """The audit as tables."""
     console = Console(highlight=False, markup=False)
     title = f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted"
-    table = grid(title, "agent", "who decides how", "risk", "standard error")
+    table = grid(title, "agent", "column, or how she decides", "risk", "standard error")
     for agent, how, risk, error in audit._grid().rows:
         table.add_row(clean(agent), clean(how or "all columns"), f"{risk:.4f}", f"{error:.4f}")
     console.print(table)
-    table = grid("Disclosure on the columns Eve knows", "Eve", "", "null", "release")
+    table = grid("Disclosure, given the columns Eve knows", "Eve", "", "without release", "with release")
     for eve in audit.eves:
         d = eve.disclosure
         rows: list[tuple[str, Any, Any]] = [

@@ -26,7 +26,7 @@ def model_command(
     ] = None,
     simulate: Annotated[
         int | None,
-        typer.Option("--simulate", metavar="SIZE", help="Also play the rule on this many simulated samples."),
+        typer.Option("--simulate", metavar="SIZE", help="Also apply the rule to this many simulated samples."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
@@ -71,7 +71,7 @@ def model_command(
     print(bracket_text(found))
     if played is not None:
         value, spread = played.alice(found.lam), played.alice_error(found.lam)
-        print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {spread:.6f} (standard error)")
+        print(f"on {played.size} simulated samples: R_A = {value:.6f} +- {spread:.6f} (standard error)")
 
 
 def bracket_text(found: ModelBracket) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "corner": "Bob's own decision already leaves Eve as uncertain as without a release (Theorem 2 of docs/brackets.md)",
     "plateau edge": "the one-bit release at the edge of its plateau (Theorem 3a of docs/brackets.md)",
-    "price": "the one-bit release at tau on which Bob pays lambda (Theorem 3b of docs/brackets.md)",
+    "price": "the one-bit release at tau = (1 - lambda)/2 or its mirror image (Theorem 3b of docs/brackets.md)",
     "rare cell": "the least likely cell is kept together (Theorem 4 of docs/brackets.md)",
 }
 
@@ -53,7 +53,7 @@ def optimum_command(
     lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
     simulate: Annotated[
         int | None,
-        typer.Option("--simulate", metavar="SIZE", help="also play the rule on this many simulated samples"),
+        typer.Option("--simulate", metavar="SIZE", help="also apply the rule to this many simulated samples"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -86,7 +86,7 @@ def optimum_command(
         print(optimum_text(found))
         if played is not None:
             value, error = played.alice(found.lam), played.alice_error(found.lam)
-            print(f"played on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
+            print(f"on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
 
 
 def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None) -> None:
@@ -132,7 +132,7 @@ def optimum_text(found: Bracket) -> str:
         f"proof: {_NAMES.get(found.theorem or '', 'Theorem 1 of docs/brackets.md')}",
     ]
     if found.lam > 0:
-        lines.append("Eve's replies in the dual solution, the chance that she bets against each cell:")
+        lines.append("Eve's replies in the proof: the probability that she bets against each cell")
         for signal, row in enumerate(found.u):
             bets = [f"{u / found.lam:.6f} {name}" for name, u in zip(cell_names(found.adversary), row, strict=True)]
             lines.append(f"  signal {signal}: " + "; ".join(bets))

@@ -120,7 +120,8 @@ def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
     """What each of several conditions costs alone, and the shadow prices that are not zero."""
     out = []
     for one in costs:
-        alone = f"Without {one.name} R_A would be {both(one.cost)} lower" if len(costs) > 1 else ""
+        alone = f"Without {one.name} R_A would be {f'{both(one.cost)} lower' if one.cost else 'the same'}"
+        alone = alone if len(costs) > 1 else ""
         prices = [f"{both(price)} per unit of {label}" for label, price in one.shadow_prices.items() if price]
         if one.name in ("min_eve_risk", "max_bob_risk"):
             prices = []  # told already

@@ -12,6 +12,7 @@ import pytest
 from bap_lp import Problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
 from discretise import bracket, counts, grid, max_bracket, refine
+from discretise.tables.people import MOST_PEOPLE
 from gaussian import BothEves, Eve, Full, GaussianModel, MaxEve, MeanEve, Null, OneBit, optimise, risks
 from gaussian.optimum.cells import cell_law
 from gaussian.paper import PAPER_MODEL as PAPER
@@ -108,6 +109,7 @@ def test_the_limits_shown_are_the_limits_set() -> None:
     table = rows((ROOT / "docs/trust.md").read_text())
     assert {name: int(table[name][0]) for name in DEFAULTS} == DEFAULTS
     assert f"A column has at most {MOST_LEVELS} levels" in page("docs/microdata.md")
+    assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/files.md")
 
 
 def test_a_binary_file_has_less_than_half_the_size_of_json(tmp_path: Path) -> None:

@@ -59,6 +59,13 @@ def test_three_readers_have_a_link_on_the_first_screen() -> None:
         assert re.search(rf"{reader}s?[^.]*?\(docs/{page}\.md\)", first, re.DOTALL), reader
 
 
+@pytest.mark.parametrize(
+    ("page", "onward"), [("microdata", "theory.md"), ("conditions", "verify.md"), ("service", "api/")]
+)
+def test_each_readers_page_leads_on_as_the_guide_says(page: str, onward: str) -> None:
+    assert re.search(rf"\]\({onward}", (ROOT / "docs" / f"{page}.md").read_text())
+
+
 def test_the_citation_is_that_of_the_citation_file() -> None:
     cited = (ROOT / "CITATION.cff").read_text()
     number = re.search(r"arXiv:[\d.]+\d", README)

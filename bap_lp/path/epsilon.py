@@ -178,10 +178,10 @@ def epsilon_path(
         lam: a non-negative number, or "calibrated".
         conditions: which pairs or metric, which delta, and any other conditions; their epsilon is replaced. By default
             all pairs of states.
-        tolerance: how wide the band may be, as a part of the whole fall of R_A.
+        tolerance: how wide the band may be, as a share of the whole decrease of R_A.
         exact: True insists on rationals, False works in floats, None follows the numbers given.
         most: how many optima are computed at most.
-        progress: is told in words how far it is.
+        progress: called with words that say how far the computation is.
 
     Returns:
         The path, with its width as reached.

@@ -46,7 +46,7 @@ class ShownPath(Tabular):
             return f"One mechanism is optimal for every lambda: {risks_line(first.bob, first.eve)}."
         changes = listed([fraction(b) for b in self.breakpoints], " and ")
         return (
-            f"From lambda = 0 to infinity {len(self.pieces)} mechanisms take turns, with changes at {changes}.\n"
+            f"From lambda = 0 to infinity there are {len(self.pieces)} optimal mechanisms, with changes at {changes}.\n"
             f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
         )
 

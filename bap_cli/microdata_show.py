@@ -39,10 +39,10 @@ def show_solution(solution: StudySolution, source: str) -> None:
     out.print(table)
     out.print()
     if solution.exact and solution.gap == 0:
-        say(out, f"Proved optimal among all releases: {equals('value = bound', solution.value)}.")
+        say(out, f"This is proved exactly: no release has a smaller R_A. {equals('Value = bound', solution.value)}.")
     else:
         ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
-        say(out, f"Optimal among all releases up to {float(solution.gap):.2g}: {ends}.")
+        say(out, f"This is proved up to {float(solution.gap):.2g}: {ends}.")
     out.print(f"Method: {solution.method}.")
 
 

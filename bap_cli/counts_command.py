@@ -74,20 +74,17 @@ def counts_command(
         outputs.print_json(counts_document(loaded, solution, evaluation, comparison))
         return
     paper = show.console()
-    for line in described(loaded):
-        paper.print(line, soft_wrap=True)
-    paper.print()
-    rounded = use_floats and loaded.problem.exact
-    show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written)
+    rounded, chosen = use_floats and loaded.problem.exact, inputs.choice(loaded, lam)
+    show.show_solution(solution, evaluation, comparison, rounded, chosen, written, described=described(loaded))
     paper.print()
     for note in (*comparison.notes, *(f"Left out: {name}: {reason}" for name, reason in comparison.omitted)):
-        paper.print(show.clean(note, 500), soft_wrap=True)
+        show.say(paper, show.clean(note, 500))
     inexact = [row.name for row in comparison.rows if isinstance(row.alice, float)]
     if solution.exact and inexact:
-        paper.print(f"In floats, with errors below 1e-9: {', '.join(inexact)}.", soft_wrap=True)
+        show.say(paper, f"In floats, with errors below 1e-9: {', '.join(inexact)}.")
     if not loaded.problem.exact:
         bob, eve = loaded.problem.error
-        paper.print(f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
+        show.say(paper, f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
     if plot is not None:
         paper.print(f"Wrote {show.clean(str(plot), 500)}.", soft_wrap=True)
 
@@ -101,7 +98,7 @@ def described(loaded: CountsFile) -> list[str]:
     known = " with the public totals" if people.totals else ""
     cells = counted(len(problem.model.layout.cells), "cell")
     return [
-        f"{problem.tables:,} tables of {people.n} people in {cells}{known}, {counted(len(problem.p), 'state')}",
+        f"{problem.tables:,} table{'s' * (problem.tables != 1)} of {people.n} people in {cells}{known}",
         "A state is a table of " + " | ".join(clean(name) for name in problem.cells),
     ]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs, outputs
 from bap_cli.progress import Progress
-from bap_cli.show import conditions_in_words, console, heading, plain_table, short
+from bap_cli.show import conditions_in_words, console, heading, plain_table, say, short
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.problems import conditions_document
 from bap_lp.model.display import counted, equals
@@ -65,10 +65,10 @@ def epsilon_document(path: EpsilonPath) -> dict[str, Any]:
 def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
     out = console()
     heading(out, path.problem, path.exact)
-    out.print(f"{equals('lambda', path.lam)}, {choice}")
+    say(out, f"{equals('lambda', path.lam)}, {choice}")
     if path.conditions is not None:
         kept = _others(path.conditions)
-        out.print(f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states", soft_wrap=True)
+        say(out, f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states")
     out.print()
     table = plain_table("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E", right=range(5))
     step = max(1, -(-len(path.points) // _ROWS))
@@ -81,11 +81,11 @@ def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
         out.print(f"... and {counted(len(path.points) - len(shown), 'more value')} between them (--json gives all)")
     out.print()
     if path.impossible is not None:
-        out.print(f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.", soft_wrap=True)
-    out.print(f"Without differential privacy {equals('R_A', path.free)}.", soft_wrap=True)
+        say(out, f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.")
+    say(out, f"Without differential privacy {equals('R_A', path.free)}.")
     proved = "proved exactly" if path.exact else "proved up to rounding"
     between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
-    out.print(f"Every value is {proved}; {between}.", soft_wrap=True)
+    say(out, f"Every value is {proved}; {between}.")
     out.print("A picture: bap plot FILE --kind epsilon -o epsilon.svg")
 
 

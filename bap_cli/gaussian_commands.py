@@ -10,8 +10,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 import typer
-from rich.box import SIMPLE
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from bap_cli.gaussian_options import (
@@ -35,6 +33,7 @@ from bap_cli.gaussian_options import (
 from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
+from bap_cli.show import console, plain_table, say
 from bap_lp.files.writing import write_files
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
@@ -72,15 +71,21 @@ def table_command(
     if as_json:
         print_json(result.document())
     else:
-        console = Console(highlight=False)
-        console.print(_rendered(result, _title(", ".join(eve), model)))
         paper = printed(model, adversary)
+        out = console()
+        say(out, _title(", ".join(eve), model))
+        said = f" (paper {paper.lam:g})" if paper else ""
+        say(out, f"lambda = {result.lam:.6f}{said}; corner R_A* = {result.corner:.6f}")
+        out.print()
+        out.print(_rendered(result))
         if paper:
-            console.print(_beside(result, paper))
-        console.print(f"lambda = {result.lam:.6f}{f' (paper {paper.lam:g})' if paper else ''}", end="; ")
-        console.print(f"corner R_A* = {result.corner:.6f}")
+            out.print()
+            say(out, "The paper's value, and ours minus it")
+            out.print()
+            out.print(_beside(result, paper))
         if any(_by_threshold(row) for row in result.rows):
-            console.print("t: the bit tells whether the sample mean is above t; its tau is 0 or 1 to four digits")
+            out.print()
+            say(out, "t: the bit tells whether the sample mean is above t; its tau is 0 or 1 to four digits")
 
 
 def _title(eve: str, model: GaussianModel) -> str:
@@ -105,15 +110,12 @@ def _by_threshold(row: Row) -> bool:
     return inner and row.parameter is not None and not 5e-5 <= row.parameter < 1 - 5e-5
 
 
-def _grid(title: str, *headings: str) -> RichTable:
-    grid = RichTable(title=title, box=SIMPLE, title_justify="left", pad_edge=False, collapse_padding=True)
-    for heading in headings:
-        grid.add_column(heading, justify="left" if heading in ("mechanism", "optimum") else "right", no_wrap=True)
-    return grid
+def _grid(*headings: str) -> RichTable:
+    return plain_table(*headings, right=[k for k, name in enumerate(headings) if name not in ("mechanism", "optimum")])
 
 
-def _rendered(result: Table, title: str) -> RichTable:
-    grid = _grid(title, "mechanism", "parameter", "R_B", "R_E", "R_A", "error", "optimum")
+def _rendered(result: Table) -> RichTable:
+    grid = _grid("mechanism", "parameter", "R_B", "R_E", "R_A", "error", "optimum")
     for row in result.rows:
         parameter = _parameter(row)
         numbers = [f"{value:.6f}" for value in (row.risks.bob, row.risks.eve, row.alice)]
@@ -122,7 +124,7 @@ def _rendered(result: Table, title: str) -> RichTable:
 
 
 def _beside(result: Table, paper: PrintedTable) -> RichTable:
-    grid = _grid("the paper's value, and ours minus it", "mechanism", "parameter", "R_B", "R_E", "R_A")
+    grid = _grid("mechanism", "parameter", "R_B", "R_E", "R_A")
     for row in result.rows:
         old = paper.rows[row.mechanism]
         pairs = [(old.bob, row.risks.bob), (old.eve, row.risks.eve), (old.alice, row.alice)]

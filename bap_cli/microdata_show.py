@@ -5,11 +5,8 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
-
-from bap_lp.model.display import clean, counted
+from bap_cli.show import console, plain_table, risk_table, say, short
+from bap_lp.model.display import clean, counted, equals
 from microdata.audit import Audit
 from microdata.solution import StudySolution
 
@@ -17,34 +14,52 @@ from microdata.solution import StudySolution
 def show_solution(solution: StudySolution, source: str) -> None:
     """The optimum and its proof."""
     study = solution.study
-    console = Console(highlight=False, markup=False)
-    console.print(clean(study.title or source, 200), style="bold")
+    out = console()
+    say(out, clean(study.title or source, 200))
+    kind = "exact arithmetic" if solution.exact else "float arithmetic"
     types = counted(len(study.prior.types), "record type")
-    console.print(
+    say(
+        out,
         f"{counted(study.records, 'record')} of {types}; {counted(study.decisions, 'possible release')} for each; "
-        f"{counted(solution.components, 'independent part')}; smoothing {study.prior.alpha}."
+        f"{counted(solution.components, 'independent part')}; smoothing {study.prior.alpha}; {kind}",
     )
-    for line in solution.summary().splitlines():
-        console.print(clean(line, 500))
-    console.print(f"Method: {solution.method}.")
-
-
-def grid(title: str, *headings: str) -> Table:
-    table = Table(title=title, box=SIMPLE, title_justify="left", pad_edge=False, collapse_padding=True)
-    for k, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if k < 2 else "right")
-    return table
+    say(out, equals("lambda", solution.lam))
+    out.print()
+    risk_table(out, solution.risks, solution.lam)
+    out.print()
+    table = plain_table("column", "risk", "cells changed", right=(1, 2))
+    for target, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
+        table.add_row(clean(target.column), short(risk), f"{float(changed):.1%}")
+    out.print(table)
+    out.print()
+    table = plain_table("Eve", "wants", "knows", "risk", "no release", "whole record", right=(3, 4, 5))
+    for spy, *risks in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
+        knows = ", ".join(clean(study.names[k]) for k in spy.knows) or "nothing"
+        table.add_row(clean(spy.name), clean(study.names[spy.secret]), knows, *map(short, risks))
+    out.print(table)
+    out.print()
+    if solution.exact and solution.gap == 0:
+        say(out, f"This is proved exactly: no release has a smaller R_A. {equals('Value = bound', solution.value)}.")
+    else:
+        ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
+        say(out, f"This is proved up to {float(solution.gap):.2g}: {ends}.")
+    out.print(f"Method: {solution.method}.")
 
 
 def show_audit(audit: Audit) -> None:
     """The audit as tables."""
-    console = Console(highlight=False, markup=False)
-    title = f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted"
-    table = grid(title, "agent", "column, or how she decides", "risk", "standard error")
+    out = console()
+    out.print()
+    say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted")
+    out.print()
+    table = plain_table("agent", "column, or how she decides", "risk", "standard error", right=(2, 3))
     for agent, how, risk, error in audit._grid().rows:
         table.add_row(clean(agent), clean(how or "all columns"), f"{risk:.4f}", f"{error:.4f}")
-    console.print(table)
-    table = grid("Disclosure, given the columns Eve knows", "Eve", "", "without release", "with release")
+    out.print(table)
+    out.print()
+    say(out, "Disclosure, given the columns Eve knows")
+    out.print()
+    table = plain_table("Eve", "measure", "without release", "with release", right=(2, 3))
     for eve in audit.eves:
         d = eve.disclosure
         rows: list[tuple[str, Any, Any]] = [
@@ -58,8 +73,9 @@ def show_audit(audit: Audit) -> None:
         ]
         for k, (name, before, after) in enumerate(rows):
             table.add_row(clean(eve.name) if not k else "", name, str(before), str(after))
-    console.print(table)
+    out.print(table)
+    out.print()
     u = audit.utility
     changed = ", ".join(f"{clean(name)} {share:.1%}" for name, share in u.changed.items())
     pairs = "" if isnan(u.two_way) else f", two-way {u.two_way:.4f}"  # one column has no pairs
-    console.print(f"Changed cells: {changed}. Distance of margins: one-way {u.one_way:.4f}{pairs}.")
+    say(out, f"Changed cells: {changed}. Distance of margins: one-way {u.one_way:.4f}{pairs}.")

@@ -68,26 +68,25 @@ def model_command(
             document["simulation"] = {"size": played.size, **risks, "error": played.alice_error(found.lam)}
         print_json(document)
         return
-    print(bracket_text(found))
+    from bap_cli.bracket_show import played_line, show_bracket
+
+    price = found.lam
+    nothing, everything = (f"{one.alice(price):.6f}" for one in (found.null, found.full))
+    ends = [
+        ("R_A of this rule", f"{found.upper:.12f}"),
+        ("no mechanism below", f"{found.lower:.12f}   (width {found.width:.0e}, errors included)"),
+        ("nothing, everything", f"R_A = {nothing}, {everything}"),
+    ]
+    notes = []
     if played is not None:
-        value, spread = played.alice(found.lam), played.alice_error(found.lam)
-        print(f"on {played.size} simulated samples: R_A = {value:.6f} +- {spread:.6f} (standard error)")
+        notes.append(played_line(played.size, played.alice(price), played.alice_error(price)))
+    show_bracket(found, loaded.problem.title or loaded.source, _choice(loaded.lam, lam), ends, notes)
 
 
-def bracket_text(found: ModelBracket) -> str:
-    """What `bap model` prints."""
-    lam = found.lam
-    return "\n".join(
-        [
-            found.describe(),
-            "",
-            f"R_A of this rule     {found.upper:.12f}",
-            f"no mechanism below   {found.lower:.12f}   (width {found.width:.0e}, errors included)",
-            f"R_B, R_E             {found.bob:.12f}, {found.eve:.12f}",
-            f"lambda               {lam:.12f}",
-            f"nothing, everything  R_A = {found.null.alice(lam):.6f}, {found.full.alice(lam):.6f}",
-        ]
-    )
+def _choice(own: object, given: str | None) -> str:
+    if (own if given is None else given) == "calibrated":
+        return "calibrated: full and null release tie"
+    return "from the file" if given is None else "from --lambda"
 
 
 def _draw(found: ModelBracket, out: Path) -> None:

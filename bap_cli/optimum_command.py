@@ -69,7 +69,7 @@ def optimum_command(
     with Progress("bracketing"):
         found = bracket(model, adversary, lam)
     if isinstance(found, SampleBracket):
-        _show_draws(found, as_json, simulate)
+        _show_draws(found, as_json, simulate, _choice(lam))
         return
     with Progress("comparing with the parametric releases"):
         _ = found.best_parametric  # computed on first use, which can take seconds
@@ -83,13 +83,19 @@ def optimum_command(
             document["simulation"] = {"size": played.size, **risks, "error": error}
         print_json(document)
     else:
-        print(optimum_text(found))
+        from bap_cli.bracket_show import played_line, show_bracket
+
+        notes = ["", *_proof(found)]
         if played is not None:
-            value, error = played.alice(found.lam), played.alice_error(found.lam)
-            print(f"on {played.size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)")
+            notes.append(played_line(played.size, played.alice(found.lam), played.alice_error(found.lam)))
+        show_bracket(found, "", _choice(lam), _ends(found), notes)
 
 
-def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None) -> None:
+def _choice(lam: str) -> str:
+    return "calibrated: full and null release tie" if lam == "calibrated" else "from --lambda"
+
+
+def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None, choice: str) -> None:
     """A bracket from draws, for Eves that do not reduce to one statistic."""
     from bap_cli.outputs import print_json
 
@@ -100,19 +106,15 @@ def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None) -> No
         ends = {"lower": found.lower, "upper": found.upper, "width": found.width}
         print_json({**ends, "level": found.level, "draws": found.draws, "lambda": found.lam, "risks": risks})
     else:
-        print(found.describe())
-        print(f"\nR_A of this rule     at most {found.upper:.6f}")
-        print(f"no mechanism below   {found.lower:.6f}")
-        print(f"both hold with probability {found.level:g}, from {found.draws} fresh draws; {found.rests_on}")
-        print(
-            f"R_B, R_E             {found.bob:.6f}, {found.eve:.6f} (estimates)\nlambda               {found.lam:.6f}"
-        )
+        from bap_cli.bracket_show import show_bracket
+
+        told = [("R_A of this rule", f"at most {found.upper:.6f}"), ("no mechanism below", f"{found.lower:.6f}")]
+        more = f"both hold with probability {found.level:g}, from {found.draws} fresh draws; {found.rests_on}"
+        show_bracket(found, "", choice, [*told, ("R_B, R_E", "are estimates")], [more])
 
 
-def optimum_text(found: Bracket) -> str:
-    """What `bap gaussian optimum` prints."""
-    from gaussian.optimum.cells import cell_names
-
+def _ends(found: Bracket) -> list[tuple[str, str]]:
+    """The two ends of the bracket, and the best of the parametric releases."""
     best = found.best_parametric
     parameter = "" if best.parameter is None else f" at {best.parameter:.6g}"
     if best.rounded:
@@ -120,20 +122,21 @@ def optimum_text(found: Bracket) -> str:
     excess = best.alice - found.upper
     within = max(best.error, found.width)
     verdict = "optimal" if excess <= within else f"{excess:.6f} above the optimum"
-    lines = [
-        found.describe(),
-        "",
-        f"R_A of this rule     {found.upper:.12f}",
-        f"no mechanism below   {found.lower:.12f}   (width {found.width:.0e})",
-        f"R_B, R_E             {found.bob:.12f}, {found.eve:.12f}",
-        f"lambda               {found.lam:.12f}",
-        f"best parametric      {best.mechanism}{parameter}: R_A = {best.alice:.6f}, {verdict}",
-        "",
-        f"proof: {_NAMES.get(found.theorem or '', 'Theorem 1 of docs/brackets.md')}",
+    return [
+        ("R_A of this rule", f"{found.upper:.12f}"),
+        ("no mechanism below", f"{found.lower:.12f}   (width {found.width:.0e})"),
+        ("best parametric", f"{best.mechanism}{parameter}: R_A = {best.alice:.6f}, {verdict}"),
     ]
+
+
+def _proof(found: Bracket) -> list[str]:
+    """Which theorem proves the bracket, and Eve's replies."""
+    from gaussian.optimum.cells import cell_names
+
+    lines = [f"proof: {_NAMES.get(found.theorem or '', 'Theorem 1 of docs/brackets.md')}"]
     if found.lam > 0:
         lines.append("Eve's replies in the proof: the probability that she bets against each cell")
         for signal, row in enumerate(found.u):
-            bets = [f"{u / found.lam:.6f} {name}" for name, u in zip(cell_names(found.adversary), row, strict=True)]
-            lines.append(f"  signal {signal}: " + "; ".join(bets))
-    return "\n".join(lines)
+            for k, (name, u) in enumerate(zip(cell_names(found.adversary), row, strict=True)):
+                lines.append(f"  {'' if k else f'signal {signal}':10} {u / found.lam:.6f}  {name}")
+    return lines

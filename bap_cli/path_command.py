@@ -126,7 +126,7 @@ def _piece(piece: Piece) -> dict[str, Any]:
 def show_path(loaded: ProblemFile, path: Path) -> None:
     """What `bap path` prints."""
     from bap_cli.inputs import choice
-    from bap_cli.show import conditions_in_words, console, heading, plain_table, short
+    from bap_cli.show import conditions_in_words, console, heading, plain_table, say, short
     from bap_lp.model.calibration import lam_of
     from bap_lp.model.display import counted, equals
     from bap_lp.rational import InputError, public
@@ -134,7 +134,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     out = console()
     heading(out, path.problem, path.exact)
     if loaded.conditions is not None:
-        out.print(f"Conditions: {conditions_in_words(loaded.conditions)}", soft_wrap=True)
+        say(out, f"Conditions: {conditions_in_words(loaded.conditions)}")
     out.print()
     table = plain_table("piece", "lambda from", "to", "R_B", "R_E", "least R_A", right=range(5))
     for k, piece in enumerate(path.pieces[:_ROWS], start=1):
@@ -148,21 +148,21 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     try:
         lam = public(lam_of(path.problem, loaded.lam))
     except InputError as error:
-        out.print(f"The calibrated lambda {error.rule}.", soft_wrap=True)
+        say(out, f"The calibrated lambda {error.rule}.")
     else:
-        out.print(f"{equals('lambda', lam)}, {choice(loaded, None)}", soft_wrap=True)
+        say(out, f"{equals('lambda', lam)}, {choice(loaded, None)}")
         where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
-        out.print(f"  {where}, with {equals('R_A', path.value(lam))}.", soft_wrap=True)
+        say(out, f"  {where}, with {equals('R_A', path.value(lam))}.")
     _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None, path.problem.misaligned)
     out.print()
     if path.exact:
         among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"
-        out.print(f"Every breakpoint is exact, and every piece is proved optimal{among}.", soft_wrap=True)
+        say(out, f"Every breakpoint is exact, and every piece is proved optimal{among}.")
         if any("≈" in short(v) for piece in path.pieces for v in (*piece.line, piece.start)):
             out.print("≈ stands for an exact fraction too long for the table; --json gives it.")
     else:
         bound = f"{path.tolerance:.2g} max(B, lambda E)"
-        out.print(f"The least R_A lies at most {bound} below this, B and E being the largest losses.", soft_wrap=True)
+        say(out, f"The least R_A lies at most {bound} below this, B and E being the largest losses.")
     out.print("The mechanism of a piece: --json, or `bap solve` with a --lambda on it.")
 
 
@@ -174,6 +174,7 @@ def _line(bob: str, eve: str) -> str:
 
 
 def _corner(out: Any, corner: Corner, conditioned: bool, misaligned: bool) -> None:
+    from bap_cli.show import say
     from bap_lp.model.display import equals
 
     where = f"{equals('R_B', corner.risks.bob)} of the full release, {equals('R_E', corner.risks.eve)} of the null one"
@@ -181,4 +182,4 @@ def _corner(out: Any, corner: Corner, conditioned: bool, misaligned: bool) -> No
         where = f"the least {equals('R_B', corner.risks.bob)} and the largest {equals('R_E', corner.risks.eve)}"
     among = " that meets the conditions" if conditioned else ""
     what = f"{'a' if corner.attained else 'no'} mechanism{among} attains both"
-    out.print(f"The corner, {where}: {what}.", soft_wrap=True)
+    say(out, f"The corner, {where}: {what}.")

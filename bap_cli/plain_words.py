@@ -24,5 +24,5 @@ def equal(name: str, value: Number) -> str:
 
 
 def named(label: str) -> str:
-    """A label, in quotes if a comma in it could be mistaken for one of the sentence."""
-    return f"“{clean(label)}”" if "," in label else clean(label)
+    """A label, in quotes if its commas or digits could be mistaken for those of the sentence."""
+    return f"“{clean(label)}”" if any(c == "," or c.isdigit() for c in label) else clean(label)

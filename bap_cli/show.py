@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
+from bap_cli.plain_words import named as told
 from bap_lp.conditions.events import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
 from bap_lp.model.knowledge import values_of
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
 _WIDE = 100
+_SHORT = 12  # characters of a fraction in a table
+_QUOTED, _JOIN = re.compile("“[^“”]{1,30}”"), "\x01"  # labels have no control characters
 _COMPARED = 100  # states up to which `bap solve` adds the comparison of `bap compare`
 
 
@@ -63,13 +68,16 @@ def show_solution(
     choice: str,
     written: str,
     costs: Sequence[ConditionCost] = (),
+    described: Iterable[str] = (),
 ) -> None:
     """What `bap solve` prints; `rounded` says that exact numbers were solved in floats."""
     out = console()
     heading(out, solution.problem, solution.exact)
-    out.print(f"{equals('lambda', solution.lam)}, {choice}")
+    for line in described:
+        say(out, line)
+    say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
-    _risks(out, solution.risks, solution.lam)
+    risk_table(out, solution.risks, solution.lam)
     out.print()
     channel(out, solution.mechanism, "An optimal mechanism")
     _signals(out, evaluation, solution.exact)
@@ -79,14 +87,13 @@ def show_solution(
     out.print()
     among = _among(out, solution, costs)
     if solution.exact and solution.gap == 0:
-        out.print(f"Proved optimal among all mechanisms{among}: {equals('value = bound', solution.value)}.")
+        say(out, f"Proved optimal among all mechanisms{among}: {equals('value = bound', solution.value)}.")
         if both(solution.value).startswith("≈"):
             out.print("≈ stands for an exact fraction too long to read; --json gives it.")
     else:
-        out.print(
-            f"Optimal among all mechanisms{among} up to {float(solution.gap):.2g}: value {float(solution.value):.12g}, "
-            f"lower bound {float(solution.bound):.12g}."
-        )
+        gap = f"up to {float(solution.gap):.2g}"
+        ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
+        say(out, f"Optimal among all mechanisms{among} {gap}: {ends}.")
     out.print(f"Method: {solution.method}.")
     if written:
         names = "problem.json, mechanism.json, certificate.json and manifest.json"
@@ -120,8 +127,8 @@ def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
     """What each of several conditions costs alone, and the shadow prices that are not zero."""
     out = []
     for one in costs:
-        alone = f"Without {one.name} R_A would be {f'{both(one.cost)} lower' if one.cost else 'the same'}"
-        alone = alone if len(costs) > 1 else ""
+        lower = f"{both(one.cost)} lower" if one.cost else "the same"
+        alone = f"Without {one.name} R_A would be {lower}" if len(costs) > 1 else ""
         prices = [f"{both(price)} per unit of {label}" for label, price in one.shadow_prices.items() if price]
         if one.name in ("min_eve_risk", "max_bob_risk"):
             prices = []  # told already
@@ -165,9 +172,9 @@ def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluati
     out = console()
     exact = problem.exact and mechanism.exact
     heading(out, problem, exact)
-    out.print(f"{equals('lambda', lam)}, {choice}")
+    say(out, f"{equals('lambda', lam)}, {choice}")
     out.print()
-    _risks(out, evaluation, lam)
+    risk_table(out, evaluation, lam)
     if len(evaluation.agents) > 2:
         for name, risk in evaluation.agents.items():
             out.print(f"  {clean(name)} alone: {both(risk)}")
@@ -187,7 +194,7 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
     """What `bap compare` prints."""
     out = console()
     heading(out, problem, comparison.optimum.exact)
-    out.print(f"{equals('lambda', comparison.lam)}, {choice}")
+    say(out, f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
     _releases(out, comparison)
     if comparison.conditions is not None:
@@ -196,7 +203,7 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
             if row.breaks:
                 _paragraph(out, f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}.")
     for name, reason in comparison.omitted:
-        out.print(f"Left out: {name}: {clean(reason, 200)}")
+        say(out, f"Left out: {name}: {clean(reason, 200)}")
 
 
 def show_verdict(
@@ -206,37 +213,35 @@ def show_verdict(
     out = console()
     lams = certificate.lams if isinstance(certificate, RobustCertificate) else (certificate.lam,)
     at = " and ".join(dict.fromkeys(equals("lambda", lam) for lam in lams))
-    out.print(f"{clean(problem.title or source, 200)}: verified at {at}.")
+    say(out, f"{clean(problem.title or source, 200)}: verified at {at}.")
     if not certificate.exact or len(reason) < 200:
-        out.print(f"{reason}.")
+        say(out, f"{reason}.")
     else:
-        out.print(f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
+        say(out, f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
     proof = certificate.proof if isinstance(certificate, Certificate) else None
     if proof is not None and not proof.conditions.empty:
-        out.print(f"Conditions: {conditions_in_words(proof.conditions)}.")
+        say(out, f"Conditions: {conditions_in_words(proof.conditions)}.")
     for line in more:
         out.print(line, soft_wrap=True)
 
 
 def heading(out: Console, problem: Problem, exact: bool) -> None:
     if problem.title:
-        out.print(clean(problem.title, 200))
+        say(out, clean(problem.title, 200))
     states, b, e = problem.shape
     eves = "Eve" if len(problem.eves) == 1 else f"{len(problem.eves)} Eves"
     bobs = "Bob" if len(problem.bobs) == 1 else f"{len(problem.bobs)} Bobs"
     theta = f"{counted(len(problem.theta.labels), 'parameter value')}, " if problem.theta is not None else ""
     kind = "exact arithmetic" if exact else "float arithmetic"
-    out.print(f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
+    say(out, f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
     if problem.misaligned:
-        out.print(own_beliefs(problem), soft_wrap=True)
+        say(out, own_beliefs(problem))
     for eve in problem.eves:
         if values := values_of(eve.knows, eve.knowledge):
-            out.print(f"{clean(eve.name, 60)} already knows which of {counted(len(values), 'case')} holds")
+            say(out, f"{clean(eve.name, 60)} already knows which of {counted(len(values), 'case')} holds")
     if problem.null_states and not problem.misaligned:
-        out.print(
-            f"Of probability zero: {listed(problem.null_states)}; left out of the optimisation, "
-            "given the null row in the mechanism"
-        )
+        zero = listed(problem.null_states)
+        say(out, f"Of probability zero: {zero}; left out of the optimisation, given the null row in the mechanism")
 
 
 def own_beliefs(problem: Problem) -> str:
@@ -249,7 +254,8 @@ def own_beliefs(problem: Problem) -> str:
     return f"Acting on beliefs of their own: {', '.join(parts)}; ties are broken for Alice"
 
 
-def _risks(out: Console, risks: Risks, lam: Number) -> None:
+def risk_table(out: Console, risks: Risks, lam: Number) -> None:
+    """R_B, R_E and R_A, with what each of them is."""
     as_floats = isinstance(risks.bob, float)
     table = plain_table("risk", "", *(("value",) if as_floats else ("fraction", "decimal")))
     for name, what, value in (
@@ -296,42 +302,77 @@ def _signals(out: Console, evaluation: Evaluation, exact: bool) -> None:
         out.print(f"... and {counted(len(evaluation.signals) - _ROWS, 'more signal')} (--json gives all)")
 
 
-def _paragraph(out: Console, text: str) -> None:
-    lines = textwrap.fill(text, out.width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
-    out.print(lines, soft_wrap=True)
+def say(out: Console, text: str) -> None:
+    """A sentence: folded between words on a terminal, one line in a pipe."""
+    if out.is_terminal or os.environ.get("COLUMNS"):
+        _paragraph(out, text, "", "  ")
+    else:
+        out.print(text, soft_wrap=True)
+
+
+def _paragraph(out: Console, text: str, first: str = "  ", further: str = "    ") -> None:
+    whole = _QUOTED.sub(lambda quote: quote[0].replace(" ", _JOIN), text)  # a short quote stays on one line
+    lines = textwrap.fill(whole, out.width, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
+    out.print(lines.replace(_JOIN, " "), soft_wrap=True)
 
 
 def _distribution(posterior: dict[str, Number]) -> str:
     ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
-    parts = [f"{clean(label)} {both(v)}" for v, label in ranked[:LISTED]]
+    parts = [f"{told(label)} {both(v)}" for v, label in ranked[:LISTED]]
     if len(ranked) == 1:
-        return f"{clean(ranked[0][1])} for certain"
+        return f"{told(ranked[0][1])} for certain"
     rest = len(ranked) - len(parts)
-    return ", ".join(parts) + (f", or one of {rest} others" if rest else "")
+    others = "or one other" if rest == 1 else f"or one of {rest} others"
+    return ", ".join(parts) + (f", {others}" if rest else "")
 
 
 def _releases(out: Console, comparison: Comparison) -> None:
-    asked = ("meets the conditions",) if comparison.conditions is not None else ()
-    table = plain_table("release", "R_B", "R_E", "R_A", "above opt.", "epsilon", *asked, right=range(1, 6))
+    """The table of a comparison. Where fractions do not fit, decimals of six or of four digits stand for them."""
+    asked = comparison.conditions is not None
+    names, numbers, epsilons = [], [], []
     for row in comparison.rows:
         name = clean(row.name)
         if row.parameter is not None:
             parameter = equals(row.parameter.name, row.parameter.value, fraction)
             name += f" ({parameter})" if out.width >= _WIDE else f"\n  {parameter}"
-        epsilon = "inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}"
-        numbers: Iterable[Any] = (row.risks.bob, row.risks.eve, row.alice, row.excess)
-        table.add_row(name, *(short(v) for v in numbers), epsilon, *(("no" if row.breaks else "yes",) if asked else ()))
+        names.append(name)
+        numbers.append((row.risks.bob, row.risks.eve, row.alice, row.excess))
+        epsilons.append("inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}")
+    headings = ["release", "R_B", "R_E", "R_A", "above opt.", "epsilon", *(["met"] if asked else [])]
+    forms: list[Callable[[Number], str]] = [short, lambda v: short(v, 9), lambda v: f"{float(v):.4g}"]
+    for form in forms:
+        rows = [
+            [name, *map(form, own), epsilon, *([("no" if row.breaks else "yes")] if asked else [])]
+            for name, own, epsilon, row in zip(names, numbers, epsilons, comparison.rows, strict=True)
+        ]
+        if _width([headings, *rows]) <= out.width:
+            break
+    table = plain_table(*headings, right=range(1, 6))
+    for cells in rows:
+        table.add_row(*cells)
     out.print(table)
+    if form is forms[-1] and comparison.optimum.exact:
+        out.print("Rounded to fit; --json has the fractions.")
 
 
-def short(value: Number) -> str:
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    """The width of a table with these rows, if no cell is folded."""
+    return sum(
+        2 + max(len(line) for cell in column for line in cell.splitlines()) for column in zip(*rows, strict=True)
+    )
+
+
+def short(value: Number, longest: int = _SHORT) -> str:
+    """A number of a table: a fraction of at most so many characters, or a decimal."""
     text = fraction(value)
-    return text if len(text) <= 12 else f"{'' if isinstance(value, float) else '≈ '}{decimal(value)}"
+    return text if len(text) <= longest else f"{'' if isinstance(value, float) else '≈ '}{decimal(value)}"
 
 
 def plain_table(*columns: str, right: Iterable[int] = ()) -> Table:
+    """A table without lines; numbers, on the right of their columns, are never folded."""
     table = Table(box=None, pad_edge=True, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
     ends = set(right)
     for k, name in enumerate(columns):
-        table.add_column(name, overflow="fold", justify="right" if k in ends else "left")
+        number = k in ends
+        table.add_column(name, overflow="fold", justify="right" if number else "left", no_wrap=number)
     return table

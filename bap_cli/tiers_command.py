@@ -161,11 +161,11 @@ def tiers_document(found: TierSolution) -> dict[str, Any]:
 
 def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequence[str], written: str) -> None:
     """What `bap tiers` prints."""
-    from bap_cli.show import channel, console, plain_table, short
+    from bap_cli.show import channel, console, plain_table, say, short
     from bap_lp.model.display import both, clean, equals
 
     out = console()
-    out.print("Releases that refine each other: the users of a tier see its signal and those of the tiers before it.")
+    say(out, "Releases that refine each other: the users of a tier see its signal and those of the tiers before it.")
     out.print()
     columns = ("tier", "lambda", "weight", "R_B", "R_E", "R_A", "R_A alone")
     table = plain_table(*columns, right=range(1, len(columns)))
@@ -179,12 +179,12 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequen
         out.print()
         channel(out, mechanism, f"Tier {k + 1}")
     out.print()
-    out.print(f"Separate releases would have {both(found.separate)}: nesting costs {both(found.price_of_nesting)}.")
+    say(out, f"Separate releases would have {both(found.separate)}: nesting costs {both(found.price_of_nesting)}.")
     if found.exact and found.gap == 0:
-        out.print(f"Proved optimal among all nested releases: {equals('value = bound', found.value)}.")
+        say(out, f"Proved optimal among all nested releases: {equals('value = bound', found.value)}.")
     else:
         gap = f"up to {float(found.gap):.2g}: value {float(found.value):.12g}, lower bound {float(found.bound):.12g}"
-        out.print(f"Optimal among all nested releases {gap}.")
+        say(out, f"Optimal among all nested releases {gap}.")
     out.print(f"Method: {found.method}.")
     if written:
         names = f"mechanism-1.json to mechanism-{len(files)}.json and certificate.json"

@@ -125,3 +125,78 @@ def test_a_notebook_run_again_prints_what_is_committed(name, tmp_path, monkeypat
         assert [kinds for kinds, _ in shown] == [kinds for kinds, _ in wanted_shown], f"cell {k}"
         for (_, text), (_, wanted_text) in zip(shown, wanted_shown, strict=True):
             assert same(text, wanted_text), f"cell {k} shows\n{text}\ninstead of\n{wanted_text}"
+
+
+# formulas: $...$ inside a line, $$...$$ on its own, as Jupyter reads them; code is left out first
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?!\s)([^$\n]+(?:\n(?!\n)[^$\n]+)*?)(?<!\s)\$(?![\d$])", re.DOTALL)
+
+
+def formulas(name):
+    out = []
+    for cell in read(name).cells:
+        if cell.cell_type == "markdown":
+            out += [block or inline for block, inline in FORMULA.findall(CODE.sub("", cell.source))]
+    return out
+
+
+def broken(formula):
+    """Why a formula cannot be drawn, or None: brackets, docutils, then matplotlib, which knows other words."""
+    from docutils.utils.math.latex2mathml import tex2mathml
+    from matplotlib.mathtext import MathTextParser
+
+    plain = re.sub(r"\\[{}]", "", formula)
+    if re.search(r"frac\s*\d", plain):
+        return "a fraction without braces is read differently by different renderers"
+    for opened, closed in (("{", "}"), (r"\\begin\b", r"\\end\b"), (r"\\left\b", r"\\right\b")):
+        if len(re.findall(opened, plain)) != len(re.findall(closed, plain)):
+            return f"{opened} without {closed}"
+    try:
+        drawn = tex2mathml(formula, as_block="\\\\" in formula)
+        return None if "<math" in drawn and "merror" not in drawn else drawn
+    except Exception as error:
+        first = str(error)
+    try:
+        MathTextParser("agg").parse(f"${formula}$")
+    except Exception:
+        return first
+    return None
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_every_formula_of_a_notebook_can_be_drawn(name):
+    found = formulas(name)
+    assert found or "microdata" in name or "model" in name
+    assert [(formula, why) for formula in found if (why := broken(formula))] == []
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_no_dollar_sign_is_left_over_and_no_formula_is_split_by_a_table(name):
+    for cell in read(name).cells:
+        if cell.cell_type == "markdown":
+            left = FORMULA.sub("", CODE.sub("", cell.source)).replace("\\$", "")
+            assert "$" not in left, left
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\frac{1", r"\unknowncommand{x}", r"x^{2", r"\begin{cases} 1 \\ 0", r"\left( x", r"}{"]
+)
+def test_a_broken_formula_is_found(formula):
+    assert broken(formula)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_pictures_of_a_notebook_are_wide_enough_to_read_and_not_wider_than_the_page(name):
+    """At 80 to 110 dots per inch a notebook's column is about 950 points wide."""
+    import base64
+    import struct
+
+    seen = 0
+    for cell in read(name).cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                width, height = struct.unpack(">II", base64.b64decode(output.data["image/png"])[16:24])
+                assert 300 <= width <= 1200, (name, width)
+                assert height <= 1400
+                seen += 1
+    assert seen or name == "5_microdata"

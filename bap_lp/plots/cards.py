@@ -102,6 +102,6 @@ def _decided(one: AgentDecisions, exact: bool) -> str:
     names = one.decisions
     if len(names) == 1:
         return f"{one.agent} decides {names[0]}."
-    how = "exactly indifferent" if exact else "indifferent up to rounding"
+    how = "exactly indifferent" if exact else "indifferent, up to rounding,"
     many = " and ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-    return f"{one.agent} is {how}: {many}."
+    return f"{one.agent} is {how} between {many}."

@@ -48,7 +48,8 @@ def bracket_picture(found: ModelBracket, ax: Any = None) -> Any:
             ax.axvline(at, color=pt.EVE, ls=":", lw=1.6, label=None if k else label)
     ax.set_ylim(0, 1.08 * ax.dataLim.y1)
     ax.set_xlabel("x")
-    title = f"{found.lower:.6f} ≤ least R_A ≤ {found.upper:.6f} at λ = {found.lam:.4g}".replace("-", "−")
+    bounds = (f"{end:.6f}".replace("-", "−") for end in (found.lower, found.upper))
+    title = f"{' ≤ least $R_A$ ≤ '.join(bounds)} at λ = {found.lam:.4g}"
     ax.set_title(title, loc="left", fontsize=10, fontweight="bold", pad=24)
     ax.spines[["top", "right"]].set_visible(False)
     legend = ax.legend(

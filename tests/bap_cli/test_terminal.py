@@ -1,0 +1,104 @@
+"""What commands print fits the terminal: no number is folded, sentences break between words, pipes get no colours."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bap_cli.main import main
+
+CONDITIONED = """
+[conditions]
+exp_epsilon = 4
+min_eve_risk = "1/10"
+"""
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NUMBER = re.compile(r"(≈ )?-?\d+(/\d+|\.\d+)?(e-?\d+)?|inf")
+COMMANDS = [
+    ("counts", "small_counts"),
+    ("counts", "public_margins"),
+    ("model", "rare_disease"),
+    ("tiers", "file_public", "file_research", "file_secure"),
+    ("compare", "medical_test"),
+    ("compare", "CONDITIONED"),
+    ("solve", "CONDITIONED"),
+    ("solve", "protected_cell"),
+    ("path", "medical_test"),
+    ("path", "medical_test", "--over", "epsilon"),
+    ("explain", "two_eves", "--own"),
+    ("gaussian", "optimum", "--eve", "max"),
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "conditioned.toml"
+    path.write_text((EXAMPLES / "medical_test.toml").read_text() + CONDITIONED)
+    return str(path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], command: tuple[str, ...], file: str) -> list[str]:
+    assert main([file if word == "CONDITIONED" else word for word in command]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
+def test_no_line_is_wider_than_the_terminal(
+    command: tuple[str, ...], file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for width in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = printed(capsys, command, file)
+        wide = [line for line in lines if len(line.rstrip()) > width and not line.startswith("Check it:")]
+        assert wide == []
+        assert not any("\x1b" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_comparison_under_conditions_keeps_its_numbers_whole(
+    width: int, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = printed(capsys, ("compare", "CONDITIONED"), file)
+    start = next(k for k, line in enumerate(lines) if line.startswith("release"))
+    rows = [line.rstrip() for line in lines[start + 1 :]]
+    table = [line for line in rows if re.search(r" (yes|no)$", line)]
+    assert len(table) == 8
+    for line in table:
+        *_, bob, eve, alice, above, epsilon, _ = re.split(r"  +", line)
+        assert all(NUMBER.fullmatch(cell) for cell in (bob, eve, alice, above, epsilon)), line
+    assert lines[start].split() == ["release", "R_B", "R_E", "R_A", "above", "opt.", "epsilon", "met"]
+
+
+def test_the_same_risks_are_shown_in_the_same_way(capsys: pytest.CaptureFixture[str]) -> None:
+    heads = []
+    for command in (("solve", "coin_toss"), ("counts", "small_counts"), ("model", "rare_disease"),
+                    ("gaussian", "optimum", "--eve", "max")):  # fmt: skip
+        lines = printed(capsys, command, "")
+        at = next(k for k, line in enumerate(lines) if line.startswith("risk "))
+        heads.append([re.split(r"  +", line)[:2] for line in lines[at + 1 : at + 4]])
+        assert any(line.startswith("lambda = ") for line in lines[:at])
+    assert all(head == heads[0] for head in heads)
+    assert heads[0] == [
+        ["R_B", "Bob's, wanted low"],
+        ["R_E", "Eve's, wanted high"],
+        ["R_A", "Alice's = R_B - lambda R_E"],
+    ]
+
+
+def test_a_label_with_a_comma_or_digits_is_quoted_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(printed(capsys, ("solve", "protected_cell"), ""))
+    assert "“2 0 2 0” 3456/12005 (0.28788), “3 0 1 0” 3072/12005" in text
+
+
+def test_a_terminal_gets_bold_headings_and_a_pipe_or_no_color_gets_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not any("\x1b" in line for line in printed(capsys, ("compare", "coin_toss"), ""))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = "\n".join(printed(capsys, ("compare", "coin_toss"), ""))
+    assert "\x1b[1mrelease" in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = "\n".join(printed(capsys, ("compare", "coin_toss"), ""))
+    assert not re.search(r"\x1b\[[0-9;]*3\d", plain)

@@ -28,16 +28,14 @@ from typing import Any
 
 from bap_lp.conditions.approximate import ApproximatePrivacy
 from bap_lp.conditions.base import Condition
-from bap_lp.conditions.bob_cap import BobCap
-from bap_lp.conditions.deterministic import Deterministic
-from bap_lp.conditions.eve_floor import EveFloor
+from bap_lp.conditions.combinatorial import Deterministic, MaxSignals
 from bap_lp.conditions.margin import Margin
 from bap_lp.conditions.max_leakage import MaximalLeakage
-from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.obedience import Obedience
 from bap_lp.conditions.posterior import Independence, PosteriorCaps, PosteriorRatios, SignalFloor
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.pufferfish import Pufferfish
+from bap_lp.conditions.risk_limits import BobCap, EveFloor
 from bap_lp.model.problem import Problem
 from bap_lp.rational import EXACT, FLOAT, Field, InputError, number, public
 

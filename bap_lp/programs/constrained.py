@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.base import Condition
+from bap_lp.conditions.combinatorial import Deterministic, MaxSignals
 from bap_lp.conditions.conditions import Conditions
-from bap_lp.conditions.deterministic import Deterministic
 from bap_lp.conditions.lagrangian import Multipliers, SentSignals
 from bap_lp.conditions.margin import Margin
-from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.linear.optimum import Infeasible, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays, signal_losses, signal_minima
+from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.beliefs import TIE, replies, shared
 from bap_lp.model.display import (
     LISTED,
@@ -179,13 +179,7 @@ def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risk
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
-    if is_exact(rho) and arrays.integers is not None:
-        told, heard = arrays.signal_table(rho, bob=True), arrays.signal_table(rho)
-        bob, eve = told.min(axis=1).sum(), sum(heard[:, g].min(axis=1).sum() for g in arrays.groups)
-    else:
-        bob = tree_sum(signal_minima(rho, arrays.B))
-        eve = sum(signal_minima(rho, arrays.E[:, g]).sum() for g in arrays.groups)
-    return _with_errors(bob, eve, rho)
+    return _with_errors(arrays.bob_risk(rho), arrays.eve_risk(rho), rho)
 
 
 def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:

@@ -11,7 +11,7 @@ bound. A condition whose program has other rows than its proof replaces `rows` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -266,20 +266,21 @@ def _members(program: RowSink) -> dict[int, Shares]:
 
 def _coupled(groups: list[Shares], one: Any) -> list[tuple[tuple[int, ...], Any]]:
     """(members, share): the members of one group, or pairs of two such that each member has its share."""
-    if not groups:
-        return [((), one)]
-    if len(groups) == 1:
-        return [((x,), share) for x, share in groups[0]]
-    out: list[tuple[tuple[int, ...], Any]] = []
-    left, right = ([list(member) for member in reversed(group)] for group in groups)
-    while left and right:
-        step = min(left[-1][1], right[-1][1])
-        out.append(((left[-1][0], right[-1][0]), step))
-        for ends in (left, right):
-            ends[-1][1] -= step
-            if ends[-1][1] <= 0:
-                ends.pop()
-    return out
+    if len(groups) == 2:
+        return list(coupling(*groups))
+    return [((x,), share) for x, share in groups[0]] if groups else [((), one)]
+
+
+def coupling(left: Shares, right: Shares) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Pairs of members of two groups, and shares of the pairs, such that each member has its share."""
+    ends = [[list(member) for member in reversed(group)] for group in (left, right)]
+    while all(ends):
+        step = min(end[-1][1] for end in ends)
+        yield (ends[0][-1][0], ends[1][-1][0]), step
+        for end in ends:
+            end[-1][1] -= step
+            if end[-1][1] <= 0:
+                end.pop()
 
 
 def _is_position(value: Any) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSink
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSink, coupling
 from bap_lp.conditions.distances import PairDistances
 from bap_lp.conditions.events import LARGEST_LOG, listed, position
 from bap_lp.conditions.lagrangian import Prices, SentSignals
@@ -233,17 +233,13 @@ class Privacy(Condition):
         group, share = program.index[live], program.share[live]  # members of a class share by probability
         for s in range(S):
             supply, demand = beta[group, s] * share, alpha[group, s] * share / self.base
-            sources = [[x, w] for x, w in zip(live.tolist(), supply, strict=True) if w > 0]
-            sinks = [[x, w] for x, w in zip(live.tolist(), demand, strict=True) if w > 0]
-            while sources and sinks:
-                step = min(sources[-1][1], sinks[-1][1])
-                if sources[-1][0] != sinks[-1][0]:
-                    places.append((s, sources[-1][0], sinks[-1][0]))
+            sources, sinks = (
+                [(x, w) for x, w in zip(live.tolist(), side, strict=True) if w > 0] for side in (supply, demand)
+            )
+            for (x, y), step in coupling(sources, sinks):
+                if x != y:
+                    places.append((s, x, y))
                     weights.append(step)
-                for ends in (sources, sinks):
-                    ends[-1][1] -= step
-                    if ends[-1][1] <= 0:
-                        ends.pop()
         return Prices.of(places, weights, self.width, self.field)
 
     def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:

@@ -174,10 +174,9 @@ def lambda_path(
     if problem.exact:
         method = "parametric simplex in exact arithmetic"
         for vertex in vertices(arrays):
-            dual = Multipliers(vertex.u, {})
-            found.append((vertex.start, dual, SupportLine(vertex.rho, vertex.bob, vertex.eve, dual, None)))
+            found.append(vertex)
             if progress is not None:
-                progress(len(found), float(vertex.start))
+                progress(len(found), float(vertex[0]))
     elif _wide(arrays):
         method = "parametric simplex in exact arithmetic, rounded"
         found, tolerance = _rounded(arrays, progress)
@@ -218,9 +217,9 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[tuple[
     """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
     found: list[tuple[Any, Multipliers, SupportLine]] = []
     gaps = [0.0]
-    for vertex in vertices(arrays.lifted()):
-        lam = float(vertex.start)
-        rho, u = normalised(floats(vertex.rho), arrays), arrays.on_simplex(floats(vertex.u), lam)
+    for start, replies, vertex in vertices(arrays.lifted()):
+        lam = float(start)
+        rho, u = normalised(floats(vertex.table), arrays), arrays.on_simplex(floats(replies.u), lam)
         risks, dual, bound = joint_risks(arrays, rho), Multipliers(u, {}), arrays.bound(u)
         line = SupportLine(rho, risks.bob, risks.eve, dual, bound)
         if found and not (line.bob > found[-1][2].bob and line.eve > found[-1][2].eve):

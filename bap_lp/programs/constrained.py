@@ -23,15 +23,14 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.base import Condition
+from bap_lp.conditions.combinatorial import Deterministic, MaxSignals
 from bap_lp.conditions.conditions import Conditions
-from bap_lp.conditions.deterministic import Deterministic
 from bap_lp.conditions.lagrangian import Multipliers, SentSignals
 from bap_lp.conditions.margin import Margin
-from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.linear.optimum import Infeasible, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.arrays import Arrays, pooled
 from bap_lp.model.problem import Problem
 from bap_lp.programs.compact import STOPPED
 from bap_lp.programs.ties import weights
@@ -127,14 +126,7 @@ class ChannelLayout(ReadOnly):
         """
         if self.signals.eve is not None:
             return q
-        losses, field = self.sent(q).bob, self.arrays.field
-        slack = field.zero if field.exact else 1e-12 * losses.max(initial=0.0)
-        obeyed = losses.diagonal() <= losses.min(axis=1) + slack
-        if obeyed.all():
-            return q
-        out = field.zeros(q.shape)
-        np.add.at(out.T, np.where(obeyed, np.arange(len(losses)), losses.argmin(axis=1)), q.T)
-        return out
+        return pooled(q, self.arrays.followed(self.arrays.p[:, None] * q))
 
 
 @dataclass(frozen=True, eq=False)

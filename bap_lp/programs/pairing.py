@@ -27,6 +27,7 @@ import highspy
 import numpy as np
 
 from bap_lp.linear.highs import PRIMAL, SolverError, basic_flags, loaded, set_basis
+from bap_lp.programs.master import smallest
 from bap_lp.rational import Array, floats, is_exact
 
 _ALL = 30_000  # pairs up to which all of them go to the simplex method at once
@@ -256,7 +257,7 @@ def _float_basis(pairs: _Pairs) -> None:
     useful = c <= 1e-9 * pairs.size
     if not useful.any():
         return
-    chosen = useful if useful.sum() <= _ALL else useful & _nearest(c)
+    chosen = useful if useful.sum() <= _ALL else useful & smallest(c, _NEAREST)
     while True:
         kept = _run(pairs, c, chosen)
         if kept is None:
@@ -273,17 +274,8 @@ def _float_basis(pairs: _Pairs) -> None:
         late = useful & ~chosen & (gain < -1e-9 * pairs.size)
         if not late.any():
             break
-        chosen = chosen | (late & _nearest(np.where(late, gain, np.inf)))
+        chosen = chosen | (late & smallest(np.where(late, gain, np.inf), _NEAREST))
     _run_ties(pairs)
-
-
-def _nearest(c: Array) -> Array:
-    """The smallest entries of every row and column."""
-    out = np.zeros(c.shape, dtype=bool)
-    for axis in (0, 1):
-        count = min(_NEAREST, c.shape[axis])
-        np.put_along_axis(out, np.argpartition(c, count - 1, axis=axis).take(np.arange(count), axis=axis), True, axis)
-    return out
 
 
 def _run(pairs: _Pairs, c: Array, chosen: Array, equal: Array | None = None) -> list[tuple[int, int]] | None:

@@ -20,7 +20,7 @@ import numpy as np
 from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, InputError, number, text
+from bap_lp.rational import EXACT, ROUNDING, Array, Field, InputError, field_of, number, text
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -130,6 +130,14 @@ class Condition:
     def features(self) -> Array | None:
         """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""
         return None
+
+    def lowered(self, bob: Any, eve: Any) -> Condition:
+        """The condition on losses from which the least of every state is subtracted: R_B falls by bob, R_E by eve."""
+        return self
+
+    def relaxed(self, arrays: Arrays, unit: Any) -> Condition:
+        """In floats, loosened by less than a channel may miss it by, so that rounding does not make it impossible."""
+        return self
 
     def on(self, index: Array, count: int) -> Condition:
         """The condition on the program's states: state x of the problem is index[x], or left out if that is -1."""
@@ -284,9 +292,23 @@ class RiskLimit(Condition):
     """A limit on one of the risks: one row and one price."""
 
     looser: ClassVar[int] = 1
+    agent: ClassVar[int]  # whose risk: 0 for Bob, 1 for Eve
 
-    def __init__(self, limit: Any) -> None:
+    def __init__(self, limit: Any, size: Any = None) -> None:
         self.limit = limit
+        self.size = limit if size is None else size  # of the limit as it was written, which was rounded
+
+    def near(self, arrays: Arrays, unit: Any) -> Any:
+        """How far a float risk may miss the limit: a share of its spread, and the rounding of the limit itself."""
+        field = arrays.field
+        return unit * arrays.spreads[self.agent] + field.number(ROUNDING) * self.size if unit else unit
+
+    def lowered(self, bob: Any, eve: Any) -> RiskLimit:
+        field, off = field_of(self.limit), (bob, eve)[self.agent]
+        return type(self)(field.number(EXACT.number(self.limit) - off), self.size)
+
+    def relaxed(self, arrays: Arrays, unit: Any) -> RiskLimit:
+        return type(self)(self.limit + self.looser * self.near(arrays, unit) / 2, self.size)
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> RiskLimit | None:

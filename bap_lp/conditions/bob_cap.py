@@ -16,9 +16,10 @@ from bap_lp.rational import Array
 class BobCap(RiskLimit):
     name = "max_bob_risk"
     numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
+    agent = 0
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        if sent.told_risk > self.limit + sent.near(unit, sent.arrays.spreads[0], self.limit):
+        if sent.told_risk > self.limit + self.near(sent.arrays, unit):
             return f"R_B = {sent.told_risk} is above max_bob_risk = {self.limit}"
         return ""
 

@@ -17,9 +17,10 @@ class EveFloor(RiskLimit):
     name = "min_eve_risk"
     numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
     looser = -1
+    agent = 1
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        if sent.eve_risk < self.limit - sent.near(unit, sent.arrays.spreads[1], self.limit):
+        if sent.eve_risk < self.limit - self.near(sent.arrays, unit):
             return f"R_E = {sent.eve_risk} is below min_eve_risk = {self.limit}"
         return ""
 

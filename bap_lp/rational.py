@@ -203,6 +203,12 @@ def same_kind(*arrays: Array) -> tuple[Array, ...]:
     return arrays if all(is_exact(a) for a in arrays) else tuple(floats(a) for a in arrays)
 
 
+def float_below(value: fmpq) -> float:
+    """The largest float that is at most a rational."""
+    near = float(value)
+    return near if EXACT.number(near) <= value else math.nextafter(near, -math.inf)
+
+
 def tree_sum(values: Array) -> Any:
     """The sum over the first axis, added in a balanced tree.
 

@@ -137,6 +137,14 @@ class Condition:
         """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""
         return None
 
+    def lowered(self, bob: Any, eve: Any) -> Condition:
+        """The condition on losses from which the least of every state is subtracted: R_B falls by bob, R_E by eve."""
+        return self
+
+    def relaxed(self, arrays: Arrays, unit: Any) -> Condition:
+        """In floats, loosened by less than a channel may miss it by, so that rounding does not make it impossible."""
+        return self
+
     def on(self, index: Array, count: int) -> Condition:
         """The condition on the program's states: state x of the problem is index[x], or left out if that is -1."""
         return self

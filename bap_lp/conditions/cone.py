@@ -122,6 +122,10 @@ class SignalCone(Condition):
         assert isinstance(other, SignalCone)
         return replace(self, g=np.concatenate([self.g, other.g]), meaning=self.meaning + other.meaning)
 
+    def relaxed(self, arrays: Arrays, unit: Any) -> SignalCone:
+        # the null release meets sum_x g(x) <= 0 only up to the rounding of the terms
+        return replace(self, g=self.g - unit / 1000 * self._sizes)
+
     @cached_property
     def _sizes(self) -> Array:
         return abs(self.g)

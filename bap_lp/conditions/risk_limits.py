@@ -14,7 +14,7 @@ from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, Reader
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, number, text
+from bap_lp.rational import EXACT, ROUNDING, Array, Field, field_of, number, text
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -25,9 +25,23 @@ class RiskLimit(Condition):
     """A limit on one of the risks: one row and one price."""
 
     looser: ClassVar[int] = 1
+    agent: ClassVar[int]  # whose risk: 0 for Bob, 1 for Eve
 
-    def __init__(self, limit: Any) -> None:
+    def __init__(self, limit: Any, size: Any = None) -> None:
         self.limit = limit
+        self.size = limit if size is None else size  # of the limit as it was written, which was rounded
+
+    def near(self, arrays: Arrays, unit: Any) -> Any:
+        """How far a float risk may miss the limit: a share of its spread, and the rounding of the limit itself."""
+        field = arrays.field
+        return unit * arrays.spreads[self.agent] + field.number(ROUNDING) * self.size if unit else unit
+
+    def lowered(self, bob: Any, eve: Any) -> RiskLimit:
+        field, off = field_of(self.limit), (bob, eve)[self.agent]
+        return type(self)(field.number(EXACT.number(self.limit) - off), self.size)
+
+    def relaxed(self, arrays: Arrays, unit: Any) -> RiskLimit:
+        return type(self)(self.limit + self.looser * self.near(arrays, unit) / 2, self.size)
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> RiskLimit | None:
@@ -61,9 +75,10 @@ class RiskLimit(Condition):
 class BobCap(RiskLimit):
     name = "max_bob_risk"
     numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
+    agent = 0
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        if sent.told_risk > self.limit + sent.near(unit, sent.arrays.spreads[0], self.limit):
+        if sent.told_risk > self.limit + self.near(sent.arrays, unit):
             return f"R_B = {sent.told_risk} is above max_bob_risk = {self.limit}"
         return ""
 
@@ -80,9 +95,10 @@ class EveFloor(RiskLimit):
     name = "min_eve_risk"
     numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
     looser = -1
+    agent = 1
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        if sent.eve_risk < self.limit - sent.near(unit, sent.arrays.spreads[1], self.limit):
+        if sent.eve_risk < self.limit - self.near(sent.arrays, unit):
             return f"R_E = {sent.eve_risk} is below min_eve_risk = {self.limit}"
         return ""
 

@@ -140,15 +140,20 @@ class Arrays(ReadOnly, Displayed):
         """The arrays with the least loss of every row subtracted, and what that takes off every R_A.
 
         A constant c(x) in B(x,.) adds sum_x p(x) c(x) to R_B of every mechanism, and one in E_g(x,.) the same to R_E;
-        u sums to lam over each group, so the bound changes by as much.
+        u sums to lam over each group, so the bound changes by as much. What is left has no risk in the full release.
         """
-        low = self.B.min(axis=1)
-        constant, E = self.p.dot(low), self.E.copy()
+        E = self.E.copy()
         for g in self.groups:
-            least = self.E[:, g].min(axis=1)
-            E[:, g] -= least[:, None]
-            constant = constant - lam * self.p.dot(least)
-        return replace(self, B=self.B - low[:, None], E=E), constant
+            E[:, g] -= self.E[:, g].min(axis=1)[:, None]
+        bob, eve = self.extremes()[0]
+        return replace(self, B=self.B - self.B.min(axis=1)[:, None], E=E), bob - lam * eve
+
+    def full_risks(self) -> tuple[Any, Any]:
+        """(R_B, R_E) of the full release in rationals, floats being the rationals they are."""
+        p, zero = EXACT.array(self.p), EXACT.zero
+        least = [loss.min(axis=1) for loss in (self.B, *(self.E[:, g] for g in self.groups))]
+        bob, *eve = (tree_sum(p * EXACT.array(low)) if (low != 0).any() else zero for low in least)
+        return bob, sum(eve, zero)
 
     def size(self, lam: Any) -> float:
         """The scale on which a float gap is judged: the largest loss that enters R_A."""

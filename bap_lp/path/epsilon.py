@@ -251,7 +251,7 @@ class _Sampler:
         problem = self.problem if exactly(self.problem, self.lam, self.exact, asked) else self.problem.as_float()
         layout = ChannelLayout.of(problem, asked)
         within_range(layout, asked)
-        if not ChannelProgram(layout, layout.arrays.field.zero).feasible():
+        if not ChannelProgram(layout.lowered, layout.arrays.field.zero).feasible():
             return False
         if asked.combinatorial:
             try:

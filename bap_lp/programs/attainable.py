@@ -70,7 +70,7 @@ def _with(
     error.conflict = conflict
     error.__dict__["nearest"] = near
     try:
-        found = ChannelProgram(layout, layout.arrays.field.zero, 0, elastic=True).solve()
+        found = ChannelProgram(layout.lowered, layout.arrays.field.zero, 0, elastic=True).solve()
         proof = Infeasibility(conditions, found.dual.u, found.dual.prices)
         error.proof = proof if proof.verify(layout.problem) else None
     except (Infeasible, ArithmeticError):
@@ -198,7 +198,7 @@ def _laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
 
 
 def _feasible(layout: ChannelLayout) -> bool:
-    return ChannelProgram(layout, layout.arrays.field.zero).feasible()
+    return ChannelProgram(layout.lowered, layout.arrays.field.zero).feasible()
 
 
 def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:

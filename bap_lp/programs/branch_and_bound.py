@@ -33,7 +33,7 @@ from bap_lp.proof.branches import Branch
 from bap_lp.proof.conditional import broken
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.proof.infeasible import ConflictError
-from bap_lp.rational import TOLERANCE, Array
+from bap_lp.rational import ROUNDING, TOLERANCE, Array
 
 _NODES = 1000  # programs of a search at most; of 20 states and 3 decisions about a minute
 _ENTRIES = 100_000  # probabilities in all of them: larger programs take longer, so fewer are solved
@@ -82,6 +82,15 @@ def combinatorial(
     return replace(relaxed, q=search.best[1], how=how), bound if low is None else max(bound, low), branches
 
 
+def _near(layout: ChannelLayout, lam: float) -> float:
+    """How much worse than the best the optimum of a part may be in floats, such that it need not be split.
+
+    The gap of its own multipliers comes on top of it; both together must stay below the gap of a certificate.
+    """
+    arrays = layout.whole
+    return float(0.4 * TOLERANCE * arrays.spread(lam) + 0.25 * ROUNDING * arrays.range(lam))
+
+
 def _hopeless(conditions: Conditions) -> ConflictError:
     name = "deterministic" if conditions.deterministic else "max_signals"
     error = ConflictError(name, getattr(conditions, name), "cannot be met together with the other conditions")
@@ -103,11 +112,11 @@ class _Search:
     def __init__(self, layout: ChannelLayout, lam: Any, relaxed: ChannelOptimum, bob_weight: int) -> None:
         self.layout, self.lam, self.bob_weight, self.count = layout, lam, bob_weight, 1
         self.best: Any = None  # (score, channel)
-        field = layout.arrays.field
-        self.near = 0 if field.exact else 0.1 * field.tolerance * layout.arrays.size(lam)
+        self.near = 0 if layout.arrays.exact else _near(layout, float(lam))
         shape = len(layout.arrays.p), len(layout.signals)
         allowed = np.ones(shape, dtype=bool) if layout.deterministic else None
         self.void: list[_Part] = []
+        self.whole: list[_Part] = []  # that cannot be split, and are better than the best by rounding
         self.open: list[tuple[Any, int, _Part]] = []
         self._add(_Part(tuple(range(shape[1])), frozenset(), allowed, relaxed))
 
@@ -116,20 +125,28 @@ class _Search:
         while self.open:
             score, _, part = self.open[0]
             if self.best is not None and self._beyond(score):
-                return True
+                return not self.whole
             if self.count >= most or (self.best is not None and not self.layout.arrays.exact and remaining() <= 0):
                 return False
             check()
             if progress is not None:
                 progress(self.count, float(score[0]), float("inf") if self.best is None else float(self.best[0][0]))
             heappop(self.open)
+            if not self._divisible(part):
+                self.whole.append(part)
+                continue
             for child in self._by_state(part) if self.layout.deterministic else self._by_signal(part):
                 self._add(child)
-        return True
+        return not self.whole
+
+    def _divisible(self, part: _Part) -> bool:
+        if part.allowed is not None:
+            return bool((part.allowed.sum(axis=1) > 1).any())
+        return any(sent.any() and s not in part.required for s, sent in zip(part.keep, part.found.q.T, strict=True))
 
     def bound(self, done: bool) -> Any:
         """Below every mechanism that meets the conditions."""
-        found = [part.found.bound for _, _, part in self.open]
+        found = [part.found.bound for part in (*(part for _, _, part in self.open), *self.whole)]
         return self.best[0][0] if done and self.layout.arrays.exact else min(found, default=self.best[0][0])
 
     def branches(self) -> list[Branch]:
@@ -153,8 +170,7 @@ class _Search:
         wide = self.layout.arrays.field.zeros((len(part.found.q), len(self.layout.signals)))
         wide[:, list(part.keep)] = part.found.q
         self.try_channel(wide)
-        score = self._score(wide) if self.layout.arrays.exact else (part.found.bound,)
-        heappush(self.open, (score, self.count, part))
+        heappush(self.open, (self._score(wide), self.count, part))
         self.count += 1
 
     def _score(self, q: Array) -> tuple[Any, Any, Any]:
@@ -170,7 +186,7 @@ class _Search:
         score = self._score(q)
         if self.best is not None and not score < self.best[0]:
             return
-        sent = SentSignals(layout.problem.arrays, layout.signals, layout.rows(q))
+        sent = SentSignals(layout.whole, layout.signals, layout.rows(q))
         if not broken(layout.demands, sent, layout.arrays.field.tolerance):
             self.best = score, q
 

@@ -73,10 +73,12 @@ def report_page(
     )
 
 
+def _decimal(value: Any) -> str:
+    return f"{float(value):.3f}"
+
+
 def _number(value: Any, public: bool) -> str:
-    if public or isinstance(value, float):
-        return f"{float(value):.3f}"
-    return both(value)
+    return _decimal(value) if public or isinstance(value, float) else both(value)
 
 
 def _estimate(one: AuditedRisk, public: bool) -> str:
@@ -127,9 +129,9 @@ def _head(solution: StudySolution, public: bool) -> str:
         f'<p class="{verdict}">{escape(proved)}</p>'
         + _words(f"Published, record by record and partly changed at random: {columns}. Protected: {secrets}. {size}")
         + _words(
-            f"The price of what the adversaries learn is lambda = {_number(solution.lam, public)}. In the model the "
-            f"analyst's risk is R_B = {_number(solution.risks.bob, public)}, the adversaries' is R_E = "
-            f"{_number(solution.risks.eve, public)}, and R_A = R_B - lambda R_E = {_number(solution.value, public)}."
+            f"In the model the analyst's risk is R_B = {_decimal(solution.risks.bob)}, and the adversaries' risk is "
+            f"R_E = {_decimal(solution.risks.eve)}. One unit of the adversaries' risk counts as much as lambda = "
+            f"{_decimal(solution.lam)} units of the analyst's, so R_A = R_B - lambda R_E = {_decimal(solution.value)}."
         )
     )
 
@@ -152,7 +154,7 @@ def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str
     study = solution.study
     rows = []
     for t, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
-        row = [t.column, _number(risk, public), f"{float(changed):.1%}"]
+        row = [t.column, _decimal(risk), f"{float(changed):.1%}"]
         if audit is not None:
             row += [_estimate(audit.columns[t.column], public), f"{audit.utility.changed[t.column]:.1%}"]
         rows.append(row)
@@ -166,7 +168,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
     rows = []
     for s, risk, null, full in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
         knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
-        rows.append([s.name, study.names[s.secret], knows, *(_number(v, public) for v in (risk, null, full))])
+        rows.append([s.name, study.names[s.secret], knows, *map(_decimal, (risk, null, full))])
     parts = [
         _words("A larger risk means that the adversary loses more. In the model it is largest without a release."),
         _table(
@@ -263,7 +265,13 @@ def _proof(solution: StudySolution, public: bool) -> str:
     verdict = solution.verify()
     reason = "the proof holds" if public else verdict.reason
     words = f"Checked with arithmetic alone when this page was written: {reason}."
+    study = solution.study
+    risks = {"lambda": solution.lam, "R_B, the analyst's risk": solution.risks.bob}
+    risks |= {f"its column {t.column}": v for t, v in zip(study.targets, solution.columns, strict=True)}
+    risks |= {"R_E, the adversaries' risk": solution.risks.eve}
+    risks |= {f"its adversary {s.name}": v for s, v in zip(study.spies, solution.eves, strict=True)}
     rows: list[Any] = [
+        *([name, _number(v, public)] for name, v in risks.items()),
         ["R_A of this release", _number(solution.value, public)],
         ["no release goes below", _number(solution.bound, public)],
         ["gap", "0" if solution.exact and solution.gap == 0 else f"{float(solution.gap):.1e}"],

@@ -224,7 +224,9 @@ def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, cap
     assert "The prior" in internal
     assert "The prior" not in words
     assert re.findall(r"\d+/\d+", words) == []
-    assert re.findall(r"\d+/\d+", re.sub(r"base64,[^\"]*", "", internal)) != []
+    first, proof = re.sub(r"base64,[^\"]*", "", internal).split("<h2>Proof</h2>")
+    assert re.findall(r"\d+/\d+", proof) != []
+    assert re.findall(r"\d+/\d+", first[first.index("<main>") : first.index("Who attacks")]) == []
     assert re.findall(r"\d\.\d{4,}", words) == []
     assert "<script" not in public
 

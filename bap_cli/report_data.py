@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bap_cli.plain_conditions import conditions_for_people
 from bap_cli.report_sign import asked_uniqueness, signing
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
 from bap_lp.conditions.conditions import Conditions
@@ -167,11 +168,13 @@ def _conditions(best: Solution) -> dict[str, Any] | None:
 
     if best.conditions is None:
         return None
-    price = best.price_of_conditions
+    price: Any = best.price_of_conditions
     words = label(conditions_in_words(best.conditions))
     cost = None if price is None else float(price)
     costs = [label(line) for line in costs_in_words(condition_costs(best))]
-    return {"words": words, "price": None if price is None else both(price), "cost": cost, "costs": costs}
+    plain = [label(line) for line in conditions_for_people(best.problem, best.conditions)]
+    price = None if price is None else both(price)
+    return {"words": words, "plain": plain, "price": price, "cost": cost, "costs": costs}
 
 
 def _calibrated(problem: Problem) -> Number | None:

@@ -113,6 +113,8 @@ function drawLines(index) {
 
 function drawFirstScreen(index) {
   $("released").replaceChildren(...releasedWords(index));
+  $("promises").replaceChildren(...(data.conditions ? [make("p", {}, "The rule keeps these conditions:"),
+    make("ul", {}, ...data.conditions.plain.map((words) => make("li", {}, make("bdi", { dir: "auto" }, words))))] : []));
   $("short").replaceChildren(...data.problem.bobs.map((_, k) => shortCard("bob", k, index)), ...data.problem.eves.map((_, k) => shortCard("eve", k, index)), costCard(index));
   drawLines(index);
   $("several").textContent = severalWords(index);

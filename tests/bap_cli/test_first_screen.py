@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pytest
 from bap_cli.catalogue import catalogue
 from bap_cli.inputs import load
 from bap_cli.main import main
+from bap_cli.plain_conditions import conditions_for_people
 from bap_cli.report_sign import counts_errors, signing
-from bap_lp import Problem, evaluate, lambda_path, solve, uniqueness
+from bap_lp import Conditions, Problem, evaluate, lambda_path, solve, uniqueness
 from bap_lp.model.problem import Agent
 from bap_lp.questions.uniqueness import is_unique
 from bap_lp.releases.library import full, null
@@ -322,3 +324,47 @@ def test_on_a_phone_the_lines_to_sign_need_no_sideways_scroll(page_of: Open, tmp
             "document.getElementById('lines').scrollWidth <= document.getElementById('lines').clientWidth"
         )
         assert page.locator("#lines tbody tr td.words").last.is_visible()
+
+
+SENTENCES = [
+    ({"min_eve_risk": "1/10"}, "On average Eve loses at least 0.1."),
+    ({"max_bob_risk": "1/3"}, "On average Bob loses at most 0.3333."),
+    ({"exp_epsilon": 4}, "at most 4 times as likely for one of any two data sets as for the other"),
+    ({"exp_epsilon": 2, "delta": "1/10"}, "up to a probability of 0.1: differential privacy with ε = 0.693."),
+    ({"epsilon": 1.0, "neighbours": [("a", "b")]}, "one of two data sets that are neighbours"),
+    ({"posterior_caps": [{"event": ["b"], "at_most": "4/5"}]}, "the probability of “b” is at most 80 in 100"),
+    ({"posterior_ratio": [{"event": ["b"], "exp_epsilon": "3/2"}]}, "of “b” by more than a factor of 1.5"),
+    ({"independent_of": [["b", "c"]]}, "tell nothing about whether the data are “b or c”"),
+    ({"signal_floor": "1/20"}, "After every message, every Eve loses at least 0.05 on average."),
+    ({"signal_floor": {"Eve": "1/20"}}, "After every message, Eve loses at least 0.05 on average."),
+    ({"pufferfish": {"pairs": [[["a"], ["b"]]], "exp_epsilon": 3}}, "a factor of 3 for every message: “a” and “b”."),
+    ({"max_leakage": "3/2"}, "right at most 1.5 times as often"),
+    ({"margin": "0"}, "better than any other by at least 0."),
+    ({"deterministic": True}, "Nothing is drawn at random"),
+    ({"max_signals": 2}, "There are at most 2 different messages."),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), SENTENCES)
+def test_every_condition_is_a_sentence_without_a_fraction(given: dict[str, Any], words: str) -> None:
+    problem = Problem(["1/2", "1/4", "1/4"], [[0, 1], [1, 0], [2, 0]], [[0, 1], [1, 0], [3, 0]], states=["a", "b", "c"])
+    found = conditions_for_people(problem, Conditions(**given))
+    assert words in found[0]
+    assert not FRACTION.search(" ".join(found))
+
+
+def test_no_kind_of_condition_is_left_out_of_the_sentences() -> None:
+    names = {f.name for f in fields(Conditions)} - {"epsilon", "neighbours", "metric", "delta"}
+    assert names <= {name for given, _ in SENTENCES for name in given}
+
+
+@browser_only
+def test_conditions_are_promises_on_the_first_screen(page_of: Open, tmp_path: Path) -> None:
+    document = BITS | {"conditions": {"exp_epsilon": 4, "max_bob_risk": "2/5"}}
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    page = page_of(tmp_path / "p.json", 390)
+    promises = page.locator("#promises li").all_inner_texts()
+    assert len(promises) == 2
+    assert promises[0] == "On average Bob loses at most 0.4."
+    assert not FRACTION.search(page.inner_text("#sign"))
+    assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -62,7 +62,7 @@ class RowSink(Protocol):
 class MapTable:
     """Deterministic mechanisms, a row each (the signal of every state), with float risks and the bounds on their error.
 
-    unit: relative error of any sum.
+    unit: relative error of any sum; tolerance: what a float mechanism may miss a limit by, relative to the spreads.
     """
 
     maps: Array
@@ -71,6 +71,8 @@ class MapTable:
     bob_error: float
     eve_error: float
     unit: float
+    tolerance: float = 0.0
+    spreads: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,6 +304,11 @@ class RiskLimit(Condition):
         """How far a float risk may miss the limit: a share of its spread, and the rounding of the limit itself."""
         field = arrays.field
         return unit * arrays.spreads[self.agent] + field.number(ROUNDING) * self.size if unit else unit
+
+    def outmost(self, table: MapTable) -> float:
+        """The limit moved as far as a mechanism may miss it by, and by more than its rounding."""
+        far = 2 * table.tolerance * table.spreads[self.agent] + (2 * ROUNDING if table.tolerance else 0) * float(self.size)
+        return float(self.limit) + self.looser * (far + table.unit * abs(float(self.limit)))
 
     def lowered(self, bob: Any, eve: Any) -> RiskLimit:
         field, off = field_of(self.limit), (bob, eve)[self.agent]

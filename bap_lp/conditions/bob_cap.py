@@ -29,4 +29,4 @@ class BobCap(RiskLimit):
         return LinearRows(arrays.field.full(len(places), self.limit), q=(np.zeros_like(x), x, s, costs))
 
     def sieve(self, table: MapTable) -> Array:
-        return table.bob - table.bob_error <= float(self.limit) * (1 + table.unit)
+        return table.bob - table.bob_error <= self.outmost(table)

@@ -30,4 +30,4 @@ class EveFloor(RiskLimit):
         return LinearRows(field.full(len(places), -self.limit), t=(row, s, g, field.full(s.shape, -1)))
 
     def sieve(self, table: MapTable) -> Array:
-        return table.eve + table.eve_error >= float(self.limit) * (1 - table.unit)
+        return table.eve + table.eve_error >= self.outmost(table)

@@ -62,7 +62,7 @@ class RowSink(Protocol):
 class MapTable:
     """Deterministic mechanisms, a row each (the signal of every state), with float risks and the bounds on their error.
 
-    unit: relative error of any sum.
+    unit: relative error of any sum; tolerance: what a float mechanism may miss a limit by, relative to the spreads.
     """
 
     maps: Array
@@ -71,6 +71,8 @@ class MapTable:
     bob_error: float
     eve_error: float
     unit: float
+    tolerance: float = 0.0
+    spreads: tuple[float, float] = (0.0, 0.0)
 
     @property
     def signals(self) -> Array:

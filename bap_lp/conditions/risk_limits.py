@@ -36,6 +36,12 @@ class RiskLimit(Condition):
         field = arrays.field
         return unit * arrays.spreads[self.agent] + field.number(ROUNDING) * self.size if unit else unit
 
+    def outmost(self, table: MapTable) -> float:
+        """The limit moved as far as a mechanism may miss it by, and by more than its rounding."""
+        rounding = 2 * ROUNDING * float(self.size) if table.tolerance else 0.0
+        far = 2 * table.tolerance * table.spreads[self.agent] + rounding
+        return float(self.limit) + self.looser * (far + table.unit * abs(float(self.limit)))
+
     def lowered(self, bob: Any, eve: Any) -> RiskLimit:
         field, off = field_of(self.limit), (bob, eve)[self.agent]
         return type(self)(field.number(EXACT.number(self.limit) - off), self.size)
@@ -88,7 +94,7 @@ class BobCap(RiskLimit):
         return LinearRows(arrays.field.full(len(places), self.limit), q=(np.zeros_like(x), x, s, costs))
 
     def sieve(self, table: MapTable) -> Array:
-        return table.bob - table.bob_error <= float(self.limit) * (1 + table.unit)
+        return table.bob - table.bob_error <= self.outmost(table)
 
 
 class EveFloor(RiskLimit):
@@ -108,4 +114,4 @@ class EveFloor(RiskLimit):
         return LinearRows(field.full(len(places), -self.limit), t=(row, s, g, field.full(s.shape, -1)))
 
     def sieve(self, table: MapTable) -> Array:
-        return table.eve + table.eve_error >= float(self.limit) * (1 - table.unit)
+        return table.eve + table.eve_error >= self.outmost(table)

@@ -62,7 +62,9 @@ def best_deterministic(
     eve = sum(cells[:, :, g].min(axis=2).sum(axis=1) for g in arrays.groups)
     rounding = 4 * (N + b + 8) * UNIT
     bob_error, eve_error = (rounding * float(table.max(axis=1).sum()) / scale for table in tables)
-    found = MapTable(maps, bob / scale, eve / scale, bob_error, len(arrays.groups) * eve_error, rounding)
+    errors = bob_error, len(arrays.groups) * eve_error, rounding
+    spreads = tuple(map(float, arrays.spreads))
+    found = MapTable(maps, bob / scale, eve / scale, *errors, float(unit), spreads)  # type: ignore[arg-type]
     value = prices[0] * bob - prices[1] * eve
     slack = error * (prices[0] * found.bob_error + prices[1] * found.eve_error) * scale
     maybe = np.flatnonzero(np.logical_and.reduce([demand.sieve(found) for demand in demands]))

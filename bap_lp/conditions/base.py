@@ -307,7 +307,9 @@ class RiskLimit(Condition):
 
     def outmost(self, table: MapTable) -> float:
         """The limit moved as far as a mechanism may miss it by, and by more than its rounding."""
-        far = 2 * table.tolerance * table.spreads[self.agent] + (2 * ROUNDING if table.tolerance else 0) * float(self.size)
+        far = 2 * table.tolerance * table.spreads[self.agent] + (2 * ROUNDING if table.tolerance else 0) * float(
+            self.size
+        )
         return float(self.limit) + self.looser * (far + table.unit * abs(float(self.limit)))
 
     def lowered(self, bob: Any, eve: Any) -> RiskLimit:

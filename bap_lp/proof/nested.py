@@ -36,7 +36,6 @@ from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.conditional import allowance, rounding
 from bap_lp.rational import (
     EXACT,
-    FLOAT,
     TOLERANCE,
     Array,
     Field,
@@ -272,7 +271,13 @@ def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate, allo
     count = len(problems)
     if not len(certificate.lams) == len(certificate.weights) == len(certificate.replies) == count:
         return Verdict(False, f"the certificate is about {len(certificate.lams)} tiers, there are {count}")
-    numbers = (*certificate.lams, *certificate.weights, certificate.value, certificate.rho, *certificate.replies)
+    numbers: tuple[Any, ...] = (
+        *certificate.lams,
+        *certificate.weights,
+        certificate.value,
+        certificate.rho,
+        *certificate.replies,
+    )
     if not all(is_exact(v) or np.isfinite(v).all() for v in numbers):
         return Verdict(False, "lambdas, weights, value, rho and replies must be finite")
     if any(v < 0 for v in certificate.lams) or any(v <= 0 for v in certificate.weights):
@@ -292,9 +297,7 @@ def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate, allo
     if early is not None:
         return early
     nest = rough.lifted()
-    wrong, rho, replies = nest.scaled(
-        EXACT.array(certificate.rho), [EXACT.array(u) for u in certificate.replies], unit
-    )
+    wrong, rho, replies = nest.scaled(EXACT.array(certificate.rho), [EXACT.array(u) for u in certificate.replies], unit)
     if wrong:
         return Verdict(False, wrong)
     told, harm, bound, near = nest.told(rho), nest.harm(rho), nest.bound(replies), nest.allowance(unit)
@@ -341,7 +344,9 @@ def _in_floats(nest: Nest, certificate: TierCertificate) -> Verdict | None:
     told, harm, bound = float(nest.told(rho)), float(nest.harm(rho)), nest.bound(replies)
     unit = 2 * (rho.size + T + count + 40) * UNIT
     parts = zip(nest.arrays, nest.weights, nest.lams, strict=True)
-    nulls = sum(w * float(ends[0] + lam * ends[1]) for w, lam, ends in ((w, lam, a.extremes()[1]) for a, w, lam in parts))
+    nulls = sum(
+        w * float(ends[0] + lam * ends[1]) for w, lam, ends in ((w, lam, a.extremes()[1]) for a, w, lam in parts)
+    )
     error = unit * (told + harm + nest.height(replies))
     slack = TOLERANCE * (float(nest.spread) - 2 * unit * nulls)
     value = told - harm

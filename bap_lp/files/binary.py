@@ -45,7 +45,8 @@ def packed(document: dict[str, Any]) -> bytes:
 
     text = json.dumps(stored(document), ensure_ascii=False, allow_nan=False)
     out = io.BytesIO()
-    np.savez(out, allow_pickle=False, document=_letters(text), **members)
+    whole: dict[str, Any] = {"document": _letters(text), **members}
+    np.savez(out, **whole)  # letters and numbers: there is nothing to pickle
     return out.getvalue()
 
 

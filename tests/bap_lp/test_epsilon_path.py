@@ -8,6 +8,7 @@ from fractions import Fraction as F
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 from hypothesis import given, settings
 from strategies import few_lams, few_states, parts_of
@@ -134,4 +135,4 @@ def test_the_picture_has_the_values_of_the_path() -> None:
     assert drawn.get_ydata().tolist() == [float(p.value) for p in path.points]
     assert {line.get_label()[:5] for line in below.lines} == {"$R_B$", "$R_E$"}
     assert math.isclose(path.points[1].epsilon, math.log(path.points[1].exp_epsilon))
-    top.figure.clear()
+    plt.close(top.figure)

@@ -69,7 +69,9 @@ def _options(version: Version = False, limit: Limits = None, shown: Help = False
 def solve(
     file: Problem,
     lam: Lambda = None,
-    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    use_floats: Annotated[
+        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
+    ] = False,
     as_json: Json = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a bundle there: problem, mechanism, proof, manifest.")
@@ -84,11 +86,13 @@ def solve(
         str | None, typer.Option(metavar="R", help="Differential privacy by its ratio exp(epsilon), exact.")
     ] = None,
     deterministic: Annotated[bool | None, typer.Option(help="No randomisation.")] = None,
-    max_signals: Annotated[int | None, typer.Option(metavar="K", help="At most so many signals.")] = None,
+    max_signals: Annotated[int | None, typer.Option(metavar="K", help="At most this many signals.")] = None,
     margin: Annotated[
         str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
     ] = None,
-    delta: Annotated[str | None, typer.Option(metavar="D", help="With epsilon or exp-epsilon: up to delta.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="D", help="With --epsilon or --exp-epsilon: (epsilon, delta).")
+    ] = None,
     max_leakage: Annotated[
         str | None, typer.Option(metavar="C", help="Sum over signals of the largest q(s|x) at most this.")
     ] = None,
@@ -109,13 +113,13 @@ def solve(
         list[str] | None, typer.Option(metavar="A|B:K", help="P(signal | A) and P(signal | B) within a factor K.")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="End after S seconds; with --float, with the best pair so far.")
+        float | None, typer.Option(metavar="S", help="End after S seconds; floats then give the best answer so far.")
     ] = None,
 ) -> None:
     """Find an optimal mechanism and prove it.
 
     It minimises R_A = R_B - lambda R_E over all mechanisms, or over those that meet the conditions of the file and of
-    the options below. An option takes the place of the file's condition.
+    the options below. An option replaces the file's condition of the same name.
     """
     from bap_cli import inputs, outputs, results, show
     from bap_cli.condition_options import structured

@@ -25,7 +25,9 @@ def counts_command(
         str | None,
         typer.Option("--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s by default.'),
     ] = None,
-    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    use_floats: Annotated[
+        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write mechanism.json and certificate.json there.")

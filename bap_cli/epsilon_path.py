@@ -68,7 +68,7 @@ def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
     say(out, f"{equals('lambda', path.lam)}, {choice}")
     if path.conditions is not None:
         kept = _others(path.conditions)
-        say(out, f"Conditions beside epsilon: {kept}" if kept else "Between all pairs of states")
+        say(out, f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states")
     out.print()
     table = plain_table("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E", right=range(5))
     step = max(1, -(-len(path.points) // _ROWS))
@@ -84,7 +84,7 @@ def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
         say(out, f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.")
     say(out, f"Without differential privacy {equals('R_A', path.free)}.")
     proved = "proved exactly" if path.exact else "proved up to rounding"
-    between = f"between two of them R_A lies between theirs, known up to {float(path.width):.2g}"
+    between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
     say(out, f"Every value is {proved}; {between}.")
     out.print("A picture: bap plot FILE --kind epsilon -o epsilon.svg")
 

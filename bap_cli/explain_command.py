@@ -1,4 +1,4 @@
-"""`bap explain`: the coin toss in plain words, and then a problem of one's own in the same words."""
+"""`bap explain`: the coin toss in plain words, and then a problem of the user in the same words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _COIN = (
     "The smallest example first. A coin is fair, or it always shows tails; Alice has seen one toss. Bob wants to know "
-    "which coin it is. Eve wants to know what the toss was. The two hang together, so Alice cannot tell Bob everything."
+    "which coin it is. Eve wants to know what the toss was. What helps Bob also helps Eve: Alice cannot tell him all."
 )
 
 
@@ -30,7 +30,7 @@ def explain(
     ] = None,
     own: Annotated[bool, typer.Option("--own", help="Leave the coin toss out.")] = False,
 ) -> None:
-    """Explain an optimum in plain words: why these signals, who is indifferent, what would change if.
+    """Explain an optimum in plain words: why these signals, who is indifferent, what would change the answer.
 
     The coin toss comes first, then the problem of FILE in the same words.
     """

@@ -55,7 +55,7 @@ def explanation(
         ("Why these signals", _signals(best, found)),
         ("Who is indifferent", _indifferent(best, found)),
         ("Which data are randomised, and why", _randomised(best)),
-        ("What would change if", changes(best, progress)),
+        ("What would change the answer", changes(best, progress)),
     ]
     return [Chapter(title, tuple(lines)) for title, lines in chapters]
 
@@ -83,11 +83,9 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
         f"If Alice releases everything, {equal('R_B', bob_full)} and {equal('R_E', eve_full)}. "
         f"If she releases nothing, {equal('R_B', bob_null)} and {equal('R_E', eve_null)}."
     )
-    how = f" ({choice})" if choice else ""
-    yield (
-        f"She minimises R_A = R_B - lambda R_E at {equal('lambda', best.lam)}{how}: one more unit of Eve's loss is "
-        f"worth {short(best.lam)} of a unit of Bob's to her."
-    )
+    how = f", {choice}" if choice else ""
+    yield f"She minimises R_A = R_B - lambda R_E at {equal('lambda', best.lam)}{how}."
+    yield f"So one unit of Eve's loss counts as much as {short(best.lam)} units of Bob's loss."
     if best.conditions is not None:
         yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
 
@@ -104,7 +102,7 @@ def _signals(best: Solution, found: Evaluation) -> Iterator[str]:
     value = f"{equal('R_B', best.risks.bob)}, {equal('R_E', best.risks.eve)} and so {equal('R_A', best.value)}"
     if count == 1:
         yield f"Alice always sends “{clean(mechanism.signals[0])}”, which tells nothing: {value}."
-        yield "At this lambda whatever Bob could learn is worth less to her than what Eve would learn with it."
+        yield "At this lambda everything that Bob could learn is worth less to her than what Eve would learn with it."
     else:
         yield f"Alice sends one of {counted(count, 'signal')}, with {value}."
     for signal in sorted(found.signals, key=lambda one: -one.probability)[:_NAMED]:
@@ -157,17 +155,17 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
     for signal, one in ties[:_NAMED]:
         yield (
             f"At “{clean(signal)}” {clean(one.agent)} is {how} indifferent between {listed(one.decisions, ' and ')}. "
-            "A mixture a little more in favour of one of them would make it the only best decision."
+            "With slightly different probabilities of the data at this signal, one of them alone would be best."
         )
     if len(ties) > _NAMED:
-        yield f"So it is at {counted(len(ties) - _NAMED, 'more place')}."
+        yield f"The same holds at {counted(len(ties) - _NAMED, 'more place')}."
     if not ties:
         yield "Nobody: at every signal every agent has a single best decision."
     if not problem.misaligned:
         (_, eve_full), (_, eve_null) = ((public(b), public(e)) for b, e in extremes(problem))
-        eves = "Eve loses" if len(problem.eves) == 1 else "the Eves lose"
+        eves, them = ("Eve loses", "her") if len(problem.eves) == 1 else ("the Eves lose", "them")
         if best.risks.eve == eve_null:
-            yield f"After the release {eves} as much as before: the signals tell nothing that helps against Alice."
+            yield f"After the release {eves} as much as before: the signals do not help {them}."
         elif best.risks.eve == eve_full:
             yield f"After the release {eves} as little as with all the data: Alice protects nothing at this lambda."
 
@@ -185,18 +183,18 @@ def _randomised(best: Solution) -> Iterator[str]:
     live = np.asarray(problem.p) > 0
     mixed = np.flatnonzero(((mechanism.q > 0).sum(axis=1) > 1) & live)
     if not len(mixed):
-        yield "None: the data decide the signal, and nothing is drawn at random."
+        yield "None: the data determine the signal, and nothing is drawn at random."
         return
     table = margins(best)
     exact = best.exact and best.gap == 0
     yield (
-        f"{counted(len(mixed), 'state')} of {len(problem.p)} {'is' if len(mixed) == 1 else 'are'} drawn at random. "
-        "Randomising lets Alice stop at the exact mixture that she wants in a signal."
+        f"{len(mixed)} of {counted(len(problem.p), 'state')} {'has' if len(mixed) == 1 else 'have'} a random signal. "
+        "So a part of the data in such a state gets one signal, and the rest gets another."
     )
     if table is not None:
         yield (
-            "A state is sent to several signals only if they cost Alice the same. The cost of a signal is Bob's loss "
-            "minus what the proof's replies u charge for Eve's loss, B - u.E."
+            "A state has several signals only if they cost Alice the same. The cost of a signal is B - u.E: Bob's loss "
+            "minus Eve's loss under her replies u in the proof, which have total weight lambda."
         )
     names = {name: i for i, name in enumerate(problem.bob_decisions)}
     for x in sorted(map(int, mixed), key=lambda x: -problem.p[x])[:_NAMED]:

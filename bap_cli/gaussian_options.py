@@ -43,10 +43,10 @@ EveLossOption = Annotated[
     str | None, typer.Option("--eve-loss", metavar="A,B", help="the same for every Eve without losses of her own")
 ]
 WeightsOption = Annotated[
-    str | None, typer.Option("--eve-weights", metavar="W,W,...", help="what the risk of each of several Eves counts")
+    str | None, typer.Option("--eve-weights", metavar="W,W,...", help="weights of the risks of several Eves in R_E")
 ]
 EitherOption = Annotated[
-    bool, typer.Option("--either", help="several Eves are one, who loses only if she is wrong about every test")
+    bool, typer.Option("--either", help="one Eve has all the tests, and loses only if she is wrong about every one")
 ]
 
 _KINDS: dict[str, type[ThresholdEve]] = {

@@ -41,7 +41,7 @@ def number(loaded: ProblemFile, lam: str | None) -> Number:
 def choice(loaded: ProblemFile, lam: str | None) -> str:
     """How lambda was chosen, in words."""
     if str(wanted(loaded, lam)).strip().lower() == "calibrated":
-        return "calibrated: full and null release tie"
+        return "calibrated: full and null release are equally good"
     return "from the file" if lam is None else "from --lambda"
 
 

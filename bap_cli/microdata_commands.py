@@ -26,7 +26,9 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `ba
 Table = Annotated[Path, typer.Argument(metavar="FILE", help="A table of records, CSV or Parquet.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Attackers = Annotated[bool, typer.Option(help="Train scikit-learn's classifiers as attackers.")]
-Threshold = Annotated[int, typer.Option(min=0, metavar="K", help="Warn of cells with fewer records than this.")]
+Threshold = Annotated[
+    int, typer.Option(min=0, metavar="K", help="Warn about combinations of known columns with fewer records than this.")
+]
 
 
 @app.command("init")
@@ -45,9 +47,12 @@ def solve_command(
     lam: Annotated[
         str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
     ] = None,
-    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    use_floats: Annotated[
+        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
+    ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; every core by default, if that pays.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
     ] = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,
@@ -85,7 +90,10 @@ def solve_command(
         if out is not None:
             print(f"Wrote {clean(str(out), 500)}: prior.json and certificate.json are as confidential as the table.")
     if out is not None and solution.exact and solution.gap > 0:
-        print("bap: warning: the search stopped before its optimum was proved: release refuses this", file=sys.stderr)
+        print(
+            "bap: warning: the search stopped before the optimum was proved: `release` will refuse it",
+            file=sys.stderr,
+        )
     for cells in small_cells(loaded.study, threshold):
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 

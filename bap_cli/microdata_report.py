@@ -163,7 +163,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
         rows.append([s.name, study.names[s.secret], knows, *(_number(v, digits) for v in (risk, null, full))])
     parts = [
-        _words("A larger risk means that the adversary errs more. Without a release she errs most."),
+        _words("A larger risk means that the adversary loses more. In the model it is largest without a release."),
         _table(
             ["adversary", "wants", "knows", "risk with the release", "without a release", "whole record"], rows, texts=3
         ),
@@ -194,7 +194,7 @@ def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
         ]
         rows.append([row.name, *shown])
     best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
-    text = "What could have been done instead, at the same price: the smaller R_A, the better."
+    text = "Other releases at the same lambda: the smaller R_A, the better."
     left = [_words(f"Left out: {name}, because {why}.") for name, why in comparison.omitted]
     picture = _picture(lambda: _drawn("map", comparison), "Map of the releases in the table below")
     return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
@@ -265,9 +265,7 @@ def _proof(solution: StudySolution, public: bool) -> str:
         ["independent parts", solution.components],
         ["method", solution.method],
     ]
-    more = (
-        _words("The exact proof contains the prior and is shown on request to those who may see it.") if public else ""
-    )
+    more = _words("The exact proof contains the prior. Those who may see the prior can ask for it.") if public else ""
     return _section("Proof", _words(words), _table(["", ""], rows, texts=2), more)
 
 
@@ -275,8 +273,8 @@ def _limits(solution: StudySolution, audit: Audit | None) -> str:
     study = solution.study
     points = [
         "The promise is about the adversaries described here. Somebody who knows more about a person may learn more.",
-        "The model takes shares of the fitted records for the population. The audit says how far that holds.",
-        "Records are protected one by one: each is drawn on its own, and relations between persons are not considered.",
+        "The model uses the shares of the fitted records as those of the population. The audit checks this.",
+        "Records are protected one by one. Each is drawn separately, and relations between persons are not considered.",
         "Changed cells distort raw tables: to estimate relations between columns, use the published mechanism.",
     ]
     if audit is not None and audit.bob.value > 1.5 * float(solution.risks.bob) + 2 * audit.bob.error:
@@ -285,7 +283,7 @@ def _limits(solution: StudySolution, audit: Audit | None) -> str:
         )
     if study.prior.alpha == 0 and len(study.prior.types) > study.records / 5:
         points.append(
-            "There are few records per record type. Smoothing, bands or merged levels would make the model more honest."
+            "There are few records per record type: smooth, or use bands or merged levels, for a more reliable model."
         )
     return _section("What this does not promise", "<ul>" + "".join(f"<li>{escape(p)}</li>" for p in points) + "</ul>")
 

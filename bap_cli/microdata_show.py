@@ -51,14 +51,14 @@ def show_audit(audit: Audit) -> None:
     out = console()
     say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted")
     out.print()
-    table = plain_table("agent", "who decides how", "risk", "standard error", right=(2, 3))
+    table = plain_table("agent", "column, or how she decides", "risk", "standard error", right=(2, 3))
     for agent, how, risk, error in audit._grid().rows:
         table.add_row(clean(agent), clean(how or "all columns"), f"{risk:.4f}", f"{error:.4f}")
     out.print(table)
     out.print()
-    say(out, "Disclosure on the columns Eve knows")
+    say(out, "Disclosure, given the columns Eve knows")
     out.print()
-    table = plain_table("Eve", "measure", "no release", "release", right=(2, 3))
+    table = plain_table("Eve", "measure", "without release", "with release", right=(2, 3))
     for eve in audit.eves:
         d = eve.disclosure
         rows: list[tuple[str, Any, Any]] = [

@@ -26,7 +26,7 @@ def model_command(
     ] = None,
     simulate: Annotated[
         int | None,
-        typer.Option("--simulate", metavar="SIZE", help="Also play the rule on this many simulated samples."),
+        typer.Option("--simulate", metavar="SIZE", help="Also apply the rule to this many simulated samples."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "corner": "Bob's own decision already leaves Eve as uncertain as without a release (Theorem 2 of docs/brackets.md)",
     "plateau edge": "the one-bit release at the edge of its plateau (Theorem 3a of docs/brackets.md)",
-    "price": "the one-bit release at tau on which Bob pays lambda (Theorem 3b of docs/brackets.md)",
+    "price": "the one-bit release at tau = (1 - lambda)/2 or its mirror image (Theorem 3b of docs/brackets.md)",
     "rare cell": "the least likely cell is kept together (Theorem 4 of docs/brackets.md)",
 }
 
@@ -53,7 +53,7 @@ def optimum_command(
     lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
     simulate: Annotated[
         int | None,
-        typer.Option("--simulate", metavar="SIZE", help="also play the rule on this many simulated samples"),
+        typer.Option("--simulate", metavar="SIZE", help="also apply the rule to this many simulated samples"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -135,7 +135,7 @@ def _proof(found: Bracket) -> list[str]:
 
     lines = [f"proof: {_NAMES.get(found.theorem or '', 'Theorem 1 of docs/brackets.md')}"]
     if found.lam > 0:
-        lines.append("Eve's replies in the dual solution, the chance that she bets against each cell:")
+        lines.append("Eve's replies in the proof: the probability that she bets against each cell")
         for signal, row in enumerate(found.u):
             for k, (name, u) in enumerate(zip(cell_names(found.adversary), row, strict=True)):
                 lines.append(f"  {'' if k else f'signal {signal}':10} {u / found.lam:.6f}  {name}")

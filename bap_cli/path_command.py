@@ -25,7 +25,9 @@ def register(app: typer.Typer) -> None:
 
 def path(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Problem file (TOML, JSON) or a name of `bap examples`.")],
-    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    use_floats: Annotated[
+        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     over: Annotated[
         Literal["lambda", "epsilon"], typer.Option(help="What varies: lambda, or epsilon at one lambda.")
@@ -34,14 +36,18 @@ def path(
         str | None, typer.Option("--lambda", metavar="L", help="With --over epsilon; the file's own by default.")
     ] = None,
     tolerance: Annotated[
-        str | None, typer.Option(metavar="T", help="With --over epsilon: width of the band, 1/50 of the fall of R_A.")
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="With --over epsilon: width of the band as a share of the decrease of R_A; 1/50 by default.",
+        ),
     ] = None,
 ) -> None:
     """Find an optimal mechanism for every lambda, or for every epsilon.
 
-    From lambda = 0, where only utility counts, to infinity, where only privacy does: the pieces on which one mechanism
-    is optimal are the vertices of the risk-utility frontier, under the file's conditions if it sets any. With --over
-    epsilon: what differential privacy costs, exact at some epsilon and within a proved band between them.
+    At lambda = 0 only utility counts; the larger lambda is, the more privacy counts. Each piece of the path has one
+    optimal mechanism, a vertex of the risk-utility frontier, under the file's conditions if it has any. --over epsilon
+    shows what differential privacy costs: exactly at some epsilons, and within a proved band between them.
     """
     from bap_cli import inputs, outputs
     from bap_cli.progress import Progress

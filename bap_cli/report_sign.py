@@ -1,12 +1,12 @@
-"""What the first screen of a report needs: how often an agent is wrong, what nothing and everything would give away.
+"""What the first screen of a report needs: how often an agent is wrong now, and with nothing or everything released.
 
 A loss that is 0 for a right and 1 for a wrong decision makes an agent's risk a probability, P(wrong). So does
-B(x,i) = 1 - pi(theta_i | x), the average over the parameter of the 0-1 loss of naming theta. Of another loss a risk is
-an expected loss, and the page says so.
+B(x,i) = 1 - pi(theta_i | x), the average over the parameter of the 0-1 loss of naming theta. With another loss the risk
+is an expected loss, and the page says so.
 
-On the inside of a piece of the path the set of optimal mechanisms is constant: R_A of a mechanism is linear in lambda
-and nowhere below V, which is linear there, so that a mechanism that touches V inside the piece touches it on all of it.
-Whether the optimum is unique is therefore asked once per piece.
+Inside a piece of the path the set of optimal mechanisms is constant: R_A of a mechanism is linear in lambda and nowhere
+below V, which is linear there. So a mechanism that touches V inside the piece touches it on the whole piece, and
+uniqueness is computed once per piece.
 """
 
 from __future__ import annotations

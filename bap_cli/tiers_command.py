@@ -33,7 +33,9 @@ def tiers(
     weight: Annotated[
         list[str] | None, typer.Option(metavar="W", help="How much a tier counts; given once per tier, 1 by default.")
     ] = None,
-    use_floats: Annotated[bool, typer.Option("--float", help="Work in floats, even if the numbers are exact.")] = False,
+    use_floats: Annotated[
+        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write mechanism-1.json, ... and certificate.json there.")

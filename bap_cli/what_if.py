@@ -1,8 +1,8 @@
 """What would change the answer: another lambda, another number of the problem, a condition less.
 
 V(lambda) is linear between two breakpoints, where another mechanism takes over. The intervals of `sensitivity` say how
-far one number may move before another basis of the program is optimal; where several bases are, an interval is shorter
-than it need be, so the words are "at least while".
+far one number may move before another basis of the program is optimal. The basis says which states may get which
+signals. If several bases are optimal, an interval may be too short, so the words are "at least while".
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def _other_prices(best: Solution, progress: News) -> Iterator[str]:
         progress(pieces, lam)
 
     if len(best.problem.p) > _STATES:
-        yield "There are too many states to follow lambda here; `bap path` does it."
+        yield "There are too many states to show other values of lambda here; `bap path` does it."
         return
     try:
         path = lambda_path(best.problem, progress=count, conditions=best.conditions)
     except (_Enough, InputError):
-        yield "Lambda has too many breakpoints, or cannot be followed under these conditions; `bap path` says more."
+        yield "Other values of lambda are not shown: there are too many breakpoints, or the conditions do not allow it."
         return
     piece = path.piece(best.lam)
     k = path.pieces.index(piece)
     if len(path.pieces) == 1:
-        yield "Whatever lambda is, this mechanism stays optimal."
+        yield "This mechanism is optimal for every lambda."
         return
     if k and best.lam == piece.start:
         yield f"{equal('lambda', best.lam)} is a breakpoint: two mechanisms, and their mixtures, are equally good here."
@@ -72,9 +72,9 @@ def _other_prices(best: Solution, progress: News) -> Iterator[str]:
                 f"{equal('R_B', risks.bob)} and {equal('R_E', risks.eve)}."
             )
         elif words == "above":
-            yield "However large lambda becomes, Alice would not go further."
+            yield "For every larger lambda this mechanism stays optimal."
         else:
-            yield "However small lambda becomes, the answer stays the same."
+            yield "For every smaller lambda this mechanism stays optimal."
 
 
 def _alone(best: Solution) -> Iterator[str]:
@@ -96,22 +96,23 @@ def _moved_numbers(best: Solution, progress: News) -> Iterator[str]:
     found = sensitivity(problem, best.lam)
     for x in sorted(range(states), key=lambda x: -problem.p[x])[:3]:
         yield (
-            f"If {equals(f'P({clean(problem.states[x])})', public(problem.p[x]), short)} changed, the others in "
-            f"proportion, the optimum would keep its form at least while it is {_range(found.prior_interval[x])}."
+            f"If {equals(f'P({clean(problem.states[x])})', public(problem.p[x]), short)} changed, and the others in "
+            f"proportion, the same states would get the same signals at least while it is "
+            f"{_range(found.prior_interval[x])}."
         )
-    kept = "The optimum keeps its form at least while this loss is"
+    kept = "The same states get the same signals at least while this loss is"
     x, i = divmod(int(np.argmax(floats(found.bob))), found.bob.shape[1])
     which = f"“{clean(problem.bob_decisions[i])}” at {clean(problem.states[x])}"
     yield (
-        f"Bob's loss that matters most is that of {which}: a unit more raises R_A by {both(found.bob[x, i])}. "
+        f"The loss of Bob that matters most is that of {which}: one more unit raises R_A by {both(found.bob[x, i])}. "
         f"{kept} {_range(found.bob_interval[x][i])}."
     )
     if best.lam != 0 and (floats(found.eve) != 0).any():
         x, j = divmod(int(np.argmin(floats(found.eve))), found.eve.shape[1])
         which = f"“{clean(problem.eve_decisions[j])}” at {clean(problem.states[x])}"
         yield (
-            f"Eve's loss that matters most is that of {which}: a unit more lowers R_A by {both(-found.eve[x, j])}. "
-            f"{kept} {_range(found.eve_interval[x][j])}."
+            f"The loss of Eve that matters most is that of {which}: one more unit lowers R_A by "
+            f"{both(-found.eve[x, j])}. {kept} {_range(found.eve_interval[x][j])}."
         )
 
 

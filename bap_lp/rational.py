@@ -203,6 +203,12 @@ def same_kind(*arrays: Array) -> tuple[Array, ...]:
     return arrays if all(is_exact(a) for a in arrays) else tuple(floats(a) for a in arrays)
 
 
+def float_below(value: fmpq) -> float:
+    """The largest float that is at most a rational."""
+    near = float(value)
+    return near if EXACT.number(near) <= value else math.nextafter(near, -math.inf)
+
+
 def tree_sum(values: Array) -> Any:
     """The sum over the first axis, added in a balanced tree.
 
@@ -301,10 +307,13 @@ class ReadOnly:
                     part.flags.writeable = False
 
 
-def shown(value: Any, rounded: bool) -> Any:
-    """A number in a sentence: itself, or as a float of twelve digits."""
-    if not rounded:
-        return value
+_LONG = 200  # characters of a number in a sentence
+
+
+def shown(value: Any, rounded: bool) -> str:
+    """A number in a sentence: itself if it is short and need not be rounded, else as a float of twelve digits."""
+    if not rounded and len(exact := str(text(value))) <= _LONG:
+        return exact
     try:
         return f"{float(value):.12g}"
     except OverflowError:

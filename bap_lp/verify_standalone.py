@@ -3,12 +3,12 @@
 Exit code 0: mechanism.json is optimal for problem.json, and certificate.json proves it. Exit code 1: it is not proved;
 stderr says why. This file imports nothing of bap-lp and may be copied. Everything is computed in fractions.
 
-The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves g (weighted). A mechanism sends
+The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves k (weighted). A mechanism sends
 signal s, which tells Bob to decide i_s, with probability q(s|x). Alice wants the least R_A = R_B - lam R_E, where
-    R_B = sum_xs p(x) q(s|x) B(x,i_s)      R_E = sum_sg min_{j in g} sum_x p(x) q(s|x) E(x,j).
-The proof: conditions are rows  C q + D t + F a <= r  in q, in Eve's risks t[s,g], and in columns 0 <= a <= 1. For all
-u >= 0 and w >= 0 with  sum_{j in g} u[s,j] = lam - (D'w)[s,g]  no mechanism that meets the conditions has R_A below
-    sum_x min_s (p(x) B(x,i_s) - sum_j u[s,j] p(x) E(x,j) + (C'w)[x,s]) + sum min(0, F'w) - w.r         (weak duality).
+    R_B = sum_xs p(x) q(s|x) B(x,i_s)      R_E = sum_sk t[s,k],  t[s,k] = min_{j of k} sum_x p(x) q(s|x) E(x,j).
+Conditions are rows  C q + D t + A a <= r  in q, in t and in columns 0 <= a <= 1. For all u >= 0 and w >= 0 with
+sum_{j of k} u[s,j] = lam - (D'w)[s,k]  no mechanism that meets them has R_A below
+    sum_x min_s (p(x) B(x,i_s) - sum_j u[s,j] p(x) E(x,j) + (C'w)[x,s]) + sum min(0, A'w) - w.r         (weak duality).
 The mechanism must attain this bound. Deterministic mechanisms and few signals may need a bound case by case, or a trial
 of all maps. A float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9
 of the spread R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
@@ -21,26 +21,17 @@ import os
 import re
 import sys
 from fractions import Fraction as F
-from itertools import product
+from itertools import pairwise, product
+from types import SimpleNamespace as Record
 
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "columns": 100_000, "cells": 20_000_000, "bits": 100_000,
-          "parts": 5_000_000, "maps": 100_000}  # fmt: skip
+          "parts": 5_000_000, "maps": 100_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 TOLERANCE, ROUNDING, MOST = F(1e-9), F(2) ** -46, 10**300
-LOWEST = {
-    "min_eve_risk": 0,
-    "max_bob_risk": 0,
-    "exp_epsilon": 1,
-    "epsilon": 0,
-    "margin": 0,
-    "delta": 0,
-    "max_leakage": 1,
-}
-OTHERS = ("neighbours", "metric", "deterministic", "max_signals", "posterior_caps", "posterior_ratio", "independent_of",
-          "signal_floor", "pufferfish")  # fmt: skip
-WIDTHS = {"privacy": 3, "approximate_privacy": 3, "beliefs": 3, "max_leakage": 2, "posterior_caps": 2,
-          "posterior_ratio": 2, "independent_of": 2, "signal_floor": 2, "pufferfish": 2}  # fmt: skip
-PRICES = {"prices", "obedience", *WIDTHS}
+LOWEST = dict.fromkeys(["min_eve_risk", "max_bob_risk", "margin", "max_leakage", "delta", "epsilon", "exp_epsilon"], 0)
+LOWEST |= {"max_leakage": 1, "exp_epsilon": 1}
+CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
+WIDTHS = dict.fromkeys(["privacy", "approximate_privacy", "beliefs"], 3) | dict.fromkeys(["max_leakage", *CONES], 2)
 
 
 class Refused(Exception):
@@ -52,505 +43,378 @@ def need(good, why):
         raise Refused(why)
 
 
+def shown(v):
+    return f"{float(v):.9g}" if abs(v) < 2**1000 else "a number too large for floats"
+
+
 # ---- reading: strict JSON, strict numbers
 
 
 def parsed(raw, name):
     def table(pairs):
-        need(len(pairs) <= LIMITS["keys"] and len({k for k, _ in pairs}) == len(pairs), f"{name}: keys repeat")
+        need(len(pairs) <= LIMITS["keys"] and len(dict(pairs)) == len(pairs), f"{name}: keys repeat or are too many")
         return dict(pairs)
 
     def integer(digits):
         need(len(digits) <= LIMITS["digits"], f"{name}: too many digits")
         return int(digits)
 
-    text = raw.decode("utf-8-sig")
-    document = json.loads(text, object_pairs_hook=table, parse_int=integer)
+    document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=table, parse_int=integer)
     json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair is not text
     need(type(document) is dict, f"{name} is not a table")
     return document
 
 
-def keys(table, known, required=()):
-    need(type(table) is dict and set(required) <= set(table) <= set(known), f"keys must be {sorted(known)}")
+def keyed(table, required, optional=()):
+    need(type(table) is dict and {*required} <= {*table} <= {*required, *optional}, f"keys must be {sorted(required)}")
     return table
 
 
-def number(v, long=False):
-    """A fraction if it is written exactly, else a float."""
+def listed(values, why, count=None):
+    need(type(values) is list and (len(values) == count if count is not None else values), why)
+    return values
+
+
+def number(v, low=None, high=None, long=False):
     if type(v) is str:
         v = v.strip(" \t\r\n")
         need(len(v) <= 2 * LIMITS["digits"] + 8 and NUMBER.fullmatch(v), f"{v[:40]!r} is not a number")
-        whole = not re.search("[.eE]", v)
-        most = LIMITS["digits"] if whole and ("/" in v or long) else 300
-        need(all(len(part.lstrip("+")) <= most for part in v.split("/")), "too many digits")
-        power = re.search("[eE](.*)", v)
-        need(not power or abs(int(power[1])) <= 300, "too large an exponent")
-        need("/" not in v or v.split("/")[1].strip("0"), "divides by zero")
-        return F(v)
-    need(type(v) is int or (type(v) is float and math.isfinite(v)), "not a finite number")
-    return F(v) if type(v) is int else v
-
-
-def table_of(rows, read=number):
-    need(
-        type(rows) is list and rows and all(type(r) is list and r and len(r) == len(rows[0]) for r in rows), "no table"
-    )
-    return [[read(v) for v in row] for row in rows]
-
-
-def positive(v):
-    v = number(v)
-    need(0 <= v <= MOST, "a number is negative or too large")
+        parts, power = v.split("/"), re.search("[eE](.*)", v)
+        most = LIMITS["digits"] if (len(parts) == 2 or long) and not re.search("[.eE]", v) else 300
+        need(all(len(part.lstrip("+")) <= most for part in parts), "too many digits")
+        need((not power or abs(int(power[1])) <= 300) and parts[-1].strip("0") + "0" * (len(parts) == 1), "no number")
+    need(type(v) in (str, int) or (type(v) is float and math.isfinite(v)), "not a finite number")
+    v = F(v)
+    need((low is None or v >= low) and (high is None or v <= high), "a number is out of range")
     return v
 
 
-def signed(v):
-    return number(v, True)
+def loss(v):
+    return number(v, 0, MOST)
+
+
+def table_of(rows, read, count=None, width=None):
+    width = len(listed(listed(rows, "no table", count)[0], "no table", width))
+    return [[read(v) for v in listed(row, "a table has rows of several lengths", width)] for row in rows]
+
+
+def distribution(row, read=F, count=None):
+    values = [number(v, 0, MOST, True) for v in listed(row, "a distribution has the wrong length", count)]
+    need(abs(sum(map(float, values)) - 1) <= 1e-12 if floating(row) else sum(values) == 1, "no distribution")
+    return [read(v) for v in values]
 
 
 def labels(names, count):
-    need(type(names) is list and all(type(n) is str and n for n in names), "labels must be texts")
-    need(len(names) == count == len(set(names)), "labels must be distinct, one per item")
+    need(all(type(n) is str and n for n in listed(names, "labels", count)) and len({*names}) == count, "no labels")
     return names
 
 
 def floating(*values):
-    return any(type(v) is float or (type(v) is list and floating(*v)) for v in values)
+    return any(type(v) is float or (type(v) in (list, dict) and floating(*(v.values() if type(v) is dict else v)))
+               for v in values)
 
 
-class Player:
-    """A Bob or an Eve: decisions, losses, what Alice counts, beliefs, and k(z|x) for each z an Eve may know."""
-
-    def __init__(self, table, prior, role):
-        parts, more = {"name", "weight", "decisions", "loss"}, {"harm", "prior"}
-        keys(table, parts | more | ({"knows", "knowledge"} if role == "eve" else set()), parts)
-        self.name, self.weight, self.loss = table["name"], number(table["weight"]), table_of(table["loss"], positive)
-        need(self.weight > 0 and len(self.loss) == len(prior), "an agent does not fit")
-        self.decisions = labels(table["decisions"], len(self.loss[0]))
-        self.harm = self.loss if "harm" not in table else table_of(table["harm"], positive)
-        need([len(r) for r in self.harm] == [len(r) for r in self.loss], "harm must have the shape of the loss")
-        self.prior = prior if "prior" not in table else distribution(table["prior"], len(prior))
-        self.shares = [[F(1)] for _ in prior]
-        need(not {"knows", "knowledge"} <= set(table), "knows or knowledge, one of the two")
-        if "knows" in table:
-            need(type(table["knows"]) is list and len(table["knows"]) == len(prior), "knows does not fit")
-            need(all(type(z) is int or (type(z) is str and z) for z in table["knows"]), "knows must be labels")
-            values = list(dict.fromkeys(map(str, table["knows"])))
-            self.shares = [[F(str(z) == v) for v in values] for z in table["knows"]]
-        if "knowledge" in table:
-            need(type(table["knowledge"]) is list and len(table["knowledge"]) == len(prior), "knowledge does not fit")
-            self.shares = [distribution(row, None) for row in table["knowledge"]]
-            need(len({len(row) for row in self.shares}) == 1, "knowledge must be a table")
-            if floating(*self.shares):
-                self.shares = [[float(v) for v in row] for row in self.shares]
-        self.exact = not floating(self.weight, self.loss, self.harm, self.prior, self.shares)
-
-
-def distribution(row, count):
-    row = table_of([row], positive)[0]
-    need(count is None or len(row) == count, "a distribution has the wrong length")
-    need(abs(sum(map(float, row)) - 1) <= 1e-12 if floating(row) else sum(row) == 1, "a distribution must sum to 1")
-    return [float(v) for v in row] if floating(row) else row
+def agent(table, p, R, role):
+    """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
+    keyed(table, ["name", "weight", "decisions", "loss"], ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve"))
+    own, N = Record(name=table["name"], weight=R(number(table["weight"]))), len(p)
+    read = lambda v: R(loss(v))
+    own.loss = table_of(table["loss"], read, N)
+    own.decisions = labels(table["decisions"], len(own.loss[0]))
+    own.harm = table_of(table["harm"], read, N, len(own.loss[0])) if "harm" in table else own.loss
+    own.prior = distribution(table["prior"], R, N) if "prior" in table else p
+    need(number(table["weight"]) > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
+    own.shares = [[F(1)] for _ in p]
+    if "knows" in table:
+        known = listed(table["knows"], "knows", N)
+        need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
+        own.shares = [[F(str(z) == v) for v in dict.fromkeys(map(str, known))] for z in known]
+    if "knowledge" in table:
+        width = len(listed(listed(table["knowledge"], "knowledge", N)[0], "knowledge"))
+        own.shares = [distribution(row, R, width) for row in table["knowledge"]]
+    return own
 
 
 class Game:
-    """A problem in fractions; with `floats` its numbers are rounded first, as the solver did."""
+    """A problem in fractions; with `rounded` every number and product is rounded to a float, as the solver did."""
 
-    def __init__(self, document, floats=False):
-        parts = {"title", "data", "bob", "eve", "alice"}
-        keys(document, parts | {"conditions"}, parts)
+    def __init__(self, document, rounded=False):
+        R = (lambda v: F(float(v))) if rounded else F
+        keyed(document, ["title", "data", "bob", "eve", "alice"], ["conditions"])
+        data, roles = keyed(document["data"], ["labels", "prior"]), ("bob", "eve")
         need(type(document["title"]) is str, "title must be a text")
-        data = keys(document["data"], {"labels", "prior"}, {"labels", "prior"})
-        prior = distribution(data["prior"], None)
-        self.states, self.N = labels(data["labels"], len(prior)), len(prior)
-        groups = [document["bob"], document["eve"]]
-        need(all(type(group) is list and group for group in groups), "an agent is missing")
-        bobs, eves = ([Player(one, prior, role) for one in g] for g, role in zip(groups, ("bob", "eve")))
+        self.p = p = distribution(data["prior"], R)
+        self.N, self.states = len(p), labels(data["labels"], len(p))
+        self.given_lam = keyed(document["alice"], ["lambda"])["lambda"]
+        self.lam, self.exact = loss(self.given_lam), not floating(*(document[k] for k in ("data", *roles)))
+        bobs, eves = ([agent(one, p, R, role) for one in listed(document[role], "no agent")] for role in roles)
         for group in (bobs, eves):
-            labels([one.name for one in group], len(group))
-        self.lam = positive(keys(document["alice"], {"lambda"}, {"lambda"})["lambda"])
-        self.exact = not floating(prior) and all(a.exact for a in bobs + eves)
-        kind = (lambda v: v) if self.exact and not floats else float
-        over = lambda f, *tables: [[f(*map(kind, cells)) for cells in zip(*rows)] for rows in zip(*tables)]
-        times = lambda w, table: over(lambda v: kind(w) * v, table)
+            labels([a.name for a in group], len(group))
         columns = math.prod(len(a.decisions) for a in bobs)
         need(len(bobs) == 1 or (columns <= LIMITS["columns"] and columns * self.N <= LIMITS["cells"]), "too large")
-        total = times(bobs[0].weight, bobs[0].harm)
-        for extra in bobs[1:]:
-            total = [[a + b for a in row for b in more] for row, more in zip(total, times(extra.weight, extra.harm))]
-        self.p, self.B = [F(kind(v)) for v in prior], [[F(v) for v in row] for row in total]
-        self.E, self.groups, self.replies, self.shares = [[] for _ in prior], [], [], []
-        self.beliefs = [self.belief(a, kind, times, None) for a in bobs]
-        for a in eves:
-            counted = times(a.weight, a.harm)
-            for z in range(len(a.shares[0])):
-                share = [kind(row[z]) for row in a.shares]
-                start = len(self.E[0])
-                for x, row in enumerate(counted):
-                    self.E[x] += [F(share[x] * v) for v in row]
-                self.groups.append(range(start, len(self.E[0])))
-                self.replies.append(a.decisions)
-                self.shares.append([F(v) for v in share])
-                known = len(a.shares[0]) > 1 or any(v != 1 for v in share)
-                self.beliefs.append(self.belief(a, kind, times, share if known else None))
+        times = lambda w, rows: [[R(w * v) for v in row] for row in rows]
+        self.B, self.E, self.owner, self.shares, self.beliefs = [[F(0)] for _ in p], [[] for _ in p], [], [], []
+        for a in bobs:
+            self.B = [[R(v + w) for v in row for w in more] for row, more in zip(self.B, times(a.weight, a.harm))]
+        for a, z in [(bob, 0) for bob in bobs] + [(eve, z) for eve in eves for z in range(len(eve.shares[0]))]:
+            share, losses = [row[z] for row in a.shares], times(a.weight, a.loss)
+            mass = [R(m * v) for m, v in zip(a.prior, share)]
+            acts = [[R(m * v) for v in row] for m, row in zip(mass, losses)]
+            self.beliefs.append((mass, acts, max(map(max, losses))))
+            if a in eves:
+                for x, row in enumerate(times(a.weight, a.harm)):
+                    self.E[x] += [R(share[x] * v) for v in row]
+                self.owner.append(a)
+                self.shares.append(share)
+        ends = [sum(len(a.decisions) for a in self.owner[:k]) for k in range(len(self.owner) + 1)]
+        self.groups = [range(*pair) for pair in pairwise(ends)]
         self.decisions = [", ".join(d) for d in product(*(a.decisions for a in bobs))]
         self.sizes = [len(a.decisions) for a in bobs]
-        rounded = lambda table: [[kind(v) for v in row] for row in table]
-        same = lambda a, b: rounded(a) == rounded(b)
-        self.aligned = all(same(a.harm, a.loss) and same([a.prior], [prior]) for a in bobs + eves)
-        self.eves = [(a.name, rounded(a.harm), rounded(a.shares)) for a in eves]
-        self.conditions = document.get("conditions", {})
-
-    @staticmethod
-    def belief(agent, kind, times, share):
-        """What an agent acts on: pi(x) and pi(x) w L(x,d); and the largest w L."""
-        loss, mass = times(agent.weight, agent.loss), [kind(v) for v in agent.prior]
-        mass = mass if share is None else [m * v for m, v in zip(mass, share)]
-        act = [[F(m * v) for v in row] for m, row in zip(mass, loss)]
-        return [F(m) for m in mass], act, F(max(map(max, loss)))
+        self.aligned = all(a.harm == a.loss and a.prior == p for a in bobs + eves)
+        self.conditions, self.eves = document.get("conditions", {}), eves
 
     def tuples(self):
         """One signal per tuple of everybody's decisions: names, Bob's decisions, Eves' columns of E."""
         count = len(self.decisions) * math.prod(len(g) for g in self.groups)
         need(count <= LIMITS["columns"] and count * self.N <= LIMITS["cells"], "too many tuples of decisions")
         each = list(product(range(len(self.decisions)), *self.groups))
-        words = [", ".join(d) for d in product(*self.replies)]
+        words = [", ".join(d) for d in product(*(a.decisions for a in self.owner))]
         return [f"{i} / {j}" for i in self.decisions for j in words], [t[0] for t in each], [t[1:] for t in each]
 
-    def spreads(self):
-        """What Bob and Eve gain from the data, and the range of their losses."""
-        gain = lambda L, g: min(sum(p * r[j] for p, r in zip(self.p, L)) for j in g) - sum(
-            p * min(r[j] for j in g) for p, r in zip(self.p, L))  # fmt: skip
-        wide = lambda L, g: sum(
-            p * (max(r[j] for j in g) - min(r[j] for j in g)) for p, r in zip(self.p, L))  # fmt: skip
-        own, hers = range(len(self.B[0])), self.groups
-        return (gain(self.B, own), sum(gain(self.E, g) for g in hers)), (
-            wide(self.B, own), sum(wide(self.E, g) for g in hers))  # fmt: skip
+    def mean(self, losses, groups, of):
+        """sum_x p(x) of(losses that an agent may have in x), over the agents."""
+        return sum(p * of([row[j] for j in g]) for g in groups for p, row in zip(self.p, losses))
+
+    @property
+    def gains(self):
+        """What Bob and the Eves gain from the data."""
+        for L, groups in ((self.B, [range(len(self.B[0]))]), (self.E, self.groups)):
+            yield sum(min(self.mean(L, [[j]], max) for j in g) for g in groups) - self.mean(L, groups, min)
 
     def allowance(self, lam, unit):
         """The largest gap between value and bound."""
-        if not unit:
-            return F(0)
-        (bob, eve), (b, e) = self.spreads()
-        return unit * (bob + lam * eve) + ROUNDING * (b + lam * e)
+        (bob, eve), ranges = self.gains, lambda row: max(row) - min(row)
+        wide = self.mean(self.B, [range(len(self.B[0]))], ranges) + lam * self.mean(self.E, self.groups, ranges)
+        return unit * (bob + lam * eve) + ROUNDING * wide if unit else F(0)
 
-    def heard(self, q):
-        """sum_x p(x) q(s|x) E(x,j) and the same with B, for every signal and decision."""
-        joint = [[p * v for v in row] for p, row in zip(self.p, q)]
-        return ([[sum(joint[x][s] * L[x][j] for x in range(self.N) if joint[x][s]) for j in range(len(L[0]))]
-                 for s in range(len(q[0]))] for L in (self.E, self.B))  # fmt: skip
+    def heard(self, q, losses):
+        """sum_x p(x) q(s|x) losses(x,j) for every signal and decision."""
+        joint = [[(p * v, row) for p, v, row in zip(self.p, column, losses) if p * v] for column in zip(*q)]
+        return [[sum(m * row[j] for m, row in part) for j in range(len(losses[0]))] for part in joint]
+
+    def eve_risks(self, q, eve=None):
+        """t[s,k]; with `eve` of Eves who do as they are told."""
+        told = lambda row, s: [row[j] for j in eve[s]] if eve else [min(row[j] for j in g) for g in self.groups]
+        return [told(row, s) for s, row in enumerate(self.heard(q, self.E))]
 
     def risks(self, q, told, eve=None):
         """R_B and R_E of a channel whose signal s tells Bob to decide told[s], and perhaps the Eves eve[s]."""
-        hers, his = map(list, self.heard(q))
-        bob = sum(his[s][i] for s, i in enumerate(told))
-        if eve is not None:
-            return bob, sum(hers[s][j] for s, own in enumerate(eve) for j in own)
-        return bob, sum(min(row[j] for j in g) for row in hers for g in self.groups)
+        return sum(row[i] for row, i in zip(self.heard(q, self.B), told)), sum(map(sum, self.eve_risks(q, eve)))
 
 
-# ---- conditions: each notion has a check by definition and rows; a new one is two functions and a line in NOTIONS
+# ---- conditions: a notion is a function from places to rows (C, D, A, r, size), and the places that a channel q must
+# meet. C has (x, s, v), D has (s, k, v), A has (column, v). A float may miss a row by 1e-9 of `size`, without one by
+# 1e-9 of the sum of |v| q(s|x).
 
 
 class Demands:
-    """Conditions as they are written, in fractions, for a game and its signals: what Bob and the Eves are told."""
+    """Conditions of a game as they are written: signals, what they tell Bob and the Eves, the rows of each notion."""
 
-    def __init__(self, game, table):
-        keys(table, {*LOWEST, *OTHERS})
+    def __init__(self, game, table, unit=F(0)):
+        keyed(table, [], [*LOWEST, *CONES, "neighbours", "metric", "deterministic", "max_signals"])
         given = {k: v for k, v in table.items() if v is not None}
-        for name in [k for k in given if k in LOWEST]:
-            given[name] = number(given[name])
-            need(LOWEST[name] <= given[name] <= MOST, f"{name} is out of range")
+        numbers = {k: number(given[k], low, MOST) for k, low in LOWEST.items() if k in given}
         need(type(table.get("deterministic", False)) is bool, "deterministic must be true or false")
-        if not given.get("deterministic"):
-            given.pop("deterministic", None)
-        most = given.get("max_signals", 1)
-        need(type(most) is int and most >= 1, "max_signals must be a positive integer")
-        self.game, self.given, self.unit = game, given, F(0)
-        numbers = ("min_eve_risk", "max_bob_risk", "margin", "max_leakage", "delta")
-        self.floor, self.cap, self.m, self.leak, self.delta = (F(given[k]) if k in given else None for k in numbers)
-        self.most, self.deterministic = given.get("max_signals"), "deterministic" in given
-        self.exact = not floating(*(given[k] for k in given if k in LOWEST)) and not given.get("epsilon")
-        self.private(given)
-        self.floored = []  # the column of E that each row of signal_floor is about
-        self.cones = {name: self.cone(name, given[name]) for name in CONES if name in given}
-        self.own_beliefs = not game.aligned
-        self.tuples = self.m is not None or self.own_beliefs
-        every = list(range(len(game.decisions)))
-        self.names, self.told, self.eve = game.tuples() if self.tuples else (game.decisions, every, None)
+        self.most, self.deterministic = given.get("max_signals"), bool(given.pop("deterministic", False))
+        need(self.most is None or (type(self.most) is int and self.most >= 1), "max_signals must be a positive integer")
+        self.game, self.unit, self.notions, self.beyond, g, N = game, unit, {}, False, game, game.N
+        floor, cap, self.m, leak, delta = map(numbers.get, list(LOWEST)[:5])
+        self.exact = not floating(given) and not numbers.get("epsilon")
+        self.meaning = given | numbers | {"deterministic": self.deterministic}
+        self.tuples = self.m is not None or not g.aligned
+        every = list(range(len(g.decisions)))
+        self.names, self.told, self.eve = g.tuples() if self.tuples else (g.decisions, every, None)
+        S, sizes = range(len(self.told)), [v + ROUNDING / TOLERANCE * (c or 0) for v, c in zip(g.gains, (cap, floor))]
+        if floor is not None:
+            all_t = lambda told: [(s, k, -1) for s in range(len(told)) for k in range(len(g.groups))]
+            self.notions["min_eve_risk"] = lambda _, told, eve: ([], all_t(told), [], -floor, sizes[1]), lambda q: [()]
+        if cap is not None:
+            cost = lambda told: [(x, s, g.p[x] * g.B[x][i]) for x in range(N) for s, i in enumerate(told)]
+            self.notions["max_bob_risk"] = lambda _, told, eve: (cost(told), [], [], cap, sizes[0]), lambda q: [()]
+        if leak is not None:
+            self.notions["max_leakage"] = self.leakage(leak), lambda q: [*product(S, range(N)), (-1, -1)]
+        self.privacy(given, numbers, delta, S)
+        for name in CONES:
+            if name in given:
+                self.cone(name, given[name], S)
+        if self.m is not None and g.aligned:
+            both, own = range(len(every) + len(g.E[0])), lambda s, d: self.own(s, d, self.told, self.eve)
+            self.L, self.wide = [b + e for b, e in zip(g.B, g.E)], max(max(row) - min(row) for row in (*g.B, *g.E))
+            self.notions["margin"] = self.margin, lambda q: [(s, d) for s in S for d in both if d != own(s, d)]
+        if not g.aligned:
+            others = [(s, a, d) for s in S for a, own in enumerate(self.prescribed(s, self.told, self.eve))
+                      for d in range(len(g.beliefs[a][1][0])) if d != own]
+            self.notions["beliefs"] = self.belief, lambda q: others
 
-    def stated(self):
-        pairs = {"neighbours": {frozenset(p) for p in self.d}} if "neighbours" in self.given else {}
-        return self.given | pairs | ({"metric": self.d} if "metric" in self.given else {})
+    def leakage(self, leak):
+        """sum_s a[s] <= leak, q(s|x) <= a[s]."""
+        def row(place, told, eve):
+            s, x = place
+            if place == (-1, -1):
+                return [], [], [(t, 1) for t in range(len(told))], leak, leak
+            need(0 <= s < len(told) and 0 <= x < self.game.N, "a price of max_leakage is about none of its rows")
+            return [(x, s, 1)], [], [(s, -1)], 0, 0
+        return row
 
-    # differential privacy: q(s|x) <= K^d(x,y) q(s|y); with delta: sum_s max(0, q(s|x) - K^d(x,y) q(s|y)) <= delta
-
-    def private(self, given):
-        self.K, self.d, N = None, None, self.game.N
-        kinds = {"epsilon", "exp_epsilon"}, {"neighbours", "metric"}
-        need(not any(kind <= set(given) for kind in kinds), "two conditions of a kind")
-        if not kinds[0] & set(given):
-            return need(not (kinds[1] | {"delta"}) & set(given), "privacy needs epsilon")
-        self.K = ratio_of(given)
-        self.log = log(self.K)
+    def privacy(self, given, numbers, delta, S):
+        """q(s|x) <= K^d(x,y) q(s|y); with delta: q(s|x) - K^d(x,y) q(s|y) <= a[x,y,s], sum_s a[x,y,s] <= delta."""
+        pairs, N = None, self.game.N
+        need(not {"neighbours", "metric"} <= {*given} and not {"epsilon", "exp_epsilon"} <= {*given}, "two of a kind")
+        if not {"epsilon", "exp_epsilon"} & {*given}:
+            return need(not {"neighbours", "metric", "delta"} & {*given}, "privacy needs epsilon")
+        K, log = ratio_of(numbers)
         if "neighbours" in given:
             need(type(given["neighbours"]) is list, "neighbours must be a list")
-            self.d = {}
-            for pair in given["neighbours"]:
-                need(type(pair) is list and len(pair) == 2, "no pair of states")
-                x, y = (self.state(x) for x in pair)
-                self.d |= {(x, y): F(1), (y, x): F(1)} if x != y else {}
+            found = [[self.state(x) for x in listed(pair, "no pair of states", 2)] for pair in given["neighbours"]]
+            pairs = {(x, y): F(1) for pair in found for x, y in (pair, pair[::-1]) if x != y}
         if "metric" in given:
-            rows = given["metric"]
-            need(type(rows) is list and len(rows) == N and all(type(r) is list and len(r) == N for r in rows), "metric")
-            far = lambda v: None if v is None or v == "inf" else at_least_zero(v)
-            found = {(x, y): far(v) for x, r in enumerate(rows) for y, v in enumerate(r)}
-            self.d = {(x, y): F(v) for (x, y), v in found.items() if v is not None and x != y}
-            self.exact = self.exact and all(v is None or (type(v) is F and v.denominator == 1) for v in found.values())
-        steps = self.delta is None or self.delta == 0  # then a pair may be implied by two others
-        for (x, z), d in (self.d or {}).items() if steps or self.delta < 1 else ():
-            step = lambda y: self.d.get((x, y), 0) > 0 and self.d.get((y, z), 0) > 0
-            implied = steps and any(step(y) and self.d[x, y] + self.d[y, z] <= d for y in range(N))
-            need(implied or self.ratio(d) is not None, "exp(eps d) is too large")
+            far = lambda v: None if v is None or v == "inf" else number(v, 0)
+            found = table_of(given["metric"], far, N, N)
+            pairs = {(x, y): v for x, row in enumerate(found) for y, v in enumerate(row) if v is not None and x != y}
+            self.exact = self.exact and all(v is None or v.denominator == 1 for row in found for v in row)
+        self.meaning |= {k: pairs for k in ("neighbours", "metric") if k in given}
+        if "neighbours" in given:
+            self.meaning["neighbours"] = {*pairs}
+
+        def ratio(x, y):
+            """K^d, None if it is too large to be written down."""
+            if pairs is None or K == 1:
+                return K
+            d, bits = pairs[x, y], max(K.numerator.bit_length(), K.denominator.bit_length())
+            if float(d) * log > 600 or (d.denominator == 1 and d * bits > LIMITS["bits"]):
+                return None
+            return K ** int(d) if d.denominator == 1 else F(float(K) ** float(d))
+
+        def row(place, told, eve):
+            s, x, y = place
+            need(-bool(delta) <= s < len(told) and 0 <= x < N and 0 <= y < N, "privacy of no signal or state")
+            K_d = ratio(x, y) if pairs is None or (x, y) in pairs else None
+            need(K_d is not None and not (delta and x == y), "privacy of states that are no neighbours")
+            if s < 0:
+                return [], [], [((x, y, t), 1) for t in range(len(told))], delta, 1
+            return [(x, s, 1), (y, s, -K_d)], [], [((x, y, s), -1)] if delta else [], 0, None
+
+        if delta and delta >= 1:
+            return None
+        # K^d too large is left out if d(x,z) >= d(x,y) + d(y,z), both positive: then the pairs (x,y) and (y,z) imply it
+        large = [pair for pair in pairs or () if ratio(*pair) is None]
+        for x, z in large:
+            steps = ((pairs.get((x, y), 0), pairs.get((y, z), 0)) for y in range(N))
+            implied = any(min(step) > 0 and sum(step) <= pairs[x, z] for step in steps)
+            need(implied and not delta, "exp(eps d) is too large")
+        near = [pair for pair in pairs if pair not in set(large)] if pairs is not None else None
+        if delta:
+            asked = near if pairs is not None else [(x, y) for x in range(N) for y in range(N) if x != y]
+            self.notions["approximate_privacy"] = row, lambda q: [(s, *pair) for pair in asked for s in (*S, -1)]
+        else:
+            ends = lambda q: [(s, c.index(max(c)), c.index(min(c))) for s, c in enumerate(zip(*q))]
+            each = lambda q: ends(q) if near is None else [(s, *pair) for pair in near for s in S]
+            self.notions["privacy"] = row, each
 
     def state(self, x):
-        need(type(x) in (int, str), "no state")
         x = self.game.states.index(x) if type(x) is str and x in self.game.states else x
         need(type(x) is int and 0 <= x < self.game.N, "no state")
         return x
 
-    def ratio(self, d):
-        """K^d, None if it is too large to be written down."""
-        if self.K == 1 or d is None:
-            return self.K
-        if float(d) * self.log > 600:
-            return None
-        if d.denominator != 1:
-            return F(float(self.K) ** float(d))
-        return self.K ** int(d) if d * bits(self.K) <= LIMITS["bits"] else None
-
-    def too_likely(self, a, b, d):
-        """Whether a > K^d b."""
-        ratio = self.ratio(d)
-        if ratio is not None:
-            return a > b * ratio + self.unit * a
-        if a == 0 or b == 0:
-            return a > 0
-        room = float(d) * self.log
-        over = log(a / b) - room
-        if d.denominator != 1 or abs(over) > 1e-9 * room:
-            return over > 1e-9 * room
-        return d * bits(self.K) > LIMITS["bits"] or a > self.K ** int(d) * b
-
-    def privacy_holds(self, q):
-        if self.d is None:
-            return all(max(c) <= self.K * min(c) + self.unit * max(c) for c in zip(*q))
-        return not any(self.too_likely(a, b, d) for (x, y), d in self.d.items() for a, b in zip(q[x], q[y]))
-
-    def privacy_row(self, place, told, eve):
-        s, x, y = place
-        need(0 <= s < len(told) and 0 <= x < self.game.N and 0 <= y < self.game.N, "privacy of no signal or state")
-        need(self.d is None or (x, y) in self.d, "privacy of states that are no neighbours")
-        ratio = self.ratio(None if self.d is None else self.d[x, y])
-        need(ratio is not None, "privacy of states that are no neighbours")
-        return [(x, s, F(1)), (y, s, -ratio)], [], [], F(0)
-
-    def delta_holds(self, q):
-        pairs = self.d or dict.fromkeys(product(range(self.game.N), repeat=2)) if self.d is None else self.d
-        for (x, y), d in pairs.items():
-            ratio = self.ratio(d)
-            if sum(max(F(0), a - ratio * b) for a, b in zip(q[x], q[y])) > self.delta + self.unit:
-                return False
-        return True
-
-    def delta_row(self, place, told, eve):
-        s, x, y = place
-        entries = self.privacy_row((max(s, 0) if s >= -1 else s, x, y), told, eve)[0]
-        need(x != y, "a state is compared with itself")
-        if s >= 0:
-            return entries, [], [((x, y, s), F(-1))], F(0)
-        return [], [], [((x, y, t), F(1)) for t in range(len(told))], self.delta
-
-    # R_E at least, R_B at most, sum_s max_x q(s|x) at most
-
-    def near(self, k, size):
-        return self.unit * self.game.spreads()[0][k] + ROUNDING * size if self.unit else F(0)
-
-    def floor_holds(self, q):
-        return self.game.risks(q, self.told, self.eve)[1] >= self.floor - self.near(1, self.floor)
-
-    def floor_row(self, place, told, eve):
-        return [], [(s, k, F(-1)) for s in range(len(told)) for k in range(len(self.game.groups))], [], -self.floor
-
-    def cap_holds(self, q):
-        return self.game.risks(q, self.told)[0] <= self.cap + self.near(0, self.cap)
-
-    def cap_row(self, place, told, eve):
-        g = self.game
-        return [(x, s, g.p[x] * g.B[x][i]) for x in range(g.N) for s, i in enumerate(told)], [], [], self.cap
-
-    def leak_holds(self, q):
-        return sum(map(max, zip(*q))) <= self.leak + self.unit * self.leak
-
-    def leak_row(self, place, told, eve):
-        s, x = place
-        if place == (-1, -1):
-            return [], [], [(t, F(1)) for t in range(len(told))], self.leak
-        need(0 <= s < len(told) and 0 <= x < self.game.N, "a price of max_leakage is about none of its rows")
-        return [(x, s, F(1))], [], [(s, F(-1))], F(0)
-
-    # one signal at a time: sum_x g(x) q(s|x) <= 0 for every signal and vector g
-
-    def cone(self, name, value):
-        g, out = self.game, []
-        rows = value if type(value) is list else [value]
+    def cone(self, name, value, S):
+        """One signal at a time: sum_x g(x) q(s|x) <= 0 for every signal and vector g."""
+        g, out, told_at = self.game, [], []
         if name == "signal_floor":
-            floors = value.items() if type(value) is dict else value if type(value) is list else None
-            if floors is not None:
-                need(floors and all(type(p) in (list, tuple) and len(p) == 2 for p in floors), "signal_floor")
-                floors = [(str(eve), self.small(v, 0, MOST)) for eve, v in floors]
-                need({eve for eve, _ in floors} <= {eve for eve, _, _ in g.eves}, "signal_floor names no Eve")
-                self.given[name] = tuple(floors)
-            else:
-                self.given[name] = self.small(value, 0, MOST)
-                floors = [(eve, self.given[name]) for eve, _, _ in g.eves]
-            floors = dict(floors)
-            columns = (j for group in g.groups for j in group)
-            for eve, harm, shares in g.eves:
-                for (z, j), column in zip(product(range(len(shares[0])), range(len(harm[0]))), columns):
-                    if eve in floors:
-                        rows = zip(g.p, shares, harm)
-                        out.append([p * F(k[z]) * (F(floors[eve]) - F(row[j])) for p, k, row in rows])
-                        self.floored.append(column)
-            return out
-        need(type(value) is list or (name == "pufferfish" and type(value) is dict), f"{name} must be a list")
-        stated = []
-        for row in rows:
-            out += getattr(self, name)(row, stated)
-        self.given[name] = stated
-        return out
+            every = [(a.name, value) for a in g.eves]
+            pairs = list(value.items()) if type(value) is dict else value if type(value) is list else every
+            need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
+            floors = [(str(eve), number(v, 0, MOST)) for eve, v in pairs]
+            need({eve for eve, _ in floors} <= {a.name for a in g.eves}, "signal_floor names no Eve")
+            self.meaning[name] = floors if type(value) in (dict, list) else floors[0][1]
+            for group, a, share in zip(g.groups, g.owner, g.shares):
+                for column, losses in zip(group, zip(*a.harm)) if a.name in dict(floors) else ():
+                    out.append([p * k * (dict(floors)[a.name] - v) for p, k, v in zip(g.p, share, losses)])
+                    told_at.append(column)
+        else:
+            rows = [value] if name == "pufferfish" and type(value) is dict else value
+            need(type(rows) is list, f"{name} must be a list")
+            out = [vector for row in rows for vector in getattr(self, name)(row)]
+            self.meaning[name] = meaning(rows, name)
+        about = lambda s, k, eve: not told_at or g.aligned or told_at[k] in eve[s]
 
-    def small(self, v, low, high):
-        v = number(v)
-        need(low <= v <= high, "a number is out of range")
-        self.exact = self.exact and type(v) is not float
-        return v
+        def row(place, told, eve):
+            s, k = place
+            known = 0 <= s < len(told) and 0 <= k < len(out) and about(s, k, eve)
+            need(known, f"a price of {name} is about none of its rows")
+            return [(x, s, v) for x, v in enumerate(out[k]) if v], [], [], 0, None
 
-    def event(self, states, stated):
-        need(type(states) is list and states and all(type(x) in (int, str) for x in states), "an event lists states")
-        stated.append(states)
+        self.notions[name] = row, lambda q: [(s, k) for s in S for k in range(len(out)) if about(s, k, self.eve)]
+        self.beyond = self.beyond or any(v for vector in out for p, v in zip(g.p, vector) if p == 0)
+
+    def event(self, states):
+        need(all(type(x) in (int, str) for x in listed(states, "an event lists states")), "an event lists states")
         inside = {self.state(x) for x in states}
-        return [F(x in inside) for x in range(self.game.N)]
+        return [x in inside for x in range(self.game.N)]
 
-    def factor(self, row, stated):
+    def factor(self, row):
         """K of a demand with exp_epsilon or epsilon."""
-        given = {k: self.small(row[k], low, MOST) if k == "exp_epsilon" else number(row[k])
-                 for k, low in (("exp_epsilon", 1), ("epsilon", 0)) if row.get(k) is not None}  # fmt: skip
-        need(len(given) == 1 and 0 <= given.get("epsilon", 0) <= MOST, "exp_epsilon or epsilon, one of the two")
+        given = {k: number(row[k], LOWEST[k], MOST) for k in ("exp_epsilon", "epsilon") if row.get(k) is not None}
+        need(len(given) == 1, "exp_epsilon or epsilon, one of the two")
         self.exact = self.exact and not given.get("epsilon")
-        stated.append(given)
-        return ratio_of(given)
+        return ratio_of(given)[0]
 
-    def posterior_caps(self, row, stated):
-        keys(row, {"event", "at_most", "at_least"}, {"event"})
-        inside, p = self.event(row["event"], stated), self.game.p
-        high, low = (self.small(row[k], 0, 1) if row.get(k) is not None else None for k in ("at_most", "at_least"))
-        need((high is not None or low is not None) and (None in (high, low) or low <= high), "posterior_caps")
-        stated.append((high, low))
-        return [
-            [sign * m * (i - F(c)) for m, i in zip(p, inside)] for c, sign in ((high, 1), (low, -1)) if c is not None
-        ]
+    def posterior_caps(self, row):
+        keyed(row, ["event"], ["at_most", "at_least"])
+        inside, p = self.event(row["event"]), self.game.p
+        high, low = (None if row.get(k) is None else number(row[k], 0, 1) for k in ("at_most", "at_least"))
+        need((high, low) != (None, None) and (None in (high, low) or low <= high), "posterior_caps")
+        return [[sign * m * (i - c) for m, i in zip(p, inside)] for c, sign in ((high, 1), (low, -1)) if c is not None]
 
-    def posterior_ratio(self, row, stated):
-        keys(row, {"event", "exp_epsilon", "epsilon"}, {"event"})
-        inside, p = self.event(row["event"], stated), self.game.p
-        K, whole, rest = self.factor(row, stated), *self.shares(inside)
+    def posterior_ratio(self, row):
+        keyed(row, ["event"], ["exp_epsilon", "epsilon"])
+        inside, p, K = self.event(row["event"]), self.game.p, self.factor(row)
+        whole, rest = (sum(m for m, i in zip(p, inside) if i is own) for own in (True, False))
         high, low = (rest - (K - 1) * whole, -K * whole), ((1 - K) * whole - K * rest, whole)
         return [[m * (a if i else b) for m, i in zip(p, inside)] for a, b in (high, low)]
 
-    def independent_of(self, row, stated):
-        inside, p = self.event(row, stated), self.game.p
-        whole, rest = self.shares(inside)
+    def independent_of(self, row):
+        inside, p = self.event(row), self.game.p
+        whole, rest = (sum(m for m, i in zip(p, inside) if i is own) for own in (True, False))
         return [[sign * m * (rest if i else -whole) for m, i in zip(p, inside)] for sign in (1, -1)]
 
-    def shares(self, inside):
-        """P(A) and 1 - P(A), each a sum, as rounded probabilities need not sum to one."""
-        return (sum(m for m, i in zip(self.game.p, inside) if bool(i) is own) for own in (True, False))
-
-    def pufferfish(self, row, stated):
-        keys(row, {"pairs", "priors", "exp_epsilon", "epsilon"}, {"pairs"})
-        K, out = self.factor(row, stated), []
-        need(
-            type(row["pairs"]) is list and all(type(p) is list and len(p) == 2 for p in row["pairs"]), "pairs of events"
-        )
-        pairs = [[self.event(event, stated) for event in pair] for pair in row["pairs"]]
-        priors = row.get("priors")
-        need(priors is None or (type(priors) is list and priors), "priors must be a list")
-        read = [self.game.p] if priors is None else [distribution(r, self.game.N) for r in priors]
-        stated.append(None if priors is None else read)
-        self.exact = self.exact and (priors is None or not floating(read))
-        for r in [[F(v) for v in one] for one in read]:
-            for pair in pairs:
-                masses = [sum(m * i for m, i in zip(r, inside)) for inside in pair]
-                if all(masses):
-                    a, b = ([m * i / mass for m, i in zip(r, inside)] for inside, mass in zip(pair, masses))
-                    out += [[u - K * v for u, v in zip(a, b)], [u - K * v for u, v in zip(b, a)]]
+    def pufferfish(self, row):
+        keyed(row, ["pairs"], ["priors", "exp_epsilon", "epsilon"])
+        K, out = self.factor(row), []
+        need(type(row["pairs"]) is list, "pairs of events")
+        pairs = [[self.event(event) for event in listed(pair, "a pair of events", 2)] for pair in row["pairs"]]
+        priors = [self.game.p]
+        if row.get("priors") is not None:
+            priors = [distribution(r, F, self.game.N) for r in listed(row["priors"], "priors")]
+        for r, pair in product(priors, pairs):
+            a, b = ([m * i for m, i in zip(r, inside)] for inside in pair)
+            if sum(a) and sum(b):
+                a, b = [v / sum(a) for v in a], [v / sum(b) for v in b]
+                out += [[u - K * v for u, v in zip(a, b)], [u - K * v for u, v in zip(b, a)]]
         return out
 
-    def cone_holds(self, name, q):
-        for k, g in enumerate(self.cones[name]):
-            for s, column in enumerate(zip(*q)):
-                if not self.about(name, s, k, self.eve):
-                    continue
-                size = sum(abs(v) * c for v, c in zip(g, column)) if self.unit else 0
-                if sum(v * c for v, c in zip(g, column)) > self.unit * size:
-                    return False
-        return True
-
-    def about(self, name, s, k, eve):
-        """Whether a vector speaks about a signal: with own beliefs, a floor only about what she is told there."""
-        return name != "signal_floor" or self.game.aligned or self.floored[k] in eve[s]
-
-    def cone_row(self, name, place, told, eve):
-        s, k = place
-        known = 0 <= s < len(told) and 0 <= k < len(self.cones[name]) and self.about(name, s, k, eve)
-        need(known, f"a price of {name} is about none of its rows")
-        return [(x, s, v) for x, v in enumerate(self.cones[name][k]) if v], [], [], F(0)
-
-    # every decision better than any other by m P(signal); decisions of Bob first, then of the Eves
-
     def own(self, s, d, told, eve):
+        """What the agent of decision d is told; decisions of Bob first, then of the Eves."""
         b = len(self.game.decisions)
         return told[s] if d < b else b + next(e for e, g in zip(eve[s], self.game.groups) if d - b in g)
 
-    def share(self, x, d):
-        """The probability with which the agent of decision d is at hand."""
-        b = len(self.game.decisions)
-        return F(1) if d < b else next(k[x] for k, g in zip(self.game.shares, self.game.groups) if d - b in g)
-
-    def margin_holds(self, q):
-        g = self.game
-        eves, bobs = map(list, g.heard(q))
-        near = self.unit * max(max(row) - min(row) for L in (g.B, g.E) for row in L)
-        for s in range(len(q[0])):
-            played = bobs[s] + eves[s]
-            for d, loss in enumerate(played):
-                own = self.own(s, d, self.told, self.eve)
-                if own != d:
-                    mass = sum(p * row[s] * self.share(x, d) for x, (p, row) in enumerate(zip(g.p, q)))
-                    if played[own] + self.m * mass > loss + near:
-                        return False
-        return True
-
-    def margin_row(self, place, told, eve):
-        (s, d), g = place, self.game
+    def margin(self, place, told, eve):
+        """Every decision is better than any other by m P(signal)."""
+        (s, d), g, b = place, self.game, len(self.game.decisions)
         own = self.own(s, d, told, eve)
+        share = next((k for k, group in zip(g.shares, g.groups) if d - b in group), [1] * g.N)
         need(own != d, "obedience has a price for the decision itself")
-        L = [b + e for b, e in zip(g.B, g.E)]
-        return [(x, s, g.p[x] * (L[x][own] - L[x][d] + self.m * self.share(x, d))) for x in range(g.N)], [], [], F(0)
-
-    # agents with beliefs or losses of their own follow what they are told
+        gain = lambda x: self.L[x][own] - self.L[x][d] + self.m * share[x]
+        return [(x, s, g.p[x] * gain(x)) for x in range(g.N)], [], [], 0, self.wide
 
     def prescribed(self, s, told, eve):
         """What signal s prescribes to every agent, Bobs first."""
@@ -560,79 +424,48 @@ class Demands:
             out.insert(0, d)
         return out + [j - g.start for j, g in zip(eve[s], self.game.groups)]
 
-    def beliefs_hold(self, q):
-        m = self.m or F(0)
-        for s, column in enumerate(zip(*q)):
-            for own, (mass, act, size) in zip(self.prescribed(s, self.told, self.eve), self.game.beliefs):
-                losses = [sum(c * v for c, v in zip(column, row)) for row in zip(*act)]
-                others, sent = losses[:own] + losses[own + 1 :], sum(c * v for c, v in zip(column, mass))
-                if others and losses[own] + m * sent > min(others) + self.unit * (size + m):
-                    return False
-        return True
-
-    def beliefs_row(self, place, told, eve):
-        s, a, d = place
+    def belief(self, place, told, eve):
+        """Agents with beliefs or losses of their own follow what they are told."""
+        (s, a, d), m = place, self.m or F(0)
         need(0 <= s < len(told) and 0 <= a < len(self.game.beliefs), "a price of beliefs is about none of its rows")
-        (mass, act, _), own = self.game.beliefs[a], self.prescribed(s, told, eve)[a]
+        (mass, act, size), own = self.game.beliefs[a], self.prescribed(s, told, eve)[a]
         need(0 <= d < len(act[0]) and d != own, "a price of beliefs is about none of its rows")
-        m = self.m or F(0)
-        return [(x, s, act[x][own] - act[x][d] + m * mass[x]) for x in range(self.game.N)], [], [], F(0)
-
-    def set_holds(self, q):
-        good = self.most is None or sum(any(v > 0 for v in c) for c in zip(*q)) <= self.most
-        return good and (not self.deterministic or all(v == 0 or abs(v - 1) <= self.unit for row in q for v in row))
-
-    def asked(self, name):
-        return name in self.cones if name in CONES else NOTIONS[name][0](self)
-
-    def row(self, name, *where):
-        return self.cone_row(name, *where) if name in CONES else NOTIONS[name][2](self, *where)
+        return [(x, s, act[x][own] - act[x][d] + m * mass[x]) for x in range(self.game.N)], [], [], 0, size + m
 
     def broken(self, q):
-        for name in (*NOTIONS, *self.cones):
-            holds = self.cone_holds(name, q) if name in CONES else not self.asked(name) or NOTIONS[name][1](self, q)
-            if not holds:
-                return name
-        return "" if self.set_holds(q) else "the limits on signals"
-
-    def everywhere(self):
-        """Whether a condition speaks about states of probability zero."""
-        pairs = self.K is not None and self.d is not None and not (self.delta or 0) >= 1
-        null = [x for x, p in enumerate(self.game.p) if p == 0]
-        return pairs or any(g[x] for cone in self.cones.values() for g in cone for x in null)
-
-
-CONES = ("posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish")
-NOTIONS = {
-    "min_eve_risk": (lambda c: c.floor is not None, Demands.floor_holds, Demands.floor_row),
-    "max_bob_risk": (lambda c: c.cap is not None, Demands.cap_holds, Demands.cap_row),
-    "max_leakage": (lambda c: c.leak is not None, Demands.leak_holds, Demands.leak_row),
-    "privacy": (lambda c: c.K is not None and not c.delta, Demands.privacy_holds, Demands.privacy_row),
-    "approximate_privacy": (lambda c: bool(c.delta) and c.delta < 1, Demands.delta_holds, Demands.delta_row),
-    "margin": (lambda c: c.m is not None and c.game.aligned, Demands.margin_holds, Demands.margin_row),
-    "beliefs": (lambda c: not c.game.aligned, Demands.beliefs_hold, Demands.beliefs_row),
-}
+        """The first notion that a channel breaks; columns a are as small as their rows allow."""
+        t = self.game.eve_risks(q, self.eve)
+        for name, (row, places) in self.notions.items():
+            least = {}
+            for place in places(q):
+                C, D, A, r, size = row(place, self.told, self.eve)
+                left = sum(v * q[x][s] for x, s, v in C) + sum(v * t[s][k] for s, k, v in D) - r
+                if A and A[0][1] < 0:
+                    least[A[0][0]] = max(least.get(A[0][0], 0), left)
+                    continue
+                size = sum(abs(v) * q[x][s] for x, s, v in C) if size is None else size
+                if left + sum(v * least[column] for column, v in A) > self.unit * size:
+                    return name
+        few = self.most is None or sum(map(any, zip(*q))) <= self.most
+        pure = not self.deterministic or all(v == 0 or abs(v - 1) <= self.unit for row in q for v in row)
+        return "" if few and pure else "the limits on signals"
 
 
 def ratio_of(given):
-    """K = exp_epsilon or exp(epsilon)."""
+    """K = exp_epsilon or exp(epsilon), and its logarithm."""
     eps, K = given.get("epsilon"), given.get("exp_epsilon")
-    need((float(eps) if K is None else log(F(K))) <= 600, "epsilon is too large")
-    return F(K) if K is not None else F(1) if eps == 0 else F(math.exp(eps))
+    log = eps if K is None else math.log1p(K - 1) if K < 2 else math.log(K.numerator) - math.log(K.denominator)
+    need(log <= 600, "epsilon is too large")
+    return (F(math.exp(eps)) if eps else F(1)) if K is None else K, float(log)
 
 
-def at_least_zero(v):
-    v = number(v)
-    need(v >= 0, "a distance is negative")
-    return v
-
-
-def log(v):
-    return math.log1p(float(v - 1)) if F(1, 2) < v < 2 else math.log(v.numerator) - math.log(v.denominator)
-
-
-def bits(v):
-    return max(v.numerator.bit_length(), v.denominator.bit_length())
+def meaning(v, key):
+    """A demand with its numbers as fractions; events stay as they are written."""
+    if type(v) is dict:
+        return {k: meaning(w, k) for k, w in v.items() if w is not None}
+    if key in ("event", "pairs", "independent_of"):
+        return v
+    return [meaning(w, key) for w in v] if type(v) is list else number(v)
 
 
 # ---- the proof
@@ -640,331 +473,254 @@ def bits(v):
 
 def prices_of(document, read):
     """The multipliers of a certificate or a branch: (notion, place, weight)."""
-    limits = keys(document.get("prices", {}), {"min_eve_risk", "max_bob_risk"})
+    limits = keyed(document.get("prices", {}), [], ["min_eve_risk", "max_bob_risk"])
+    table = document.get("obedience", [])
     out = [(name, (), read(w)) for name, w in limits.items()]
     for name, width in WIDTHS.items():
-        rows = document.get(name, [])
-        need(type(rows) is list, f"{name} must be a list")
-        for row in rows:
-            need(
-                type(row) is list and len(row) == width + 1 and all(type(v) is int for v in row[:-1]), f"{name}: no row"
-            )
+        need(type(document.get(name, [])) is list, f"{name} must be a list")
+        for row in document.get(name, []):
+            need(all(type(v) is int for v in listed(row, f"{name}: no row", width + 1)[:-1]), f"{name}: no row")
             out.append((name, tuple(row[:-1]), read(row[-1])))
-    table = document.get("obedience", [])
-    table = table_of(table, read) if table else need(type(table) is list, "obedience must be a list") or []
-    return out, table
+    need(type(table) is list, "obedience must be a list")
+    return out, table and table_of(table, read)
 
 
-def bound_of(game, demands, told, eve, lam, beta, u, prices, obedience, allowed=None):
+def bound_of(demands, told, eve, lam, beta, u, prices, obedience, allowed=None):
     """What the multipliers prove about beta R_B - lam R_E of channels that send only allowed[x]."""
-    S, b = len(told), len(game.decisions)
-    need(len(u) == S and len(u[0]) == len(game.E[0]), "u has the wrong shape")
+    game, b = demands.game, len(demands.game.decisions)
+    need(len(u) == len(told) and len(u[0]) == len(game.E[0]), "u has the wrong shape")
     rows = [row for row in prices if row[2] != 0]
-    if demands.asked("margin"):
-        need(len(obedience) == S and len(obedience[0]) == b, "a margin needs prices of Bob's obedience")
-        rows += [("margin", (s, b + j), w) for s, r in enumerate(u) for j, w in enumerate(r) if w]
-    rows += [("margin", (s, i), w) for s, r in enumerate(obedience) for i, w in enumerate(r) if w]
-    need(min(min(r) for r in u) >= 0 and all(w >= 0 for _, _, w in rows), "a multiplier is negative")
-    cost = [[beta * game.p[x] * game.B[x][i] for i in told] for x in range(game.N)]
+    if "margin" in demands.notions:
+        need(len(obedience) == len(told) and len(obedience[0]) == b, "a margin needs prices of Bob's obedience")
+        rows += [("margin", (s, b + j), w) for s, row in enumerate(u) for j, w in enumerate(row) if w]
+    rows += [("margin", (s, i), w) for s, row in enumerate(obedience) for i, w in enumerate(row) if w]
+    need(min(map(min, u)) >= 0 and all(w >= 0 for _, _, w in rows), "a multiplier is negative")
+    cost = [[beta * p * row[i] for i in told] for p, row in zip(game.p, game.B)]
     risk, constant, extra = [[lam] * len(game.groups) for _ in told], F(0), {}
     for name, place, w in rows:
-        need(demands.asked(name), f"there is a price for {name}, which is no condition")
-        q, t, a, rhs = demands.row(name, place, told, eve)
-        for x, s, v in q:
+        need(name in demands.notions, f"there is a price for {name}, which is no condition")
+        C, D, A, r, _ = demands.notions[name][0](place, told, eve)
+        for x, s, v in C:
             cost[x][s] += w * v
-        for s, k, v in t:
+        for s, k, v in D:
             risk[s][k] -= w * v
-        for column, v in a:
+        for column, v in A:
             extra[name, column] = extra.get((name, column), F(0)) + w * v
-        constant -= w * rhs
-    for s in range(S):
-        for k, g in enumerate(game.groups):
-            if eve is not None:
-                share = {eve[s][k]: risk[s][k]}
-            else:
-                total = sum(u[s][j] for j in g)
-                need(abs(total - risk[s][k]) <= demands.unit * abs(risk[s][k]), f"u[{s}] has the wrong sum")
-                share = {j: u[s][j] * (risk[s][k] / total if total else 1) for j in g if u[s][j]}
-            for x in range(game.N):
-                cost[x][s] -= game.p[x] * sum(v * game.E[x][j] for j, v in share.items())
-    least = sum(min(r if allowed is None else [r[s] for s in allowed[x]]) for x, r in enumerate(cost))
+        constant -= w * r
+    for s, k in product(range(len(told)), range(len(game.groups))):
+        mass, total = risk[s][k], sum(u[s][j] for j in game.groups[k])
+        need(eve or abs(total - mass) <= demands.unit * abs(mass), f"u[{s}] has the wrong sum")
+        share = {eve[s][k]: mass} if eve else {j: u[s][j] * (mass / total) for j in game.groups[k] if u[s][j]}
+        for x, p in enumerate(game.p):
+            cost[x][s] -= p * sum(v * game.E[x][j] for j, v in share.items())
+    least = sum(min(row if allowed is None else [row[s] for s in allowed[x]]) for x, row in enumerate(cost))
     return least + constant + sum(min(F(0), v) for v in extra.values())
 
 
-def read_branch(branch, game, S, read):
-    """The signals, allowed signals by state, whether some states are limited, void, u, prices and obedience."""
-    keys(branch, {"signals", "u", "states", "void"} | PRICES, {"signals", "u"})
+def read_branch(branch, N, S, read):
+    """A part of the mechanisms: signals, allowed signals by state, and multipliers; void: no mechanism is in it."""
+    keyed(branch, ["signals", "u"], ["states", "void", "prices", "obedience", *WIDTHS])
+    positions = lambda values, count: type(values) is list and all(type(v) is int and 0 <= v < count for v in values)
     keep, few = branch["signals"], {}
     need(positions(keep, S) and type(branch.get("states", [])) is list, "a branch is about no signals")
+    need(type(branch.get("void", False)) is bool, "void must be true or false")
     for row in branch.get("states", []):
-        need(type(row) is list and len(row) == 2 and positions([row[0]], game.N), "a branch is about no states")
-        need(positions(row[1], len(keep)), "a branch is about no signals")
-        few[row[0]] = sorted(set(row[1]))
-    allowed = [few.get(x, range(len(keep))) for x in range(game.N)]
-    return keep, allowed, bool(few), branch.get("void") is True, table_of(branch["u"], read), *prices_of(branch, read)
+        x, own = listed(row, "a branch is about no states", 2)
+        need(positions([x], N) and positions(own, len(keep)), "a branch is about no states or signals")
+        few[x] = sorted({*own})
+    allowed = [few.get(x, range(len(keep))) for x in range(N)]
+    return Record(keep=keep, allowed=allowed, few=few, void=branch.get("void", False), u=table_of(branch["u"], read),
+                  prices=prices_of(branch, read))
 
 
-def by_cases(game, demands, branches, lam, value):
+def by_cases(demands, branches, lam, value):
     """The least bound over branches that together contain every mechanism."""
-    S, parts = len(demands.told), []
-    for keep, allowed, few, void, u, prices, obedience in branches:
-        need(keep and all(allowed), "a branch is about no signals")
-        parts.append(([sum({1 << keep[s] for s in row}) for row in allowed], few))
-        told, eve = [demands.told[s] for s in keep], demands.eve and [demands.eve[s] for s in keep]
-        price = F(0) if void else lam
-        bound = bound_of(game, demands, told, eve, price, F(not void), u, prices, obedience, allowed)
-        need(not void or bound > 0, "a void branch is not proved to be empty")
-        value = value if void else min(value, bound)
-    if demands.deterministic:
-        covers_maps([part for part, _ in parts], game.N, S, demands.most)
-    else:
-        need(demands.most is not None and demands.most <= S and not any(few for _, few in parts), "no limit on signals")
-        covers_signals([(1 << S) - 1 & ~part[0] for part, _ in parts], S, demands.most)
+    N, S, boxes = demands.game.N, len(demands.told), []
+    for part in branches:
+        need(part.keep and all(part.allowed), "a branch is about no signals")
+        told, eve = [demands.told[s] for s in part.keep], demands.eve and [demands.eve[s] for s in part.keep]
+        some = F(not part.void)
+        bound = bound_of(demands, told, eve, some * lam, some, part.u, *part.prices, part.allowed)
+        need(not part.void or bound > 0, "a void branch is not proved to be empty")
+        value = value if part.void else min(value, bound)
+        if demands.deterministic:  # a set of signals, as bits, for every state
+            boxes.append([sum({1 << part.keep[s] for s in row}) for row in part.allowed])
+        else:  # for every signal: 1 it is sent, 2 it is not
+            need(demands.most is not None and demands.most <= S and not part.few, "no limit on signals")
+            boxes.append([3 if s in part.keep else 2 for s in range(S)])
+    covered([(1 << S) - 1] * N if demands.deterministic else [3] * S, boxes, demands)
     return value
 
 
-def positions(values, count):
-    return type(values) is list and all(type(v) is int and 0 <= v < count for v in values)
-
-
-def covers_signals(lacking, S, most):
-    """Every set of `most` signals lies in a branch: no such set has a signal that each branch lacks."""
-    todo, steps = [(0, 0)], LIMITS["parts"]
-    while todo:
-        chosen, banned = todo.pop()
-        steps -= 1 + len(lacking)
-        need(steps >= 0, "the branches are too many to check")
-        unmet = [lack & ~banned for lack in lacking if not lack & chosen]
-        need(unmet, "no branch is about some set of signals")
-        first = min(unmet, key=int.bit_count)
-        for s in range(S) if chosen.bit_count() < most else ():
-            if first >> s & 1:
-                todo.append((chosen | 1 << s, banned))
-                banned |= 1 << s
-
-
-def covers_maps(parts, N, S, most):
-    """Every map from states to signals (at most so many of them) follows a branch: split along the branches."""
-    todo, steps = [([(1 << S) - 1] * N, parts)], LIMITS["parts"]
+def covered(whole, boxes, demands):
+    """Every choice of an element per place lies in a box, or uses too many signals: split regions along the boxes."""
+    todo, steps = [(whole, boxes)], LIMITS["parts"]
     while todo:
         region, near = todo.pop()
-        steps -= N * (1 + len(near))
+        region, steps = feasible(region, demands), steps - len(whole) * (1 + len(near))
         need(steps >= 0, "the branches are too many to check")
-        single = sum({row for row in region if row.bit_count() == 1})
-        if most is not None and single.bit_count() >= most:
-            region = [row & single if single.bit_count() == most else 0 for row in region]
-        if not all(region):
-            continue
-        near = [part for part in near if all(a & b for a, b in zip(part, region))]
-        lacks = [{x for x in range(N) if region[x] & ~part[x]} for part in near]
-        if not all(lacks):
-            continue
-        if near:
-            x = max(range(N), key=lambda x: (sum(x in lack for lack in lacks), -x))
-            inside = region[x] & next(part[x] for part, lack in zip(near, lacks) if x in lack)
-        else:
-            divided = [x for x in range(N) if region[x].bit_count() > 1]
-            need(most is not None and divided, "no branch is about some map")
-            x = divided[0]
-            inside = region[x] & -region[x]
-        todo += [([*region[:x], part, *region[x + 1 :]], near) for part in (inside, region[x] & ~inside)]
+        near = [box for box in near if all(a & b for a, b in zip(box, region))]
+        lacks = [[k for k, part in enumerate(region) if part & ~box[k]] for box in near]
+        if not all(region) or not all(lacks):
+            continue  # it is empty, or a box contains it
+        k = max(range(len(whole)), key=lambda k: (sum(k in lack for lack in lacks), region[k].bit_count() > 1))
+        inside = next((box[k] for box, lack in zip(near, lacks) if k in lack), region[k] & -region[k])
+        # a region without a box may have no choice with so few signals: look closer
+        need(near or (demands.most is not None and region[k].bit_count() > 1), "some mechanisms are in no branch")
+        todo += [([*region[:k], part, *region[k + 1 :]], near) for part in (region[k] & inside, region[k] & ~inside)]
 
 
-def best_map(game, demands, lam, value):
+def feasible(region, demands):
+    """The region without what uses more than the allowed signals; a place is 0 if nothing is left."""
+    if demands.most is None:
+        return region
+    if demands.deterministic:
+        used = sum({part for part in region if part.bit_count() == 1})
+        return region if used.bit_count() < demands.most else [part & used for part in region]
+    return region if region.count(1) < demands.most else [part if part == 1 else part & 2 for part in region]
+
+
+def best_map(demands, lam, value):
     """The least R_A of a deterministic mechanism that meets the conditions, if it is below `value`."""
-    b, lead = len(game.decisions), next(x for x in range(game.N) if game.p[x])
-    free = [x for x in range(game.N) if game.p[x] or demands.everywhere()]
+    g, b = demands.game, len(demands.game.decisions)
+    pairs = {"neighbours", "metric"} & {*demands.meaning} and {"privacy", "approximate_privacy"} & {*demands.notions}
+    free = [x for x, p in enumerate(g.p) if p or pairs or demands.beyond]  # other states follow the first one
     need(b ** min(len(free), 64) <= LIMITS["maps"] and not demands.tuples, "arithmetic proves less")
-    best, common = value, math.lcm(*(v.denominator for row in (*game.B, *game.E) for v in row), lam.denominator)
-    scale = common * math.lcm(*(p.denominator for p in game.p))
-    bob, eve = ([[int(p * v * scale) for v in r] for p, r in zip(game.p, L)] for L in (game.B, game.E))
+    scale = math.lcm(*(v.denominator for row in (*g.B, *g.E) for v in row)) * math.lcm(*(p.denominator for p in g.p))
+    bob, eve = ([[int(p * v * scale) for v in row] for p, row in zip(g.p, L)] for L in (g.B, g.E))
     for choice in product(range(b), repeat=len(free)):
-        cells = [[0] * len(game.E[0]) for _ in range(b)]
-        told = 0
+        cells = [[0] * len(g.E[0]) for _ in range(b)]
         for x, i in zip(free, choice):
-            told += bob[x][i]
             cells[i] = [c + v for c, v in zip(cells[i], eve[x])]
-        score = F(told, scale) - lam * F(sum(min(c[j] for j in g) for c in cells for g in game.groups), scale)
-        if score < best:
-            sent = dict(zip(free, choice))
-            q = [
-                [F(sent.get(x, sent[lead if lead in sent else free[0]]) == i) for i in range(b)] for x in range(game.N)
-            ]
-            best = best if demands.broken(q) else score
-    return best
+        told = sum(bob[x][i] for x, i in zip(free, choice))
+        score = F(told, scale) - lam * F(sum(min(c[j] for j in group) for c in cells for group in g.groups), scale)
+        if score < value:
+            sent = dict.fromkeys(range(g.N), choice[0]) | dict(zip(free, choice))
+            value = value if demands.broken([[F(sent[x] == i) for i in range(b)] for x in range(g.N)]) else score
+    return value
 
 
 def channel_of(document, game, names, finer=None):
-    """The mechanism as a channel over the signals of the proof, and what Bob is told if its signals are finer."""
-    keys(document, {"name", "states", "signals", "channel"}, {"states", "signals", "channel"})
-    need(type(document.get("name", "")) is str, "name must be a text")
-    q = table_of(document["channel"], lambda v: positive(v) if type(v) is not str else exact_share(v))
-    need(document["states"] == game.states and len(q) == game.N, "the states are not the problem's")
-    own, exact = labels(document["signals"], len(q[0])), not floating(q)
-    need(all(abs(sum(map(float, r)) - 1) <= 1e-12 if floating(r) else sum(r) == 1 for r in q), "a row must sum to 1")
-    q = [[F(v if exact else float(v)) for v in row] for row in q]
-    if set(own) <= set(names):
-        return expanded(q, [names.index(name) for name in own], len(names)), exact, None, q
-    need(finer is not None, "the proof has no such signal")
-    known, told, _ = finer()
-    need(set(own) <= set(known), "the proof has no such signal")
-    bobs = [told[known.index(name)] for name in own]
-    return expanded(q, bobs, len(names)), exact, bobs, q
+    """The mechanism over the signals of the proof; itself; and what it tells Bob if its signals are finer."""
+    keyed(document, ["states", "signals", "channel"], ["name"])
+    need(type(document.get("name", "")) is str and document["states"] == game.states, "other states")
+    own = labels(document["signals"], len(listed(listed(document["channel"], "channel", game.N)[0], "channel")))
+    read = (lambda v: F(float(v))) if floating(document["channel"]) else F
+    q = [distribution(row, read, len(own)) for row in document["channel"]]
+    told = list(range(len(names)))
+    if finer is not None and not {*own} <= {*names}:
+        names, told, _ = finer()
+        finer = [told[names.index(name)] for name in own if name in names]
+    need({*own} <= {*names}, "the proof has no such signal")
+    places = [told[names.index(name)] for name in own]
+    pooled = [[sum(v for v, place in zip(row, places) if place == s) for s in range(max(told) + 1)] for row in q]
+    return pooled, q, finer if type(finer) is list else None
 
 
-def exact_share(v):
-    v = number(v, True)
-    need(0 <= v <= MOST, "a probability is out of range")
-    return v
+def same_kind(game_exact, floats, allow, given_lams, mechanism):
+    need(floats or game_exact, "the certificate is exact and the problem is not")
+    need(not floats or allow or not game_exact or floating(given_lams), "the certificate is in floats")
+    need(floating(mechanism.get("channel", [])) == floats, "mechanism and certificate must both be exact or floats")
 
 
-def expanded(q, places, width):
-    out = [[F(0)] * width for _ in q]
-    for x, row in enumerate(q):
-        for place, v in zip(places, row):
-            out[x][place] += v
-    return out
-
-
-def same_lambda(asked, proved):
-    need(float(asked) == proved if type(proved) is float else F(asked) == F(proved), f"it is about lambda = {proved}")
+def same_lambda(asked, proved, floats):
+    proved = number(proved, long=True)
+    need(float(asked) == float(proved) if floats else asked == proved, f"it is about lambda = {shown(proved)}")
+    return F(float(proved)) if floats else proved
 
 
 def scaled(q, unit):
     return [[v / sum(row) for v in row] for row in q] if unit else q
 
 
+def near_table(a, b, unit, why):
+    need([len(row) for row in a] == [len(row) for row in b], f"{why}: the shape")
+    need(all(abs(v - w) <= unit for row, other in zip(a, b) for v, w in zip(row, other)), why)
+
+
 def check_single(problem, mechanism, document, allow):
-    known = {"lambda", "value", "rho", "u"}
-    under = {"conditions", "channel", "branches"} | PRICES
-    keys(document, known | under, known)
-    conditioned = "conditions" in document
-    need(("channel" in document) if conditioned else not under & set(document), "conditions and channel go together")
-    branches = document.get("branches", [])
-    need(
-        type(branches) is list
-        and (branches or "branches" not in document)
-        and all(type(branch) is dict for branch in branches),
-        "branches must be tables",
-    )
-    parts = [document, *branches]
-    tables = [part.get(k, []) for part in parts for k in ("channel", "u", "obedience", *WIDTHS)]
-    tables += [list(part["prices"].values()) for part in parts if type(part.get("prices")) is dict]
-    floats = floating(document["lambda"], document["value"], document["rho"], tables)
-    read = (lambda v: F(float(signed(v)))) if floats else signed
+    under = ["conditions", "channel", "branches", "prices", "obedience", *WIDTHS]
+    keyed(document, ["lambda", "value", "rho", "u"], under)
+    conditioned, branches = "conditions" in document, document.get("branches", [])
+    need("channel" in document if conditioned else not {*under} & {*document}, "conditions and channel go together")
+    need(type(branches) is list and (branches or "branches" not in document), "branches must be tables")
+    floats = floating({k: v for k, v in document.items() if k != "conditions"})
+    unit, read = TOLERANCE * floats, lambda v: F(float(number(v, long=True))) if floats else number(v, long=True)
     game = Game(problem, floats)
-    need("conditions" not in problem or type(problem["conditions"]) is dict, "conditions must be a table")
-    asked = Demands(game, game.conditions)
-    demands = Demands(game, document["conditions"]) if conditioned else asked
-    need(asked.stated() == demands.stated() and (conditioned or not asked.given), "it supposes other conditions")
-    need(floats or (game.exact and demands.exact), "the certificate is exact and the problem is not")
-    need(
-        not floats or allow or type(game.lam) is float or not (game.exact and demands.exact),
-        "the certificate is in floats",
-    )
-    lam = float(signed(document["lambda"])) if floats else signed(document["lambda"])
-    same_lambda(game.lam, lam)
-    lam, claimed, unit = F(lam), read(document["value"]), TOLERANCE if floats else F(0)
-    demands.unit = unit
-    rho, u = table_of(document["rho"], read), table_of(document["u"], read)
-    q, exact, finer, sent = channel_of(mechanism, game, demands.names, None if conditioned else game.tuples)
-    need(exact == (not floats), "mechanism and certificate must both be exact or both be floats")
-    need(len(rho) == game.N and len(rho[0]) == len(q[0]), "rho has the wrong shape")
-    wanted, null = rho, [sum(p * row[s] for p, row in zip(game.p, q)) / sum(game.p) for s in range(len(q[0]))]
-    for x, p in enumerate(game.p):  # the mechanism is the one of the certificate
-        row = [p * v for v in q[x]]
-        need(all(abs(a - r) <= unit * p for a, r in zip(row, wanted[x])), "the mechanism is not the one that is proved")
-        need(p or conditioned or all(abs(a - b) <= unit for a, b in zip(q[x], null)), "a row is not the null row")
+    asked = Demands(game, game.conditions, unit)
+    demands = Demands(game, document["conditions"], unit) if conditioned else asked
+    free = all(v is None or v is False for v in game.conditions.values())
+    need(asked.meaning == demands.meaning and (conditioned or free), "it supposes other conditions")
+    same_kind(game.exact and demands.exact, floats, allow, [game.given_lam], mechanism)
+    lam, claimed = same_lambda(game.lam, document["lambda"], floats), read(document["value"])
+    q, sent, finer = channel_of(mechanism, game, demands.names, None if conditioned else game.tuples)
+    null = [sum(p * row[s] for p, row in zip(game.p, q)) / sum(game.p) for s in range(len(q[0]))]
+    for x, (p, row) in enumerate(zip(game.p, table_of(document["rho"], read, game.N, len(q[0])))):
+        near_table([[p * v for v in q[x]]], [row], unit * p, "the mechanism is not the one that is proved")
+        near_table([q[x]], [q[x] if p or conditioned else null], unit, "a state that never occurs has another row")
     if conditioned:
-        channel = table_of(document["channel"], read)
-        need(len(channel) == game.N and len(channel[0]) == len(q[0]), "channel has the wrong shape")
-        need(all(abs(a - b) <= unit for r, c in zip(q, channel) for a, b in zip(r, c)), "the mechanism is not the one")
+        near_table(q, table_of(document["channel"], read), unit, "the mechanism is not the one that is proved")
     need(conditioned or game.aligned, "there are no prices of the agents' obedience")
-    for channel, told, eve in ((scaled(q, unit), demands.told, demands.eve), (scaled(sent, unit), finer, None)):
-        if told is not None:
-            bob, eve = game.risks(channel, told, eve)
-            value, near = bob - lam * eve, game.allowance(lam, unit)
-            rounding = ROUNDING * (bob + lam * eve) if unit else 0
-            need(abs(value - claimed) <= near + rounding, f"R_A is {float(value):.9g}, not {float(claimed):.9g}")
-    q = scaled(q, unit)
-    bob, eve = game.risks(q, demands.told, demands.eve)
-    value = bob - lam * eve
+    near, q, sent = game.allowance(lam, unit), scaled(q, unit), scaled(sent, unit)
+    for channel, told, eve in [(sent, finer, None)] * (finer is not None) + [(q, demands.told, demands.eve)]:
+        bob, eve = game.risks(channel, told, eve)
+        value, rounding = bob - lam * eve, ROUNDING * (bob + lam * eve) if unit else 0
+        need(abs(value - claimed) <= near + rounding, f"R_A is {shown(value)}, not {shown(claimed)}")
     broken = demands.broken(q)
     need(not broken, f"the mechanism breaks {broken}")
-    prices, obedience = prices_of(document, read) if conditioned else ([], [])
-    branches = [read_branch(branch, game, len(q[0]), read) for branch in branches]
-    bound = bound_of(game, demands, demands.told, demands.eve, lam, F(1), u, prices, obedience)
+    parts = [read_branch(branch, game.N, len(q[0]), read) for branch in branches]
+    u, prices = table_of(document["u"], read), prices_of(document, read)
+    bound = bound_of(demands, demands.told, demands.eve, lam, F(1), u, *prices)
     if value - bound > near and (demands.deterministic or demands.most is not None):
-        bound = by_cases(game, demands, branches, lam, value) if branches else None
-        if bound is None:
-            need(demands.deterministic, "arithmetic proves less")
-            bound = best_map(game, demands, lam, value)
-    need(value - bound <= near, f"R_A is {float(value):.9g}, the proof only shows {float(bound):.9g}")
-    return f"R_A = {value if not unit else float(value)} is optimal" + (
-        f" within {float(value - bound):.2g}" if unit else ""
-    )
+        need(parts or demands.deterministic, "arithmetic proves less")
+        bound = by_cases(demands, parts, lam, value) if parts else best_map(demands, lam, value)
+    need(value - bound <= near, f"R_A is {shown(value)}, the proof only shows {shown(bound)}")
+    return f"R_A = {shown(value)} is optimal within {shown(value - bound)}" if unit else f"R_A = {value} is optimal"
 
 
 def check_worst_case(problem, mechanism, document, allow):
-    names = {"lambdas", "value", "weights", "channel", "replies"}
-    keys(document, names, names)
-    need(type(problem["scenarios"]) is list and problem["scenarios"], "there are no scenarios")
-    need(all(type(document[k]) is list for k in names - {"value"}), "lists are missing")
-    floats = floating(*document.values())
-    read = (lambda v: F(float(signed(v)))) if floats else signed
-    need(not any("conditions" in one and one["conditions"] for one in problem["scenarios"]), "no conditions here")
-    games = [Game(one, floats) for one in problem["scenarios"]]
-    able = all(g.exact for g in games)
-    need(floats or able, "the certificate is exact and a problem is not")
-    need(not floats or allow or not able or any(type(g.lam) is float for g in games), "the certificate is in floats")
+    """max_k R_A^k >= sum_x min_s sum_k p_k(x) (w_k B_k(x,s_k) - sum_j u_k[s,j] E_k(x,j)) for weights w of scenarios."""
+    keyed(document, ["lambdas", "value", "weights", "channel", "replies"])
+    floats, scenarios = floating(document), listed(problem["scenarios"], "there are no scenarios")
+    unit, read = TOLERANCE * floats, lambda v: F(float(number(v, long=True))) if floats else number(v, long=True)
+    games, K = [Game(one, floats) for one in scenarios], len(scenarios)
+    need(not any(g.conditions for g in games) and all(g.aligned for g in games), "no conditions or beliefs here")
     need(all(g.states == games[0].states for g in games), "the scenarios have different states")
-    lams = [float(signed(v)) if floats else signed(v) for v in document["lambdas"]]
-    need(len(lams) == len(games) == len(document["replies"]), "another number of scenarios")
-    for g, lam in zip(games, lams):
-        same_lambda(g.lam, lam)
-    lams, unit, heads, place = [F(v) for v in lams], TOLERANCE if floats else F(0), [], []
-    for g in games:  # scenarios with the same prior and losses share their Bob
-        head = next((k for k, h in enumerate(heads) if (h.p, h.B) == (g.p, g.B)), len(heads))
-        heads += [g] if head == len(heads) else []
-        place.append(head)
-    need(math.prod(len(h.decisions) for h in heads) <= 4096, "too many profiles of decisions")
-    profiles = list(product(*(range(len(h.decisions)) for h in heads)))
-    q, exact, _, _ = channel_of(mechanism, games[0], [" | ".join(n) for n in product(*(h.decisions for h in heads))])
-    need(exact == (not floats), "mechanism and certificate must both be exact or both be floats")
-    channel = table_of(document["channel"], read)
-    need([len(r) for r in channel] == [len(r) for r in q], "channel has the wrong shape")
-    need(
-        all(abs(a - b) <= unit for r, c in zip(q, channel) for a, b in zip(r, c)), "the mechanism is not the one proved"
-    )
-    q, w = scaled(q, unit), table_of([document["weights"]], read)[0]
-    need(len(w) == len(games) and min(w) >= 0 and abs(sum(w) - 1) <= unit, "the weights are no mixture")
-    w, values, total = [v / sum(w) for v in w], [], [[F(0)] * len(profiles) for _ in q]
-    for k, (g, lam) in enumerate(zip(games, lams)):
-        u, told = table_of(document["replies"][k], read), [profile[place[k]] for profile in profiles]
-        need(len(u) == len(profiles) and len(u[0]) == len(g.E[0]) and min(map(min, u)) >= 0, "replies do not fit")
-        for s, row in enumerate(u):
-            share = [F(0)] * len(row)
+    same_kind(all(g.exact for g in games), floats, allow, [g.given_lam for g in games], mechanism)
+    lams = [same_lambda(g.lam, v, floats) for g, v in zip(games, listed(document["lambdas"], "lambdas", K))]
+    heads = [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]  # same prior and losses: same Bob
+    bobs = [g for g, head in zip(games, heads) if g is head]
+    need(math.prod(len(h.decisions) for h in bobs) <= 4096, "too many profiles of decisions")
+    profiles = list(product(*(range(len(h.decisions)) for h in bobs)))
+    q, _, _ = channel_of(mechanism, games[0], [" | ".join(n) for n in product(*(h.decisions for h in bobs))])
+    near_table(q, table_of(document["channel"], read), unit, "the mechanism is not the one that is proved")
+    q, w = scaled(q, unit), table_of([document["weights"]], read, 1, K)[0]
+    need(min(w) >= 0 and abs(sum(w) - 1) <= unit, "the weights are no mixture")
+    w, total, values = [v / sum(w) for v in w], [[F(0)] * len(profiles) for _ in q], []
+    for g, head, lam, weight, replies in zip(games, heads, lams, w, listed(document["replies"], "replies", K)):
+        u, own = table_of(replies, read, len(profiles), len(g.E[0])), weight * lam
+        need(min(map(min, u)) >= 0, "replies are negative")
+        for s, profile in enumerate(profiles):
             for group in g.groups:
-                mass, own = sum(row[j] for j in group), w[k] * lam
+                mass = sum(u[s][j] for j in group)
                 need(abs(mass - own) <= unit * (1 + lam), "replies do not sum to weight times lambda")
                 for j in group:
-                    share[j] = row[j] * (own / mass) if mass else own / len(group)
-            for x in range(g.N):
-                total[x][s] += g.p[x] * (w[k] * g.B[x][told[s]] - sum(a * b for a, b in zip(share, g.E[x]) if a))
-        eve, bob = g.heard(q)
-        values.append(sum(map(min, bob)) - lam * sum(min(row[j] for j in group) for row in eve for group in g.groups))
-    worst, bound = max(values), sum(map(min, total))
-    near = max(g.allowance(lam, unit) for g, lam in zip(games, lams))
+                    u[s][j] = u[s][j] * (own / mass) if mass else own / len(group)
+            told = profile[bobs.index(head)]
+            for x, (p, losses, eves) in enumerate(zip(g.p, g.B, g.E)):
+                total[x][s] += p * (weight * losses[told] - sum(a * b for a, b in zip(u[s], eves) if a))
+        values.append(sum(map(min, g.heard(q, g.B))) - lam * sum(map(sum, g.eve_risks(q))))
+    worst, bound, near = max(values), sum(map(min, total)), max(g.allowance(lam, unit) for g, lam in zip(games, lams))
     size = max(sum(p * (max(b) + lam * max(e)) for p, b, e in zip(g.p, g.B, g.E)) for g, lam in zip(games, lams))
-    need(abs(worst - read(document["value"])) <= near + ROUNDING * size * bool(unit), "the worst case is another one")
+    need(abs(worst - read(document["value"])) <= near + ROUNDING * size * floats, "the worst case is another one")
     need(worst - bound <= near, "the weights prove less")
-    return f"the worst case {worst if not unit else float(worst)} is optimal"
+    return f"the worst case {shown(worst) if floats else worst} is optimal"
 
 
 def check(folder, allow_float=False):
     """Why the bundle in `folder` is proved; raises Refused if it is not."""
-    names, raw = ("manifest.json", "problem.json", "mechanism.json", "certificate.json"), {}
-    digits = sys.get_int_max_str_digits()
+    names = ["manifest.json", "problem.json", "mechanism.json", "certificate.json"]
+    raw, digits = {}, sys.get_int_max_str_digits()
     try:
         sys.set_int_max_str_digits(0)
         for name in names:
@@ -972,29 +728,23 @@ def check(folder, allow_float=False):
                 raw[name] = file.read(LIMITS["bytes"] + 1)
             need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
         manifest, problem, mechanism, certificate = (parsed(raw[name], name) for name in names)
-        texts = {"format", "version", "made", "how", "method"}
-        known = texts | {"lambda", "conditions", "source", "files"}
-        keys(manifest, known, known)
+        texts = ["format", "version", "made", "how", "method"]
+        keyed(manifest, [*texts, "lambda", "conditions", "source", "files"])
         need(all(type(manifest[k]) is str for k in texts) and manifest["format"] == "bap-lp bundle 1", "manifest.json")
-        source = manifest["source"]
-        if source is not None:
-            need(all(type(v) is str for v in keys(source, {"name", "sha256"}, {"name", "sha256"}).values()), "source")
-        for name, digest in keys(manifest["files"], names[1:], names[1:]).items():
+        source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
+        need(all(type(v) is str for v in source.values()), "source")
+        for name, digest in keyed(manifest["files"], names[1:]).items():
             need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
-        robust = set(problem) == {"scenarios"}
+        robust = {*problem} == {"scenarios"}
         proved = (check_worst_case if robust else check_single)(problem, mechanism, certificate, allow_float)
-        prices = [one["alice"]["lambda"] for one in (problem["scenarios"] if robust else [problem])]
-        need(same(manifest["lambda"], prices if robust else prices[0]), "the manifest has another lambda")
-        need(same(manifest["conditions"], problem.get("conditions", {})), "the manifest has other conditions")
+        lams = [one["alice"]["lambda"] for one in problem["scenarios"]] if robust else problem["alice"]["lambda"]
+        stated, wanted = (manifest["lambda"], manifest["conditions"]), (lams, problem.get("conditions", {}))
+        need(json.dumps(stated, sort_keys=True) == json.dumps(wanted, sort_keys=True), "the manifest has other demands")
         return proved
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
         raise Refused(f"cannot be read: {error}"[:300]) from None
     finally:
         sys.set_int_max_str_digits(digits)
-
-
-def same(a, b):
-    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
 def main(arguments):

@@ -214,9 +214,21 @@ def float_table(console: Console) -> None:
     console.print(table)
 
 
+def growth_table(console: Console) -> None:
+    table = Table("(N, b, e)", "exact, s", "per state, ms", title="Exact optima of many states")
+    for size in [(1000, 3, 3), (10_000, 3, 3), (100_000, 3, 3)]:
+        problem = KINDS["rationals to 1000"](*size)
+        ours, solution = best_time(lambda problem=problem: solve(problem, "1/2"), 1)
+        assert solution.exact
+        assert solution.gap == 0
+        table.add_row(str(size), f"{ours:.2f}", f"{1000 * ours / size[0]:.3f}")
+    console.print(table)
+
+
 def main(sizes: list[tuple[int, int, int]] | None = None) -> None:
     console = Console(width=140)
     float_table(console)
+    growth_table(console)
     exact_table(console, sizes or SIZES)
 
 

@@ -1,7 +1,7 @@
 """bracket: [lower, upper] around the least R_A over all mechanisms, for every kind of model.
 
 The Gaussian model has its reduction (`gaussian.optimum`), a scalar model its integrals over the data
-(`discretise.continuum`), and anything that can be simulated its draws (`discretise.monte_carlo`). Behind all three is
+(`discretise.continuum`), and anything that can be simulated its draws (`discretise.monte_carlo`). All three use
 one bound: any replies u of Eve bound R_A from below, any rule from above (docs/brackets.md).
 """
 
@@ -42,7 +42,7 @@ def bracket_of(
     Args:
         model: a `GaussianModel` (by draws if its Eves do not reduce to one statistic), or a problem of
             `discretise.model` or of `discretise.sample`.
-        eve: what Eve tests, for a Gaussian model only: the other two know their Eves.
+        eve: what Eve tests, for a Gaussian model only: the other problems have their own Eves.
         lam: a non-negative number (float, integer, fraction, or a string such as "1/3"), or "calibrated".
         level: for a sample, the probability that the bracket holds; 0.999 by default.
         draws: for a sample, the number of fresh draws; as many as it has by default.
@@ -87,9 +87,9 @@ def bracket_of(
         )
         raise InputError("model", kind, rule)
     if eve is not None:
-        # bracket(problem, lam) reads naturally, since such a problem knows its Eves
+        # bracket(problem, lam) reads naturally, since such a problem has its own Eves
         if lam != "calibrated" or not isinstance(eve, (str, int, float)):
-            raise InputError("eve", eve, "must not be given: the problem knows its Eves")
+            raise InputError("eve", eve, "must not be given: the problem has its own Eves")
         lam = eve
     if isinstance(model, GriddedProblem):
         _only("a scalar model", options)

@@ -81,7 +81,7 @@ _POINTER = (
 
 
 def scalar_law(law: Any, field: str, rule: str) -> None:
-    """Refuse what is no distribution by `rule`, and a vector or a mixture with a pointer to `sample`."""
+    """Refuse what is not a distribution by `rule`, and a vector or a mixture with a pointer to `sample`."""
     if not any(hasattr(law, name) for name in ("pdf", "pmf", "logpdf", "logpmf", "rvs", "cdf")):
         raise InputError(field, law, rule)
     if not hasattr(law, "support") or not hasattr(law, "ppf"):

@@ -166,13 +166,13 @@ def _family(table: Any, field: str) -> tuple[Any, dict[str, Any]]:
         raise InputError(f"{field}.name", name, "must be the name of a distribution of scipy.stats")
     family = getattr(stats, name, None)
     if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
-        raise InputError(f"{field}.name", name, "is no scalar distribution of scipy.stats")
+        raise InputError(f"{field}.name", name, "is not a scalar distribution of scipy.stats")
     shapes = [] if not family.shapes else [part.strip() for part in family.shapes.split(",")]
     known = [*shapes, "loc", *([] if isinstance(family, stats.rv_discrete) else ["scale"])]
     given = {key: value for key, value in table.items() if key != "name"}
     for key in given:
         if key not in known:
-            raise InputError(f"{field}.{key}", None, f"is no parameter of {name}: it has {', '.join(known)}")
+            raise InputError(f"{field}.{key}", None, f"is not a parameter of {name}: it has {', '.join(known)}")
     for key in shapes:
         if key not in given:
             raise InputError(f"{field}.{key}", None, f"is missing: {name} has {', '.join(known)}")
@@ -214,7 +214,7 @@ def _expression(value: Any, field: str) -> Callable[[Any], Any]:
     try:
         tree = ast.parse(value.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise InputError(field, value, "is no expression in theta") from None
+        raise InputError(field, value, "is not an expression in theta") from None
     _evaluate(tree, 1.0, field, value)
     return lambda theta: _evaluate(tree, theta, field, value)
 

@@ -216,7 +216,7 @@ def risk_utility_map(
         edge = np.array([_place(pair) for pair in frontier])
         ax.plot(*edge.T, color=pt.FRONTIER, lw=2.6, label="frontier of all mechanisms", zorder=3.5)
         lines.append(edge)
-    ax.plot(*lines[0].T, color=lt.GREY, lw=1.6, label="full and null tie", zorder=2)
+    ax.plot(*lines[0].T, color=lt.GREY, lw=1.6, label="full and null equal", zorder=2)
     for line in lines[1:]:
         ax.plot(*line.T, ":", color=lt.GREY, lw=1.1, zorder=1.5)
     for family in computed_families(model, eve):

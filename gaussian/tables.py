@@ -130,7 +130,7 @@ def table(
 
     Returns:
         The six rows, lam, and the corner, which bounds R_A of every release at the calibrated lam. Against an Eve who
-        tests something else than the mean, the maximum, the minimum or mean and maximum, the noisy full and the noisy
+        tests something other than the mean, the maximum, the minimum or mean and maximum, the noisy full and the noisy
         median release are left out.
 
     Raises:

@@ -6,8 +6,8 @@ Eve decide:
     prior       by Alice's prior, the Eve of the model; where the prior has never seen (s, z), as without a release
     informed    by h itself: no adversary who sees (s, z) does better on these records
     attackers   learned from the released half that was fitted (`microdata.attackers`)
-The chance in the release is averaged out, so "informed" is a lower limit for the other two, without sampling error. Bob
-decodes signals by Alice's prior. The null release leaves Eve with z alone.
+The randomness of the release is averaged out, so "informed" is a lower limit for the other two, without sampling
+error. Bob decodes signals by Alice's prior. The null release leaves Eve with z alone.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def _judged(study: Study, channel: RecordChannel, types: Array, counts: Array, n
 def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array:
     """What Bob reads in column j at every signal: his Bayes decision under the prior.
 
-    Where the prior has never seen the signal he takes it literally, if its symbols are levels, or decides as
-    without it.
+    If the signal has probability zero under the prior, he takes it literally if its symbols are levels, and
+    otherwise decides as without it.
     """
     told = channel.decode(np.arange(channel.signals))[:, j]
     literal = told if channel.symbols[j] == loss.shape[1] else np.full(len(told), (joint.sum(axis=1) @ loss).argmin())

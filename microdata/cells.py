@@ -1,4 +1,4 @@
-"""Small cells: values of the known columns that few records share, which a number about them could point to."""
+"""Small cells: combinations of known columns that few records share. A number about them is about few people."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bap_lp.model.display import counted
 from microdata.prior import rows_of
 from microdata.study import Study
 
@@ -23,9 +24,8 @@ class SmallCells:
     def __str__(self) -> str:
         named = "; ".join(f"{name} ({count})" for name, count in self.cells[:3])
         more = f" and {len(self.cells) - 3} more" if len(self.cells) > 3 else ""
-        return (
-            f"fewer than {self.threshold} records are in {len(self.cells)} cells that {self.eve} knows: {named}{more}"
-        )
+        cells = counted(len(self.cells), "combination")
+        return f"{cells} of the columns that {self.eve} knows with fewer than {self.threshold} records: {named}{more}"
 
 
 def small_cells(study: Study, threshold: int = THRESHOLD) -> tuple[SmallCells, ...]:

@@ -177,7 +177,7 @@ def utility(study: Study, channel: RecordChannel, types: Array, counts: Array) -
 
 
 def known(value: float) -> float | None:
-    """None where a measure is not defined: JSON has no other word for it."""
+    """None where a measure is not defined, because JSON has no NaN."""
     return None if np.isnan(value) else value
 
 

@@ -40,10 +40,10 @@ def optimise(
 
     Args:
         program: the records.
-        lam: a non-negative number, or "calibrated": full and null release tie (the null release tells nothing, but
+        lam: a non-negative number, or "calibrated": full and null release are equally good (after the null release
             every Eve still has the columns that she knows).
         exact: True insists on rationals, False works in floats, None follows the numbers given.
-        workers: processes to solve components in; None: this process alone; "all": every core, if that pays.
+        workers: processes to solve components in; None: this process alone; "all": one per core, for large tables.
         client: a Dask client to solve components on instead.
         progress: called with the number of record types solved so far, and of all.
 

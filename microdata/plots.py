@@ -1,6 +1,6 @@
 """Pictures of a study: the optimum and the alternatives on one map, and the Eves of an audit side by side.
 
-The map has U = -R_B to the right and R = -R_E upwards, as everywhere in this house: R_A falls towards the bottom
+The map has U = -R_B to the right and R = -R_E upwards, as in all maps of this project: R_A falls towards the bottom
 right. A filled mark is what the model says; the hollow mark at the end of its line is what held-out records say.
 """
 

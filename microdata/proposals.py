@@ -112,7 +112,7 @@ def proposal(frame: Any, data: str) -> str:
         f"holdout = {_quoted('1/2') if len(frame) > 1 else 0}  # share of records kept for the audit; 0 for none",
         "",
         "[alice]",
-        f'lambda = {price}  # the price of Eve\'s knowledge; "calibrated": full and null release tie',
+        f'lambda = {price}  # the price of Eve\'s knowledge; "calibrated": full and null release are equally good',
         "",
         "# [release]",
         "# keep = []  # known columns to publish as they are: every Eve must know them",

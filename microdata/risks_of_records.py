@@ -63,7 +63,7 @@ def weighted_risk(program: RecordProgram, risks: list[Any]) -> Any:
 
 
 def record_lam(program: RecordProgram, lam: Any) -> Any:
-    """Read lam: a non-negative number, or "calibrated": full and null release tie."""
+    """Read lam: a non-negative number, or "calibrated": full and null release are equally good."""
     if not (isinstance(lam, str) and lam.strip().lower() == "calibrated"):
         value = number(lam, "lam")
         if value < 0:

@@ -249,9 +249,9 @@ class Study(Displayed):
         """The optimal release.
 
         Args:
-            lam: a non-negative number, or "calibrated": full and null release tie.
+            lam: a non-negative number, or "calibrated": full and null release are equally good.
             exact: True insists on rationals, False works in floats, None follows the numbers given.
-            workers: processes for the components; None: this process alone; "all": every core, if that pays.
+            workers: processes for the components; None: this process alone; "all": one per core, for large tables.
             client: a Dask client instead.
             progress: called with the record types solved so far, and all of them.
 

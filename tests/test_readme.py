@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -45,12 +47,23 @@ def test_the_survey_gives_the_numbers_shown(
         row, numbers = rows[name], next(cells for key, cells in shown().items() if key.startswith(title))
         found = [row.risks.bob, row.risks.eve, row.audit.eve.value, row.audit.informed.value]
         assert [f"{float(v):.3f}" if v else "0" for v in found] == numbers
+    changed = [column["changed"] for column in json.loads(Path("release/result.json").read_text())["columns"]]
+    share = float(sum(map(Fraction, changed)) / len(changed))
+    assert f"**the optimum**: {share:.0%} of the cells changed" in README
+    assert 20 * rows["optimum"].risks.bob < rows["suppress all"].risks.bob  # "less than a twentieth"
 
 
 def test_three_readers_have_a_link_on_the_first_screen() -> None:
     first = README[: README.index("\n## ")]
     for reader, page in (("statistician", "microdata"), ("lawyer", "conditions"), ("engineer", "service")):
         assert re.search(rf"{reader}s?[^.]*?\(docs/{page}\.md\)", first, re.DOTALL), reader
+
+
+@pytest.mark.parametrize(
+    ("page", "onward"), [("microdata", "theory.md"), ("conditions", "verify.md"), ("service", "api/")]
+)
+def test_each_readers_page_leads_on_as_the_guide_says(page: str, onward: str) -> None:
+    assert re.search(rf"\]\({onward}", (ROOT / "docs" / f"{page}.md").read_text())
 
 
 def test_the_citation_is_that_of_the_citation_file() -> None:

@@ -154,7 +154,7 @@ function drawFigures(index) {
     `At this price ${data.conditions ? "a best release that meets the conditions" : "a best release"} keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
     (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
   const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 && data.lambda.choice ? `, ${data.lambda.choice}` :
-    data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release tie" : "";
+    data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release are equally good" : "";
   write("now", `${Q.equation("λ", lam)}${named}:  ${Q.equation("R_A", value)}`);
   $("slider").setAttribute("aria-valuetext", `lambda ${Q.both(lam)}${named}, R_A ${Q.both(value)}`);
 }
@@ -186,14 +186,14 @@ function drawMechanism(index) {
     $("privacy").textContent = "";
     return;
   }
-  if (model) demand(detail.rows.every((row) => row.at.length > 0 && row.at.every((x) => Number.isInteger(x) && model.index[x] !== undefined)), "a row is about no state");
+  if (model) demand(detail.rows.every((row) => row.at.length > 0 && row.at.every((x) => Number.isInteger(x) && model.index[x] !== undefined)), "a row belongs to no state");
   const cells = (row) => (!model ? row.cells : detail.columns.map((i) => {
     const share = sent(model, index, row.at[0], i);
     demand(row.at.every((x) => Q.cmp(sent(model, index, x, i), share) === 0), "states of one row send different signals");
     return [Q.brief(share, true), Q.float(share)];
   }));
   const names = model ? detail.columns.map(decisionName) : detail.signals;
-  if (model) demand(detail.columns.every((i) => model.B[0][i] !== undefined), "a signal is no decision of Bob");
+  if (model) demand(detail.columns.every((i) => model.B[0][i] !== undefined), "a signal is not a decision of Bob");
   const rows = detail.rows.map((row) => ({ row, shares: cells(row) }));
   $("mechanism").replaceChildren(names.length > WIDE ? sparseList(names, rows) : table(["data", ...names.map(quoted)], rows.map(({ row, shares }) =>
     [make("td", {}, ...listed(row.states, ", ", row.more)), ...shares.map(([words, share]) => shaded(make("td", share ? {} : { class: "zero" }, words), share))])));
@@ -217,10 +217,10 @@ function decisionName(i) {
 
 // A card with the numbers that follow from the checked tables; only labels, and theta, are the page's own
 function derivedCard(index, { column, data: posterior, theta }) {
-  demand(model.B[0][column] !== undefined, "a signal is no decision of Bob");
+  demand(model.B[0][column] !== undefined, "a signal is not a decision of Bob");
   const found = meaning(model, index, column);
   const share = ([label, , , x]) => {
-    demand(model.index[x] !== undefined, "a share is about no state");
+    demand(model.index[x] !== undefined, "a share belongs to no state");
     const value = found.posterior(x);
     return [label, Q.brief(value), Q.float(value), x];
   };

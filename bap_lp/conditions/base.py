@@ -11,7 +11,7 @@ bound. A condition whose program has other rows than its proof replaces `rows` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -20,7 +20,7 @@ import numpy as np
 from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, InputError, number, text
+from bap_lp.rational import Array, Field, InputError, text
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -62,7 +62,7 @@ class RowSink(Protocol):
 class MapTable:
     """Deterministic mechanisms, a row each (the signal of every state), with float risks and the bounds on their error.
 
-    unit: relative error of any sum.
+    unit: relative error of any sum; tolerance: what a float mechanism may miss a limit by, relative to the spreads.
     """
 
     maps: Array
@@ -71,6 +71,14 @@ class MapTable:
     bob_error: float
     eve_error: float
     unit: float
+    tolerance: float = 0.0
+    spreads: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def signals(self) -> Array:
+        """How many signals each of them sends."""
+        ordered = np.sort(self.maps, axis=1)
+        return 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +138,14 @@ class Condition:
     def features(self) -> Array | None:
         """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""
         return None
+
+    def lowered(self, bob: Any, eve: Any) -> Condition:
+        """The condition on losses from which the least of every state is subtracted: R_B falls by bob, R_E by eve."""
+        return self
+
+    def relaxed(self, arrays: Arrays, unit: Any) -> Condition:
+        """In floats, loosened by less than a channel may miss it by, so that rounding does not make it impossible."""
+        return self
 
     def on(self, index: Array, count: int) -> Condition:
         """The condition on the program's states: state x of the problem is index[x], or left out if that is -1."""
@@ -260,58 +276,22 @@ def _members(program: RowSink) -> dict[int, Shares]:
 
 def _coupled(groups: list[Shares], one: Any) -> list[tuple[tuple[int, ...], Any]]:
     """(members, share): the members of one group, or pairs of two such that each member has its share."""
-    if not groups:
-        return [((), one)]
-    if len(groups) == 1:
-        return [((x,), share) for x, share in groups[0]]
-    out: list[tuple[tuple[int, ...], Any]] = []
-    left, right = ([list(member) for member in reversed(group)] for group in groups)
-    while left and right:
-        step = min(left[-1][1], right[-1][1])
-        out.append(((left[-1][0], right[-1][0]), step))
-        for ends in (left, right):
-            ends[-1][1] -= step
-            if ends[-1][1] <= 0:
-                ends.pop()
-    return out
+    if len(groups) == 2:
+        return list(coupling(*groups))
+    return [((x,), share) for x, share in groups[0]] if groups else [((), one)]
+
+
+def coupling(left: Shares, right: Shares) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Pairs of members of two groups, and shares of the pairs, such that each member has its share."""
+    ends = [[list(member) for member in reversed(group)] for group in (left, right)]
+    while all(ends):
+        step = min(end[-1][1] for end in ends)
+        yield (ends[0][-1][0], ends[1][-1][0]), step
+        for end in ends:
+            end[-1][1] -= step
+            if end[-1][1] <= 0:
+                end.pop()
 
 
 def _is_position(value: Any) -> bool:
     return type(value) is int and -1 <= value < 2**31
-
-
-class RiskLimit(Condition):
-    """A limit on one of the risks: one row and one price."""
-
-    looser: ClassVar[int] = 1
-
-    def __init__(self, limit: Any) -> None:
-        self.limit = limit
-
-    @classmethod
-    def of(cls, given: Conditions, problem: Problem, field: Field) -> RiskLimit | None:
-        limit = getattr(given, cls.name)
-        return None if limit is None else cls(field.number(number(limit, cls.name)))
-
-    def places(self, arrays: Arrays, signals: Signals) -> Array:
-        return np.zeros((1, 0), dtype=np.int64)
-
-    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
-        return {self.name: sent.arrays.field.zero + prices.total}
-
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        most = arrays.B.max() + 0 * self.limit
-        return [Part(self.name, self.limit, self.looser, most if self.looser > 0 else 0 * self.limit, type(self))]
-
-    @classmethod
-    def document(cls, prices: Prices) -> dict[str, Any]:
-        return {"prices": {cls.name: text(prices.total)}}
-
-    @classmethod
-    def schema(cls) -> dict[str, Any]:
-        return {"prices": {"type": "object", "properties": {cls.name: {}}}}
-
-    @classmethod
-    def read(cls, document: dict[str, Any], read: Reader, field: Field) -> Prices:
-        value = read(document.get("prices", {}).get(cls.name, 0), f"prices.{cls.name}")
-        return Prices.of([[]], [field.number(value)], 0, field)

@@ -28,18 +28,17 @@ from typing import Any
 
 from bap_lp.conditions.approximate import ApproximatePrivacy
 from bap_lp.conditions.base import Condition
-from bap_lp.conditions.bob_cap import BobCap
-from bap_lp.conditions.deterministic import Deterministic
-from bap_lp.conditions.eve_floor import EveFloor
+from bap_lp.conditions.combinatorial import Deterministic, MaxSignals
+from bap_lp.conditions.events import read_number
 from bap_lp.conditions.margin import Margin
 from bap_lp.conditions.max_leakage import MaximalLeakage
-from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.obedience import Obedience
 from bap_lp.conditions.posterior import Independence, PosteriorCaps, PosteriorRatios, SignalFloor
 from bap_lp.conditions.privacy import Privacy
 from bap_lp.conditions.pufferfish import Pufferfish
+from bap_lp.conditions.risk_limits import BobCap, EveFloor
 from bap_lp.model.problem import Problem
-from bap_lp.rational import EXACT, FLOAT, Field, InputError, number, public
+from bap_lp.rational import EXACT, FLOAT, Field
 
 _KINDS: tuple[type[Condition], ...] = (
     EveFloor,
@@ -58,7 +57,6 @@ _KINDS: tuple[type[Condition], ...] = (
     MaxSignals,
 )
 TABLE: dict[str, type[Condition]] = {kind.name: kind for kind in _KINDS}
-_LARGEST = 10**300
 
 
 @dataclass(frozen=True)
@@ -113,12 +111,7 @@ class Conditions:
     def __post_init__(self) -> None:
         for name, low in ((name, low) for kind in TABLE.values() for name, low in kind.numbers.items()):
             if getattr(self, name) is not None:
-                value = number(getattr(self, name), name)
-                if value < low:
-                    raise InputError(name, value, f"must be at least {low}")
-                if value > _LARGEST:
-                    raise InputError(name, value, "must be at most 1e300")
-                object.__setattr__(self, name, public(value))
+                object.__setattr__(self, name, read_number(getattr(self, name), name, low))
         for kind in TABLE.values():
             kind.validate(self)
 

@@ -11,18 +11,24 @@ g_k(x) is not zero; it is then a variable of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part
+from bap_lp.conditions.events import all_exact
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.merging import class_sums
-from bap_lp.rational import Array, field_of, floats
+from bap_lp.rational import Array, Field, floats
+
+if TYPE_CHECKING:
+    from bap_lp.conditions.conditions import Conditions
+    from bap_lp.model.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +57,35 @@ class SignalCone(Condition):
     p: Array
     width: ClassVar[int] = 2
     by_ratio: ClassVar[bool] = True
+
+    @classmethod
+    def stated(cls, value: Any) -> Any:
+        """What the user wrote, read and checked."""
+        raise NotImplementedError
+
+    @classmethod
+    def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
+        """Every g_k with its meaning, in order."""
+        raise NotImplementedError
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        if getattr(given, cls.name) is not None:
+            object.__setattr__(given, cls.name, cls.stated(getattr(given, cls.name)))
+
+    @classmethod
+    def is_exact(cls, given: Conditions) -> bool:
+        return all_exact(getattr(given, cls.name))
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
+        if getattr(given, cls.name) is None:
+            return None
+        rows = list(cls.vectors(getattr(given, cls.name), problem, field))
+        g = field.zeros((len(rows), len(problem.p)))
+        for k, (vector, _) in enumerate(rows):
+            g[k] = vector
+        return cls(g, tuple(row for _, row in rows), field.array(problem.p))
 
     @property
     def null_row(self) -> bool:  # type: ignore[override]
@@ -86,6 +121,10 @@ class SignalCone(Condition):
     def joined(self, other: Condition) -> SignalCone:
         assert isinstance(other, SignalCone)
         return replace(self, g=np.concatenate([self.g, other.g]), meaning=self.meaning + other.meaning)
+
+    def relaxed(self, arrays: Arrays, unit: Any) -> SignalCone:
+        # the null release meets sum_x g(x) <= 0 only up to the rounding of the terms
+        return replace(self, g=self.g - unit / 1000 * self._sizes)
 
     @cached_property
     def _sizes(self) -> Array:
@@ -136,7 +175,7 @@ class SignalCone(Condition):
 
     def sieve(self, table: MapTable) -> Array:
         keep: Array = np.ones(len(table.maps), dtype=bool)
-        g = floats(self.g) if field_of(self.g).exact else self.g
+        g = floats(self.g)
         slack = table.unit * np.abs(g).sum(axis=1)
         for k, row in enumerate(g):
             for s in range(int(table.maps.max(initial=0)) + 1):

@@ -148,6 +148,13 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int)) else text(value)
 
 
+def all_exact(value: Any) -> bool:
+    """Whether no number of a demand, or of a tuple of demands, is a float."""
+    if isinstance(value, tuple):
+        return all(map(all_exact, value))
+    return bool(getattr(value, "exact", not isinstance(value, float)))
+
+
 def named(event: Event) -> str:
     """An event as a sentence names it."""
     return " or ".join(str(state) for state in event[:6]) + (" or ..." if len(event) > 6 else "")

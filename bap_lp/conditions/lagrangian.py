@@ -21,7 +21,7 @@ import numpy as np
 
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays, signal_losses
-from bap_lp.rational import ROUNDING, Array, Field, ReadOnly
+from bap_lp.rational import Array, Field, ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +99,6 @@ class SentSignals:
         if self.signals.eve is not None:
             return self.eve[np.arange(len(self.signals))[:, None], self.signals.eve].sum()
         return np.stack([self.eve[:, g].min(axis=1).sum() for g in self.arrays.groups]).sum()
-
-    def near(self, unit: Any, spread: Any, size: Any) -> Any:
-        """How far a float risk may miss a limit: a share `unit` of its spread, and the rounding of the limit itself."""
-        return unit * spread + self.arrays.field.number(ROUNDING) * size if unit else unit
 
     def score(self, lam: Any, bob_weight: int = 1) -> tuple[Any, Any]:
         """bob_weight R_B - lam R_E, and what chooses among equal ones: -R_E, or R_B where R_B has no weight."""

@@ -15,27 +15,17 @@ prescribes what she does: then the row of decision j is only about the signals t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.events import (
-    Event,
-    RatioBound,
-    indicator,
-    listed,
-    named,
-    read_event,
-    read_number,
-    rows_of,
-)
+from bap_lp.conditions.events import Event, RatioBound, indicator, listed, named, read_event, read_number, rows_of
 from bap_lp.rational import Array, Field, InputError
 
 if TYPE_CHECKING:
-    from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
 
 
@@ -58,6 +48,10 @@ class PosteriorCap:
         if self.at_most is not None and self.at_least is not None and self.at_least > self.at_most:
             raise InputError(f"{field}.at_least", self.at_least, f"must not be above at_most = {self.at_most}")
 
+    @property
+    def exact(self) -> bool:
+        return not any(isinstance(c, float) for c in (self.at_most, self.at_least))
+
     def __str__(self) -> str:
         low = "" if self.at_least is None else f"{self.at_least} <= "
         high = "" if self.at_most is None else f" <= {self.at_most}"
@@ -79,14 +73,6 @@ class PosteriorRatio(RatioBound):
         return f"P({named(self.event)} | signal) within a factor {self.stated} of P({named(self.event)})"
 
 
-def _cone(kind: type[SignalCone], rows: list[tuple[Array, ConeRow]], problem: Problem, field: Field) -> Any:
-    p = field.array(problem.p)
-    g = field.zeros((len(rows), len(p)))
-    for k, (vector, _) in enumerate(rows):
-        g[k] = vector
-    return kind(g, tuple(row for _, row in rows), p)
-
-
 def _shares(p: Array, inside: Array) -> tuple[Any, Any]:
     """P(A) and 1 - P(A), each a sum: floats that do not quite sum to one make no difference out of nothing."""
     return p.dot(inside), p.dot(1 - inside)
@@ -96,132 +82,91 @@ class PosteriorCaps(SignalCone):
     name = "posterior_caps"
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if given.posterior_caps is not None:
-            object.__setattr__(given, cls.name, rows_of(PosteriorCap, given.posterior_caps, cls.name))
+    def stated(cls, value: Any) -> tuple[PosteriorCap, ...]:
+        return rows_of(PosteriorCap, value, cls.name)
 
     @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        return not any(isinstance(c, float) for cap in given.posterior_caps or () for c in (cap.at_most, cap.at_least))
-
-    @classmethod
-    def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
-        if given.posterior_caps is None:
-            return None
-        p, rows = field.array(problem.p), []
-        for k, cap in enumerate(given.posterior_caps):
+    def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
+        p = field.array(problem.p)
+        for k, cap in enumerate(stated):
             inside = indicator(problem, cap.event, f"{cls.name}[{k}].event", field)
-            for name, sign in (("at_most", 1), ("at_least", -1)):
+            for name, sign, limit in (("at_most", 1, field.one), ("at_least", -1, field.zero)):
                 if getattr(cap, name) is not None:
                     c = field.number(getattr(cap, name))
                     words = f"P({named(cap.event)} | signal) must be {name.replace('_', ' ')} {getattr(cap, name)}"
-                    limit = field.one if sign > 0 else field.zero
-                    rows.append((sign * p * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, p, c, sign, limit)))
-        return _cone(cls, rows, problem, field)
+                    yield sign * p * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, p, c, sign, limit)
 
 
 class PosteriorRatios(SignalCone):
     name = "posterior_ratio"
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if given.posterior_ratio is not None:
-            object.__setattr__(given, cls.name, rows_of(PosteriorRatio, given.posterior_ratio, cls.name))
+    def stated(cls, value: Any) -> tuple[PosteriorRatio, ...]:
+        return rows_of(PosteriorRatio, value, cls.name)
 
     @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        return all(one.exact for one in given.posterior_ratio or ())
-
-    @classmethod
-    def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
-        if given.posterior_ratio is None:
-            return None
-        p, rows = field.array(problem.p), []
-        for k, one in enumerate(given.posterior_ratio):
+    def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
+        p = field.array(problem.p)
+        for k, one in enumerate(stated):
             inside, K = indicator(problem, one.event, f"{cls.name}[{k}].event", field), one.ratio(field)
             (whole, rest), label, words = _shares(p, inside), f"{cls.name}[{k}]", f"{one}"
             limit, more = K * field.number(10**6), (K - 1) * whole
             high = np.where(inside > 0, rest - more, -K * whole)
             low = np.where(inside > 0, -more - K * rest, whole)
-            rows.append((p * high, ConeRow(label, words, p * whole, K, 1, limit)))
-            rows.append((p * low, ConeRow(label, words, p * inside, K, 1, limit)))
-        return _cone(cls, rows, problem, field)
+            yield p * high, ConeRow(label, words, p * whole, K, 1, limit)
+            yield p * low, ConeRow(label, words, p * inside, K, 1, limit)
 
 
 class Independence(SignalCone):
     name = "independent_of"
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if given.independent_of is not None:
-            events = listed(given.independent_of, cls.name, "must be a list of events, each a list of states")
-            read = tuple(read_event(event, f"{cls.name}[{k}]") for k, event in enumerate(events))
-            object.__setattr__(given, cls.name, read)
+    def stated(cls, value: Any) -> tuple[Event, ...]:
+        events = listed(value, cls.name, "must be a list of events, each a list of states")
+        return tuple(read_event(event, f"{cls.name}[{k}]") for k, event in enumerate(events))
 
     @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        return True
-
-    @classmethod
-    def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
-        if given.independent_of is None:
-            return None
-        p, rows = field.array(problem.p), []
-        for k, event in enumerate(given.independent_of):
+    def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
+        p = field.array(problem.p)
+        for k, event in enumerate(stated):
             inside = indicator(problem, event, f"{cls.name}[{k}]", field)
             whole, rest = _shares(p, inside)
             vector = p * np.where(inside > 0, rest, -whole)
             row = ConeRow(f"{cls.name}[{k}]", f"it must not depend on {named(event)}")
-            rows += [(vector, row), (-vector, row)]
-        return _cone(cls, rows, problem, field)
+            yield vector, row
+            yield -vector, row
 
 
 class SignalFloor(SignalCone):
     name = "signal_floor"
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        value = given.signal_floor
-        if value is None:
-            return
-        if isinstance(value, (Mapping, tuple, list)):
-            pairs = list(value.items() if isinstance(value, Mapping) else value)
-            if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-                raise InputError(cls.name, value, "must be a number, or a table of numbers by Eve's name")
-            read = tuple((str(name), read_number(floor, f"{cls.name}.{name}", 0)) for name, floor in pairs)
-            if not read:
-                raise InputError(cls.name, None, "must name at least one Eve")
-            object.__setattr__(given, cls.name, read)
-        else:
-            object.__setattr__(given, cls.name, read_number(value, cls.name, 0))
+    def stated(cls, value: Any) -> Any:
+        """One floor for all Eves, or pairs of an Eve's name and her floor."""
+        if not isinstance(value, (Mapping, tuple, list)):
+            return read_number(value, cls.name, 0)
+        pairs = list(value.items() if isinstance(value, Mapping) else value)
+        if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+            raise InputError(cls.name, value, "must be a number, or a table of numbers by Eve's name")
+        if not pairs:
+            raise InputError(cls.name, None, "must name at least one Eve")
+        return tuple((str(name), read_number(floor, f"{cls.name}.{name}", 0)) for name, floor in pairs)
 
     @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        floors = given.signal_floor
-        return not any(
-            isinstance(f, float) for f in ([f for _, f in floors] if isinstance(floors, tuple) else [floors])
-        )
-
-    @classmethod
-    def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
-        if given.signal_floor is None:
-            return None
-        names = [eve.name for eve in problem.eves]
-        floors = (
-            given.signal_floor if isinstance(given.signal_floor, tuple) else [(n, given.signal_floor) for n in names]
-        )
-        for name, floor in floors:
+    def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
+        names, by_name = [eve.name for eve in problem.eves], isinstance(stated, tuple)
+        wanted = dict(stated) if by_name else dict.fromkeys(names, stated)
+        for name, floor in wanted.items():
             if name not in names:
                 raise InputError(f"{cls.name}.{name}", floor, f"names no Eve: there is {', '.join(names)}")
-        wanted, p, rows = dict(floors), field.array(problem.p), []
+        p = field.array(problem.p)
         for group, ((n, _), columns) in enumerate(zip(problem.eve_views, problem.eve_groups, strict=True)):
             eve = problem.eves[n]
             if eve.name in wanted:
                 floor, counted = field.number(wanted[eve.name]), eve.loss if eve.harm is None else eve.harm
-                label = f"{cls.name}.{eve.name}" if isinstance(given.signal_floor, tuple) else cls.name
+                label = f"{cls.name}.{eve.name}" if by_name else cls.name
                 words = f"the risk of {eve.name} given a signal must be at least {wanted[eve.name]}"
                 here = p if problem.eve_shares is None else p * field.array(problem.eve_shares[:, group])
                 for j, loss in enumerate(field.array(counted).T):
                     told = (group, columns.start + j) if problem.misaligned else None
-                    rows.append((here * (floor - loss), ConeRow(label, words, here, floor, -1, field.zero, told)))
-        return _cone(cls, rows, problem, field)
+                    yield here * (floor - loss), ConeRow(label, words, here, floor, -1, field.zero, told)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSink
+from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSink, coupling
 from bap_lp.conditions.distances import PairDistances
 from bap_lp.conditions.events import LARGEST_LOG, listed, position
 from bap_lp.conditions.lagrangian import Prices, SentSignals
@@ -160,37 +160,21 @@ class Privacy(Condition):
     def check(self, sent: SentSignals, unit: Any) -> str:
         if self.distances is None:
             for s, column in enumerate(sent.q.T):
-                if column.max() > self.base * column.min() + unit * column.max():
-                    return f"signal {s} breaks differential privacy: {column.max()} against {column.min()}"
+                most, room = column.max(), self.base * column.min()
+                if most > room + unit * (most + room):
+                    return f"signal {s} breaks differential privacy: {most} against {column.min()}"
             return ""
         far = np.array([v is None for v in self._powers], dtype=bool)
         for pairs, ratios in self._blocks(sent.q.shape[1]):
             more, less = sent.q[pairs[:, 0]], sent.q[pairs[:, 1]]
-            broken = np.array(more > less * ratios + unit * more, dtype=bool)
-            if far.any():
-                for k in np.flatnonzero(far[self.distances.place[tuple(pairs.T)]]).tolist():
-                    broken[k] = self._far(int(pairs[k, 0]), int(pairs[k, 1]), more[k], less[k])
+            room = less * ratios
+            broken = np.array(more > room + unit * (more + room), dtype=bool)
+            # a K^d that cannot be written belongs to d(x,z) >= d(x,y) + d(y,z), both positive: these pairs imply it
+            broken[far[self.distances.place[tuple(pairs.T)]]] = False
             if broken.any():
                 k, s = np.argwhere(broken)[0].tolist()
                 return f"signal {s} breaks differential privacy between states {pairs[k, 0]} and {pairs[k, 1]}"
         return ""
-
-    def _far(self, x: int, y: int, more: Array, less: Array) -> Array:
-        """Where more > K^d less for a K^d beyond floats: logarithms decide, and rationals where these are close."""
-        assert self.distances is not None
-        distance = self.distances[x, y]
-        room = float(distance) * self.log
-
-        def broken(a: Any, b: Any) -> bool:
-            if a == 0 or b == 0:
-                return bool(a > 0)
-            over = _log_of(a / b) - room
-            if not self.field.exact or distance.q != 1 or abs(over) > 1e-9 * room:
-                return over > 1e-9 * room
-            whole = distance * self.base.height_bits() <= limit("bits")
-            return bool(not whole or a > self.base ** int(distance.p) * b)
-
-        return np.array([broken(a, b) for a, b in zip(more, less, strict=True)])
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         known = self.distances
@@ -252,17 +236,13 @@ class Privacy(Condition):
         group, share = program.index[live], program.share[live]  # members of a class share by probability
         for s in range(S):
             supply, demand = beta[group, s] * share, alpha[group, s] * share / self.base
-            sources = [[x, w] for x, w in zip(live.tolist(), supply, strict=True) if w > 0]
-            sinks = [[x, w] for x, w in zip(live.tolist(), demand, strict=True) if w > 0]
-            while sources and sinks:
-                step = min(sources[-1][1], sinks[-1][1])
-                if sources[-1][0] != sinks[-1][0]:
-                    places.append((s, sources[-1][0], sinks[-1][0]))
+            sources, sinks = (
+                [(x, w) for x, w in zip(live.tolist(), side, strict=True) if w > 0] for side in (supply, demand)
+            )
+            for (x, y), step in coupling(sources, sinks):
+                if x != y:
+                    places.append((s, x, y))
                     weights.append(step)
-                for ends in (sources, sinks):
-                    ends[-1][1] -= step
-                    if ends[-1][1] <= 0:
-                        ends.pop()
         return Prices.of(places, weights, self.width, self.field)
 
     def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:

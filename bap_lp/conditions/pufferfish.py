@@ -9,7 +9,7 @@ Without priors, r is the problem's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +19,6 @@ from bap_lp.model.labels import probability
 from bap_lp.rational import Array, Field, InputError, public
 
 if TYPE_CHECKING:
-    from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
 
 
@@ -60,25 +59,14 @@ class Pufferfish(SignalCone):
     name = "pufferfish"
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        value = given.pufferfish
-        if value is not None:
-            alone = isinstance(value, (Mapping, SecretPairs))
-            read = rows_of(SecretPairs, [value] if alone else value, cls.name)
-            object.__setattr__(given, cls.name, read)
+    def stated(cls, value: Any) -> tuple[SecretPairs, ...]:
+        alone = isinstance(value, (Mapping, SecretPairs))
+        return rows_of(SecretPairs, [value] if alone else value, cls.name)
 
     @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        return all(one.exact for one in given.pufferfish or ())
-
-    @classmethod
-    def of(cls, given: Conditions, problem: Problem, field: Field) -> SignalCone | None:
-        if given.pufferfish is None:
-            return None
-        vectors: list[Array] = []
-        meaning: list[ConeRow] = []
+    def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
         p = field.array(problem.p)
-        for d, one in enumerate(given.pufferfish):
+        for d, one in enumerate(stated):
             label, K = f"{cls.name}[{d}]", one.ratio(field)
             events = [
                 [indicator(problem, event, f"{label}.pairs[{k}][{m}]", field) for m, event in enumerate(pair)]
@@ -89,14 +77,9 @@ class Pufferfish(SignalCone):
                     rule = f"has {len(prior)} entries, must have {len(p)}, one per state"
                     raise InputError(f"{label}.priors[{n}]", None, rule)
                 r = p if prior is None else field.array(probability(list(prior), f"{label}.priors[{n}]"))
-                for k, (a, b) in enumerate(events):
+                for pair, (a, b) in zip(one.pairs, events, strict=True):
                     if r.dot(a) > 0 and r.dot(b) > 0:
                         first, second = r * a / r.dot(a), r * b / r.dot(b)
-                        words = " and ".join(map(named, one.pairs[k])) + f" must look alike up to a factor {one.stated}"
+                        words = " and ".join(map(named, pair)) + f" must look alike up to a factor {one.stated}"
                         for more, less in ((first, second), (second, first)):
-                            vectors.append(more - K * less)
-                            meaning.append(ConeRow(label, words, less, K, 1, K * field.number(10**6)))
-        g = field.zeros((len(vectors), len(p)))
-        for k, vector in enumerate(vectors):
-            g[k] = vector
-        return cls(g, tuple(meaning), p)
+                            yield more - K * less, ConeRow(label, words, less, K, 1, K * field.number(10**6))

@@ -138,7 +138,7 @@ class Bridge:
 
     @cached_property
     def obedience(self) -> list[Any]:
-        """Bob, told i, prefers nothing to i: needed only with constraints that pooling can break."""
+        """At signal i no decision is better for Bob than i: needed only with constraints that pooling can break."""
         return [
             (self.B[:, [i]] - np.delete(self.B, i, axis=1)).T @ self.rho[:, i] <= 0
             for i in range(self.B.shape[1])

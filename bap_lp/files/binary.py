@@ -73,7 +73,7 @@ def unpacked(path: str | os.PathLike[str]) -> Any:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise InputError(source, None, f"cannot be read as .npz: {reason}") from None
     if "document" not in members or members["document"].dtype != np.uint8:
-        raise InputError(source, None, 'is no .npz of this project: it has no "document"')
+        raise InputError(source, None, 'is not an .npz file of this project: it has no "document"')
 
     def restored(value: Any) -> Any:
         if isinstance(value, list):
@@ -92,7 +92,7 @@ def unpacked(path: str | os.PathLike[str]) -> Any:
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """The members, each no larger than the file: stored, not compressed, and with a header that its bytes bear out."""
+    """The members, each no larger than the file: stored, not compressed, and with a header that fits its bytes."""
     out = {}
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()

@@ -23,12 +23,12 @@ from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import Multipliers, Prices
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.problems import conditions_document, conditions_from
-from bap_lp.files.tables import long_number, signed_table, texts
+from bap_lp.files.tables import signed_number, signed_table, texts
 from bap_lp.files.writing import write_files
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.conditional import Proof
-from bap_lp.rational import EXACT, FLOAT, Field, InputError, floats, number, public, text
+from bap_lp.rational import EXACT, FLOAT, Field, InputError, floats, public, text
 
 
 def _merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
     """A certificate from its document; `source` is what errors call it."""
     with located(source):
         check(document, _SCHEMA)
-        lam, value = (number(long_number(document[key]), key) for key in ("lambda", "value"))
+        lam, value = (signed_number(document[key], key) for key in ("lambda", "value"))
         rho, u = (signed_table(document[key], key) for key in ("rho", "u"))
         numbers, kinds = (lam, value, rho.flat[0], u.flat[0]), _exact(document)
         exact = kinds and not any(isinstance(v, float) for v in numbers)
@@ -165,6 +165,8 @@ def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
     for k, part in enumerate(document.get("branches", [])):
         if not _positions(part["signals"], channel.shape[1]):
             raise InputError(f"branches[{k}].signals", part["signals"], "must be positions of signals")
+        if not isinstance(part.get("void", False), bool):
+            raise InputError(f"branches[{k}].void", part["void"], "must be true or false")
         fixed = []
         for row in part.get("states", []):
             if not isinstance(row, list) or len(row) != 2 or not _positions([row[0]], len(channel)):
@@ -174,7 +176,7 @@ def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
             fixed.append((row[0], tuple(row[1])))
         u = field.array(signed_table(part["u"], f"branches[{k}].u"))
         dual = Multipliers(u, read_prices(part, field))
-        branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void") is True))
+        branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void", False)))
     return Proof(conditions, channel, read_prices(document, field), tuple(branches))
 
 
@@ -184,11 +186,7 @@ def _positions(values: Any, count: int) -> bool:
 
 def read_prices(document: dict[str, Any], field: Field) -> dict[str, Prices]:
     """The prices in a certificate's document."""
-
-    def reader(value: Any, place: str) -> Any:
-        return number(long_number(value), place)
-
-    return {name: kind.read(document, reader, field) for name, kind in TABLE.items() if kind.priced}
+    return {name: kind.read(document, signed_number, field) for name, kind in TABLE.items() if kind.priced}
 
 
 def _exact(document: dict[str, Any]) -> bool:

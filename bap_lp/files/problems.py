@@ -213,8 +213,7 @@ def save_problem(path: str | os.PathLike[str], problem: Problem, lam: Any = "cal
     """Write a problem file: what was built in Python can be reported and shared from the command line.
 
     Args:
-        path: where to write it; a name that ends in .npz asks for a binary file, any other for JSON. A binary file of
-            200,000 states is read and written in a second.
+        path: where to write it; a name that ends in .npz asks for a binary file, any other for JSON.
         problem: the problem.
         lam: the lam that the file asks for.
 

@@ -29,6 +29,23 @@ def signed_table(rows: list[Any], field: str) -> Array:
     return flat.reshape(len(rows), -1)
 
 
+def signed_tables(values: list[Any], field: str) -> list[Array]:
+    """Several tables of numbers."""
+    for k, rows in enumerate(values):
+        if not isinstance(rows, list):
+            raise InputError(f"{field}[{k}]", rows, "must be a list")
+    return [signed_table(rows, f"{field}[{k}]") for k, rows in enumerate(values)]
+
+
+def signed_number(value: Any, field: str) -> Any:
+    """A number of any sign and length."""
+    return number(long_number(value), field)
+
+
+def signed_numbers(values: list[Any], field: str) -> list[Any]:
+    return [signed_number(value, f"{field}[{k}]") for k, value in enumerate(values)]
+
+
 def long_number(value: Any) -> Any:
     """Exact solutions can have longer integers than the numbers of a problem may be."""
     if not isinstance(value, str) or len(value) > limit("digits") or not _LONG_INTEGER.fullmatch(value):

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
-from bap_lp.files.tables import long_number, signed_table, texts
+from bap_lp.files.tables import signed_number, signed_numbers, signed_table, signed_tables, texts
 from bap_lp.files.writing import write_files
 from bap_lp.proof.nested import TierCertificate
-from bap_lp.rational import EXACT, FLOAT, InputError, is_exact, number, public, text
+from bap_lp.rational import EXACT, FLOAT, is_exact, public, text
 
 _LIST = {"type": "array"}
 _KEYS = {"lambdas": _LIST, "weights": _LIST, "value": {}, "rho": _LIST, "replies": _LIST}
@@ -44,19 +44,10 @@ def load_tier_certificate(path: str | os.PathLike[str]) -> TierCertificate:
     document = read_document(path)
     with located(source_name(path)):
         check(document, _SCHEMA)
-        lams, weights = (
-            [number(long_number(v), f"{key}[{k}]") for k, v in enumerate(document[key])]
-            for key in ("lambdas", "weights")
-        )
-        value, rho = number(long_number(document["value"]), "value"), signed_table(document["rho"], "rho")
-        replies = []
-        for k, u in enumerate(document["replies"]):
-            if not isinstance(u, list):
-                raise InputError(f"replies[{k}]", u, "must be a list")
-            replies.append(signed_table(u, f"replies[{k}]"))
-        exact = all(map(is_exact, (*lams, *weights, value, rho, *replies)))
-        field = EXACT if exact else FLOAT
-        numbers = [tuple(public(field.number(v)) for v in group) for group in (lams, weights, [value])]
-        return TierCertificate(
-            numbers[0], numbers[1], numbers[2][0], field.array(rho), tuple(field.array(u) for u in replies)
-        )
+        lams, weights = (signed_numbers(document[key], key) for key in ("lambdas", "weights"))
+        value, rho = signed_number(document["value"], "value"), signed_table(document["rho"], "rho")
+        replies = signed_tables(document["replies"], "replies")
+        field = EXACT if all(map(is_exact, (*lams, *weights, value, rho, *replies))) else FLOAT
+        at, shares = (tuple(public(field.number(v)) for v in group) for group in (lams, weights))
+        tables = field.array(rho), tuple(field.array(u) for u in replies)
+        return TierCertificate(at, shares, public(field.number(value)), *tables)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from bap_lp.files.documents import check, located
-from bap_lp.files.tables import long_number, signed_table, texts
+from bap_lp.files.tables import signed_number, signed_numbers, signed_table, signed_tables, texts
 from bap_lp.proof.worst_case import RobustCertificate
-from bap_lp.rational import InputError, floats, is_exact, number, public, text
+from bap_lp.rational import EXACT, FLOAT, is_exact, public, text
 
 _LIST = {"type": "array"}
 _SCHEMA: dict[str, Any] = {
@@ -38,16 +38,10 @@ def robust_from_dict(document: Any, source: str) -> RobustCertificate:
     """A worst-case certificate from its document; one float makes all numbers floats."""
     with located(source):
         check(document, _SCHEMA)
-        lams = [number(long_number(v), f"lambdas[{k}]") for k, v in enumerate(document["lambdas"])]
-        value = number(long_number(document["value"]), "value")
-        tables = []
-        for k, rows in enumerate(document["replies"]):
-            if not isinstance(rows, list):
-                raise InputError(f"replies[{k}]", rows, "must be a list")
-            tables.append(signed_table(rows, f"replies[{k}]"))
-        tables += [signed_table([document["weights"]], "weights"), signed_table(document["channel"], "channel")]
-        if not all(map(is_exact, (*lams, value, *tables))):
-            lams, value, tables = [float(v) for v in lams], float(value), [floats(t) for t in tables]
-        *replies, weights, channel = tables
-        prices = tuple(public(v) for v in lams)
-        return RobustCertificate(prices, public(value), channel, weights[0], tuple(replies))
+        lams, value = signed_numbers(document["lambdas"], "lambdas"), signed_number(document["value"], "value")
+        replies, channel = signed_tables(document["replies"], "replies"), signed_table(document["channel"], "channel")
+        [weights] = signed_table([document["weights"]], "weights")
+        field = EXACT if all(map(is_exact, (*lams, value, *replies, weights, channel))) else FLOAT
+        prices = tuple(public(field.number(v)) for v in lams)
+        tables = field.array(channel), field.array(weights), tuple(field.array(u) for u in replies)
+        return RobustCertificate(prices, public(field.number(value)), *tables)

@@ -25,7 +25,7 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 def write_files(contents: Mapping[Path, Content]) -> None:
     """Write all files, or none of them and raise.
 
-    A file that cannot be moved in, although its place was checked before, takes the ones before it back.
+    If a file cannot be moved in although its place was checked, the files before it are taken back.
     """
     places = {path: file_place(path) for path in contents}
     with _staged({place: contents[path] for path, place in places.items()}) as staged:

@@ -27,7 +27,7 @@ import highspy
 import numpy as np
 
 from bap_lp.game.pricing import Pricing, centred, pass_over, sum_by_key
-from bap_lp.linear.highs import solver
+from bap_lp.linear.highs import PRIMAL, basic_flags, loaded, set_basis
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array
 
@@ -62,7 +62,7 @@ _OPTIONS = {
     "primal_feasibility_tolerance": 1e-10,
     "dual_feasibility_tolerance": 1e-10,
     "small_matrix_value": 1e-12,
-    "simplex_strategy": 4,  # primal: the start is a vertex
+    "simplex_strategy": PRIMAL,  # the start is a vertex
 }
 
 
@@ -78,13 +78,6 @@ def _restricted(near: Arrays, fixed: Array, basis: GameBasis) -> tuple[Array, Ar
     key = basis.key[basis.near]
     rows = fixed + sum_by_key(p, E, key, b)
     level = near.least_replies(rows)[:, near.group_of]
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = count + b * G, m + b * e
-    lp.col_cost_ = np.concatenate([weight[state] * B[state, decision], -np.ones(b * G)])
-    lp.col_lower_ = np.concatenate([np.zeros(count), np.full(b * G, -np.inf)])
-    lp.col_upper_ = np.full(lp.num_col_, np.inf)
-    lp.row_lower_ = np.concatenate([np.ones(m), ((level - fixed) * unit).ravel()])
-    lp.row_upper_ = np.concatenate([np.ones(m), np.full(b * e, np.inf)])
     index = np.empty((count, e + 1), dtype=np.int32)
     index[:, 0] = state
     index[:, 1:] = m + decision[:, None] * e + np.arange(e)
@@ -92,28 +85,31 @@ def _restricted(near: Arrays, fixed: Array, basis: GameBasis) -> tuple[Array, Ar
     entry[:, 1:] = weight[state, None] * E[state]
     ends = count * (e + 1) + np.cumsum(np.tile([g.stop - g.start for g in near.groups], b))
     start = np.concatenate([np.arange(count + 1) * (e + 1), ends])
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = start.astype(np.int32)
-    lp.a_matrix_.index_ = np.concatenate([index.ravel(), m + np.arange(b * e)]).astype(np.int32)
-    lp.a_matrix_.value_ = np.concatenate([entry.ravel(), -np.ones(b * e)])
-    model = solver(**_OPTIONS)
-    if model.passModel(lp) == highspy.HighsStatus.kError:
-        raise ArithmeticError("HiGHS refuses the restricted program")
-    status = highspy.HighsBasisStatus
-    warm = highspy.HighsBasis()
-    low, on, free = status.kLower, status.kBasic, status.kZero
-    warm.col_status = [on if v else low for v in basis.basic[state, decision]]
-    warm.col_status += [on if v else free for v in basis.t.ravel()]
-    warm.row_status = [low] * m + [on if v else low for v in basis.slack.ravel()]
-    warm.valid = True
-    model.setBasis(warm)
+    inf = np.inf
+    model = loaded(
+        (
+            np.concatenate([weight[state] * B[state, decision], -np.ones(b * G)]),
+            np.concatenate([np.zeros(count), np.full(b * G, -inf)]),
+            np.full(count + b * G, inf),
+        ),
+        (
+            np.concatenate([np.ones(m), ((level - fixed) * unit).ravel()]),
+            np.concatenate([np.ones(m), np.full(b * e, inf)]),
+        ),
+        (
+            start,
+            np.concatenate([index.ravel(), m + np.arange(b * e)]),
+            np.concatenate([entry.ravel(), -np.ones(b * e)]),
+        ),
+        **_OPTIONS,
+    )
+    on = [basis.basic[state, decision], basis.t.ravel(), np.zeros(m, dtype=bool), basis.slack.ravel()]
+    set_basis(model, np.concatenate(on))
     model.run()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         raise ArithmeticError(f"the restricted program ended as {model.modelStatusToString(model.getModelStatus())}")
     basis.pivots += model.getInfo().simplex_iteration_count
-    found = model.getBasis()
-    columns = np.array([v == on for v in found.col_status])
-    slacks = np.array([v == on for v in found.row_status])
+    columns, slacks = np.split(basic_flags(model), [count + b * G])
     basis.basic = np.zeros_like(basis.open)
     basis.basic[state, decision] = columns[:count]
     basis.t = columns[count:].reshape(b, G)

@@ -4,14 +4,13 @@ With A z + s = rhs a basis fixes z_B = B^-1 rhs and y = B^-T c_B. It is optimal 
 cost c_j - y.A_j is non-negative (zero for free columns, -y_r for the slack of a <= row). Reduced costs are settled by
 a float filter: computed from correctly rounded data, fl(c_j - y.A_j) is off by at most gamma_k (|c_j| + |y|.|A_j|) with
 gamma_k = k u / (1 - k u), u = 2^-53 and k = (number of terms) + 4; what lies inside that band is computed exactly.
-A basis that fails is first refined (module `refine`), then carried to an optimal one by exact primal pivots: phase one
+A basis that fails is first refined (module `looks`), then carried to an optimal one by exact primal pivots: phase one
 minimises the sum of infeasibilities, phase two the cost; Bland's rule takes over after a run of degenerate pivots, so
 the walk ends. Further costs then choose among several optimal vertices.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +20,10 @@ from flint import fmpq
 
 from bap_lp.clock import check
 from bap_lp.linear.factor import Factor, SingularBasis
+from bap_lp.linear.looks import looked
 from bap_lp.linear.program import LinearProgram
-from bap_lp.linear.refine import magnified_basis
 from bap_lp.rational import EXACT, Array, floats
 
-_LOOKS = 10
 _SMALL = 30  # rows below which pivots are cheaper than a look
 _PATIENCE = 20  # degenerate pivots in a row before Bland's rule
 
@@ -80,7 +78,8 @@ def optimise(
         if limit is not None and repairs >= limit:
             raise LongWalk(f"no optimum after {limit} exact steps on a program of shape {lp.shape}")
         if not refined:
-            basic, refined = _refined(lp, basic), True
+            look = looked(lp, basic)
+            basic, refined = basic if look is None else look.basic, True
             repairs += 1
             continue
         variable, direction = entering
@@ -136,41 +135,6 @@ def _tied(lp: LinearProgram, basic: Array, y: Array) -> list[int]:
     d, error = filtered(lp.rounded, y)
     columns = [j for j in np.flatnonzero(nonbasic[:n] & (np.abs(d) <= error)).tolist() if not reduced_cost(lp, y, j)]
     return columns + [n + r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if not y[r]]
-
-
-def _refined(lp: LinearProgram, basic: Array) -> Array:
-    """The basis after a few looks through the magnifying glass of `refine`: nearly always the right one."""
-    level = math.inf
-    for _ in range(_LOOKS):
-        check()
-        basic, factor, values = _regular(lp, basic)
-        y = factor.solve_transposed(_basic_cost(lp, lp.cost, basic))
-        wrong = _infeasible(lp, basic, values)
-        reduced = _exact_small(lp, y)
-        allowed = np.where(lp.free, np.abs(reduced), np.maximum(-reduced, 0.0))
-        allowed[basic[basic < lp.shape[1]]] = 0.0
-        slack = [float(v) for v, equal in zip(y, lp.equality, strict=True) if not equal and v > 0]
-        primal = max((abs(float(v)) for v in values[wrong]), default=0.0)
-        dual = max(float(allowed.max(initial=0.0)), max(slack, default=0.0))
-        if primal == dual == 0.0:
-            return basic
-        if dual:
-            # while infeasibility is being mended, costs keep the scale at which they were last told apart
-            level = min(1 / dual, level) if primal else 1 / dual
-        zoom = (1 / primal if primal else 1.0, level if level < math.inf else 1.0)
-        better = magnified_basis(lp.rounded, basic, values, reduced, y, zoom)
-        if better is None:
-            return basic
-        basic = better
-    return basic
-
-
-def _exact_small(lp: LinearProgram, y: Array) -> Array:
-    """Reduced costs of all columns in floats, computed exactly where the filter cannot tell their sign."""
-    d, error = filtered(lp.rounded, y)
-    for j in np.flatnonzero(np.abs(d) <= 1e6 * error).tolist():
-        d[j] = float(reduced_cost(lp, y, j))
-    return d
 
 
 def _regular(lp: LinearProgram, basic: Array) -> tuple[Array, Factor, Array]:

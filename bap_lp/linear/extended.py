@@ -1,21 +1,21 @@
 """Solves with a basis to many more bits than floats have, without the cost of exact fractions.
 
-Rows are scaled to integers, the basis B is factored once in floats (SuperLU), and x is built up step by step: with
-y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the bits of y are
-appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is seen as
-clearly as one of 1/2. That is what it takes to judge a basis where the float solver's tolerances are too coarse; a
-basis that passes is then proved in fractions.
+Rows are scaled to integers, the basis B is factored once in floats (SuperLU), and x is built up step by step (Wan,
+2006): with y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the bits
+of y are appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is seen
+as clearly as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A basis
+that passes is then proved in fractions.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from bap_lp.linear.factor import basis_places
-from bap_lp.linear.program import LinearProgram
+from bap_lp.linear.program import LinearProgram, basis_places
 from bap_lp.rational import Array
 
 _STEP = 24  # bits gained in a step; the factors have 53, less those lost to the condition of the basis
@@ -40,8 +40,7 @@ class ExtendedProgram:
                 scale[r] = math.lcm(scale[r], q)
         self.scale = np.array(scale, dtype=object)
         entries = [p * (scale[r] // q) for (p, q), r in zip(values, lp.index.tolist(), strict=True)]
-        self.small = max(map(abs, entries), default=0) < _SMALL and max(scale, default=1) < _SMALL
-        self.value = np.array(entries, dtype=np.int64 if self.small else object)
+        self.value = np.array(entries, dtype=object)
         self.rhs = np.array([p * (s // q) for (p, q), s in zip(rhs, scale, strict=True)], dtype=object)
         costs = _ratios(lp.cost)
         self.unit = math.lcm(*{q for _, q in costs})
@@ -49,7 +48,7 @@ class ExtendedProgram:
 
     def reduced(self, y: Array, bits: int) -> Array:
         """unit 2^bits (c - A'y) for all columns, y over the scaled rows in units of 2^-bits / unit."""
-        products = self.value.astype(object) * y[self.lp.index]
+        products = self.value * y[self.lp.index]
         starts = self.lp.start[:-1]
         sums = np.zeros(self.lp.shape[1], dtype=object)
         full = np.diff(self.lp.start) > 0
@@ -58,35 +57,62 @@ class ExtendedProgram:
         return self.cost * (1 << bits) - sums
 
 
+class IntegerFactor:
+    """A square matrix of integers, given by its entries and factored once in floats."""
+
+    def __init__(self, rows: Array, columns: Array, integers: Array, size: int) -> None:
+        from scipy.sparse import csc_matrix  # heavy, and needed for large programs only
+        from scipy.sparse.linalg import splu
+
+        self.entries, self.size = (rows, columns, integers), size
+        small = integers.dtype != object or max(map(abs, integers.tolist()), default=0) < _SMALL
+        self.matrix = csc_matrix((integers.astype(np.int64 if small else float), (rows, columns)), shape=(size, size))
+        try:
+            self.factor = splu(self.matrix.astype(float))
+        except RuntimeError:
+            raise Unsolved("the matrix is singular in floats") from None
+        self.small = small
+
+    def times(self, x: Array, transposed: bool) -> Array:
+        """A x or A'x, exactly; where the entries are small, so must be those of x: at most 24 bits."""
+        if self.small and x.dtype != object:
+            return ((self.matrix.T if transposed else self.matrix) @ x).astype(object)
+        rows, columns, integers = self.entries
+        target, source = (columns, rows) if transposed else (rows, columns)
+        out = np.zeros(self.size, dtype=object)
+        np.add.at(out, target, integers.astype(object) * x.astype(object)[source])
+        return out
+
+    def solutions(self, right: Array, transposed: bool, steps: int) -> Iterator[tuple[Array, int, bool]]:
+        """x with A x = right, or A'x = right, in units of 2^-bits, after every step; the bits; whether x is exact."""
+        residual, x, bits = right.astype(object), np.zeros(self.size, dtype=object), 0
+        if not residual.any():
+            yield x, bits, True
+        for _ in range(steps):
+            top = max(map(abs, residual.tolist()), default=0)
+            if top == 0:
+                return
+            lost = max(top.bit_length() - 900, 0)  # bits of the residual that floats have no room for
+            y = self.factor.solve((residual >> lost).astype(float), trans="T" if transposed else "N")
+            size = float(np.abs(y).max())
+            if not math.isfinite(size) or size == 0.0:
+                raise Unsolved("the factors of the matrix overflow")
+            shift = _STEP - math.frexp(size)[1]
+            digits = np.rint(np.ldexp(y, shift)).astype(np.int64)  # 2^shift y, to _STEP bits of its largest entry
+            gain, left = max(shift - lost, 0), max(lost - shift, 0)  # an x of many bits loses its leading ones first
+            residual = (residual << gain) - (self.times(digits, transposed) << left)
+            x, bits = (x << gain) + (digits.astype(object) << left), bits + gain
+            yield x, bits, not residual.any()
+
+
 class ExtendedBasis:
     """A basis (columns of the program, then slacks) with its float factors."""
 
     def __init__(self, program: ExtendedProgram, basic: Array) -> None:
-        from scipy.sparse import csc_matrix
-        from scipy.sparse.linalg import splu
-
-        lp = program.lp
-        self.program, self.basic, self.m = program, basic, lp.shape[0]
-        rows, columns, at, slacks = basis_places(lp, basic)
+        self.program, self.basic = program, basic
+        rows, columns, at, slacks = basis_places(program.lp, basic)
         integers = np.concatenate([program.value[at], program.scale[slacks]])
-        kind: Any = np.int64 if program.small else float
-        shape = (self.m, self.m)
-        matrix = csc_matrix((integers.astype(kind), (rows, columns)), shape=shape)
-        try:
-            self.factor = splu(matrix.astype(float))
-        except RuntimeError:
-            raise Unsolved("the basis is singular in floats") from None
-        self.entries = rows, columns, integers
-        self.matrix = matrix if program.small else None
-
-    def _times(self, digits: Array, transposed: bool) -> Array:
-        if self.matrix is not None:
-            return ((self.matrix.T if transposed else self.matrix) @ digits).astype(object)
-        rows, columns, integers = self.entries
-        target, source = (columns, rows) if transposed else (rows, columns)
-        out = np.zeros(self.m, dtype=object)
-        np.add.at(out, target, integers.astype(object) * digits.astype(object)[source])
-        return out
+        self.factor = IntegerFactor(rows, columns, integers, program.lp.shape[0])
 
     def values(self) -> tuple[Array, int]:
         """The basic variables in units of 2^-bits."""
@@ -94,30 +120,15 @@ class ExtendedBasis:
 
     def duals(self) -> tuple[Array, int]:
         """y over the scaled rows, in units of 2^-bits / unit of the cost."""
-        cost = np.append(self.program.cost, np.zeros(self.m, dtype=object))[self.basic]
+        cost = np.append(self.program.cost, np.zeros(len(self.basic), dtype=object))[self.basic]
         return self._solve(cost, True)
 
     def _solve(self, right: Array, transposed: bool) -> tuple[Array, int]:
-        residual, x, bits = right.astype(object), np.zeros(self.m, dtype=object), 0
-        first = max(map(abs, residual.tolist()), default=0)
-        if first == 0:
-            return x, 0
-        for _ in range(4 * _DEEP // _STEP):
-            top = max(map(abs, residual.tolist()))
-            if top == 0:
-                return x << SPARE, bits + SPARE  # exact: no bit of it is noise
+        for x, bits, exact in self.factor.solutions(right, transposed, 4 * _DEEP // _STEP):
+            if exact:
+                return x << SPARE, bits + SPARE  # no bit of it is noise
             if bits >= _DEEP:
                 return x, bits
-            lost = max(top.bit_length() - 900, 0)
-            y = self.factor.solve((residual >> lost).astype(float), trans="T" if transposed else "N")
-            size = float(np.abs(y).max())
-            if not math.isfinite(size) or size == 0.0:
-                raise Unsolved("the factors of the basis overflow")
-            shift = _STEP - math.frexp(size)[1]
-            digits = np.rint(np.ldexp(y, shift)).astype(np.int64)
-            gain, left = max(shift - lost, 0), max(lost - shift, 0)
-            residual = (residual << gain) - (self._times(digits, transposed) << left)
-            x, bits = (x << gain) + (digits.astype(object) << left), bits + gain
         raise Unsolved("the refinement does not converge")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.linear.core import Core, SingularCore
-from bap_lp.linear.program import LinearProgram
+from bap_lp.linear.program import LinearProgram, basis_places, ranges
 from bap_lp.rational import EXACT, Array, common_denominator
 
 Batch = tuple[Array, Array, Array]  # rows, columns (positions in the basis), pivot values
@@ -95,7 +95,7 @@ class Factor:
         """residual -= (their columns) * x, for unknowns just found."""
         live = unknowns[x[unknowns] != 0]
         order, start = entries
-        at = order[_ranges(start[live], start[live + 1])]
+        at = order[ranges(start[live], start[live + 1])]
         if len(at):
             owner = np.repeat(live, start[live + 1] - start[live])
             rows, sums = segment_sums(equation[at], self.val[at] * x[owner])
@@ -140,16 +140,6 @@ def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]
     return rows, positions, np.concatenate([lp.value[at], EXACT.full(len(slacks), 1)])
 
 
-def basis_places(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array, Array]:
-    """(row, position) of the entries of a basis matrix, where they are stored in lp, and the rows of its slacks."""
-    n = lp.shape[1]
-    columns, slacks = basic[basic < n], basic[basic >= n] - n
-    at = _ranges(lp.start[columns], lp.start[columns + 1])
-    lengths = lp.start[columns + 1] - lp.start[columns]
-    positions = np.concatenate([np.repeat(np.flatnonzero(basic < n), lengths), np.flatnonzero(basic >= n)])
-    return np.concatenate([lp.index[at], slacks]), positions, at, slacks
-
-
 def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:
     """(distinct keys, sum of values of each), adding in a balanced tree as `tree_sum` does."""
     order = np.argsort(keys, kind="stable")
@@ -170,11 +160,3 @@ def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:
 def _grouped(own: Array, m: int) -> tuple[Array, Array]:
     """Entries ordered by line, and where each line starts."""
     return np.argsort(own, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(own, minlength=m))])
-
-
-def _ranges(start: Array, stop: Array) -> Array:
-    """Concatenation of arange(start[k], stop[k])."""
-    lengths = stop - start
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(start - (ends - lengths), lengths)

@@ -35,7 +35,7 @@ _ROUNDS = 60  # of rows that are added
 _LARGE = 4000  # rows
 _DENSE = 100  # entries of a column
 _FEW = 0.01  # of all columns
-_PRIMAL = 4  # HiGHS's number of the primal simplex strategy
+PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
 _OPTIONS = {
     "output_flag": False,
@@ -67,20 +67,16 @@ def solve_lp(
     worth: whether a solution (z, y) is worth the ties; without them `tied` is false. lazy: rows that are left out until
     a solution violates them; most of them never are.
     """
-    highs = solver()
-    basis = None
+    basis = start
     if start is None:
         basis = _from_inside(lp) if lazy is None else _by_rows(lp, lazy)
-    _pass(highs, lp)
+    highs = _loaded(lp, **({} if start is None else {"simplex_strategy": PRIMAL}))
     if basis is not None:
-        highs.setBasis(_basis(lp, basis))
-    if start is not None:
-        highs.setOptionValue("simplex_strategy", _PRIMAL)
-        highs.setBasis(_basis(lp, start))
+        set_basis(highs, np.isin(np.arange(sum(lp.shape)), basis))
     _run(highs)
     y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
-    flags = _basic_flags(highs, lp)
+    flags = basic_flags(highs)
     if len(highs.getSolution().col_value) != lp.shape[1] or len(y) != lp.shape[0]:
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z = np.array(highs.getSolution().col_value)
@@ -91,11 +87,11 @@ def solve_lp(
             break
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
         highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
-        highs.setOptionValue("simplex_strategy", _PRIMAL)  # the vertex at hand is feasible
+        highs.setOptionValue("simplex_strategy", PRIMAL)  # the vertex at hand is feasible
         _run(highs)
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
-        z, flags = np.array(highs.getSolution().col_value), _basic_flags(highs, lp)
+        z, flags = np.array(highs.getSolution().col_value), basic_flags(highs)
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
     return FloatVertex(z, y, value, basic, optimal, (first_z, plain), tied)
@@ -119,11 +115,10 @@ def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
     (m, n), inf = lp.shape, highspy.kHighsInf
     matrix = csc_matrix((lp.value, lp.index, lp.start), shape=(m, n)).tocsr()
     inside = np.flatnonzero(~lazy)
-    highs = solver()
     part = matrix[inside].tocsc()
     few = replace(lp, start=part.indptr.astype(np.int64), index=part.indices.astype(np.int64), value=part.data,
                   rhs=lp.rhs[inside], equality=lp.equality[inside], row_kind=lp.row_kind[inside])  # fmt: skip
-    _pass(highs, few)
+    highs = _loaded(few)
     for _ in range(_ROUNDS):
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -148,10 +143,9 @@ def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
 
 def solve_interior(lp: LinearProgram) -> FloatVertex:
     """Minimise by the interior point method with crossover to a vertex: for large programs without a good start."""
-    highs = solver(solver="ipm", run_crossover="on", presolve="on")
-    _pass(highs, lp)
+    highs = _loaded(lp, solver="ipm", run_crossover="on", presolve="on")
     _run(highs)
-    status, flags = highs.getModelStatus(), _basic_flags(highs, lp)
+    status, flags = highs.getModelStatus(), basic_flags(highs)
     if status != highspy.HighsModelStatus.kOptimal or not len(flags):
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z, y, basic = np.array(highs.getSolution().col_value), np.array(highs.getSolution().row_dual), np.flatnonzero(flags)
@@ -168,33 +162,48 @@ def _run(highs: highspy.Highs) -> None:
         raise OutOfTime("the time limit was reached before the optimum")
 
 
-def _basis(lp: LinearProgram, basic: Array) -> highspy.HighsBasis:
-    kinds, out = highspy.HighsBasisStatus, highspy.HighsBasis()
-    flags = np.zeros(sum(lp.shape), dtype=bool)
-    flags[basic] = True
-    n, on = lp.shape[1], kinds.kBasic
-    out.col_status = [on if basic_ else kinds.kLower for basic_ in flags[:n].tolist()]
-    out.row_status = [on if basic_ else kinds.kUpper for basic_ in flags[n:].tolist()]
-    out.valid = True
-    return out
+def _loaded(lp: LinearProgram, **options: object) -> highspy.Highs:
+    """HiGHS with the program in it."""
+    inf = highspy.kHighsInf
+    columns = lp.cost, np.where(lp.free, -inf, 0.0), np.full(len(lp.cost), inf)
+    return loaded(columns, (np.where(lp.equality, lp.rhs, -inf), lp.rhs), (lp.start, lp.index, lp.value), **options)
 
 
-def _pass(highs: highspy.Highs, lp: LinearProgram) -> None:
-    """Hand the arrays over as they are: twice as fast as filling a HighsLp."""
-    (m, n), inf = lp.shape, highspy.kHighsInf
-    bounds = np.where(lp.free, -inf, 0.0), np.full(n, inf), np.where(lp.equality, lp.rhs, -inf), lp.rhs
-    matrix = lp.start.astype(np.int32), lp.index.astype(np.int32), lp.value, np.zeros(n, dtype=np.int32)
+def loaded(
+    columns: tuple[Array, Array, Array],
+    rows: tuple[Array, Array],
+    matrix: tuple[Array, Array, Array],
+    **options: object,
+) -> highspy.Highs:
+    """HiGHS with a program in it: cost, least and largest value of the columns, the same of the rows, A by columns.
+
+    The arrays are handed over as they are: twice as fast as filling a HighsLp. HiGHS refuses numbers that are too large
+    for it: then it stays empty, and has no optimum and no basis.
+    """
+    highs, (start, index, value) = solver(**options), matrix
+    n, m = len(columns[0]), len(rows[0])
     by_column, minimise = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize)
-    highs.passModel(n, m, len(lp.value), by_column, minimise, 0.0, lp.cost, *bounds, *matrix)
+    pattern = start.astype(np.int32), index.astype(np.int32), value, np.zeros(n, dtype=np.int32)
+    highs.passModel(n, m, len(value), by_column, minimise, 0.0, *columns, *rows, *pattern)
+    return highs
 
 
-def _basic_flags(highs: highspy.Highs, lp: LinearProgram) -> Array:
+def set_basis(highs: highspy.Highs, basic: Array) -> None:
+    """Start from a basis: which columns are basic, then which rows (their slacks)."""
+    kinds, out, n = highspy.HighsBasisStatus, highspy.HighsBasis(), highs.getNumCol()
+    status = [kinds.kBasic if on else kinds.kNonbasic for on in basic.tolist()]
+    out.col_status, out.row_status, out.valid = status[:n], status[n:], True
+    highs.setBasis(out)
+
+
+def basic_flags(highs: highspy.Highs) -> Array:
     """Which columns and slacks are basic; empty if there is no basis."""
     status, basic = highs.getBasicVariables()
     if status != highspy.HighsStatus.kOk or not highs.getBasis().valid:
         return np.zeros(0, dtype=bool)
-    flags = np.zeros(sum(lp.shape), dtype=bool)
-    flags[np.where(basic >= 0, basic, lp.shape[1] - 1 - basic)] = True  # row r is numbered -1 - r
+    n = highs.getNumCol()
+    flags = np.zeros(n + highs.getNumRow(), dtype=bool)
+    flags[np.where(basic >= 0, basic, n - 1 - basic)] = True  # row r is numbered -1 - r
     return flags
 
 

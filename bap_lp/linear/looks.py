@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from bap_lp.clock import check
 from bap_lp.linear.extended import SPARE, ExtendedBasis, ExtendedProgram, Unsolved, to_floats
 from bap_lp.linear.program import LinearProgram
 from bap_lp.linear.refine import magnified_basis
@@ -77,11 +78,13 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
         program = ExtendedProgram(lp)
         level, best = math.inf, None
         for number in range(_LOOKS):
+            check()
             look = Look(program, basic, number)
             best = look
             if look.optimal or (look.primal <= enough and look.dual <= enough):
                 return look
             if look.dual:
+                # while infeasibility is being mended, costs keep the scale at which they were last told apart
                 level = min(1 / look.dual, level) if look.primal else 1 / look.dual
             zoom = (1 / look.primal if look.primal else 1.0, level if level < math.inf else 1.0)
             better = magnified_basis(lp.rounded, basic, look.values, look.reduced, look.y, zoom)

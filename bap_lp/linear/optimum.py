@@ -41,7 +41,7 @@ class Optimum:
     """An optimal vertex z with its duals y (duals of <= rows are <= 0), the basis, and how it was found.
 
     `basic` numbers the basic variables: columns first, then one slack per row. `repairs` counts exact steps from the
-    basis of the float solver to the optimal one.
+    basis of the float solver to the optimal one. `exact`: whether it was found in rationals.
     """
 
     z: Array
@@ -49,6 +49,7 @@ class Optimum:
     basic: Array
     repairs: int
     how: str
+    exact: bool = True  # a float program may have been finished in rationals and rounded
 
 
 def optimum(
@@ -91,11 +92,12 @@ def optimum(
     if sure and vertex.tied:
         for z, own in ((vertex.z, basic), (plain_z, plain)):
             if accept is None or accept(z * columns, vertex.y * rows):
-                return Optimum(z * columns, vertex.y * rows, own, 0, "HiGHS simplex")
+                return Optimum(z * columns, vertex.y * rows, own, 0, "HiGHS simplex", False)
     if many and sure:
         look = looked(lp, plain, _ENOUGH * float(np.abs(lp.cost).max(initial=0.0)))
         if look is not None and accept is not None and accept(*look.point(lp)):
-            return Optimum(*look.point(lp), look.basic, 0, f"HiGHS simplex, {counted(look.number, 'closer look')}")
+            how = f"HiGHS simplex, {counted(look.number, 'closer look')}"
+            return Optimum(*look.point(lp), look.basic, 0, how, False)
     found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
     return Optimum(
         floats(found.z), floats(found.y), found.basic, found.repairs, "HiGHS simplex, finished in exact arithmetic"

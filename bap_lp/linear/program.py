@@ -112,6 +112,24 @@ def from_entries(
     return LinearProgram(cost, start, rows[order], values[order], rhs, equality, free, row_kind, column_kind)
 
 
+def basis_places(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array, Array]:
+    """(row, position) of the entries of a basis matrix, where they are stored in lp, and the rows of its slacks."""
+    n = lp.shape[1]
+    columns, slacks = basic[basic < n], basic[basic >= n] - n
+    at = ranges(lp.start[columns], lp.start[columns + 1])
+    lengths = lp.start[columns + 1] - lp.start[columns]
+    positions = np.concatenate([np.repeat(np.flatnonzero(basic < n), lengths), np.flatnonzero(basic >= n)])
+    return np.concatenate([lp.index[at], slacks]), positions, at, slacks
+
+
+def ranges(start: Array, stop: Array) -> Array:
+    """Concatenation of arange(start[k], stop[k])."""
+    lengths = stop - start
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(start - (ends - lengths), lengths)
+
+
 class ProgramBuilder:
     """Collects columns and rows block by block; a block is a kind of its own.
 

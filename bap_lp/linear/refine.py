@@ -13,7 +13,7 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
-from bap_lp.linear.highs import solver
+from bap_lp.linear.highs import basic_flags, loaded, set_basis
 from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import Array, floats
 
@@ -41,31 +41,19 @@ def magnified_basis(
     free = np.concatenate([rounded.free, np.zeros(m, dtype=bool)])
     fixed = np.concatenate([np.zeros(n, dtype=bool), rounded.equality])
     inf = highspy.kHighsInf
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = n + m, m
-    lp.col_cost_ = np.clip(cost, -_LARGE, _LARGE)
-    lp.col_lower_ = np.where(free | far, -inf, lower)
-    lp.col_upper_ = np.where(fixed, lower, inf)
-    lp.row_lower_ = lp.row_upper_ = np.zeros(m)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = np.concatenate([rounded.start, rounded.start[-1] + np.arange(1, m + 1)]).astype(np.int32)
-    lp.a_matrix_.index_ = np.concatenate([rounded.index, np.arange(m)]).astype(np.int32)
-    lp.a_matrix_.value_ = np.concatenate([rounded.value, np.ones(m)])
-    highs = solver()
-    highs.passModel(lp)
-    kinds = highspy.HighsBasisStatus
-    start = highspy.HighsBasis()
-    start.col_status = [
-        kinds.kBasic if b else kinds.kZero if f else kinds.kLower for b, f in zip(is_basic, free, strict=True)
-    ]
-    start.row_status = [kinds.kLower] * m
-    start.valid = True
-    highs.setBasis(start)
+    highs = loaded(
+        (np.clip(cost, -_LARGE, _LARGE), np.where(free | far, -inf, lower), np.where(fixed, lower, inf)),
+        (np.zeros(m), np.zeros(m)),
+        (
+            np.concatenate([rounded.start, rounded.start[-1] + np.arange(1, m + 1)]),
+            np.concatenate([rounded.index, np.arange(m)]),
+            np.concatenate([rounded.value, np.ones(m)]),
+        ),
+    )
+    set_basis(highs, np.append(is_basic, np.zeros(m, dtype=bool)))
     highs.run()
-    basis = highs.getBasis()
-    if not basis.valid:
+    flags = basic_flags(highs)
+    if not len(flags):
         return None
-    found = np.flatnonzero([status == kinds.kBasic for status in basis.col_status])
     # a basic row is one whose slack is as good as basic
-    rows = np.flatnonzero([status == kinds.kBasic for status in basis.row_status]) + n
-    return np.union1d(found, rows)
+    return np.flatnonzero(flags[: n + m] | np.append(np.zeros(n, dtype=bool), flags[n + m :]))

@@ -110,10 +110,6 @@ class Arrays(ReadOnly, Displayed):
         shares = None if self.shares is None else change(self.shares)
         return Arrays(change(self.p), change(self.B), change(self.E), self.groups, shares)
 
-    def decisions(self, which: Any) -> Arrays:
-        """Some of Bob's decisions."""
-        return replace(self, B=self.B[:, which])
-
     def merged(self, further: Array | None = None) -> tuple[Arrays, Array]:
         """States that nobody can tell apart taken together, and the class of each state (-1 where p = 0).
 
@@ -144,15 +140,20 @@ class Arrays(ReadOnly, Displayed):
         """The arrays with the least loss of every row subtracted, and what that takes off every R_A.
 
         A constant c(x) in B(x,.) adds sum_x p(x) c(x) to R_B of every mechanism, and one in E_g(x,.) the same to R_E;
-        u sums to lam over each group, so the bound changes by as much.
+        u sums to lam over each group, so the bound changes by as much. What is left has no risk in the full release.
         """
-        low = self.B.min(axis=1)
-        constant, E = self.p.dot(low), self.E.copy()
+        E = self.E.copy()
         for g in self.groups:
-            least = self.E[:, g].min(axis=1)
-            E[:, g] -= least[:, None]
-            constant = constant - lam * self.p.dot(least)
-        return replace(self, B=self.B - low[:, None], E=E), constant
+            E[:, g] -= self.E[:, g].min(axis=1)[:, None]
+        bob, eve = self.extremes()[0]
+        return replace(self, B=self.B - self.B.min(axis=1)[:, None], E=E), bob - lam * eve
+
+    def full_risks(self) -> tuple[Any, Any]:
+        """(R_B, R_E) of the full release in rationals, floats being the rationals they are."""
+        p, zero = EXACT.array(self.p), EXACT.zero
+        least = [loss.min(axis=1) for loss in (self.B, *(self.E[:, g] for g in self.groups))]
+        bob, *eve = (tree_sum(p * EXACT.array(low)) if (low != 0).any() else zero for low in least)
+        return bob, sum(eve, zero)
 
     def size(self, lam: Any) -> float:
         """The scale on which a float gap is judged: the largest loss that enters R_A."""
@@ -194,17 +195,24 @@ class Arrays(ReadOnly, Displayed):
 
     # what a joint table does
 
-    def eve_minima(self, rho: Array) -> Array:
-        """min_{j in g} sum_x E(x,j) rho[x,s], signals x Eves."""
-        return self.least_replies(self.signal_table(rho))
-
     def least_replies(self, losses: Array) -> Array:
         """The minimum over each Eve's decisions of a table signals x Eves' decisions: signals x Eves."""
         return np.stack([losses[:, g].min(axis=1) for g in self.groups], axis=1)
 
+    def bob_risk(self, rho: Array) -> Any:
+        """R_B if Bob decides for himself at every signal."""
+        return tree_sum(self._minima(rho, [slice(None)], bob=True)[:, 0])
+
     def eve_risk(self, rho: Array) -> Any:
         """R_E, summed over the Eves."""
-        return self.eve_minima(rho).sum()
+        return self._minima(rho, self.groups).sum()
+
+    def _minima(self, rho: Array, groups: Sequence[slice], bob: bool = False) -> Array:
+        """min_{j in g} sum_x rho[x,s] loss(x,j), signals x groups."""
+        if is_exact(rho) and rho.size > _FEW and self.integers is None:
+            return group_minima(rho, self.B if bob else self.E, groups)
+        table = self.signal_table(rho, bob)
+        return np.stack([table[:, g].min(axis=1) for g in groups], axis=1)
 
     def signal_table(self, rho: Array, bob: bool = False) -> Array:
         """sum_x rho[x,s] E(x,j) for every signal s and decision j of Eve, or the same with Bob's losses."""
@@ -228,30 +236,20 @@ class Arrays(ReadOnly, Displayed):
         losses = self.B if told is None else self.B[:, told]
         return tree_sum(_sparse_products(losses, rho)) if self.exact else float(np.vdot(losses, rho))
 
-    def value(self, rho: Array, lam: Any, told: Array | None = None) -> Any:
-        """R_A of a joint table whose signals tell Bob what to decide."""
-        return self.told_risk(rho, told) - lam * self.eve_risk(rho)
+    def value(self, rho: Array, lam: Any) -> Any:
+        """R_A of a joint table whose signal i tells Bob to decide i."""
+        return self.told_risk(rho) - lam * self.eve_risk(rho)
 
-    def obedient(self, rho: Array, told: Array | None = None) -> Array:
-        """Signals that Bob would disobey, pooled with the one he prefers: that can only lower R_A.
-
-        Float losses within rounding of each other count as equal.
-        """
+    def followed(self, rho: Array) -> Array:
+        """What Bob does at each signal i, i itself unless he prefers another decision by more than rounding."""
         losses = signal_losses(rho, self.B)
-        told = np.arange(rho.shape[1]) if told is None else told
         slack = 0 if self.exact else 1e-12 * losses.max(initial=0.0)
-        own = losses[np.arange(len(losses)), told]
-        disobeyed = np.flatnonzero(own > losses.min(axis=1) + slack)
-        if not len(disobeyed):
-            return rho
-        place = {int(i): s for s, i in enumerate(told)}
-        out = rho.copy()
-        for s in disobeyed.tolist():
-            target = place.get(int(losses[s].argmin()), s)
-            if target != s:
-                out[:, target] += rho[:, s]
-                out[:, s] -= rho[:, s]
-        return out
+        obeyed = losses.diagonal() <= losses.min(axis=1) + slack
+        return np.where(obeyed, np.arange(len(losses)), losses.argmin(axis=1))
+
+    def obedient(self, rho: Array) -> Array:
+        """Signals that Bob would disobey, pooled with the one he prefers: that can only lower R_A."""
+        return pooled(rho, self.followed(rho))
 
     # what Eve's replies prove
 
@@ -351,6 +349,12 @@ def _sparse_products(losses: Array, rho: Array) -> Array:
     return losses[x, s] * rho[x, s]
 
 
+def pooled(table: Array, to: Array) -> Array:
+    """A channel or joint table in which signal s sends to[s] instead."""
+    same = (to == np.arange(len(to))).all()
+    return table if same else class_sums(table.T, to, len(to)).T
+
+
 def signal_losses(rho: Array, loss: Array) -> Array:
     """sum_x rho[x,s] loss[x,d]: signals x decisions. Exact channels are mostly zeros: skip them."""
     if not is_exact(rho):
@@ -370,14 +374,25 @@ def signal_losses(rho: Array, loss: Array) -> Array:
 
 
 def signal_minima(rho: Array, loss: Array) -> Array:
-    """min_d sum_x rho[x,s] loss[x,d] per signal: floats pick the decisions that may be minimal, the rest is exact."""
+    """min_d sum_x rho[x,s] loss[x,d] per signal."""
+    return group_minima(rho, loss, [slice(None)])[:, 0]
+
+
+def group_minima(rho: Array, loss: Array, groups: Sequence[slice]) -> Array:
+    """min_{d in g} sum_x rho[x,s] loss[x,d], signals x groups; floats pick what may be minimal, the rest is exact."""
     if not is_exact(rho) or rho.size <= _FEW:
-        return signal_losses(rho, loss).min(axis=1)
+        table = signal_losses(rho, loss)
+        return np.stack([table[:, g].min(axis=1) for g in groups], axis=1)
     approximate = floats(rho).T @ floats(loss)
     # non-negative terms: each sum is off by at most (terms + 4) ulp of itself; doubling covers the bound's own rounding
     error = 2 * (len(rho) + 4) * UNIT * approximate + _TINY
-    near = approximate - error <= (approximate + error).min(axis=1, keepdims=True)
-    return objects(signal_losses(rho[:, [s]], loss[:, near[s]]).min() for s in range(rho.shape[1]))
+    low, high = approximate - error, approximate + error
+    out = EXACT.zeros((rho.shape[1], len(groups)))
+    for k, g in enumerate(groups):
+        near = low[:, g] <= high[:, g].min(axis=1, keepdims=True)
+        for s in range(len(out)):
+            out[s, k] = signal_losses(rho[:, [s]], loss[:, g][:, near[s]]).min()
+    return out
 
 
 def groups_of(widths: Sequence[int]) -> tuple[slice, ...]:

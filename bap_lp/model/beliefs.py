@@ -27,9 +27,10 @@ TIE = 1e-9  # two decisions of a float problem tie when their losses at a signal
 
 @dataclass(frozen=True, eq=False)
 class Belief(ReadOnly):
-    """What one agent acts on: pi(x) and pi(x) w L(x,d); and w H(x,d), what Alice counts. w is the agent's weight.
+    """What one agent acts on: pi(x) and pi(x) w (L(x,d) - min_d L(x,d)); and w H(x,d), what Alice counts.
 
-    size: the largest w L(x,d), on which rounding errors are judged.
+    w is the agent's weight. The least loss of a state is the same whatever he decides: he acts on the differences, and
+    in floats they must not be lost beside it. size: the largest w (L - min L), on which rounding errors are judged.
     """
 
     name: str
@@ -67,6 +68,7 @@ def beliefs_of(problem: Problem) -> tuple[Belief, ...]:
     def belief(agent: Agent, role: str, name: str, share: Array | None) -> Belief:
         mass = problem.p if agent.prior is None else agent.prior
         loss, harm = agent.weight * agent.loss, agent.weight * (agent.loss if agent.harm is None else agent.harm)
+        loss = loss - loss.min(axis=1)[:, None]
         if share is not None:
             mass, harm = mass * share, harm * share[:, None]
         return Belief(name, role, mass, mass[:, None] * loss, harm, loss.max())

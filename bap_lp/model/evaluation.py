@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays, signal_losses, signal_minima
-from bap_lp.model.beliefs import TIE, replies, shared
+from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.beliefs import TIE, Belief, replies, shared
 from bap_lp.model.display import (
     LISTED,
     Displayed,
@@ -32,6 +32,8 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import (
+    EXACT,
+    FLOAT,
     Array,
     InputError,
     array,
@@ -179,13 +181,7 @@ def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risk
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
-    if is_exact(rho) and arrays.integers is not None:
-        told, heard = arrays.signal_table(rho, bob=True), arrays.signal_table(rho)
-        bob, eve = told.min(axis=1).sum(), sum(heard[:, g].min(axis=1).sum() for g in arrays.groups)
-    else:
-        bob = tree_sum(signal_minima(rho, arrays.B))
-        eve = sum(signal_minima(rho, arrays.E[:, g]).sum() for g in arrays.groups)
-    return _with_errors(bob, eve, rho)
+    return _with_errors(arrays.bob_risk(rho), arrays.eve_risk(rho), rho)
 
 
 def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:
@@ -230,29 +226,29 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     if eve_prior is not None or eve_acts_on is not None:
         shared(problem, "eve_prior or eve_acts_on")
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
-    if problem.misaligned:
-        return _on_own_beliefs(problem, mechanism, rho)
-    tables = [[signal_losses(rho, a.loss) for a in problem.bobs], _heard(problem, rho)]
-    own = [[tree_sum(t.min(axis=1)) for t in group] for group in tables]
-    own[1] = [
-        sum((risk for risk, (n, _) in zip(own[1], problem.eve_views, strict=True) if n == k), field_of(rho).zero)
-        for k in range(len(problem.eves))
-    ]
+    group = (*problem.bobs, *problem.eves)
+    owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
+    deciders = [group[owner] for owner in owners]
     # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
-    bob, eve = (
-        sum(a.weight * risk if is_exact(rho) else float(a.weight) * risk for a, risk in zip(group, found, strict=True))
-        for group, found in zip((problem.bobs, problem.eves), own, strict=True)
-    )
-    base = _with_errors(bob, eve, rho)
-    names = [a.name for a in (*problem.bobs, *problem.eves)]
-    agents = dict(zip(names, map(public, (*own[0], *own[1])), strict=True))
-    deciders = [*problem.bobs, *(problem.eves[n] for n, _ in problem.eve_views)]
-    heard = [*tables[0], *tables[1]]
-    decisions = [
-        [_best(t[s], agent) for t, agent in zip(heard, deciders, strict=True)] for s in range(len(mechanism.signals))
-    ]
-    signals = _signals(problem, mechanism, rho, decisions)
-    return Evaluation(base.bob, base.eve, base.bob_error, base.eve_error, signals, agents)
+    if problem.misaligned:
+        found, played, own = _own_risks(problem, mechanism, rho)
+        decisions = _own_decisions(problem, mechanism, rho, deciders, played)
+    else:
+        tables = [*(signal_losses(rho, bob.loss) for bob in problem.bobs), *_heard(problem, rho)]
+        weights = [agent.weight if is_exact(rho) else float(agent.weight) for agent in deciders]
+        own = [weight * tree_sum(t.min(axis=1)) for weight, t in zip(weights, tables, strict=True)]
+        found = _with_errors(sum(own[: len(problem.bobs)]), sum(own[len(problem.bobs) :]), rho)
+        signals = range(len(mechanism.signals))
+        decisions = [[_best(t[s], agent) for t, agent in zip(tables, deciders, strict=True)] for s in signals]
+    field_ = field_of(rho)
+    agents = {
+        a.name: public(
+            sum((risk for risk, k in zip(own, owners, strict=True) if k == n), field_.zero) / field_.number(a.weight)
+        )
+        for n, a in enumerate(group)
+    }
+    told = _signals(problem, mechanism, rho, decisions)
+    return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, told, agents)
 
 
 def _share(problem: Problem, k: int, rho: Array) -> Array:
@@ -276,28 +272,21 @@ def _heard(problem: Problem, rho: Array) -> list[Array]:
     return out
 
 
-def _on_own_beliefs(problem: Problem, mechanism: Mechanism, rho: Array) -> Evaluation:
-    found, played, risks = _own_risks(problem, mechanism, rho)
+def _own_decisions(
+    problem: Problem, mechanism: Mechanism, rho: Array, deciders: list[Agent], played: list[Array]
+) -> list[list[tuple[str, ...]]]:
+    """The best decisions at every signal of agents who act on their own beliefs, the one that is taken first."""
     q = mechanism.q if is_exact(rho) else floats(mechanism.q)
     best = [belief.in_field(field_of(rho)).best(q) for belief in problem.beliefs]
-    owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
-    group = (*problem.bobs, *problem.eves)
-    decisions = []
-    for s in range(q.shape[1]):
-        at_signal = []
-        for owner, own, open_ in zip(owners, played, best, strict=True):
-            names, first = group[owner].decisions or (), int(own[s])
-            others = [names[d] for d in np.flatnonzero(open_[s]).tolist() if d != first]
-            at_signal.append((names[first], *others))
-        decisions.append(at_signal)
-    signals, field_ = _signals(problem, mechanism, rho, decisions), field_of(rho)
-    alone = {
-        a.name: public(
-            sum((r for r, k in zip(risks, owners, strict=True) if k == n), field_.zero) / field_.number(a.weight)
-        )
-        for n, a in enumerate(group)
-    }
-    return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, signals, alone)
+
+    def ordered(agent: Agent, first: int, open_: Array) -> tuple[str, ...]:
+        names = agent.decisions or ()
+        return (names[first], *(names[d] for d in np.flatnonzero(open_).tolist() if d != first))
+
+    return [
+        [ordered(agent, int(own[s]), open_[s]) for agent, own, open_ in zip(deciders, played, best, strict=True)]
+        for s in range(q.shape[1])
+    ]
 
 
 def _signals(
@@ -357,20 +346,12 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
         raise InputError("eve_prior", None, f"has {len(belief)} entries, must have {len(problem.p)}")
     if desire.shape != eve.loss.shape:
         raise InputError("eve_acts_on", None, f"has shape {desire.shape}, must have {eve.loss.shape}")
-    hers = (
-        belief[:, None] * mechanism.q
-        if is_exact(belief) and mechanism.exact
-        else (floats(belief)[:, None] * floats(mechanism.q))
-    )
-    if is_exact(hers) and not is_exact(desire):
-        hers = floats(hers)
-    wishes = signal_losses(hers, desire)
+    field_ = EXACT if is_exact(belief) and mechanism.exact and is_exact(desire) else FLOAT
+    belief, desire = field_.array(belief), field_.array(desire)
+    own = Belief(eve.name, "eve", belief, belief[:, None] * desire, desire, desire.max())
     harms = signal_losses(rho, eve.weight * eve.loss)
-    played = []
-    for s, row in enumerate(wishes):
-        slack = 0 if is_exact(row) else TIE * row.max()
-        choices = [d for d, v in enumerate(row) if v <= row.min() + slack]
-        played.append(min(choices, key=lambda d: harms[s, d]))
+    best = own.best(field_.array(mechanism.q))
+    played = [min(np.flatnonzero(best[s]).tolist(), key=harms[s].__getitem__) for s in range(len(best))]
     chosen = objects(harms[s, d] for s, d in enumerate(played))
     aligned = evaluate(problem, mechanism)
     names = eve.decisions or ()

@@ -178,10 +178,10 @@ def epsilon_path(
         lam: a non-negative number, or "calibrated".
         conditions: which pairs or metric, which delta, and any other conditions; their epsilon is replaced. By default
             all pairs of states.
-        tolerance: how wide the band may be, as a part of the whole fall of R_A.
+        tolerance: how wide the band may be, as a share of the whole decrease of R_A.
         exact: True insists on rationals, False works in floats, None follows the numbers given.
         most: how many optima are computed at most.
-        progress: is told in words how far it is.
+        progress: called with words that say how far the computation is.
 
     Returns:
         The path, with its width as reached.
@@ -251,7 +251,7 @@ class _Sampler:
         problem = self.problem if exactly(self.problem, self.lam, self.exact, asked) else self.problem.as_float()
         layout = ChannelLayout.of(problem, asked)
         within_range(layout, asked)
-        if not ChannelProgram(layout, layout.arrays.field.zero).feasible():
+        if not ChannelProgram(layout.lowered, layout.arrays.field.zero).feasible():
             return False
         if asked.combinatorial:
             try:

@@ -9,7 +9,7 @@ Its vertices are the pieces of V(lam) and its edges have the slopes dR_B/dR_E = 
 
 both end on that edge. Between two vertices the joint tables mix, (1 - w) rho_k + w rho_{k+1}: optimal at the breakpoint
 lam like both of them, so R_A is V(lam), and as R_B is at most and R_E at least the mixture, both are equal to it. The
-certificate at lam proves it, for R_B >= V(lam) + lam R_E holds for all mechanisms.
+certificate at lam proves it, because R_B >= V(lam) + lam R_E for all mechanisms.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def sdc(
     if not by_eve and level < levels[0] - slack:
         most = "" if problem.misaligned else "the full release is the most useful of all, "
         reason = f"cannot be reached: {most}R_B >= {show(levels[0])}"
-        raise InputError(field, level, f"{reason}; caps from {show(levels[-1])} on allow all the privacy there is")
+        raise InputError(field, level, f"{reason}; caps from {show(levels[-1])} on allow the largest R_E")
     if (by_eve and level < levels[0] - slack) or (not by_eve and level > levels[-1] + slack):
         return _slack(path, pieces[0] if by_eve else pieces[-1])
     k = max(j for j, reached in enumerate(levels) if reached <= level + slack)

@@ -16,16 +16,18 @@ The start is the optimum at lam = 0: the least R_B, then the largest R_E, then t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bap_lp.clock import check
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.arrays import Arrays
+from bap_lp.path.envelope import SupportLine
 from bap_lp.programs.compact import compact_program, start_basis
 from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT, Array, floats
@@ -33,34 +35,23 @@ from bap_lp.rational import EXACT, Array, floats
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
 
 
-@dataclass(frozen=True, eq=False)
-class PathVertex:
-    """A joint table that is optimal from lam = start on, its risks, and Eve's replies u that are optimal at start."""
-
-    start: Any
-    u: Array
-    rho: Array
-    bob: Any
-    eve: Any
-
-
-def vertices(arrays: Arrays) -> Iterator[PathVertex]:
-    """The vertices of the frontier by increasing lam, each optimal up to the start of the next."""
+def vertices(arrays: Arrays) -> Iterator[tuple[Any, Multipliers, SupportLine]]:
+    """Every piece by increasing lam: its start, Eve's replies that are optimal there, and its line."""
     walk = _Walk(arrays)
     ceiling = arrays.eve_risk(arrays.p[:, None])
-    while walk.vertex.eve < ceiling:  # every vertex but the last has less than the R_E of the null release
+    while walk.line.eve < ceiling:  # every vertex but the last has less than the R_E of the null release
         check()
         root, entering = walk.next_root()
         if root > walk.lam:
             walk.lam, walk.stalled = root, 0
-        left = walk.vertex
-        if walk.pivot(*entering) and root > left.start:
+        left = walk.start, walk.line.dual, walk.line
+        if walk.pivot(*entering) and root > left[0]:
             yield left
-    yield walk.vertex
+    yield walk.start, walk.line.dual, walk.line
 
 
 class _Walk:
-    """A basis that is optimal at lam, its values and duals, and the vertex it stands on."""
+    """A basis that is optimal at lam, its values and duals, and the line of its vertex."""
 
     def __init__(self, arrays: Arrays) -> None:
         N, b, e = arrays.shape
@@ -76,7 +67,8 @@ class _Walk:
         self.values = self.factor.solve(self.lp.rhs)
         self.y = [self._duals(part) for part in (0, 1)]
         least, t = (self.lp.rhs.dot(y) for y in self.y)
-        self.vertex = PathVertex(EXACT.zero, EXACT.zeros((b, e)), self._rho(), least, -t)
+        self.start = EXACT.zero
+        self.line = SupportLine(self._rho(), least, -t, Multipliers(EXACT.zeros((b, e)), {}), None)
 
     def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
         """The least root at or above lam, and the column to enter there with its d0 and d1.
@@ -150,10 +142,10 @@ class _Walk:
             self.stalled += 1
             return False
         self.stalled = 0
-        N, shape = len(self.arrays.p), self.vertex.u.shape
+        N, shape = len(self.arrays.p), self.line.dual.u.shape
         u = -(before[0][N:] + before[1][N:] * self.lam).reshape(shape)  # optimal at lam for the old and the new vertex
-        moved = sign * step
-        self.vertex = PathVertex(self.lam, u, self._rho(), self.vertex.bob + moved * d0, self.vertex.eve - moved * d1)
+        bob, eve = self.line.bob + sign * step * d0, self.line.eve - sign * step * d1
+        self.start, self.line = self.lam, SupportLine(self._rho(), bob, eve, Multipliers(u, {}), None)
         return True
 
     def _rho(self) -> Array:

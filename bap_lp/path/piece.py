@@ -21,10 +21,10 @@ from typing import Any
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import Arrays
+from bap_lp.model.display import Displayed, fraction, risks_line
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.path.shown import ShownPiece
 from bap_lp.programs.conditioned import mechanism_of
 from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.programs.solution import on_states, published
@@ -32,11 +32,11 @@ from bap_lp.programs.solving import solve
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.conditional import ConditionedProblem, Proof
-from bap_lp.rational import Array, InputError, is_exact, number, public
+from bap_lp.rational import Array, InputError, ReadOnly, is_exact, number, public
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Piece(ShownPiece):
+class Piece(ReadOnly, Displayed):
     """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks."""
 
     problem: Problem
@@ -47,6 +47,10 @@ class Piece(ShownPiece):
     risks: Risks
     rho: Array  # the joint table on merged states
     duals: tuple[Multipliers, Multipliers]  # optimal at start and at end (on the last piece: at start, and their drift)
+
+    def _headline(self) -> str:
+        to = "infinity" if self.end == math.inf else fraction(self.end)
+        return f": lambda from {fraction(self.start)} to {to}, {risks_line(self.risks.bob, self.risks.eve)}"
 
     @property
     def line(self) -> tuple[Number, Number]:

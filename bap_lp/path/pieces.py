@@ -18,6 +18,7 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
@@ -26,7 +27,6 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.path.envelope import SupportLine, envelope
 from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
-from bap_lp.path.shown import ShownPath
 from bap_lp.programs.attainable import within_range
 from bap_lp.programs.compact import normalised
 from bap_lp.programs.conditioned import best_channel, exactly
@@ -41,7 +41,7 @@ PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path(ShownPath):
+class Path(Tabular):
     """V on [0, inf), exact with tolerance 0. In floats, V(lam) lies at most tolerance * max(B, lam E) below value(lam).
 
     B and E stand for Bob's and Eve's largest losses.
@@ -110,6 +110,30 @@ class Path(ShownPath):
             lines.append((intercept + slope * lam, inside))
         return sympy.Piecewise(*lines)
 
+    def summary(self) -> str:
+        """How the optimum changes with lam, in plain sentences."""
+        first, last = self.pieces[0].risks, self.pieces[-1].risks
+        if len(self.pieces) == 1:
+            return f"One mechanism is optimal for every lambda: {risks_line(first.bob, first.eve)}."
+        changes = listed([fraction(b) for b in self.breakpoints], " and ")
+        return (
+            f"From lambda = 0 to infinity there are {len(self.pieces)} optimal mechanisms, with changes at {changes}.\n"
+            f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
+        )
+
+    def _headline(self) -> str:
+        changes = [fraction(b) for b in self.breakpoints[:4]] + ["..."] * (len(self.pieces) > 5)
+        where = f", breakpoints {', '.join(changes)}" if changes else ""
+        return f": {kind(self.exact)}, {counted(len(self.pieces), 'piece')}{where}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        columns = ("piece", "lambda from", "to", "R_B", "R_E", "signals")
+        rows = [
+            (k, p.start, p.end, p.risks.bob, p.risks.eve, len(p.mechanism.signals))
+            for k, p in enumerate(self.pieces[:most], start=1)
+        ]
+        return Grid(columns, rows, len(self.pieces))
+
 
 def lambda_path(
     problem: Problem,
@@ -150,10 +174,9 @@ def lambda_path(
     if problem.exact:
         method = "parametric simplex in exact arithmetic"
         for vertex in vertices(arrays):
-            dual = Multipliers(vertex.u, {})
-            found.append((vertex.start, dual, SupportLine(vertex.rho, vertex.bob, vertex.eve, dual, None)))
+            found.append(vertex)
             if progress is not None:
-                progress(len(found), float(vertex.start))
+                progress(len(found), float(vertex[0]))
     elif _wide(arrays):
         method = "parametric simplex in exact arithmetic, rounded"
         found, tolerance = _rounded(arrays, progress)
@@ -194,9 +217,9 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[tuple[
     """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
     found: list[tuple[Any, Multipliers, SupportLine]] = []
     gaps = [0.0]
-    for vertex in vertices(arrays.lifted()):
-        lam = float(vertex.start)
-        rho, u = normalised(floats(vertex.rho), arrays), arrays.on_simplex(floats(vertex.u), lam)
+    for start, replies, vertex in vertices(arrays.lifted()):
+        lam = float(start)
+        rho, u = normalised(floats(vertex.table), arrays), arrays.on_simplex(floats(replies.u), lam)
         risks, dual, bound = joint_risks(arrays, rho), Multipliers(u, {}), arrays.bound(u)
         line = SupportLine(rho, risks.bob, risks.eve, dual, bound)
         if found and not (line.bob > found[-1][2].bob and line.eve > found[-1][2].eve):

@@ -1,6 +1,6 @@
 """A card per signal: how often it is sent, what it says about the data, and what everybody then does.
 
-A card is as high as what it says: its rows are counted in lines of text, and the cards of one row of the picture have
+The height of a card follows from its text: its rows are counted in lines, and the cards of one row of the picture have
 the height of the fullest.
 """
 

@@ -152,7 +152,13 @@ def _levels(
         level(float(alice), False, color=pt.EDGE, lw=0.8, ls=(0, (2, 3)), label=label)
     chord = np.array([_place(full), _place(null)])
     if (chord[0] != chord[1]).any():
-        ax.plot(*chord.T, color=lt.GREY, lw=1.6, label="calibration line: full and null release tie", zorder=2.2)
+        ax.plot(
+            *chord.T,
+            color=lt.GREY,
+            lw=1.6,
+            label="calibration line: full and null equal",
+            zorder=2.2,
+        )
         out.append(chord)
     level(float(value), True, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"{name}: {lt.short(value)}")
     return out

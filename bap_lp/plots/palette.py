@@ -4,9 +4,10 @@ Bob is blue, Eve vermilion, Alice green: her R_A, the optimum, and what she send
 frontier of all mechanisms navy on its pale region, full and null release, thresholds and helping lines grey or ink,
 and probabilities of the data slate. A colour keeps its meaning from picture to picture.
 
-Nothing hangs on colour alone. `tests/test_colours.py` simulates the three kinds of colour blindness and a grey print:
-what means different things in one picture differs by at least `APART` in CIE Lab for every eye, and on grey paper
-also in its dashes, its marker or its lightness. What lies behind the lines (regions, level lines, empty cells) is pale.
+No meaning depends on colour alone. `tests/test_colours.py` simulates the three kinds of colour blindness and a grey
+print: what means different things in one picture differs by at least `APART` in CIE Lab for every eye, and on grey
+paper also in its dashes, its marker or its lightness. What lies behind the lines (regions, level lines, empty cells) is
+pale.
 """
 
 from __future__ import annotations

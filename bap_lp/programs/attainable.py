@@ -46,22 +46,20 @@ def within_range(layout: ChannelLayout, conditions: Conditions) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
     if layout.problem.misaligned:
         return  # the full release need not be the most useful as Alice counts, nor the null release the most private
+
+    def refused(name: str, value: Any, rule: str, near: Any) -> ConflictError:
+        return _with(ConflictError(name, value, rule), (name,), {name: near}, layout, conditions)
+
     (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(layout.problem))
     loose = public(layout.arrays.field.tolerance)
     limits = {d.name: public(d.limit) for d in layout.demands if d.name in _RULES}  # type: ignore[attr-defined]
     floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
     if floor is not None and floor > eve_null * (1 + loose):
         rule = f"is not attainable: R_E lies between {eve_full} (full release) and {eve_null} (null release)"
-        raise _refused("min_eve_risk", floor, rule + ", which is the most private of all", layout, conditions, eve_null)
+        raise refused("min_eve_risk", floor, rule + ", which is the most private of all", eve_null)
     if cap is not None and cap < bob_full * (1 - loose):
         rule = f"is not attainable: R_B lies between {bob_full} (full release) and {bob_null} (null release)"
-        raise _refused("max_bob_risk", cap, rule, layout, conditions, bob_full)
-
-
-def _refused(
-    name: str, value: Any, rule: str, layout: ChannelLayout, conditions: Conditions, near: Any
-) -> ConflictError:
-    return _with(ConflictError(name, value, rule), (name,), {name: near}, layout, conditions)
+        raise refused("max_bob_risk", cap, rule, bob_full)
 
 
 def _with(
@@ -70,7 +68,7 @@ def _with(
     error.conflict = conflict
     error.__dict__["nearest"] = near
     try:
-        found = ChannelProgram(layout, layout.arrays.field.zero, 0, elastic=True).solve()
+        found = ChannelProgram(layout.lowered, layout.arrays.field.zero, 0, elastic=True).solve()
         proof = Infeasibility(conditions, found.dual.u, found.dual.prices)
         error.proof = proof if proof.verify(layout.problem) else None
     except (Infeasible, ArithmeticError):
@@ -198,7 +196,7 @@ def _laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
 
 
 def _feasible(layout: ChannelLayout) -> bool:
-    return ChannelProgram(layout, layout.arrays.field.zero).feasible()
+    return ChannelProgram(layout.lowered, layout.arrays.field.zero).feasible()
 
 
 def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:

@@ -22,7 +22,6 @@ from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays, signal_losses
-from bap_lp.programs.components import components_of, solve_split
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.programs.ties import compact_ties, weights
 from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
@@ -116,24 +115,6 @@ def _simple_pair(arrays: Arrays, lam: float) -> tuple[Array, Array]:
     for g in arrays.groups:
         seen[np.arange(len(seen)), g.start + heard[:, g].argmin(axis=1)] = lam
     return rho, max(blind, seen, key=arrays.bound)
-
-
-def solve_compact(
-    arrays: Arrays,
-    lam: Any,
-    progress: SolveProgress | None = None,
-    workers: int | None = None,
-    client: Any = None,
-) -> JointOptimum:
-    """The optimum on merged states, exact if the numbers are; problems that no Eve joins are split into components."""
-    split = components_of(arrays)
-    if split is None:
-        return solve_undivided(arrays, lam, progress)
-    lam = lam if arrays.exact else float(lam)
-    rho, u, bound, how = solve_split(arrays, lam, split, workers, client)
-    if not arrays.exact:
-        rho = arrays.obedient(normalised(rho, arrays, u))
-    return JointOptimum(rho, u, bound, f"compact program, {how}")
 
 
 def solve_undivided(

@@ -19,7 +19,8 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.programs.attainable import refusal, within_range
 from bap_lp.programs.branch_and_bound import combinatorial
-from bap_lp.programs.compact import SolveProgress, solve_compact
+from bap_lp.programs.compact import SolveProgress
+from bap_lp.programs.components import solve_compact
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.branches import Branch
@@ -59,7 +60,8 @@ def solve_conditioned(
 def _free(problem: Problem, lam: Any) -> Any:
     """A bound on R_A without conditions."""
     if problem.misaligned:
-        return ChannelProgram(ChannelLayout.of(problem, Conditions()), lam).solve().bound
+        layout = ChannelLayout.of(problem, Conditions()).lowered
+        return layout.restored(ChannelProgram(layout, lam).solve().bound, lam)
     return solve_compact(problem.arrays.merged()[0], lam).bound
 
 
@@ -74,7 +76,12 @@ def best_channel(
 
     Refuses conditions that cannot hold.
     """
-    program = ChannelProgram(layout, lam, bob_weight)
+    low = layout.lowered
+
+    def restored(found: ChannelOptimum) -> ChannelOptimum:
+        return replace(found, bound=low.restored(found.bound, lam, bob_weight))
+
+    program = ChannelProgram(low, lam, bob_weight)
     try:
         relaxed = program.solve()
     except Infeasible:
@@ -83,11 +90,13 @@ def best_channel(
         simple = None if layout.arrays.exact else program.simple()
         if simple is None:
             raise
+        simple = restored(simple)
         return simple, simple.bound, (), simple
     if not layout.deterministic and layout.most is None:
+        relaxed = restored(relaxed)
         return relaxed, relaxed.bound, (), relaxed
-    found, bound, branches = combinatorial(layout, lam, conditions, relaxed, bob_weight, progress)
-    return found, bound, branches, relaxed
+    found, bound, branches = combinatorial(low, lam, conditions, relaxed, bob_weight, progress)
+    return restored(found), low.restored(bound, lam, bob_weight), branches, restored(relaxed)
 
 
 def conclude(

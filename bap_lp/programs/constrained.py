@@ -10,6 +10,11 @@ and the multipliers prove it (a bound above zero with beta = lam = 0).
 Of several optima the most private is chosen, then the one with the least weight (see `compact`). Under determinism the
 weight is the place of the map in lexicographic order. In floats an optimum is checked like any certificate; where it
 fails (a likelihood ratio between tiny probabilities, say) the program is finished in exact arithmetic and rounded.
+
+Float losses enter as differences. The least loss of a state is a constant in the risks of all channels; beside losses
+of 1e9 the products p(x) B(x,i) would lose the differences of decisions that matter. `lowered` takes it off, and moves
+the limits on risks by as much; channels and multipliers are those of the problem itself. `lifted` is the layout of the
+rationals that the floats are.
 """
 
 from __future__ import annotations
@@ -23,23 +28,24 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.base import Condition
+from bap_lp.conditions.combinatorial import Deterministic, MaxSignals
 from bap_lp.conditions.conditions import Conditions
-from bap_lp.conditions.deterministic import Deterministic
 from bap_lp.conditions.lagrangian import Multipliers, SentSignals
 from bap_lp.conditions.margin import Margin
-from bap_lp.conditions.max_signals import MaxSignals
 from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.linear.optimum import Infeasible, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.arrays import Arrays, pooled
+from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
 from bap_lp.programs.compact import STOPPED
 from bap_lp.programs.ties import weights
 from bap_lp.proof.conditional import ConditionedProblem, allowance, broken, proved, terms
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, objects
+from bap_lp.rational import EXACT, ROUNDING, TOLERANCE, Array, InputError, ReadOnly, float_below, objects
 
 _LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights
 _TRACE = 1e-11  # below a hundredth of the tolerance of certificates
+_NOISE = 1e-13  # probabilities of a float solution up to this are rounding
 _MOST = 2_000_000  # entries q[x,s] of a program
 _MANY = 300_000  # products up to which a gap is computed in rationals
 
@@ -50,11 +56,13 @@ class ChannelLayout(ReadOnly):
 
     problem: Problem
     demands: tuple[Condition, ...]
+    whole: Arrays  # on the problem's states
     arrays: Arrays
     index: Array
     signals: Signals
     weights: Array  # of q[x,s], to choose among optima
     stated: tuple[Conditions, tuple[Condition, ...]] | None = None  # the conditions as written, with their demands
+    taken: tuple[Any, Any] = (EXACT.zero, EXACT.zero)  # what was taken off every R_B and R_E, in rationals
 
     @classmethod
     def of(cls, problem: Problem, conditions: Conditions) -> ChannelLayout:
@@ -75,12 +83,56 @@ class ChannelLayout(ReadOnly):
         table = weights(N * S, field).reshape(N, S)
         if conditions.deterministic and N * math.log2(S) <= _LEXICOGRAPHIC:
             table = objects(EXACT.number(S) ** (N - 1 - x) * s for x in range(N) for s in range(S)).reshape(N, S)
-        return cls(problem, demands, arrays, index, signals, field.array(table), (conditions, demands))
+        whole = problem.arrays
+        return cls(problem, demands, whole, arrays, index, signals, field.array(table), (conditions, demands))
 
     @cached_property
     def local(self) -> tuple[Condition, ...]:
         """The conditions on the program's states."""
         return tuple(demand.on(self.index, len(self.arrays.p)) for demand in self.demands)
+
+    @cached_property
+    def lowered(self) -> ChannelLayout:
+        """With the least loss of every state taken off, in floats: the same channels and multipliers are optimal."""
+        taken = (EXACT.zero, EXACT.zero) if self.whole.exact else self.whole.full_risks()
+        if not any(taken):
+            return self
+        demands = tuple(demand.lowered(*taken) for demand in self.demands)
+        arrays, whole = self.arrays.lowered(0)[0], self.whole.lowered(0)[0]
+        return replace(self._demanding(demands), arrays=arrays, whole=whole, taken=taken)
+
+    @property
+    def relaxed(self) -> ChannelLayout | None:
+        """With conditions loosened by less than floats may miss them by; None if there are none to loosen."""
+        unit = self.whole.field.number(TOLERANCE)
+        demands = tuple(demand.relaxed(self.whole, unit) for demand in self.demands)
+        return None if demands == self.demands else self._demanding(demands)
+
+    def lifted(self) -> ChannelLayout | None:
+        """The rationals that the floats are; None if the conditions are not those of the problem."""
+        if self.stated is None or self.stated[1] is not self.demands:
+            return None
+        whole, demands = self.problem.arrays.lifted(), self.stated[0].demands(self.problem, EXACT)
+        count = len(self.arrays.p)
+        first = np.array([int(np.flatnonzero(self.index == k)[0]) for k in range(count)])
+        arrays = replace(whole.states(first), p=class_sums(whole.p, self.index, count))
+        return ChannelLayout(
+            self.problem, demands, whole, arrays, self.index, self.signals, EXACT.array(self.weights), None
+        )
+
+    def _demanding(self, demands: tuple[Condition, ...]) -> ChannelLayout:
+        """With demands that stand for the same conditions."""
+        stated = self.stated
+        if stated is not None:
+            stated = (stated[0], demands) if stated[1] is self.demands else None
+        return replace(self, demands=demands, stated=stated)
+
+    def restored(self, bound: Any, lam: Any, bob_weight: int = 1) -> Any:
+        """A bound for the problem itself, from one on what is left of its losses."""
+        if not any(self.taken):
+            return bound
+        bob, eve = self.taken
+        return float_below(EXACT.number(bound) + bob_weight * bob - EXACT.number(lam) * eve)
 
     @property
     def deterministic(self) -> bool:
@@ -95,7 +147,7 @@ class ChannelLayout(ReadOnly):
     @cached_property
     def share(self) -> Array:
         """p(x) over the probability of its state in the program."""
-        p, total = self.problem.p, self.arrays.p[self.index]
+        p, total = self.whole.p, self.arrays.p[self.index]
         return self.arrays.field.list(a / b if b else self.arrays.field.one for a, b in zip(p, total, strict=True))
 
     def only(self, keep: Sequence[int]) -> ChannelLayout:
@@ -127,14 +179,7 @@ class ChannelLayout(ReadOnly):
         """
         if self.signals.eve is not None:
             return q
-        losses, field = self.sent(q).bob, self.arrays.field
-        slack = field.zero if field.exact else 1e-12 * losses.max(initial=0.0)
-        obeyed = losses.diagonal() <= losses.min(axis=1) + slack
-        if obeyed.all():
-            return q
-        out = field.zeros(q.shape)
-        np.add.at(out.T, np.where(obeyed, np.arange(len(losses)), losses.argmin(axis=1)), q.T)
-        return out
+        return pooled(q, self.arrays.followed(self.arrays.p[:, None] * q))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +236,20 @@ class ChannelProgram:
         return self._builder.build()
 
     def solve(self) -> ChannelOptimum:
-        """The optimum; raises Infeasible if no channel meets the conditions."""
+        """The optimum; raises Infeasible if no channel meets the conditions.
+
+        In floats a condition may be impossible by rounding alone: it is then loosened by less than it may be missed by.
+        The multipliers prove at least as much of the condition itself.
+        """
+        near = None if self.arrays.exact or self.elastic else self.layout.relaxed
+        try:
+            return self._solve(last=near is None)
+        except Infeasible:
+            if near is None:
+                raise
+        return ChannelProgram(near, self.lam, self.bob_weight, self.allowed)._solve(last=True)
+
+    def _solve(self, last: bool) -> ChannelOptimum:
         lp = self.program()
         ties = [] if self.elastic else self._ties(lp.shape[1])
         keep = np.ones(lp.shape[1], dtype=bool)
@@ -199,10 +257,10 @@ class ChannelProgram:
             keep[self.q] = self.allowed
             lp, ties = lp.on_columns(keep), [cost[keep] for cost in ties]
 
-        def read(z: Array, y: Array) -> tuple[Array, Multipliers]:
+        def read(z: Array, y: Array, noise: float = _NOISE) -> tuple[Array, Multipliers]:
             wide = self.arrays.field.zeros(len(keep))
             wide[keep] = z
-            return self._channel(wide[self.q]), self._dual(y)
+            return self._channel(wide[self.q], noise), self._dual(y)
 
         lazy = np.zeros(lp.shape[0], dtype=bool)
         for demand in self._local:
@@ -212,11 +270,12 @@ class ChannelProgram:
         try:
             found = optimum(lp, ties=ties, accept=accept, lazy=later)
         except Infeasible:
-            if not self._near:
+            if not (last and self._near):
                 raise
             # floats that miss a limit by rounding are no solution in rationals, and yet the best that floats can say
             found = optimum(lp, ties=ties, accept=lambda *_: True, lazy=later)
-        q, dual = read(found.z, found.y)
+        # in an optimum found in rationals tiny probabilities are not noise
+        q, dual = read(found.z, found.y, 0.0 if found.exact else _NOISE)
         return ChannelOptimum(q, dual, self._bound(dual), found.how)
 
     def feasible(self) -> bool:
@@ -250,11 +309,11 @@ class ChannelProgram:
             first[self.q] = self.costs
         return [first, weight]
 
-    def _channel(self, q: Array) -> Array:
+    def _channel(self, q: Array, noise: float) -> Array:
         if self.arrays.exact:
             return q
         # likelihood ratios bind tiny probabilities to larger ones: there only a signal as a whole counts as never sent
-        sent = q.max(axis=0) > 1e-13 if any(d.by_ratio for d in self.demands) else q > 1e-13
+        sent = q.max(axis=0) > noise if any(d.by_ratio for d in self.demands) else q > noise
         q = np.where(sent, np.maximum(q, 0.0), 0.0)
         total = q.sum(axis=1, keepdims=True)
         q = q / np.where(total > 0, total, 1.0)
@@ -265,7 +324,7 @@ class ChannelProgram:
 
     def _broken(self, q: Array) -> str:
         """Which condition a float channel breaks by more than a tenth of the tolerance of certificates."""
-        sent = SentSignals(self.layout.problem.arrays, self.signals, self.layout.rows(q))
+        sent = SentSignals(self.layout.whole, self.signals, self.layout.rows(q))
         return broken(self.demands, sent, 0.1 * self.arrays.field.tolerance)
 
     def _dual(self, y: Array) -> Multipliers:
@@ -279,7 +338,7 @@ class ChannelProgram:
         dual = Multipliers(duals[self._eve].reshape(S, -1), prices)
         if self.arrays.exact:
             return dual
-        _, lagrangian = terms(self.layout.problem.arrays, self.demands, self.signals, self._price, dual)
+        _, lagrangian = terms(self.layout.whole, self.demands, self.signals, self._price, dual)
         return Multipliers(self.arrays.on_simplex(dual.u, lagrangian.risk), prices)
 
     @property
@@ -294,7 +353,7 @@ class ChannelProgram:
         return np.where((self.index >= 0)[:, None], self.allowed[self.index], True)
 
     def _bound(self, dual: Multipliers) -> Any:
-        arrays, weight = self.layout.problem.arrays, 0 if self.elastic else self.bob_weight
+        arrays, weight = self.layout.whole, 0 if self.elastic else self.bob_weight
         near = 10 * arrays.field.tolerance
         wrong, bound = proved(arrays, self.demands, self.signals, self._price, dual, near, self._allowed, weight)
         if wrong:
@@ -305,11 +364,18 @@ class ChannelProgram:
         """Whether a float optimum meets its conditions and its gap is small; only then is it worth publishing."""
         if self.elastic or not self.bob_weight:
             return True
-        arrays = self.layout.problem.arrays
+        arrays = self.layout.whole
         sent = SentSignals(arrays, self.signals, self.layout.rows(q))
         if self._broken(q):
             return False
         gap = sent.told_risk - self.lam * sent.eve_risk - self._bound(dual)
+        if self.signals.eve is not None and not self.layout.problem.misaligned:
+            # agents who decide for themselves must not lose less than they are told to, but for rounding
+            eve, bob = arrays.least_replies(sent.eve).sum(), sent.bob.min(axis=1).sum()
+            gained = self.lam * (sent.eve_risk - eve) + sent.told_risk - bob
+            near = arrays.field.tolerance * arrays.spread(self.lam) + ROUNDING * arrays.range(self.lam)
+            if gained > 0.2 * near:
+                return False
         if gap <= 0.1 * arrays.field.tolerance * arrays.spread(self.lam):
             return True
         if gap > 0.1 * arrays.field.tolerance * arrays.size(self.lam):

@@ -161,11 +161,15 @@ def first_columns(program: PricedProgram, own: Array) -> Array:
             members = np.flatnonzero(program.group[:, s] == g)
             options = np.unique(own[members])
             cost = program.table[np.ix_(members, options)]
-            few = min(_NEAREST, len(options))
-            near = np.argpartition(cost, few - 1, axis=1)[:, :few]
-            out.append((members[:, None] * b + options[near]).ravel())
-            # a decision reaches at least its nearest states
-            few = min(_NEAREST, len(members))
-            near = np.argpartition(cost, few - 1, axis=0)[:few]
-            out.append((members[near] * b + options).ravel())
+            x, i = np.nonzero(smallest(cost, _NEAREST))  # a decision reaches at least its nearest states
+            out.append(members[x] * b + options[i])
     return np.unique(np.concatenate(out))
+
+
+def smallest(table: Array, count: int) -> Array:
+    """Which entries are among the `count` smallest of their row or of their column."""
+    out = np.zeros(table.shape, dtype=bool)
+    for axis in (0, 1):
+        few = min(count, table.shape[axis])
+        np.put_along_axis(out, np.argpartition(table, few - 1, axis=axis).take(np.arange(few), axis=axis), True, axis)
+    return out

@@ -26,14 +26,14 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.linear.highs import SolverError, solver
+from bap_lp.linear.highs import PRIMAL, SolverError, basic_flags, loaded, set_basis
+from bap_lp.programs.master import smallest
 from bap_lp.rational import Array, floats, is_exact
 
 _ALL = 30_000  # pairs up to which all of them go to the simplex method at once
 _NEAREST = 8  # partners per state to start with beyond that
 _PATIENCE = 50  # pivots without progress before Bland's rule
 _MOST = 2_000  # pivots in floats; exact ones go on until the end
-_PRIMAL = 4
 _TRACE = 1e-13  # of its supply, a float flow is rounding
 _TOLERANCE = 1e-11  # of the largest cost, in floats
 
@@ -257,7 +257,7 @@ def _float_basis(pairs: _Pairs) -> None:
     useful = c <= 1e-9 * pairs.size
     if not useful.any():
         return
-    chosen = useful if useful.sum() <= _ALL else useful & _nearest(c)
+    chosen = useful if useful.sum() <= _ALL else useful & smallest(c, _NEAREST)
     while True:
         kept = _run(pairs, c, chosen)
         if kept is None:
@@ -274,17 +274,8 @@ def _float_basis(pairs: _Pairs) -> None:
         late = useful & ~chosen & (gain < -1e-9 * pairs.size)
         if not late.any():
             break
-        chosen = chosen | (late & _nearest(np.where(late, gain, np.inf)))
+        chosen = chosen | (late & smallest(np.where(late, gain, np.inf), _NEAREST))
     _run_ties(pairs)
-
-
-def _nearest(c: Array) -> Array:
-    """The smallest entries of every row and column."""
-    out = np.zeros(c.shape, dtype=bool)
-    for axis in (0, 1):
-        count = min(_NEAREST, c.shape[axis])
-        np.put_along_axis(out, np.argpartition(c, count - 1, axis=axis).take(np.arange(count), axis=axis), True, axis)
-    return out
 
 
 def _run(pairs: _Pairs, c: Array, chosen: Array, equal: Array | None = None) -> list[tuple[int, int]] | None:
@@ -295,32 +286,27 @@ def _run(pairs: _Pairs, c: Array, chosen: Array, equal: Array | None = None) -> 
     supply = np.array([float(v) for v in pairs.supply])
     supply /= supply.mean()
     size = float(np.abs(c[rows, columns]).max(initial=0.0)) or 1.0
-    index = np.stack([rows, columns + at], axis=1).astype(np.int32).ravel()
+    index = np.stack([rows, columns + at], axis=1).ravel()
     lower = np.full(n, -np.inf) if equal is None else np.where(equal, supply, -np.inf)
-    highs = solver(simplex_strategy=_PRIMAL)
-    highs.passModel(
-        count, n, 2 * count, 1, 1, 0.0, c[rows, columns] / size, np.zeros(count), np.full(count, np.inf), lower, supply,
-        np.arange(0, 2 * count + 1, 2).astype(np.int32), index, np.ones(2 * count), np.zeros(count, dtype=np.int32),
-    )  # fmt: skip
-    kinds = highspy.HighsBasisStatus
-    basis, on = highspy.HighsBasis(), np.zeros(pairs.shape, dtype=bool)
-    grounded = np.zeros(n, dtype=bool)
+    highs = loaded(
+        (c[rows, columns] / size, np.zeros(count), np.full(count, np.inf)),
+        (lower, supply),
+        (np.arange(0, 2 * count + 1, 2), index, np.ones(2 * count)),
+        simplex_strategy=PRIMAL,
+    )
+    on, grounded = np.zeros(pairs.shape, dtype=bool), np.zeros(n, dtype=bool)
     for a, b in pairs.arcs:
         if b == n:
             grounded[a] = True
         else:
             on[a, b - at] = True
-    basis.col_status = [kinds.kBasic if v else kinds.kLower for v in on[rows, columns].tolist()]
-    basis.row_status = [kinds.kBasic if v else kinds.kUpper for v in grounded.tolist()]
-    basis.valid = True
-    highs.setBasis(basis)
+    set_basis(highs, np.append(on[rows, columns], grounded))
     highs.run()
-    status, basic = highs.getBasicVariables()
-    if status != highspy.HighsStatus.kOk or highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    flags = basic_flags(highs)
+    if not len(flags) or highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
-    own = basic[basic >= 0]
-    ground = [(-1 - int(v), n) for v in basic[basic < 0]]
-    return [*pairs.ends(rows[own], columns[own]), *ground]
+    own, ground = np.flatnonzero(flags[:count]), np.flatnonzero(flags[count:]).tolist()
+    return [*pairs.ends(rows[own], columns[own]), *((node, n) for node in ground)]
 
 
 def _run_ties(pairs: _Pairs) -> None:

@@ -23,7 +23,7 @@ from flint import fmpq
 from bap_lp.linear.highs import SolverError, solve_interior, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.model.arrays import UNIT
-from bap_lp.programs.master import PricedMaster, PricedProgram, first_columns
+from bap_lp.programs.master import PricedMaster, PricedProgram, first_columns, smallest
 from bap_lp.programs.replies import ReplyPricing
 from bap_lp.programs.ties import weight_at
 from bap_lp.rational import EXACT, TOLERANCE, Array, Field, field_of, floats, lifted, objects
@@ -137,19 +137,9 @@ def _late(master: PricedMaster, R: Array, slack: float) -> Array:
     if not bad.any():
         return np.zeros(0, dtype=np.int64)
     bad.ravel()[master.columns] = False
-    x, i = np.nonzero(bad)
-    if len(x) > _ENTER * master.n:
-        value = R[x, i]
-        order = np.argsort(value)
-        keep = np.zeros(len(x), dtype=bool)
-        for label in (x, i):
-            ranked = label[order]
-            by = np.argsort(ranked, kind="stable")
-            starts = np.searchsorted(ranked[by], ranked[by])
-            rank = np.arange(len(by)) - starts
-            keep[order[by[rank < 2]]] = True
-        x, i = x[keep], i[keep]
-    return x * master.b + i
+    if np.count_nonzero(bad) > _ENTER * master.n:
+        bad &= smallest(np.where(bad, R, np.inf), 2)
+    return np.flatnonzero(bad)
 
 
 def _tie_costs(master: PricedMaster, field: Field) -> list[Array]:

@@ -14,7 +14,6 @@ from bap_lp.programs.master import PricedMaster, PricedProgram
 from bap_lp.rational import Array, floats
 
 _SWEEPS = 3  # times that replies of the master are placed again
-_GAMES = 60  # steps of regret matching
 
 
 class ReplyPricing:
@@ -94,9 +93,8 @@ class ReplyPricing:
 def best_replies(room: Array, rows: Array, lam: float) -> Array:
     """u in lam times the simplex, (m, w), with a large min over kinds k of room[k] - u.rows[k]; room is (kinds, m).
 
-    Two replies: the best. More: first by the best reply of every kind, which suffices if a kind loses the same by all
-    other replies; where that leaves something negative, by regret matching in the game with payoff room[k] - lam
-    rows[k,j].
+    Two replies: the best. More: as much of every reply as the kinds need to which it is the best reply; that is best if
+    a kind loses the same by all other replies. Where it leaves something negative, columns enter the master.
     """
     (K, w), m = rows.shape, room.shape[1]
     top = rows.max(axis=1)
@@ -111,35 +109,7 @@ def best_replies(room: Array, rows: Array, lam: float) -> Array:
         low, high = need[1], lam - need[0]  # u_1 >= low, and u_0 >= need[0]
         second = np.clip((low + high) / 2, 0.0, lam)
         return np.stack([lam - second, second], axis=1)
-    bad = np.flatnonzero((room - rows @ u).min(axis=0) < 0)
-    if len(bad) and lam > 0:
-        u[:, bad] = _matched(room[:, bad], rows, lam, u[:, bad])
     return u.T
-
-
-def _matched(room: Array, rows: Array, lam: float, start: Array) -> Array:
-    payoff = room[:, None, :] - lam * rows[:, :, None]  # kinds, replies, games
-    K, w, m = payoff.shape
-    size = np.abs(payoff).max() or 1.0
-    mine, theirs = start / lam, np.full((K, m), 1.0 / K)
-    gain, pain, total = np.zeros((w, m)), np.zeros((K, m)), np.zeros((w, m))
-    best, low = start.copy(), (room - rows @ start).min(axis=0)
-    for step in range(1, _GAMES + 1):
-        values = (payoff * theirs[:, None]).sum(axis=0)
-        gain = np.maximum(gain + (values - (values * mine).sum(axis=0)) / size, 0.0)
-        sums = gain.sum(axis=0)
-        mine = np.where(sums > 0, gain / np.where(sums > 0, sums, 1.0), mine)
-        costs = (payoff * mine[None]).sum(axis=1)
-        pain = np.maximum(pain - (costs - (costs * theirs).sum(axis=0)) / size, 0.0)
-        sums = pain.sum(axis=0)
-        theirs = np.where(sums > 0, pain / np.where(sums > 0, sums, 1.0), theirs)
-        total += step * mine
-        if step % 10 == 0:
-            tried = total * (2.0 * lam / (step * (step + 1)))
-            least = (room - rows @ tried).min(axis=0)
-            better = least > low
-            best[:, better], low[better] = tried[:, better], least[better]
-    return best
 
 
 def _on_simplex(u: Array, lam: float) -> Array:

@@ -20,7 +20,8 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
-from bap_lp.programs.compact import SolveProgress, normalised, solve_compact
+from bap_lp.programs.compact import SolveProgress, normalised
+from bap_lp.programs.components import solve_compact
 from bap_lp.programs.conditioned import solve_conditioned
 from bap_lp.programs.paper import solve_paper
 from bap_lp.programs.solution import Solution, on_states, published
@@ -74,7 +75,15 @@ def solve(
     """
     start = time.perf_counter()
     with time_limited(time_limit):
-        found = _solve(problem, lam, exact, formulation, progress, conditions, workers, client)
+        price, asked = lam_of(problem, lam), conditions or Conditions()
+        if formulation not in ("compact", "paper"):
+            raise InputError("formulation", formulation, 'must be "compact" or "paper"')
+        if formulation != "compact" and not asked.empty:
+            raise InputError("formulation", formulation, 'must be "compact" under conditions')
+        if problem.misaligned or not asked.empty:
+            found = solve_conditioned(problem, price, exact, asked, progress)
+        else:
+            found = _solve_free(problem, price, exact, formulation, progress, workers, client)
     _LOG.info(
         "%s: R_A %.9g, gap %.2g, %s, %.3f s",
         problem, float(found.value), float(found.gap), found.method, time.perf_counter() - start,
@@ -82,27 +91,19 @@ def solve(
     return found
 
 
-def _solve(
+def _solve_free(
     problem: Problem,
-    lam: Any,
+    price: Any,
     exact: bool | None,
     formulation: str,
     progress: SolveProgress | None,
-    conditions: Conditions | None,
     workers: int | None,
     client: Any,
 ) -> Solution:
-    price = lam_of(problem, lam)
-    if formulation not in ("compact", "paper"):
-        raise InputError("formulation", formulation, 'must be "compact" or "paper"')
-    if problem.misaligned or (conditions is not None and not conditions.empty):
-        conditions = conditions or Conditions()
-        if formulation != "compact" and not conditions.empty:
-            raise InputError("formulation", formulation, 'must be "compact" under conditions')
-        return solve_conditioned(problem, price, exact, conditions, progress)
-    if exact is None:
-        exact = problem.exact and is_exact(price)
-    if exact and not (problem.exact and is_exact(price)):
+    """The optimum over all mechanisms, of agents who share Alice's prior and count."""
+    able = problem.exact and is_exact(price)
+    exact = able if exact is None else exact
+    if exact and not able:
         rule = 'is a float; an exact solution needs exact numbers such as "1/3" (see rationalised())'
         raise InputError("lam", public(price), rule) if problem.exact else InputError("problem", repr(problem), rule)
     if not exact:

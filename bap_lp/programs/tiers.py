@@ -32,6 +32,7 @@ from bap_lp.proof.nested import Nest, TierCertificate, tiers_of, verify_tiers
 from bap_lp.rational import EXACT, FLOAT, Array, InputError, is_exact, public
 
 _MOST_ENTRIES = 1_000_000  # probabilities of a joint table
+_MANY = 300_000  # products up to which a gap is computed in rationals
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,6 +190,8 @@ def _merged(nest: Nest) -> tuple[Nest, Array]:
 
 
 def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
+    """Joint table, replies and how they were found; in floats from the differences of losses alone."""
+    nest = nest if nest.field.exact else nest.lowered()
     field, (N, T) = nest.field, (len(nest.p), len(nest.tuples))
     make = ProgramBuilder(field)
     rho = make.columns((N, T), nest.costs())
@@ -205,24 +208,30 @@ def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
     lp = make.build()
     ties = tie_costs(rho, np.concatenate(hidden), lp.shape[1], field)
 
-    def read(z: Array, y: Array) -> tuple[Array, list[Array]]:
+    def read(z: Array, y: Array, noise: float = 1e-13) -> tuple[Array, list[Array]]:
         table, replies = (
             z[rho],
             [-y[place].reshape(-1, a.shape[2]) for place, a in zip(places, nest.arrays, strict=True)],
         )
         if field.exact:
             return table, replies
-        table = np.where(table > 1e-13 * nest.p[:, None], table, 0.0)
+        table = np.where(table > noise * nest.p[:, None], table, 0.0)
         table = table * (nest.p / table.sum(axis=1))[:, None]
         totals = [w * lam for w, lam in zip(nest.weights, nest.lams, strict=True)]
         return table, [a.on_simplex(u, total) for a, u, total in zip(nest.arrays, replies, totals, strict=True)]
 
     def good(z: Array, y: Array) -> bool:
         table, replies = read(z, y)
-        return bool(nest.value(table) - nest.bound(replies) <= 0.1 * field.tolerance * nest.size)
+        gap = nest.value(table) - nest.bound(replies)
+        if gap <= 0.1 * field.tolerance * nest.spread:
+            return True
+        if gap > 0.1 * field.tolerance * nest.height(replies):
+            return False
+        return table.size * sum(a.shape[2] for a in nest.arrays) > _MANY or nest.small_gap(table, replies)
 
     found = optimum(lp, ties=ties, accept=good)
-    table, replies = read(found.z, found.y)
+    # in an optimum found in rationals tiny probabilities are not noise
+    table, replies = read(found.z, found.y, 0.0 if found.exact else 1e-13)
     return table, replies, found.how
 
 

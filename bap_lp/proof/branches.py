@@ -7,14 +7,14 @@ the signals of a branch; under determinism every map that sends at most k signal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.limits import limit
-from bap_lp.rational import Array
+from bap_lp.rational import Array, InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,76 +49,69 @@ def uncovered(branches: Sequence[Branch], states: int, signals: int, most: int |
             )
         ):
             return f"the branch {branch.keep} is about no signals or states of the problem"
-    if deterministic:
-        return _uncovered_maps(branches, states, signals, most)
+    if deterministic:  # for every state the signals that it may send, as bits
+        boxes = []
+        for branch in branches:
+            few = {x: _bits([branch.keep[s] for s in own]) for x, own in branch.fixed}
+            boxes.append([few.get(x, _bits(branch.keep)) for x in range(states)])
+        region = _outside([(1 << signals) - 1] * states, boxes, _few_of_map(most))
+        return f"no branch is about the maps in {[_elements(part) for part in region]}" if region else ""
     if most is None or most > signals or any(branch.fixed for branch in branches):
         return "there are branches without a limit on the signals"
-    return _uncovered_signals([(1 << signals) - 1 & ~_bits(branch.keep) for branch in branches], signals, most)
+    # for every signal: 1 it is sent, 2 it is not
+    boxes = [[3 if s in branch.keep else 2 for s in range(signals)] for branch in branches]
+    region = _outside([3] * signals, boxes, _few_of_signals(most))
+    sent = tuple(s for s, part in enumerate(region) if part == 1)
+    return f"no branch is about the signals {sent}" if region else ""
 
 
 def _bits(signals: Sequence[int]) -> int:
     return sum(1 << s for s in set(signals))
 
 
-def _uncovered_signals(lacking: list[int], signals: int, most: int) -> str:
-    """A set of `most` signals lies in no branch if and only if it has one that each branch lacks: find such a set.
+def _elements(bits: int) -> list[int]:
+    return [s for s in range(bits.bit_length()) if bits >> s & 1]
 
-    Sets of signals are the bits of integers. A branch that lacks none of the chosen signals must lack the next one.
+
+Region = list[int]
+
+
+def _few_of_map(most: int | None) -> Callable[[Region], Region] | None:
+    """The part of a region with few signals: the states that are decided may use all that there may be."""
+
+    def few(region: Region) -> Region:
+        used = sum({part for part in region if part.bit_count() == 1})
+        return region if used.bit_count() < (most or 0) else [part & used for part in region]
+
+    return few if most is not None else None
+
+
+def _few_of_signals(most: int) -> Callable[[Region], Region]:
+    return lambda region: region if region.count(1) < most else [part if part == 1 else part & 2 for part in region]
+
+
+def _outside(whole: Region, boxes: list[Region], few: Callable[[Region], Region] | None) -> Region:
+    """A region of choices of an element per place, with few signals, that lies in no box; [] if there is none.
+
+    A region and a box are a set of elements per place, as bits. Regions are split along the boxes.
     """
-    open_, steps = [(0, 0)], limit("parts")
-    while open_:
-        chosen, banned = open_.pop()
-        steps -= 1 + len(lacking)
+    todo, steps = [(whole, boxes)], limit("parts")
+    while todo:
+        region, near = todo.pop()
+        region = region if few is None else few(region)
+        steps -= len(whole) * (1 + len(near))
         if steps < 0:
-            return "the branches are too many to check"
-        unmet = [lack & ~banned for lack in lacking if not lack & chosen]
-        if not unmet:
-            return f"no branch is about the signals {tuple(s for s in range(signals) if chosen >> s & 1)}"
-        if chosen.bit_count() < most:
-            first = min(unmet, key=int.bit_count)
-            for s in range(signals):
-                if first >> s & 1:
-                    open_.append((chosen | 1 << s, banned))
-                    banned |= 1 << s
-    return ""
-
-
-def _uncovered_maps(branches: Sequence[Branch], states: int, signals: int, most: int | None) -> str:
-    """A region lists the signals that each state may send; it is split along the branches until they contain it."""
-    parts = []
-    for branch in branches:
-        few = {x: _bits([branch.keep[s] for s in own]) for x, own in branch.fixed}
-        parts.append([few.get(x, _bits(branch.keep)) for x in range(states)])
-    open_, steps = [([(1 << signals) - 1] * states, parts)], limit("parts")
-    while open_:
-        region, near = open_.pop()
-        steps -= states * (1 + len(near))
-        if steps < 0:
-            return "the branches are too many to check"
-        if most is not None:
-            single = 0
-            for row in region:
-                single |= row if row.bit_count() == 1 else 0
-            if single.bit_count() >= most:  # the decided states use all the signals there may be
-                region = [row & single if single.bit_count() == most else 0 for row in region]
-        if not all(region):
-            continue
-        near = [part for part in near if all(a & b for a, b in zip(part, region, strict=True))]
-        lacks = [[x for x in range(states) if region[x] & ~part[x]] for part in near]
-        if not all(lacks):
-            continue
-        if near:
-            counts = [sum(x in lack for lack in lacks) for x in range(states)]
-            x = counts.index(max(counts))
-            inside = region[x] & next(part[x] for part, lack in zip(near, lacks, strict=True) if x in lack)
-        else:
-            divided = [x for x in range(states) if region[x].bit_count() > 1]
-            if most is None or not divided:
-                shown = [[s for s in range(signals) if row >> s & 1] for row in region]
-                return f"no branch is about the maps in {shown}"
-            # a region without a branch may be without a map of so few signals: look closer
-            x = divided[0]
-            inside = region[x] & -region[x]
-        for choice in (inside, region[x] & ~inside):
-            open_.append(([*region[:x], choice, *region[x + 1 :]], near))
-    return ""
+            raise InputError("branches", len(boxes), "are too many to check")
+        near = [box for box in near if all(a & b for a, b in zip(box, region, strict=True))]
+        lacks = [[k for k, part in enumerate(region) if part & ~box[k]] for box in near]
+        if not all(region) or not all(lacks):
+            continue  # it is empty, or a box contains it
+        counts = [(sum(k in lack for lack in lacks), part.bit_count() > 1) for k, part in enumerate(region)]
+        k = counts.index(max(counts))
+        if not near and (few is None or region[k].bit_count() == 1):
+            return region
+        # a region without a box may have no choice with so few signals: look closer
+        inside = next((box[k] for box, lack in zip(near, lacks, strict=True) if k in lack), region[k] & -region[k])
+        for part in (region[k] & inside, region[k] & ~inside):
+            todo.append(([*region[:k], part, *region[k + 1 :]], near))
+    return []

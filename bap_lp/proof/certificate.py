@@ -196,7 +196,9 @@ def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: floa
         claim = shown(claimed, bool(unit))
         return Verdict(False, f"rho has value {shown(value, bool(unit))}, the certificate claims {claim}")
     if not unit:
-        return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no mechanism goes below")
+        return Verdict(
+            True, f"R_A = {shown(value, False)} is optimal: rho attains it and u proves that no mechanism goes below"
+        )
     return Verdict(True, f"R_A = {float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal")
 
 

@@ -23,7 +23,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import EXACT, ROUNDING, Array, ReadOnly, field_of, public, shown
+from bap_lp.rational import EXACT, ROUNDING, Array, InputError, ReadOnly, field_of, public, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,14 +136,18 @@ class ConditionedProblem:
             wrong, bound = self._by_cases(branches, lam, value, bob_weight)
             return wrong, bound, "the prices prove, case by case, that no mechanism with these conditions goes below"
         if not (self.conditions.deterministic and enumerable(self.arrays, self.demands)):
-            return f"it is attained under the conditions; arithmetic proves only that none goes below {bound}", None, ""
+            short = shown(bound, bool(self.unit))
+            return f"it is attained under the conditions; arithmetic proves only that none goes below {short}", None, ""
         found = best_deterministic(self.arrays, self.signals, self.demands, lam, self.unit, bob_weight)
         bound = value if found is None else found[0]
         return "", bound, "all deterministic mechanisms were tried and none goes below"
 
     def _by_cases(self, branches: Sequence[Branch], lam: Any, value: Any, bob_weight: int) -> tuple[str, Any]:
         states, conditions = len(self.arrays.p), self.conditions
-        wrong = uncovered(branches, states, len(self.signals), conditions.max_signals, conditions.deterministic)
+        try:
+            wrong = uncovered(branches, states, len(self.signals), conditions.max_signals, conditions.deterministic)
+        except InputError as error:
+            wrong = str(error)
         for branch in branches if not wrong else ():
             part, dual = self.signals.only(branch.keep), branch.multipliers.in_field(self.arrays.field)
             price, weight = (0 * lam, 0) if branch.void else (lam, bob_weight)
@@ -216,6 +220,6 @@ def verify_conditions(problem: Problem, certificate: Any, unit: Any, slack: floa
         )
     under = " under the conditions" if not proof.conditions.empty else ""
     if not unit:
-        return True, f"R_A = {value} is optimal{under}: rho attains it and {how}"
+        return True, f"R_A = {shown(value, False)} is optimal{under}: rho attains it and {how}"
     gap = max(float(value - bound), 0.0)
     return True, f"R_A = {float(value):.12g} is within {gap:.2g} of optimal{under}"

@@ -18,17 +18,19 @@ from flint import fmpq
 from bap_lp.conditions.base import Condition, MapTable
 from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.conditions.signals import Signals
+from bap_lp.limits import limit
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.mechanism import degenerate
 from bap_lp.rational import Array, common_denominator, floats
 
-MOST = 100_000  # maps that are tried before branch and bound takes over
-
 
 def enumerable(arrays: Arrays, demands: Sequence[Condition]) -> bool:
-    """Whether the deterministic mechanisms are few enough to try them all; tuples of decisions are not counted."""
+    """Whether the deterministic mechanisms are few enough to try them all; tuples of decisions are not counted.
+
+    Where they are too many, branch and bound takes over.
+    """
     tuples = any(demand.tuples for demand in demands)
-    return not tuples and len(_free(arrays, demands)) * np.log(arrays.shape[1]) <= np.log(MOST)
+    return not tuples and arrays.shape[1] ** min(len(_free(arrays, demands)), 64) <= limit("maps")
 
 
 def _free(arrays: Arrays, demands: Sequence[Condition]) -> Array:
@@ -60,7 +62,9 @@ def best_deterministic(
     eve = sum(cells[:, :, g].min(axis=2).sum(axis=1) for g in arrays.groups)
     rounding = 4 * (N + b + 8) * UNIT
     bob_error, eve_error = (rounding * float(table.max(axis=1).sum()) / scale for table in tables)
-    found = MapTable(maps, bob / scale, eve / scale, bob_error, len(arrays.groups) * eve_error, rounding)
+    errors = bob_error, len(arrays.groups) * eve_error, rounding
+    spreads = tuple(map(float, arrays.spreads))
+    found = MapTable(maps, bob / scale, eve / scale, *errors, float(unit), spreads)  # type: ignore[arg-type]
     value = prices[0] * bob - prices[1] * eve
     slack = error * (prices[0] * found.bob_error + prices[1] * found.eve_error) * scale
     maybe = np.flatnonzero(np.logical_and.reduce([demand.sieve(found) for demand in demands]))

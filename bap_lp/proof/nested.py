@@ -9,6 +9,10 @@ With rho[x,i_1..i_K] = P(X = x, signals) and any u_k >= 0 whose entries for a pr
 w_k lam_k,
     sum_k w_k R_A,k >= sum_x p(x) min_{i_1..i_K} sum_k (w_k B_k(x,i_k) - sum_j u_k[i_1..i_k, j] E_k(x,j)) = bound(u),
 as in `certificate`: a minimum is below any average, and sum rho[x,.] = p(x). For one tier it is that certificate.
+
+A float certificate is checked in rationals too, as in `certificate`: every float is the rational it is, rows of rho and
+of the replies that miss their sums by rounding are scaled, and the gap between value and bound must be at most the sum
+over the tiers of w_k times what the certificate of tier k alone might have, a share of its spread.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind
@@ -29,9 +33,24 @@ from bap_lp.model.labels import weight_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, floats, is_exact, tree_sum
+from bap_lp.proof.conditional import allowance, rounding
+from bap_lp.rational import (
+    EXACT,
+    TOLERANCE,
+    Array,
+    Field,
+    InputError,
+    ReadOnly,
+    float_below,
+    floats,
+    is_exact,
+    shown,
+    text,
+    tree_sum,
+)
 
 _MOST = 100_000  # tuples of decisions
+_MANY = 300_000  # products up to which rationals take about a second
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,31 +115,99 @@ class Nest(ReadOnly):
         parts = (w * a.B[:, self.tuples[:, k]] for k, (a, w) in enumerate(zip(self.arrays, self.weights, strict=True)))
         return sum(parts, self.field.zeros((len(self.p), len(self.tuples))))
 
+    def lifted(self) -> Nest:
+        """Floats as the rationals they are."""
+        lams, weights = (tuple(map(EXACT.number, own)) for own in (self.lams, self.weights))
+        return Nest(tuple(a.lifted() for a in self.arrays), lams, weights)
+
+    def lowered(self) -> Nest:
+        """The least loss of every row subtracted: it is a constant in the value of all releases, and in the bound."""
+        return Nest(tuple(a.lowered(0)[0] for a in self.arrays), self.lams, self.weights)
+
+    def told(self, rho: Array) -> Any:
+        """sum_k w_k R_B,k of Bobs who decide what their signals tell them."""
+        return tree_sum((self.costs() * rho).ravel())
+
+    def harm(self, rho: Array) -> Any:
+        """sum_k w_k lam_k R_E,k."""
+        parts = zip(self.arrays, self.weights, self.lams, strict=True)
+        own = (w * lam * a.eve_risk(self.pooled(rho, k)) for k, (a, w, lam) in enumerate(parts))
+        return sum(own, self.field.zero)
+
     def value(self, rho: Array) -> Any:
         """The objective of a joint table whose signals tell every Bob what to decide."""
-        total = tree_sum((self.costs() * rho).ravel())
-        for k, (a, w, lam) in enumerate(zip(self.arrays, self.weights, self.lams, strict=True)):
-            total = total - w * lam * a.eve_risk(self.pooled(rho, k))
-        return total
+        return self.told(rho) - self.harm(rho)
 
     def bound(self, replies: Sequence[Array]) -> Any:
-        """bound(u), in floats lowered by more than its rounding error."""
-        margins, size = self.costs(), 0.0
-        for k, (a, u) in enumerate(zip(self.arrays, replies, strict=True)):
-            charged = a.E.dot(u.T)
-            margins = margins - charged[:, self.prefix(k)]
-            if not self.field.exact:
-                size += float(self.weights[k] * a.B.max() + charged.max(initial=0.0))
-        least = self.p.dot(margins.min(axis=1))
+        """bound(u), in floats lowered by more than its rounding error, which is one of the differences of losses."""
         if self.field.exact:
-            return least
-        terms = sum(a.shape[2] for a in self.arrays) + len(self.arrays) + 40
-        return float(least) - terms * float(np.finfo(float).eps) * size
+            return tree_sum(self.p * self._margins(replies))
+        low, parts = self.lowered(), zip(self.arrays, self.weights, self.lams, strict=True)
+        least = float((self.p * low._margins(replies)).sum())  # pairwise
+        terms = sum(a.shape[2] for a in self.arrays) + len(self.arrays) + 60
+        least -= terms * float(np.finfo(float).eps) * low.height(replies)
+        full = [(EXACT.number(w), EXACT.number(lam), *a.full_risks()) for a, w, lam in parts]
+        return float_below(EXACT.number(least) + sum((w * (bob - lam * eve) for w, lam, bob, eve in full), EXACT.zero))
+
+    def _margins(self, replies: Sequence[Array]) -> Array:
+        """min_i of the margins of every state."""
+        margins = self.costs()
+        for k, (a, u) in enumerate(zip(self.arrays, replies, strict=True)):
+            margins = margins - a.E.dot(u.T)[:, self.prefix(k)]
+        return margins.min(axis=1)
+
+    def height(self, replies: Sequence[Array]) -> float:
+        """The largest sum of the sizes of the terms of a margin."""
+        parts = zip(self.arrays, self.weights, replies, strict=True)
+        return sum(float(w * a.B.max() + a.E.dot(u.T).max(initial=0.0)) for a, w, u in parts)
 
     @property
-    def size(self) -> float:
-        """The scale on which a float gap is judged."""
-        return sum(float(w) * a.size(lam) for a, w, lam in zip(self.arrays, self.weights, self.lams, strict=True))
+    def spread(self) -> Any:
+        """The scale on which a float gap is judged: sum_k w_k (what Bob k gains from the data + lam_k times Eve k)."""
+        parts = zip(self.arrays, self.weights, self.lams, strict=True)
+        return sum((w * a.spread(lam) for a, w, lam in parts), self.field.zero)
+
+    def allowance(self, unit: Any) -> Any:
+        """The largest gap of a certificate, in rationals."""
+        parts = zip(self.arrays, self.weights, self.lams, strict=True)
+        return sum((w * allowance(a, lam, unit) for a, w, lam in parts), EXACT.zero)
+
+    def small_gap(self, rho: Array, replies: Sequence[Array]) -> bool:
+        """Whether the gap of a float pair is half of what its certificate may have, computed in rationals."""
+        exact, unit = self.lifted(), EXACT.number(TOLERANCE)
+        wrong, table, own = exact.scaled(EXACT.array(rho), [EXACT.array(u) for u in replies], unit)
+        return not wrong and bool(2 * (exact.value(table) - exact.bound(own)) <= exact.allowance(unit))
+
+    def scaled(self, rho: Array, replies: Sequence[Array], unit: Any) -> tuple[str, Array, list[Array]]:
+        """What is wrong, if anything, and the tables, in rationals, with rows that sum to p(x) and to w_k lam_k.
+
+        unit: by how much of it a row may miss its sum.
+        """
+        rho, out = rho.copy(), [u.copy() for u in replies]
+        if rho.shape != (len(self.p), len(self.tuples)):
+            return f"rho has shape {rho.shape}, must have {(len(self.p), len(self.tuples))}", rho, out
+        for k, (a, u) in enumerate(zip(self.arrays, out, strict=True)):
+            shape, total = (int(self.prefix(k)[-1]) + 1, a.shape[2]), self.weights[k] * self.lams[k]
+            if u.shape != shape or (u < 0).any():
+                return f"replies[{k}] must be a table of shape {shape} without negative numbers", rho, out
+            for g in a.groups:
+                for s, row in enumerate(u[:, g]):
+                    found = tree_sum(row)
+                    if abs(found - total) > unit * total:
+                        wrong = f"replies[{k}][{s}] sums to {shown(found, bool(unit))}"
+                        return f"{wrong}, weight times lambda is {shown(total, bool(unit))}", rho, out
+                    if found != total:
+                        u[s, g] = row * (total / found)
+        if (rho < 0).any():
+            return "rho must not be negative", rho, out
+        for x, mass in enumerate(self.p):
+            found = tree_sum(rho[x])
+            if abs(found - mass) > unit * mass:
+                wrong = f"rho[{x}] sums to {shown(found, bool(unit))}, p(x) is {shown(mass, bool(unit))}"
+                return wrong, rho, out
+            if found != mass:
+                rho[x] = rho[x] * (mass / found)
+        return "", rho, out
 
 
 def tiers_of(
@@ -161,12 +248,13 @@ def _same_prior(one: Problem, other: Problem) -> bool:
     return bool(np.allclose(floats(one.p), floats(other.p), rtol=1e-9, atol=0))
 
 
-def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate) -> Verdict:
+def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate, allow_float: bool = True) -> Verdict:
     """Check with arithmetic alone that nested releases are optimal: exactly if the certificate is exact.
 
     Args:
         problems: the problem of each tier, the public one first.
         certificate: of `tiers(problems, ...)`.
+        allow_float: whether a float certificate is good enough for exact numbers.
 
     Returns:
         Whether the certificate proves its value, and why (not).
@@ -183,43 +271,84 @@ def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate) -> V
     count = len(problems)
     if not len(certificate.lams) == len(certificate.weights) == len(certificate.replies) == count:
         return Verdict(False, f"the certificate is about {len(certificate.lams)} tiers, there are {count}")
+    numbers: tuple[Any, ...] = (
+        *certificate.lams,
+        *certificate.weights,
+        certificate.value,
+        certificate.rho,
+        *certificate.replies,
+    )
+    if not all(is_exact(v) or np.isfinite(v).all() for v in numbers):
+        return Verdict(False, "lambdas, weights, value, rho and replies must be finite")
     if any(v < 0 for v in certificate.lams) or any(v <= 0 for v in certificate.weights):
         return Verdict(False, "lambdas must not be negative, and weights must be positive")
-    given, lams, weights = tiers_of(problems, certificate.lams, certificate.weights)
-    field = EXACT if certificate.exact else FLOAT
-    if field.exact and not all(problem.exact for problem in given):
+    given, exact = tiers_of(problems, 0, None)[0], certificate.exact
+    able = all(problem.exact for problem in given)
+    if exact and not able:
         return Verdict(False, "the certificate is exact and a problem is not")
-    if not all(np.isfinite(floats(a)).all() for a in (certificate.rho, *certificate.replies)):
-        return Verdict(False, "rho and replies must be finite")
-    nest = Nest.of(given if field.exact else [problem.as_float() for problem in given], lams, weights, field)
-    rho, replies = field.array(certificate.rho), [field.array(u) for u in certificate.replies]
-    if rho.shape != (len(nest.p), len(nest.tuples)):
-        return Verdict(False, f"rho has shape {rho.shape}, must have {(len(nest.p), len(nest.tuples))}")
-    wrong = _wrong_replies(nest, replies)
+    if able and not exact and not allow_float:
+        return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
+    given = given if exact else tuple(problem.as_float() for problem in given)
+    if not all(is_exact(table) or np.isfinite(table).all() for one in given for table in (one.B, one.E)):
+        return Verdict(False, "the numbers of a problem are too large for floats")
+    unit = EXACT.number(0.0 if exact else TOLERANCE)
+    rough = Nest.of(given, certificate.lams, certificate.weights, EXACT)
+    early = None if exact else _in_floats(rough, certificate)
+    if early is not None:
+        return early
+    nest = rough.lifted()
+    wrong, rho, replies = nest.scaled(EXACT.array(certificate.rho), [EXACT.array(u) for u in certificate.replies], unit)
     if wrong:
         return Verdict(False, wrong)
-    if (rho < 0).any():
-        return Verdict(False, "rho must not be negative")
-    for x, (row, mass) in enumerate(zip(rho, nest.p, strict=True)):
-        if abs(row.sum() - mass) > field.tolerance * mass:
-            return Verdict(False, f"rho[{x}] sums to {row.sum()}, p({given[0].states[x]}) is {mass}")
-    value, bound, slack = nest.value(rho), nest.bound(replies), 0 if field.exact else TOLERANCE * nest.size
-    if value - bound > slack:
-        return Verdict(False, f"rho has value {value} but the replies only prove {bound}")
-    if abs(value - field.number(certificate.value)) > slack:
-        return Verdict(False, f"rho has value {value}, the certificate claims {certificate.value}")
-    if field.exact:
+    told, harm, bound, near = nest.told(rho), nest.harm(rho), nest.bound(replies), nest.allowance(unit)
+    value, claimed = told - harm, EXACT.number(certificate.value)
+    if value - bound > near:
+        share = f", which is more than {TOLERANCE:g} of the spread {shown(nest.spread, True)}" if unit else ""
+        proved = shown(bound, bool(unit))
+        return Verdict(False, f"rho has value {shown(value, bool(unit))} but the replies only prove {proved}{share}")
+    if abs(value - claimed) > near + rounding(told + harm, unit):
+        claim = text(certificate.value) if exact else shown(claimed, True)
+        return Verdict(False, f"rho has value {shown(value, bool(unit))}, the certificate claims {claim}")
+    if exact:
         return Verdict(True, f"{value} is optimal: rho attains it and no nested releases go below")
-    return Verdict(True, f"{value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")
+    return Verdict(True, f"{float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal")
 
 
-def _wrong_replies(nest: Nest, replies: Sequence[Array]) -> str:
-    for k, (a, u) in enumerate(zip(nest.arrays, replies, strict=True)):
-        shape, total = (int(nest.prefix(k)[-1]) + 1, a.shape[2]), nest.weights[k] * nest.lams[k]
-        if u.shape != shape or (u < 0).any():
-            return f"replies[{k}] must be a table of shape {shape} without negative numbers"
-        for g in a.groups:
-            for s, row in enumerate(u[:, g]):
-                if abs(row.sum() - total) > nest.field.tolerance * total:
-                    return f"replies[{k}][{s}] sums to {row.sum()}, weight times lambda is {total}"
-    return ""
+def _in_floats(nest: Nest, certificate: TierCertificate) -> Verdict | None:
+    """A verdict on large tables from floats with bounds on their rounding errors, if these are small enough to decide.
+
+    A sum of n products >= 0 is off by at most (n + 2) u of itself; the doubled count covers the bounds' own rounding.
+    """
+    T, count = len(nest.tuples), sum(a.shape[2] for a in nest.arrays)
+    rho, replies = floats(certificate.rho), [floats(u) for u in certificate.replies]
+    shapes = [(int(nest.prefix(k)[-1]) + 1, a.shape[2]) for k, a in enumerate(nest.arrays)]
+    if len(nest.p) * T * count < _MANY or rho.shape != (len(nest.p), T) or [u.shape for u in replies] != shapes:
+        return None
+    try:
+        nest = Nest(nest.arrays, tuple(map(float, nest.lams)), tuple(map(float, nest.weights)))
+        claimed = float(certificate.value)
+    except OverflowError:
+        return None
+    if (rho < 0).any() or any((u < 0).any() for u in replies):
+        return None
+    totals, near = [w * lam for w, lam in zip(nest.weights, nest.lams, strict=True)], 0.5 * TOLERANCE
+    sums = [
+        (u[:, g].sum(axis=1), total) for a, u, total in zip(nest.arrays, replies, totals, strict=True) for g in a.groups
+    ]
+    p, mass = nest.p, rho.sum(axis=1)
+    if (abs(mass - p) > near * p).any() or any((abs(own - total) > near * total).any() for own, total in sums):
+        return None
+    live = p > 0
+    rho = np.where(live[:, None], rho * (p / np.where(live, mass, 1.0))[:, None], 0.0)
+    replies = [a.on_simplex(u, total) for a, u, total in zip(nest.arrays, replies, totals, strict=True)]
+    told, harm, bound = float(nest.told(rho)), float(nest.harm(rho)), nest.bound(replies)
+    unit = 2 * (rho.size + T + count + 40) * UNIT
+    parts = zip(nest.arrays, nest.weights, nest.lams, strict=True)
+    ends = [(w, lam, *a.extremes()[1]) for a, w, lam in parts]
+    nulls = sum(w * float(bob + lam * eve) for w, lam, bob, eve in ends)
+    error = unit * (told + harm + nest.height(replies))
+    slack = TOLERANCE * (float(nest.spread) - 2 * unit * nulls)
+    value = told - harm
+    if not (np.isfinite(error) and value - bound + error <= slack and abs(value - claimed) + error <= slack):
+        return None
+    return Verdict(True, f"{value:.12g} is within {max(value - bound + error, 0.0):.2g} of optimal")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat, fmpq_poly
+from flint import fmpq, fmpq_mat
 
 from bap_lp.linear.exact import reduced_cost
 from bap_lp.linear.factor import Factor
@@ -160,42 +160,23 @@ class OptimalTableau:
 
 
 def _woodbury(C: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Coefficients of det(1 + d C), and of that times (1 + d C)^-1 z and (1 + d C')^-1 y (power x component)."""
+    """Coefficients of det(1 + d C), and of that times (1 + d C)^-1 z and (1 + d C')^-1 y (power x component).
+
+    With det(1 + d C) = sum_k c_k d^k, the vectors v_0 = z, v_k = c_k z - C v_(k-1) have
+    (1 + d C) sum_k v_k d^k = sum_k c_k d^k z, and v_r = 0 by the theorem of Cayley and Hamilton.
+    """
     r = len(C)
-    points: list[int] = []
-    values: list[tuple[Any, Array, Array]] = []
-    d = 0
-    while len(points) < r + 1:
-        matrix = fmpq_mat(r, r, [(1 if a == c else 0) + d * C[a, c] for a in range(r) for c in range(r)])
-        det = matrix.det()
-        if det != 0:
-            solved = [
-                objects(side.solve(fmpq_mat(r, 1, right.tolist())).entries()) * det
-                for side, right in ((matrix, z), (matrix.transpose(), y))
-            ]
-            points.append(d)
-            values.append((det, *solved))
-        d += 1
-    dets = _interpolated(points, objects(v[0] for v in values))
+    # det(x - C) = sum_k (-1)^k c_k x^(r-k)
+    falling = reversed(fmpq_mat(r, r, C.ravel().tolist()).charpoly().coeffs())
+    c = objects((-1) ** k * coefficient for k, coefficient in enumerate(falling))
 
-    def vectors(k: int) -> Array:
-        return np.stack([_interpolated(points, objects(p[k][c] for p in values)) for c in range(r)], axis=1)[:r]
+    def powers(matrix: Array, right: Array) -> Array:
+        out = [right]
+        for k in range(1, r):
+            out.append(c[k] * right - matrix.dot(out[-1]))
+        return np.stack(out)
 
-    return dets, vectors(1), vectors(2)
-
-
-def _interpolated(points: list[int], values: Array) -> Array:
-    """Coefficients of the polynomial through the points, by Newton's differences."""
-    table = list(values)
-    newton = [table[0]]
-    for level in range(1, len(points)):
-        table = [(table[k + 1] - table[k]) / (points[k + level] - points[k]) for k in range(len(table) - 1)]
-        newton.append(table[0])
-    total = fmpq_poly([0])
-    for k in range(len(points) - 1, -1, -1):
-        total = total * fmpq_poly([-points[k], 1]) + fmpq_poly([newton[k]])
-    coefficients = total.coeffs()
-    return objects([*coefficients, *([fmpq(0)] * (len(points) - len(coefficients)))])
+    return c, powers(C, z), powers(C.T, y)
 
 
 def _padded(table: Array, width: int) -> Array:

@@ -1,20 +1,18 @@
 """How far from 0 polynomials stay non-negative: the first sign change to the right, exact where it is rational.
 
-A polynomial that is a + b d with b < 0 <= a changes sign at -a/b. For higher degrees Sturm's theorem counts the
-distinct roots in an interval; halving it isolates the first root and narrows its bracket. The end returned is then the
-inner end of the bracket, so the whole interval returned is certain.
+A polynomial that is a + b d with b < 0 <= a changes sign at -a/b. Any other is a product of irreducible factors over
+the rationals. Their roots are simple and no two share one, so the sign changes exactly at the real roots of factors
+with an odd power. The root of a linear factor is rational. Other roots are irrational and enclosed in intervals; the
+end returned is then the left end of the enclosure, so the whole interval returned is certain.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from flint import fmpq, fmpq_poly
 
 from bap_lp.rational import Array
-
-_HALVINGS = 60
 
 
 def reach(conditions: Array) -> tuple[Any, bool]:
@@ -32,81 +30,28 @@ def reach(conditions: Array) -> tuple[Any, bool]:
         low = next(k for k, c in enumerate(row) if c != 0)
         if row[low] < 0:
             return fmpq(0), True
-        found = _first_root(fmpq_poly(row[low:].tolist()), best)
+        found = _sign_change(fmpq_poly(row[low:].tolist()), best)
         if found is not None:
             best, exact = found
     return best, exact
 
 
-def _first_root(f: fmpq_poly, limit: Any) -> tuple[Any, bool] | None:
-    """Where f, positive at 0, first turns negative in (0, limit]; None if it does not."""
-    if f.degree() == 0:
-        return None
-    simple = f / f.gcd(f.derivative())
-    chain = _sturm(simple)
-    low, top = fmpq(0), limit if limit is not None else _cauchy(f)
-    while _changes(chain, low) > _changes(chain, top):
-        low, high = _isolated(simple, chain, low, top)
-        root = high if simple(high) == 0 else _rational(simple, low, high)
-        if root is not None:
-            if _falls(f, root):
-                return root, True
-            low = root
-        elif f(high) < 0:
-            return low, False
-        else:
-            low = high
-    return None
+def _sign_change(f: fmpq_poly, limit: Any) -> tuple[Any, bool] | None:
+    """Where f, positive at 0, first turns negative in (0, limit], and whether that is exact; None if it does not."""
+    first, *rest = f.coeffs()
+    falling = [(k, c) for k, c in enumerate(rest, 1) if c < 0]
+    if not falling or (limit is not None and first + sum(c * limit**k for k, c in falling) > 0):
+        return None  # positive already without the terms that rise
+    found: list[tuple[Any, bool]] = []
+    for factor, power in f.factor()[1]:
+        if power % 2 and factor.degree() == 1:
+            found.append((-factor[0] / factor[1], True))
+        elif power % 2:
+            real = [root.real for root, _ in factor.complex_roots() if root.imag == 0]
+            found += [(_rational(root.lower()), False) for root in real]
+    return min((end for end in found if end[0] > 0 and (limit is None or end[0] <= limit)), default=None)
 
 
-def _isolated(f: fmpq_poly, chain: list[fmpq_poly], low: Any, high: Any) -> tuple[Any, Any]:
-    """A narrow (low, high] with the first root of f alone, or with that root as its right end."""
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        inside = _changes(chain, low) - _changes(chain, middle)
-        if inside == 1 and f(middle) == 0:
-            return low, middle
-        low, high = (low, middle) if inside > 0 else (middle, high)
-    while _changes(chain, low) - _changes(chain, high) > 1:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _changes(chain, low) > _changes(chain, middle) else (middle, high)
-    return low, high
-
-
-def _rational(f: fmpq_poly, low: Any, high: Any) -> Any:
-    """The root in (low, high] if it is rational."""
-    for factor, _ in f.factor()[1]:
-        if factor.degree() == 1:
-            root = -factor[0] / factor[1]
-            if low < root <= high:
-                return root
-    return None
-
-
-def _falls(f: fmpq_poly, root: Any) -> bool:
-    """Whether f turns negative right after a root."""
-    derivative = f.derivative()
-    while derivative(root) == 0 and derivative.degree() > 0:
-        derivative = derivative.derivative()
-    return bool(derivative(root) < 0)
-
-
-def _sturm(f: fmpq_poly) -> list[fmpq_poly]:
-    chain = [f, f.derivative()]
-    while chain[-1].degree() > 0:
-        rest = -(chain[-2] % chain[-1])
-        if rest == 0:
-            break
-        chain.append(rest)
-    return chain
-
-
-def _changes(chain: list[fmpq_poly], at: Any) -> int:
-    signs = [v > 0 for v in (g(at) for g in chain) if v != 0]
-    return int(np.count_nonzero(np.diff(np.array(signs, dtype=np.int8))))
-
-
-def _cauchy(f: fmpq_poly) -> Any:
-    """All roots lie below 1 + max |c_k / c_n|."""
-    *rest, lead = f.coeffs()
-    return 1 + max(abs(c / lead) for c in rest)
+def _rational(exact: Any) -> fmpq:
+    mantissa, exponent = exact.man_exp()
+    return fmpq(mantissa) * fmpq(2) ** int(exponent)

@@ -6,8 +6,8 @@ The optimal channels over Bob's decisions are a face of the compact program. Wit
 Columns and slacks that are positive at a vertex are independent. So a vertex is the only point of the face if and only
 if no other column or slack can be positive there: the maximum of their sum, one more exact program, is zero. This needs
 lam > 0, where t follows from rho; for lam = 0 the optimum is unique if and only if Bob's best decision is unique at
-every state. Merged states are told apart again: a class of several states whose common row is mixed lets its members
-trade, so the channel is not unique. States of probability zero do not count, since any row is optimal there.
+every state. Merged states are told apart again: if a class of several states has a mixed row, its members can exchange
+probability, so the channel is not unique. States of probability zero do not count, since any row is optimal there.
 
 fewest_signals: pooling the signals on which Bob does the same keeps an optimum and sends no more of them, so a least
 number is found among sets K of his decisions. K must meet {i : rho[x,i] may be positive} for every x; the sets that do
@@ -36,7 +36,8 @@ from bap_lp.model.display import Displayed, counted, equals, fraction
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.programs.compact import compact_program, solve_compact
+from bap_lp.programs.compact import compact_program
+from bap_lp.programs.components import solve_compact
 from bap_lp.programs.solution import published
 from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT, Array, InputError, is_exact, public

@@ -1,4 +1,4 @@
-"""The releases people use by habit: a problem comes in, a `Mechanism`, a `Family` or a `Comparison` goes out."""
+"""The usual releases: a problem comes in, a `Mechanism`, a `Family` or a `Comparison` goes out."""
 
 from bap_lp.releases.comparison import Comparison, Row, compare, meets
 from bap_lp.releases.families import (

@@ -60,23 +60,22 @@ def best_truncated_geometric(problem: Problem, lam: Any) -> tuple[Parameter, Mec
     Floats discard the ratios that are clearly worse; those within rounding of the best are compared in the problem's
     own numbers, and a tie goes to the larger R_E.
     """
-    price, rough = public(lam_of(problem, lam)), problem.as_float()
-    if problem.misaligned:
-        every = {a: truncated_geometric(problem, a) for a in RATIOS}
-        scored = {a: risks(problem, mechanism) for a, mechanism in every.items()}
-        best = min(RATIOS, key=lambda a: (scored[a].alice(price), -scored[a].eve))
-        return Parameter("ratio", best), every[best]
-    weight = float(price)
+    price = public(lam_of(problem, lam))
+    built = {a: truncated_geometric(problem, a) for a in (RATIOS if problem.misaligned else _near_best(problem, price))}
+    found = {a: risks(problem, mechanism) for a, mechanism in built.items()}
+    ratio = min(built, key=lambda a: (found[a].alice(price), -found[a].eve))
+    return Parameter("ratio", ratio), built[ratio]
+
+
+def _near_best(problem: Problem, lam: Number) -> list[Fraction]:
+    """The ratios that floats cannot tell from the best."""
+    rough, weight = problem.as_float(), float(lam)
     rho = rough.p[:, None] * np.hstack([truncated_geometric(rough, a).q for a in RATIOS])  # all signals side by side
     bob = signal_losses(rho, rough.B).min(axis=1)
     eve = sum(signal_losses(rho, rough.E[:, g]).min(axis=1) for g in rough.eve_groups)
-    scores = dict(zip(RATIOS, (bob - weight * eve).reshape(len(RATIOS), -1).sum(axis=1).tolist(), strict=True))
+    scores = (bob - weight * eve).reshape(len(RATIOS), -1).sum(axis=1)
     slack = 1e-9 * (rough.B.max() + weight * rough.E.max())
-    near = [a for a in RATIOS if scores[a] <= min(scores.values()) + slack]
-    built = {a: truncated_geometric(problem, a) for a in near}
-    found = {a: risks(problem, built[a]) for a in near} if len(near) > 1 else {}
-    ratio = min(near, key=lambda a: (found[a].alice(price), -found[a].eve)) if found else near[0]
-    return Parameter("ratio", ratio), built[ratio]
+    return [a for a, score in zip(RATIOS, scores.tolist(), strict=True) if score <= scores.min() + slack]
 
 
 Best = Callable[[Problem, Any], tuple[Parameter, Mechanism]]

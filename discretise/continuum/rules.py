@@ -1,4 +1,4 @@
-"""Alice's rule on a scalar statistic: P(signal | x), constant on intervals or given at atoms, in words and in play.
+"""Alice's rule on a scalar statistic: P(signal | x), constant on intervals or given at atoms, in words and on data.
 
 Between edges the intervals are (low, high], so that x > c and x <= c are separated by the edge c. At an atom the rule
 may mix two signals; between atoms there are no data, and an x that is no atom is refused. Signals are Bob's
@@ -93,7 +93,7 @@ class ScalarRule(Tabular):
         beyond = (data > self.edges[-1]) | (data < self.edges[0])  # atoms too rare to be tabulated: as the nearest one
         if (off & ~beyond).any():
             value = float(data[off & ~beyond].ravel()[0])
-            raise InputError("x", value, "is no value that the data can have")
+            raise InputError("x", value, "is not a value that the data can have")
         return np.asarray(self.rows[near])
 
     def release(self, x: ArrayLike, generator: Any = None) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Rules as tables of places, and the same rule with fewer places.
 
-A game on cells leaves small cells around a switch, some of them mixed, in an order that means nothing. A run of small
+A game on cells leaves small cells around a switch, some of them mixed, in an arbitrary order. A run of small
 or mixed places between one that sends i and one that sends k becomes one place for each signal that it sends, i first
 and k last, with the same masses. The functions hardly change over a small run, and neither does the value of the
 rule; the caller computes it again.

@@ -82,7 +82,7 @@ def read_layout(cells: Any, rows: Any, columns: Any) -> Layout:
         return Layout(_names(cells, "cells", ""))
     across, down = _names(columns, "columns", "column "), _names(rows, "rows", "row ")
     if len(down) * len(across) > _MOST_CELLS:
-        rule = f"and columns make {len(down) * len(across):,} cells, at most {_MOST_CELLS:,} can be"
+        rule = f"and columns make {len(down) * len(across):,} cells, at most {_MOST_CELLS:,} are allowed"
         raise InputError("rows", None, rule)
     joined = tuple(f"{r} {c}" for r in down for c in across)
     labels([*down, *across, *joined], "names of rows, columns and cells", len(down) + len(across) + len(joined))

@@ -1,7 +1,7 @@
 """`counts`: from n people in k cells to Alice's problem, with tables merged that nobody can tell apart.
 
-**Cells taken together.** Let the parts be the finest partition of the cells such that every set of cells that an agent
-asks about, or whose total is public, is a union of parts, and let T(x) be the table of the parts. Replace a mechanism
+**Cells taken together.** Let the parts be the coarsest partition of the cells such that every set of cells that an
+agent asks about, or whose total is public, is a union of parts. Let T(x) be the table of the parts. Replace a mechanism
 q(s|x) by the average q(s|t) = E[q(s|x) | T = t]. Losses depend on x through T, so nobody's risk changes, except that of
 an Eve who also knows the table y of the others: hers can only grow, since she minimises once for every T(y) instead of
 once for every y (docs/counts.md has the details). Hence some optimal mechanism depends on x through T. T is again
@@ -291,7 +291,9 @@ def counts(
     width = sum(len(face.decisions) for _, _, found in faces for face in found)
     if count * width > _MOST_ENTRIES:
         raise InputError(
-            "tables", None, f"are too many: {count:,} with {width} decisions, at most {_MOST_ENTRIES:,} losses can be"
+            "tables",
+            None,
+            f"are too many: {count:,} with {width} decisions, at most {_MOST_ENTRIES:,} losses are allowed",
         )
     return TableProblem(model, space, index, count, _agents_on(model, faces), title)
 

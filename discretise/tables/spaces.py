@@ -113,7 +113,7 @@ def enumerate_tables(n: int, cells: int, totals: Sequence[tuple[Set, int]], most
     plain = not totals
     if plain and comb(n + cells - 1, cells - 1) > most:
         raise InputError(
-            "tables", None, f"are too many: {_size(comb(n + cells - 1, cells - 1))}, at most {most:,} can be"
+            "tables", None, f"are too many: {_size(comb(n + cells - 1, cells - 1))}, at most {most:,} are allowed"
         )
     rules = [(frozenset(range(cells)), n), *totals]
     inside = np.array([[a in s for a in range(cells)] for s, _ in rules])
@@ -127,7 +127,7 @@ def enumerate_tables(n: int, cells: int, totals: Sequence[tuple[Set, int]], most
         size = np.maximum(top - low + 1, 0)
         total = int(size.sum())
         if total > 4 * most + 1000:
-            raise InputError("tables", None, f"are too many: more than {total // 4:,}, at most {most:,} can be")
+            raise InputError("tables", None, f"are too many: more than {total // 4:,}, at most {most:,} are allowed")
         row = np.repeat(np.arange(len(left)), size)
         value = np.arange(total) - np.repeat(np.cumsum(size) - size, size) + low[row]
         left = left[row]
@@ -137,7 +137,7 @@ def enumerate_tables(n: int, cells: int, totals: Sequence[tuple[Set, int]], most
             keep = _reachable(left, inside[:, a + 1 :])
             found, left = found[keep], left[keep]
     if len(found) > most:
-        raise InputError("tables", None, f"are too many: {len(found):,}, at most {most:,} can be")
+        raise InputError("tables", None, f"are too many: {len(found):,}, at most {most:,} are allowed")
     if not len(found):
         raise InputError("totals", None, f"leave no table: no table of {n} people has them")
     return found

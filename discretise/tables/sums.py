@@ -175,8 +175,8 @@ def _product(steps: list[_Pass], chances: list[Array], chosen: Array, prime: int
 def pooled(q: Array) -> Array:
     """q(o|m) with outputs of proportional columns taken together.
 
-    Whoever sees one of two such outputs believes the same, so nobody can use the difference. Noise that leads below the
-    least or above the largest possible count, for example, is all the same.
+    Both outputs lead to the same beliefs, so nobody can use the difference. An example is noise that leads below the
+    least, or above the largest, possible count.
     """
     rough = floats(q)
     sums = rough.sum(axis=0)

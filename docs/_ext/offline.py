@@ -18,13 +18,18 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$")
 SPECIAL = re.compile(r"([\\*|_])")
 
 
+def mathml(node: nodes.math | nodes.math_block, block: bool) -> str:
+    """A formula for the browser. The macron of \\bar touches its letter in most fonts, the overbar does not."""
+    return str(tex2mathml(node.astext(), as_block=block)).replace("\N{MODIFIER LETTER MACRON}", "\N{MACRON}")
+
+
 def inline_math(writer: Any, node: nodes.math) -> None:
-    writer.body.append(tex2mathml(node.astext()))
+    writer.body.append(mathml(node, block=False))
     raise nodes.SkipNode
 
 
 def display_math(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    writer.body.append(f'<div class="formula">{mathml(node, block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -45,7 +45,7 @@ class Bracket:
         eve: R_E of the rule.
         error: what rounding and quadrature add to the width.
         thresholds: the t of 1{xbar > t} in every cell of Eve's events.
-        u: u[signal, cell], the dual solution that proves lower: lam times the chance that Eve bets against a cell.
+        u: u[signal, cell], the dual solution that proves lower: lam times the probability that Eve bets against a cell.
         price: Bob's marginal cost of Eve's risk at the rule.
         theorem: the closed form that applies; None if only the general theorem does.
 

@@ -66,7 +66,7 @@ def test_solve_explains_the_coin_toss_in_words(run: Run) -> None:
     for piece in (
         "Coin toss\n",
         "exact arithmetic\n",
-        "lambda = 1/3 (0.333333), calibrated: full and null release tie\n",
+        "lambda = 1/3 (0.333333), calibrated: full and null release are equally good\n",
         "13/40     0.325",
         "heads  3/10   7/10",
         "Signal “fixed”, sent with probability 33/40 (0.825)\n",

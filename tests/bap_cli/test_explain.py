@@ -18,7 +18,7 @@ TITLES = [
     "Why these signals",
     "Who is indifferent",
     "Which data are randomised, and why",
-    "What would change if",
+    "What would change the answer",
 ]
 
 

@@ -72,7 +72,7 @@ def test_the_catalogue_name_the_simulation_and_the_text(capsys: pytest.CaptureFi
     assert main(["model", "rare_disease", "--simulate", "1000"]) == 0
     text = capsys.readouterr().out
     assert "no mechanism below" in text
-    assert "played on 1000 simulated samples" in text
+    assert "on 1000 simulated samples" in text
     assert main(["examples", "rare_disease"]) == 0
     assert "[likelihood]" in capsys.readouterr().out
 
@@ -80,13 +80,13 @@ def test_the_catalogue_name_the_simulation_and_the_text(capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('name = "gamma"', 'name = "gama"'), "prior.name = 'gama' is no scalar distribution of scipy.stats"),
-        (('name = "gamma"', 'name = "dirichlet"'), "prior.name = 'dirichlet' is no scalar"),
-        (("a = 3", "b = 3"), "prior.b is no parameter of gamma: it has a, loc, scale"),
+        (('name = "gamma"', 'name = "gama"'), "prior.name = 'gama' is not a scalar distribution of scipy.stats"),
+        (('name = "gamma"', 'name = "dirichlet"'), "prior.name = 'dirichlet' is not a scalar"),
+        (("a = 3", "b = 3"), "prior.b is not a parameter of gamma: it has a, loc, scale"),
         (("a = 3", ""), "prior.a is missing: gamma has a, loc, scale"),
         (("a = 3", "a = -3"), "prior has parameters that gamma does not allow"),
         (('"1 / theta"', "\"__import__('os')\""), "likelihood.scale = .* may have numbers, theta"),
-        (('"1 / theta"', '"1 /"'), "likelihood.scale = '1 /' is no expression in theta"),
+        (('"1 / theta"', '"1 /"'), "likelihood.scale = '1 /' is not an expression in theta"),
         (('"1 / theta"', "1"), "likelihood must depend on theta"),
         (('loss = "0-1"\nthresholds = [2]', 'loss = "0-2"'), "bob.loss = '0-2' must be one of"),
         (("thresholds = [2]", "thresholds = [2, 1]"), "must be finite and increasing"),

@@ -58,6 +58,6 @@ def test_the_rule_is_played_on_simulated_samples(capsys: pytest.CaptureFixture[s
     assert played["size"] == 200000
     assert abs(played["alice"] - document["upper"]) < 5 * played["error"]
     assert main(["gaussian", "optimum", "--eve", "max", "--simulate", "1000"]) == 0
-    assert "played on 1000 simulated samples: R_A = " in capsys.readouterr().out
+    assert "on 1000 simulated samples: R_A = " in capsys.readouterr().out
     assert main(["gaussian", "optimum", "--eve", "max", "--simulate", "0"]) == 2
     assert capsys.readouterr().err == "bap: --simulate = 0 must be between 1 and 100000000\n"

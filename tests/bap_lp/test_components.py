@@ -15,10 +15,10 @@ from strategies import knowing_problems
 from bap_lp import Agent, InputError, Problem, lambda_path, solve, verify
 from bap_lp.model.arrays import Arrays
 from bap_lp.programs import components, workers
-from bap_lp.programs.compact import JointOptimum, solve_compact, solve_undivided
-from bap_lp.programs.components import components_of
+from bap_lp.programs.compact import JointOptimum, solve_undivided
+from bap_lp.programs.components import components_of, solve_compact
 
-METHODS = {"pairs": {}, "all decisions": {"_PAIRED": 0}, "priced": {"_PAIRED": 0, "_DENSE": 1}}
+METHODS: dict[str, dict[str, int]] = {"all decisions": {}, "priced": {"_DENSE": 1}}
 
 
 def divided(arrays: Arrays, lam: fmpq, method: str) -> tuple[bool, JointOptimum]:

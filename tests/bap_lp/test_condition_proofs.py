@@ -23,6 +23,7 @@ from bap_lp import (
     Mechanism,
     Problem,
     lambda_path,
+    limits,
     load_certificate,
     save_certificate,
     solve,
@@ -38,7 +39,6 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.model.evaluation import risks
 from bap_lp.programs import branch_and_bound
 from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
-from bap_lp.proof import enumeration
 from bap_lp.proof.conditional import ConditionedProblem
 from bap_lp.rational import EXACT, Array, number, public
 
@@ -188,7 +188,7 @@ def test_the_best_deterministic_map_is_found_exactly(
     conditions = Conditions(deterministic=True, **wanted)
     best = brute(problem, lam, conditions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(enumeration, "MOST", enumeration.MOST if tried else 0.5)
+        patch.setitem(limits._LIMITS, "maps", limits.DEFAULTS["maps"] if tried else 0.5)
         try:
             found = solve(problem, lam, conditions=conditions)
         except InputError:
@@ -237,7 +237,7 @@ def test_a_search_that_is_cut_short_leaves_an_honest_gap(monkeypatch: pytest.Mon
     bob, eve = (random.integers(0, 9, (9, 3)).tolist() for _ in range(2))
     problem = Problem([F(1, 9)] * 9, bob, eve)
     best = solve(problem, 2, conditions=Conditions(deterministic=True))
-    monkeypatch.setattr(enumeration, "MOST", 1)
+    monkeypatch.setitem(limits._LIMITS, "maps", 1)
     full = solve(problem, 2, conditions=Conditions(deterministic=True))
     assert (full.value, full.gap) == (best.value, 0)
     monkeypatch.setattr(branch_and_bound, "_NODES", 2)
@@ -363,7 +363,7 @@ def test_branches_on_states_survive_the_disk(tmp_path: Path, monkeypatch: pytest
     random = np.random.default_rng(3)
     bob, eve = (random.integers(0, 9, (9, 3)).tolist() for _ in range(2))
     problem = Problem([F(1, 9)] * 9, bob, eve)
-    monkeypatch.setattr(enumeration, "MOST", 1)
+    monkeypatch.setitem(limits._LIMITS, "maps", 1)
     solution = solve(problem, 2, conditions=Conditions(deterministic=True, min_eve_risk=2))
     proof = solution.certificate.proof
     assert proof is not None

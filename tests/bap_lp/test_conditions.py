@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import conditioned, few_lams, few_states, parts_of, private, table
 
+from bap_lp import limits
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Prices
 from bap_lp.files.certificates import load_certificate, save_certificate
@@ -27,7 +28,6 @@ from bap_lp.model.evaluation import evaluate, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.programs.solving import solve
-from bap_lp.proof import enumeration
 from bap_lp.proof.certificate import verify
 from bap_lp.rational import InputError, objects
 from bap_lp.releases import (
@@ -248,7 +248,7 @@ def test_branch_and_bound_finds_what_trying_everything_finds(
     conditions = Conditions(deterministic=deterministic, max_signals=most)
     tried = solve(problem, lam, conditions=conditions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(enumeration, "MOST", 1)
+        patch.setitem(limits._LIMITS, "maps", 1)
         searched = solve(problem, lam, conditions=conditions)
         assert verify(problem, searched.certificate)
     assert searched.value == tried.value

@@ -50,9 +50,7 @@ def test_refinement_solves_what_elimination_solves(
     table[rows, columns] = values
     matrix = fmpq_mat(size, size, (table.T if transposed else table).ravel().tolist())
     expected = matrix.solve(fmpq_mat(size, 1, right.tolist())).entries()
-    refined = Core(rows, columns, values, size)._refined
-    assert refined is not None
-    found = refined.solve(right, transposed)
+    found = Core(rows, columns, values, size).refined(right, transposed)
     assert found is None or found.tolist() == expected  # None leaves the work to elimination
     assert Core(rows, columns, values, size).solve(right, transposed).tolist() == expected
 
@@ -63,10 +61,11 @@ def test_short_answers_are_found_by_refinement_alone() -> None:
     answer = objects(fmpq(k % 7 - 3, 1 + k % 3) for k in range(size))
     table = np.full((size, size), fmpq(0), dtype=object)
     table[rows, columns] = values
-    refined = Core(rows, columns, values, size)._refined
-    assert refined is not None
-    assert refined.solve(table.dot(answer), False).tolist() == answer.tolist()
-    assert refined.solve(table.T.dot(answer), True).tolist() == answer.tolist()
+    core = Core(rows, columns, values, size)
+    for transposed, right in ((False, table.dot(answer)), (True, table.T.dot(answer))):
+        found = core.refined(right, transposed)
+        assert found is not None
+        assert found.tolist() == answer.tolist()
 
 
 @pytest.mark.parametrize("large", [1, 10**9])

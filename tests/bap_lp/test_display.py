@@ -124,7 +124,7 @@ def test_summaries_are_plain_sentences() -> None:
         "Eve is exactly indifferent between tails and heads."
     )
     assert lambda_path(best.problem).summary() == (
-        "From lambda = 0 to infinity 2 mechanisms take turns, with changes at 1/10.\n"
+        "From lambda = 0 to infinity there are 2 optimal mechanisms, with changes at 1/10.\n"
         "At first R_B = 1/4, R_E = 0; in the end R_B = 13/40, R_E = 3/4."
     )
     assert compare(best.problem, best.lam, best).summary() == (

@@ -16,7 +16,8 @@ from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.model.arrays import Arrays
 from bap_lp.programs import compact as compact_room
-from bap_lp.programs.compact import compact_program, solve_compact
+from bap_lp.programs.compact import compact_program
+from bap_lp.programs.components import solve_compact
 from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT
 

@@ -97,7 +97,7 @@ def test_the_map_of_the_coin_toss_shows_frontier_and_releases() -> None:
     ax = plots.risk_utility_map(problem, lam)
     lines = {line.get_label(): line.get_xydata() for line in ax.lines}
     assert lines["frontier: nothing is better"].tolist() == [[-0.25, 0.0], [-0.325, -0.75]]
-    assert lines["calibration line: full and null release tie"].tolist() == [[-0.25, 0.0], [-0.5, -0.75]]
+    assert lines["calibration line: full and null equal"].tolist() == [[-0.25, 0.0], [-0.5, -0.75]]
     level = lines["least $R_A$: 3/40"]
     assert level[:, 0] - level[:, 1] / 3 == pytest.approx([-0.075, -0.075])
     family = randomised_response_family(problem)

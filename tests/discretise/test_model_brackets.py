@@ -131,7 +131,7 @@ def test_an_atom_at_a_threshold_is_split() -> None:
     assert found.release(np.full(50, 15), 3).tolist() == [1] * 50
     assert set(found.release(np.full(400, 9), 3).tolist()) == {0, 1}
     assert set(found.release(np.full(400, 9)).tolist()) == {0, 1}  # from the secure source
-    with pytest.raises(InputError, match=r"x = 2\.5 is no value"):
+    with pytest.raises(InputError, match=r"x = 2\.5 is not a value"):
         found.release(2.5)
 
 
@@ -302,7 +302,7 @@ def test_bracket_says_what_it_takes() -> None:
     for arguments, keywords, message in (
         ((3,), {}, "model = 'int' must be"),
         ((Problem([1], [[0, 1]], [[0, 1]]),), {}, "bap_lp.solve is for finite ones"),
-        ((problem, MeanEve(0.0)), {}, "the problem knows its Eves"),
+        ((problem, MeanEve(0.0)), {}, "the problem has its own Eves"),
         ((problem,), {"level": 0.9}, "is not an option for a scalar model"),
         ((problem, -1), {}, "must not be negative"),
         ((GaussianModel(5, 1.0, 0.0),), {}, "must be given for a Gaussian model"),

@@ -91,7 +91,7 @@ def test_the_map_has_its_level_line_through_the_winner(optimum: Risks | None) ->
     name, level = next((k, v) for k, v in lines(ax).items() if "least" in k)
     assert ("least of all" in name) == (optimum is not None)
     assert level[:, 0] - lam * level[:, 1] == pytest.approx(-float(winner.alice(lam)))
-    ends = lines(ax)["full and null tie"]
+    ends = lines(ax)["full and null equal"]
     assert ends[:, 0] - lam * ends[:, 1] == pytest.approx([-0.13386023640] * 2)
     labels_keep_apart(ax.figure)
     risk_utility_map(MODEL, EVE, lam=0.0).figure.canvas.draw()

@@ -1,13 +1,13 @@
-"""max_signals k: at most k signals are ever sent. It has no rows: sets of signals are searched by branch and bound.
+"""Conditions without rows, since the mechanisms that meet them are not a convex set: they are searched.
 
-The average of two equal states sends no signal that neither of them sends, so states may be merged.
+deterministic   q(s|x) is 0 or 1. Averaging two equal states would randomise, so states are not merged.
+max_signals k   at most k signals are ever sent. The average of two equal states sends no signal that neither of
+                them sends, so states may be merged.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from bap_lp.conditions.base import Condition, MapTable
 from bap_lp.conditions.lagrangian import SentSignals
@@ -16,6 +16,24 @@ from bap_lp.rational import Array, Field, InputError
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
+
+
+class Deterministic(Condition):
+    name = "deterministic"
+    priced = False
+    merges = False
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        if not isinstance(given.deterministic, bool):
+            raise InputError("deterministic", given.deterministic, "must be true or false")
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem, field: Field) -> Deterministic | None:
+        return cls() if given.deterministic else None
+
+    def check(self, sent: SentSignals, unit: Any) -> str:
+        return "" if ((sent.q == 0) | (abs(sent.q - 1) <= unit)).all() else "the channel is not deterministic"
 
 
 class MaxSignals(Condition):
@@ -41,7 +59,4 @@ class MaxSignals(Condition):
         return ""
 
     def sieve(self, table: MapTable) -> Array:
-        ordered = np.sort(table.maps, axis=1)
-        used = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
-        keep: Array = used <= self.most
-        return keep
+        return table.signals <= self.most

@@ -81,8 +81,11 @@ def solve_command(
     if as_json:
         print_json(result)
     else:
-        show_solution(solution, loaded.source)
+        given = "from the file" if lam is None else "from --lambda"
+        tied = str(price).strip().lower() == "calibrated"
+        show_solution(solution, loaded.source, "calibrated: full and null release tie" if tied else given)
         if audit is not None:
+            print()
             show_audit(audit)
         if out is not None:
             print(f"Wrote {clean(str(out), 500)}: prior.json and certificate.json are as confidential as the table.")
@@ -133,10 +136,13 @@ def release_command(
         print_json(log.document())
         return
     cells = ", ".join(f"{clean(name)} {count}" for name, count in log.changed.items())
-    print(f"Wrote {clean(str(out), 500)}: {log.records} records, {log.touched} with changed cells.")
-    print(f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
+    from bap_cli.show import console, say
+
+    paper = console()
+    say(paper, f"Wrote {clean(str(out), 500)}: {log.records} records, {log.touched} with changed cells.")
+    say(paper, f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
     if log.dropped:
-        print(f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
+        say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
 
 
 @app.command("audit")

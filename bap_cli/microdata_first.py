@@ -53,6 +53,8 @@ def of_hundred(share: float) -> str:
 
 def _figure(value: Any, public: bool) -> str:
     """Three digits; in public three decimals at most."""
+    if value == 0:
+        return "0"
     return f"{float(value):.3f}" if public else f"{float(value):.3g}"
 
 

@@ -28,7 +28,7 @@ from microdata.solution import StudySolution
 
 _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
-table { width: auto; } thead th { color: var(--soft); } :is(td, th).t { text-align: left; }
+table { width: auto; } thead th { color: var(--soft); white-space: normal; } :is(td, th).t { text-align: left; }
 td.t { white-space: normal; }
 tbody th { font-weight: 500; background: none; max-width: 24rem; } tbody th.short { white-space: nowrap; }
 tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }

@@ -11,8 +11,8 @@ from microdata.audit import Audit
 from microdata.solution import StudySolution
 
 
-def show_solution(solution: StudySolution, source: str) -> None:
-    """The optimum and its proof."""
+def show_solution(solution: StudySolution, source: str, choice: str) -> None:
+    """The optimum and its proof; `choice` says how lambda was chosen."""
     study = solution.study
     out = console()
     say(out, clean(study.title or source, 200))
@@ -23,7 +23,7 @@ def show_solution(solution: StudySolution, source: str) -> None:
         f"{counted(study.records, 'record')} of {types}; {counted(study.decisions, 'possible release')} for each; "
         f"{counted(solution.components, 'independent part')}; smoothing {study.prior.alpha}; {kind}",
     )
-    say(out, equals("lambda", solution.lam))
+    say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
     risk_table(out, solution.risks, solution.lam)
     out.print()
@@ -49,7 +49,6 @@ def show_solution(solution: StudySolution, source: str) -> None:
 def show_audit(audit: Audit) -> None:
     """The audit as tables."""
     out = console()
-    out.print()
     say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted")
     out.print()
     table = plain_table("agent", "column, or how she decides", "risk", "standard error", right=(2, 3))

@@ -81,7 +81,7 @@ def risk_utility_map(
     best = comparison.optimum.risks if optimum is None else optimum
     named = "least $R_A$" if comparison.conditions is None else "$R_A$ of the optimum"
     lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1), named)
-    for family, style, colour in zip(families, ("-", "--", ":", "-.") * 9, (lt.PURPLE, lt.SKY) * 18, strict=False):
+    for family, style, colour in zip(families, ("-.", ":", "--", "-") * 9, (lt.PURPLE, lt.SKY) * 18, strict=False):
         knots = sorted({*family.bob.breakpoints, *family.eve.breakpoints})
         curve = np.array([(-float(family.bob(w)), -float(family.eve(w))) for w in knots])
         label = lt.drawable(family.name or "family", 40, 1)

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from strategies import knowing_problems
 
 from bap_cli.main import main
 from bap_cli.report import report_page
 from bap_cli.report_data import report_document
+from bap_cli.report_tables import proof_tables
 from bap_lp import Problem, solve
 from bap_lp.files.problems import load_problem
 from bap_lp.path.pieces import lambda_path
@@ -504,3 +507,21 @@ def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> N
     assert page.inner_text("#commands").startswith("bap verify ")
     assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
     assert page.inner_text("#verdict").startswith("Proved optimal")
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=knowing_problems())
+def test_the_proof_of_a_page_has_the_losses_of_eves_who_know_something(problem: Problem) -> None:
+    """From weights, losses and k(z|x) the page gets E(x, (z, j)) = weight k(z|x) L(x,j), exactly that of the path."""
+    path = lambda_path(problem)
+    tables = proof_tables(problem, path)
+    assert tables is not None
+    arrays = path.pieces[0].arrays
+    for c, row in enumerate(arrays.E.tolist()):
+        found = []
+        for eve in tables["eves"]:
+            shares = eve.get("shares", [["1"]] * len(arrays.p))[c]
+            assert sum(map(Fraction, shares)) == 1
+            found += [Fraction(eve["weight"]) * Fraction(k) * Fraction(v) for k in shares for v in eve["loss"][c]]
+        assert found == [Fraction(str(v)) for v in row]
+    assert all(len(piece["u"][0]) == arrays.E.shape[1] for piece in tables["pieces"])

@@ -23,7 +23,7 @@ from flint import fmpq
 
 from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, RowSink, coupling
 from bap_lp.conditions.distances import PairDistances
-from bap_lp.conditions.events import LARGEST_LOG, listed, position
+from bap_lp.conditions.events import LARGEST_LOG, RatioBound, listed, position
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.limits import limit
@@ -74,7 +74,7 @@ class Privacy(Condition):
     @classmethod
     def is_exact(cls, given: Conditions) -> bool:
         """epsilon is not exact (unless 0), as its exponential is irrational; distances must be whole."""
-        if isinstance(given.exp_epsilon, float) or given.epsilon not in (None, 0):
+        if not RatioBound(given.exp_epsilon, given.epsilon).exact:
             return False
         distances = [d for row in given.metric or () for d in row if d is not None]
         return all(isinstance(d, Fraction) and d.denominator == 1 for d in distances)
@@ -100,9 +100,6 @@ class Privacy(Condition):
     @classmethod
     def between(cls, given: Conditions, problem: Problem, field: Field) -> Self:
         """The ratio and the pairs of states that are asked for."""
-        base = given.exp_epsilon
-        if base is None:
-            base = Fraction(1) if given.epsilon == 0 else math.exp(given.epsilon)
         distances = None
         if given.neighbours is not None:
             pairs = [
@@ -118,7 +115,7 @@ class Privacy(Condition):
                 )
             entries = ((x, y, d) for x, row in enumerate(given.metric) for y, d in enumerate(row) if d is not None)
             distances = PairDistances.of(entries)
-        return cls(field.number(number(base, "exp_epsilon")), distances, field)
+        return cls(RatioBound(given.exp_epsilon, given.epsilon).ratio(field), distances, field)
 
     @cached_property
     def log(self) -> float:

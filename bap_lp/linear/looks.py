@@ -1,23 +1,32 @@
-"""From the float solver's basis to one that is right to 160 bits, by looks through the magnifying glass of `refine`.
+"""From the float solver's basis to one that is right to 160 bits, by looks through a magnifying glass.
 
 Where an optimum has probabilities of 2^-50 next to ones of order one (geometric mechanisms on long chains), the float
 solver cannot tell a right basis from a wrong one. A look solves the basis in extended precision, scales what is still
 violated to order one and lets the float solver go on from there.
+
+At a basis with exact values x and duals y, substitute z = x + z'/P and let the cost be the exact reduced costs times D:
+    min  D (c - A'y).z' - D y.s'   s.t.  A z' + s' = 0,  z' >= -P x,  s' >= -P s  (s' = -P s in equality rows).
+It is the same program, seen from x at scale P and from y at scale D, so its optimal bases are the same; but violations
+of 1e-12, which the float solver cannot see at scale one, are of order one here. What was already settled becomes huge
+and is cut off: costs stay large, bounds out of reach vanish. Only the basis is wanted, and it is checked exactly
+afterwards (Gleixner, Steffy and Wolter, 2016, refine solutions in the same way).
 """
 
 from __future__ import annotations
 
 import math
 
+import highspy
 import numpy as np
 
 from bap_lp.clock import check
 from bap_lp.linear.extended import SPARE, ExtendedBasis, ExtendedProgram, Unsolved, to_floats
+from bap_lp.linear.highs import basic_flags, loaded, set_basis
 from bap_lp.linear.program import LinearProgram
-from bap_lp.linear.refine import magnified_basis
 from bap_lp.rational import Array
 
 _LOOKS = 12
+_LARGE = 1e5  # what is cut off
 
 
 class Look:
@@ -74,23 +83,53 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
     """
     if len(basic) != lp.shape[0]:
         return None
+    level, look = math.inf, None
     try:
         program = ExtendedProgram(lp)
-        level, best = math.inf, None
         for number in range(_LOOKS):
             check()
             look = Look(program, basic, number)
-            best = look
-            if look.optimal or (look.primal <= enough and look.dual <= enough):
+            if look.primal <= enough and look.dual <= enough:
                 return look
             if look.dual:
                 # while infeasibility is being mended, costs keep the scale at which they were last told apart
                 level = min(1 / look.dual, level) if look.primal else 1 / look.dual
             zoom = (1 / look.primal if look.primal else 1.0, level if level < math.inf else 1.0)
-            better = magnified_basis(lp.rounded, basic, look.values, look.reduced, look.y, zoom)
+            better = _magnified_basis(lp.rounded, look, zoom)
             if better is None or len(better) != lp.shape[0]:
-                return best
+                return look
             basic = better
-        return best
+        return look
     except (Unsolved, OverflowError):
         return None
+
+
+def _magnified_basis(rounded: LinearProgram, look: Look, zoom: tuple[float, float]) -> Array | None:
+    """The basis that is optimal under the glass with scales P and D; None if the float solver finds none."""
+    m, n = rounded.shape
+    P, D = zoom
+    at, is_basic = np.zeros(n + m), np.zeros(n + m, dtype=bool)
+    at[look.basic], is_basic[look.basic] = look.values, True
+    cost = np.concatenate([look.reduced, -look.y]) * D
+    cost[is_basic] = 0.0
+    lower = -P * at
+    far = P * at > _LARGE
+    free = np.concatenate([rounded.free, np.zeros(m, dtype=bool)])
+    fixed = np.concatenate([np.zeros(n, dtype=bool), rounded.equality])
+    inf = highspy.kHighsInf
+    highs = loaded(
+        (np.clip(cost, -_LARGE, _LARGE), np.where(free | far, -inf, lower), np.where(fixed, lower, inf)),
+        (np.zeros(m), np.zeros(m)),
+        (
+            np.concatenate([rounded.start, rounded.start[-1] + np.arange(1, m + 1)]),
+            np.concatenate([rounded.index, np.arange(m)]),
+            np.concatenate([rounded.value, np.ones(m)]),
+        ),
+    )
+    set_basis(highs, np.append(is_basic, np.zeros(m, dtype=bool)))
+    highs.run()
+    flags = basic_flags(highs)
+    if not len(flags):
+        return None
+    # a basic row is one whose slack is as good as basic
+    return np.flatnonzero(flags[: n + m] | np.append(np.zeros(n, dtype=bool), flags[n + m :]))

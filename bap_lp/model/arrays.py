@@ -9,7 +9,6 @@ One code path serves rationals and floats; in floats `bound` is lowered by more 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -17,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from flint import fmpq
+from flint import fmpq_mat
 
 from bap_lp.model.display import Displayed, kind
 from bap_lp.model.merging import class_sums, merge_index
@@ -27,7 +26,6 @@ from bap_lp.rational import (
     Array,
     Field,
     ReadOnly,
-    common_denominator,
     floats,
     is_exact,
     lifted,
@@ -38,7 +36,7 @@ from bap_lp.rational import (
 UNIT = 2.0**-53  # relative error of one float operation
 _TINY = 1e-290  # covers underflow in a float filter
 _LONG = 200  # bits
-_FEW = 64  # entries of a joint table up to which filters cost more than they save
+_FEW = 64  # entries of a joint table up to which a product of object arrays is faster than flint's
 _FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
 _NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
@@ -85,18 +83,6 @@ class Arrays(ReadOnly, Displayed):
     def rounded(self) -> Arrays:
         """The same numbers as the nearest floats."""
         return self if not self.exact else self._each(floats)
-
-    @cached_property
-    def integers(self) -> Integers | None:
-        """Numerators over common denominators if all sums of p times a loss are integers that floats represent."""
-        if not self.exact:
-            return None
-        parts = [_numerators(a) for a in (self.p, self.B, self.E)]
-        if any(part is None for part in parts):
-            return None
-        (p, mass), (B, bob), (E, eve) = parts  # type: ignore[misc]
-        top = max(float(B.max()), float(E.max()))
-        return Integers(p, B, E, mass, bob, eve) if mass * max(top, 1.0) < 2.0**53 else None
 
     def lifted(self) -> Arrays:
         """Floats as the rationals they are."""
@@ -201,35 +187,11 @@ class Arrays(ReadOnly, Displayed):
 
     def bob_risk(self, rho: Array) -> Any:
         """R_B if Bob decides for himself at every signal."""
-        return tree_sum(self._minima(rho, [slice(None)], bob=True)[:, 0])
+        return tree_sum(signal_minima(rho, self.B))
 
     def eve_risk(self, rho: Array) -> Any:
         """R_E, summed over the Eves."""
-        return self._minima(rho, self.groups).sum()
-
-    def _minima(self, rho: Array, groups: Sequence[slice], bob: bool = False) -> Array:
-        """min_{j in g} sum_x rho[x,s] loss(x,j), signals x groups."""
-        if is_exact(rho) and rho.size > _FEW and self.integers is None:
-            return group_minima(rho, self.B if bob else self.E, groups)
-        table = self.signal_table(rho, bob)
-        return np.stack([table[:, g].min(axis=1) for g in groups], axis=1)
-
-    def signal_table(self, rho: Array, bob: bool = False) -> Array:
-        """sum_x rho[x,s] E(x,j) for every signal s and decision j of Eve, or the same with Bob's losses."""
-        whole = None if rho.size <= _FEW else self.integers
-        loss = self.B if bob else self.E
-        if whole is None:
-            return signal_losses(rho, loss)
-        # most states send one signal with all their mass: integers in floats; the others are added one by one
-        x, s = np.nonzero(rho != 0)
-        full = rho[x, s] == self.p[x]
-        sent = np.zeros(rho.shape)
-        sent[x[full], s[full]] = whole.p[x[full]]
-        numerators, unit = (whole.B, whole.bob) if bob else (whole.E, whole.eve)
-        table = _fractions(sent.T @ numerators, whole.mass * unit)
-        for state, signal in zip(x[~full].tolist(), s[~full].tolist(), strict=True):
-            table[signal] = table[signal] + rho[state, signal] * loss[state]
-        return table
+        return self.least_replies(signal_losses(rho, self.E)).sum()
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
         """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""
@@ -309,36 +271,6 @@ class Arrays(ReadOnly, Displayed):
         return u
 
 
-@dataclass(frozen=True, eq=False)
-class Integers(ReadOnly):
-    """p = p / mass, B = B / bob, E = E / eve with integers in float64, every sum of p times a loss below 2^53."""
-
-    p: Array
-    B: Array
-    E: Array
-    mass: int
-    bob: int
-    eve: int
-
-
-def _numerators(values: Array) -> tuple[Array, int] | None:
-    """Numerators over the common denominator, as floats; None if they may be too large."""
-    flat = values.ravel().tolist()
-    unit = 1
-    for part in (flat[:64], flat[64:]):  # most arrays that fail do so at once
-        unit = math.lcm(unit, *{int(v.q) for v in part})
-        if unit >= 2**40:
-            return None
-    rounded = floats(values)
-    if float(rounded.max()) * unit >= 2.0**52:
-        return None
-    return np.rint(rounded * unit), unit
-
-
-def _fractions(integers: Array, unit: int) -> Array:
-    return objects(fmpq(int(v), unit) for v in integers.ravel().tolist()).reshape(integers.shape)
-
-
 def blocks(count: int) -> Iterator[slice]:
     """Slices that cover range(count): passes over many states need no second copy of them."""
     return (slice(k, k + _BLOCK) for k in range(0, count, _BLOCK))
@@ -363,36 +295,22 @@ def signal_losses(rho: Array, loss: Array) -> Array:
         return rho.T.dot(loss)
     out = EXACT.zeros((rho.shape[1], loss.shape[1]))
     for s, column in enumerate(rho.T):
-        live = [x for x, v in enumerate(column) if v]
-        if live:
-            # split states carry long denominators, all divisors of one: sum them over it, apart from the rest
-            sizes = np.array([column[x].height_bits() for x in live])
-            for part in (np.array(live)[sizes <= _LONG], np.array(live)[sizes > _LONG]):
-                scale = common_denominator(column[part])
-                out[s] = out[s] + tree_sum((column[part] * scale)[:, None] * loss[part]) / scale
+        bits = np.array([v.height_bits() if v else 0 for v in column.tolist()])
+        for part in ((bits > 0) & (bits <= _LONG), bits > _LONG):  # split states have long denominators
+            if part.any():
+                out[s] += weighted_sums(column[part], loss[part])
     return out
+
+
+def weighted_sums(weights: Array, table: Array) -> Array:
+    """sum_x weights[x] table[x,d] in rationals: flint takes common denominators out before it adds."""
+    n, width = table.shape
+    return objects((fmpq_mat(1, n, weights.tolist()) * fmpq_mat(n, width, table.ravel().tolist())).entries())
 
 
 def signal_minima(rho: Array, loss: Array) -> Array:
     """min_d sum_x rho[x,s] loss[x,d] per signal."""
-    return group_minima(rho, loss, [slice(None)])[:, 0]
-
-
-def group_minima(rho: Array, loss: Array, groups: Sequence[slice]) -> Array:
-    """min_{d in g} sum_x rho[x,s] loss[x,d], signals x groups; floats pick what may be minimal, the rest is exact."""
-    if not is_exact(rho) or rho.size <= _FEW:
-        table = signal_losses(rho, loss)
-        return np.stack([table[:, g].min(axis=1) for g in groups], axis=1)
-    approximate = floats(rho).T @ floats(loss)
-    # non-negative terms: each sum is off by at most (terms + 4) ulp of itself; doubling covers the bound's own rounding
-    error = 2 * (len(rho) + 4) * UNIT * approximate + _TINY
-    low, high = approximate - error, approximate + error
-    out = EXACT.zeros((rho.shape[1], len(groups)))
-    for k, g in enumerate(groups):
-        near = low[:, g] <= high[:, g].min(axis=1, keepdims=True)
-        for s in range(len(out)):
-            out[s, k] = signal_losses(rho[:, [s]], loss[:, g][:, near[s]]).min()
-    return out
+    return signal_losses(rho, loss).min(axis=1)
 
 
 def groups_of(widths: Sequence[int]) -> tuple[slice, ...]:

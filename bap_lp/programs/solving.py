@@ -75,13 +75,13 @@ def solve(
     """
     start = time.perf_counter()
     with time_limited(time_limit):
-        price, asked = lam_of(problem, lam), conditions or Conditions()
+        price, asked = lam_of(problem, lam), conditions is not None and not conditions.empty
         if formulation not in ("compact", "paper"):
             raise InputError("formulation", formulation, 'must be "compact" or "paper"')
-        if formulation != "compact" and not asked.empty:
+        if formulation != "compact" and asked:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
-        if problem.misaligned or not asked.empty:
-            found = solve_conditioned(problem, price, exact, asked, progress)
+        if problem.misaligned or asked:
+            found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)
         else:
             found = _solve_free(problem, price, exact, formulation, progress, workers, client)
     _LOG.info(

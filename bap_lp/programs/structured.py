@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat
 
-from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.model.arrays import UNIT, Arrays, weighted_sums
 from bap_lp.rational import EXACT, Array, common_denominator, floats, objects, tree_sum
 
 
@@ -131,18 +131,10 @@ def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
 
 def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> Array:
     """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); of no meaning elsewhere."""
-    if arrays.integers is not None:
-        joint = EXACT.zeros((len(layout.key), len(slack)))
-        joint[np.arange(len(layout.key)), layout.key] = arrays.p
-        return arrays.signal_table(joint)
-    scale = common_denominator(arrays.p)
-    mass = arrays.p * scale
     sums = EXACT.zeros(slack.shape)
     for i in range(len(slack)):
-        mine = np.flatnonzero(layout.key == i)
-        tight = np.flatnonzero(~slack[i])
-        if len(mine):
-            sums[i, tight] = tree_sum(mass[mine, None] * arrays.E[np.ix_(mine, tight)]) / scale
+        mine, tight = np.flatnonzero(layout.key == i), np.flatnonzero(~slack[i])
+        sums[i, tight] = weighted_sums(arrays.p[mine], arrays.E[np.ix_(mine, tight)])
     return sums
 
 
@@ -248,14 +240,6 @@ def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Arr
     """The reduced costs of (x, i), times a positive number."""
     scale = common_denominator(u)
     long = u * scale
-    whole = arrays.integers
-    if whole is not None and losses is arrays.B:
-        top = max(abs(v) for v in long.ravel().tolist())
-        size = (top * whole.bob * 2 + scale * whole.eve) * (1 + int(max(whole.E.max(), whole.B.max())))
-        if size * arrays.shape[2] < 2**53:  # all in integers that floats represent
-            reply = floats(long) * whole.bob
-            moved = (whole.B[x, i] - whole.B[x, key[x]]) * float(scale * whole.eve)
-            return moved - ((reply[i] - reply[key[x]]) * whole.E[x]).sum(axis=1)
     return (losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 

@@ -98,8 +98,7 @@ class Factor:
         at = order[ranges(start[live], start[live + 1])]
         if len(at):
             owner = np.repeat(live, start[live + 1] - start[live])
-            rows, sums = segment_sums(equation[at], self.val[at] * x[owner])
-            residual[rows] -= sums
+            np.subtract.at(residual, equation[at], self.val[at] * x[owner])
 
     def _peel(self) -> None:
         alive_row, alive_col = np.ones(self.m, dtype=bool), np.ones(self.m, dtype=bool)
@@ -138,23 +137,6 @@ def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]
     """The basis matrix as (row, position, value) triples."""
     rows, positions, at, slacks = basis_places(lp, basic)
     return rows, positions, np.concatenate([lp.value[at], EXACT.full(len(slacks), 1)])
-
-
-def segment_sums(keys: Array, values: Array) -> tuple[Array, Array]:
-    """(distinct keys, sum of values of each), adding in a balanced tree as `tree_sum` does."""
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    while True:
-        same = keys[1:] == keys[:-1]
-        if not same.any():
-            return keys, values
-        start = np.concatenate([[True], ~same])
-        rank = np.arange(len(keys)) - np.maximum.accumulate(np.where(start, np.arange(len(keys)), 0))
-        left = np.flatnonzero(rank % 2 == 0)
-        paired = left[(left + 1 < len(keys)) & np.append(same, False)[left]]
-        values = values.copy()
-        values[paired] = values[paired] + values[paired + 1]
-        keys, values = keys[left], values[left]
 
 
 def _grouped(own: Array, m: int) -> tuple[Array, Array]:

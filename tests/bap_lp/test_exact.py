@@ -14,7 +14,7 @@ from strategies import lams, problems
 
 from bap_lp import Problem, solve, verify
 from bap_lp.linear.exact import filtered, optimise, reduced_cost
-from bap_lp.linear.factor import Factor, SingularBasis, segment_sums
+from bap_lp.linear.factor import Factor, SingularBasis
 from bap_lp.linear.highs import solve_lp
 from bap_lp.linear.program import LinearProgram, from_entries
 from bap_lp.programs.compact import compact_program
@@ -150,10 +150,3 @@ def test_cycling_program_ends() -> None:
     lp = small_program(rows, [0, 0, 1], [-3, 600, -2, 24], [False] * 3)
     vertex = optimise(lp, np.array([4, 5, 6]))
     assert lp.cost.dot(vertex.z) == lp.rhs.dot(vertex.y)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-50, 50)), min_size=1))
-def test_segment_sums(pairs: list[tuple[int, int]]) -> None:
-    keys, sums = segment_sums(np.array([k for k, _ in pairs]), objects(fmpq(v, 7) for _, v in pairs))
-    expected = {k: sum(v for key, v in pairs if key == k) for k, _ in pairs}
-    assert dict(zip(keys.tolist(), sums.tolist(), strict=True)) == {k: fmpq(v, 7) for k, v in expected.items()}

@@ -40,9 +40,14 @@ def number(loaded: ProblemFile, lam: str | None) -> Number:
 
 def choice(loaded: ProblemFile, lam: str | None) -> str:
     """How lambda was chosen, in words."""
-    if str(wanted(loaded, lam)).strip().lower() == "calibrated":
+    return choice_of(wanted(loaded, lam), lam is None)
+
+
+def choice_of(price: Any, of_file: bool) -> str:
+    """How a lambda was chosen, in words: calibrated, from the file, or from the command line."""
+    if str(price).strip().lower() == "calibrated":
         return "calibrated: full and null release are equally good"
-    return "from the file" if lam is None else "from --lambda"
+    return "from the file" if of_file else "from --lambda"
 
 
 def conditions(loaded: ProblemFile, asked: Mapping[str, Any]) -> Conditions | None:

@@ -59,6 +59,7 @@ def solve_command(
     as_json: Json = False,
 ) -> None:
     """Find the optimal release of a table, prove it, and audit it on held-out records."""
+    from bap_cli.inputs import choice_of
     from bap_cli.microdata_show import show_audit, show_solution
     from microdata.bundle import bundle_texts
     from microdata.cells import small_cells
@@ -81,9 +82,7 @@ def solve_command(
     if as_json:
         print_json(result)
     else:
-        given = "from the file" if lam is None else "from --lambda"
-        tied = str(price).strip().lower() == "calibrated"
-        show_solution(solution, loaded.source, "calibrated: full and null release tie" if tied else given)
+        show_solution(solution, loaded.source, choice_of(price, lam is None))
         if audit is not None:
             print()
             show_audit(audit)

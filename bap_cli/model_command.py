@@ -69,6 +69,7 @@ def model_command(
         print_json(document)
         return
     from bap_cli.bracket_show import played_line, show_bracket
+    from bap_cli.inputs import choice_of
 
     price = found.lam
     nothing, everything = (f"{one.alice(price):.6f}" for one in (found.null, found.full))
@@ -80,13 +81,13 @@ def model_command(
     notes = []
     if played is not None:
         notes.append(played_line(played.size, played.alice(price), played.alice_error(price)))
-    show_bracket(found, loaded.problem.title or loaded.source, _choice(loaded.lam, lam), ends, notes)
-
-
-def _choice(own: object, given: str | None) -> str:
-    if (own if given is None else given) == "calibrated":
-        return "calibrated: full and null release tie"
-    return "from the file" if given is None else "from --lambda"
+    show_bracket(
+        found,
+        loaded.problem.title or loaded.source,
+        choice_of(loaded.lam if lam is None else lam, lam is None),
+        ends,
+        notes,
+    )
 
 
 def _draw(found: ModelBracket, out: Path) -> None:

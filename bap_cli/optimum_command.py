@@ -58,6 +58,7 @@ def optimum_command(
     as_json: JsonOption = False,
 ) -> None:
     """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
+    from bap_cli.inputs import choice_of
     from bap_cli.outputs import print_json
     from bap_cli.progress import Progress
     from discretise import SampleBracket, bracket
@@ -69,7 +70,7 @@ def optimum_command(
     with Progress("bracketing"):
         found = bracket(model, adversary, lam)
     if isinstance(found, SampleBracket):
-        _show_draws(found, as_json, simulate, _choice(lam))
+        _show_draws(found, as_json, simulate, choice_of(lam, False))
         return
     with Progress("comparing with the parametric releases"):
         _ = found.best_parametric  # computed on first use, which can take seconds
@@ -88,11 +89,7 @@ def optimum_command(
         notes = ["", *_proof(found)]
         if played is not None:
             notes.append(played_line(played.size, played.alice(found.lam), played.alice_error(found.lam)))
-        show_bracket(found, "", _choice(lam), _ends(found), notes)
-
-
-def _choice(lam: str) -> str:
-    return "calibrated: full and null release tie" if lam == "calibrated" else "from --lambda"
+        show_bracket(found, "", choice_of(lam, False), _ends(found), notes)
 
 
 def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None, choice: str) -> None:

@@ -19,7 +19,7 @@ from bap_lp.linear.extended import IntegerFactor, Unsolved
 from bap_lp.rational import EXACT, Array, common_denominator, objects
 
 _LARGE = 150  # unknowns from which refinement is faster than elimination
-_STEPS = 40  # answers with more than half of these bits are left to elimination
+_STEPS = 40  # of refinement at least; a determinant of n small integers has some ten n bits, and a step finds forty
 
 
 class SingularCore(ArithmeticError):
@@ -82,9 +82,10 @@ class Core:
         right = right if transposed else right * scale
         unit = common_denominator(right)
         b = np.array([int((v * unit).p) for v in right.tolist()], dtype=object)
+        most = max(_STEPS, self.size)
         try:
-            for step, (x, bits, exact) in enumerate(factor.solutions(b, transposed, _STEPS), 1):
-                if exact or step == _STEPS or (step > 1 and step & (step - 1) == 0):  # after 2, 4, 8, ... steps
+            for step, (x, bits, exact) in enumerate(factor.solutions(b, transposed, most), 1):
+                if exact or step == most or (step > 1 and step & (step - 1) == 0):  # after 2, 4, 8, ... steps
                     found = _fractions(x.tolist(), bits)
                     if found is not None:
                         numerators, d = found

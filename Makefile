@@ -2,6 +2,7 @@
 # make test   create the environment; lint, types, the whole test suite
 # make test-lowest  the same suite with the oldest versions that pyproject.toml allows
 # make test-newest  the same suite with the newest versions there are, on PYTHON
+# make sdist  build the source distribution and compare it with the files under version control
 # make docs   build the documentation site: docs/_build/html/index.html
 # make bench  measure against peers, as ratios in one run
 
@@ -10,7 +11,7 @@ PROBLEM ?= coin_toss
 VENV    := .venv
 BIN     := $(VENV)/bin
 
-.PHONY: run test test-lowest test-newest lint docs browser bench clean
+.PHONY: run test test-lowest test-newest sdist lint docs browser bench clean
 
 run: $(VENV)/.run
 	$(BIN)/bap solve $(PROBLEM)
@@ -29,6 +30,11 @@ test-newest: browser
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	.venv-newest/bin/python -m pytest -q -n 2
+
+sdist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --sdist --outdir dist .
+	$(BIN)/python tests/sdist.py dist/*.tar.gz
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

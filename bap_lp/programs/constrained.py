@@ -13,8 +13,7 @@ fails (a likelihood ratio between tiny probabilities, say) the program is finish
 
 Float losses enter as differences. The least loss of a state is a constant in the risks of all channels; beside losses
 of 1e9 the products p(x) B(x,i) would lose the differences of decisions that matter. `lowered` takes it off, and moves
-the limits on risks by as much; channels and multipliers are those of the problem itself. `lifted` is the layout of the
-rationals that the floats are.
+the limits on risks by as much; channels and multipliers are those of the problem itself.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.linear.optimum import Infeasible, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import Arrays, pooled
-from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
 from bap_lp.programs.compact import STOPPED
 from bap_lp.programs.ties import weights
@@ -107,18 +105,6 @@ class ChannelLayout(ReadOnly):
         unit = self.whole.field.number(TOLERANCE)
         demands = tuple(demand.relaxed(self.whole, unit) for demand in self.demands)
         return None if demands == self.demands else self._demanding(demands)
-
-    def lifted(self) -> ChannelLayout | None:
-        """The rationals that the floats are; None if the conditions are not those of the problem."""
-        if self.stated is None or self.stated[1] is not self.demands:
-            return None
-        whole, demands = self.problem.arrays.lifted(), self.stated[0].demands(self.problem, EXACT)
-        count = len(self.arrays.p)
-        first = np.array([int(np.flatnonzero(self.index == k)[0]) for k in range(count)])
-        arrays = replace(whole.states(first), p=class_sums(whole.p, self.index, count))
-        return ChannelLayout(
-            self.problem, demands, whole, arrays, self.index, self.signals, EXACT.array(self.weights), None
-        )
 
     def _demanding(self, demands: tuple[Condition, ...]) -> ChannelLayout:
         """With demands that stand for the same conditions."""

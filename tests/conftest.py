@@ -22,3 +22,9 @@ def figures_are_closed() -> Iterator[None]:
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner may state the width of its own terminal; the output of a test goes to none."""
+    monkeypatch.delenv("COLUMNS", raising=False)

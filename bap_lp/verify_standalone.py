@@ -158,7 +158,7 @@ class Game:
             self.B = [[R(v + w) for v in row for w in more] for row, more in zip(self.B, times(a.weight, a.harm))]
         for a, z in [(bob, 0) for bob in bobs] + [(eve, z) for eve in eves for z in range(len(eve.shares[0]))]:
             share, losses = [row[z] for row in a.shares], times(a.weight, a.loss)
-            losses = [[R(v - min(row)) for v in row] for row in losses]  # the least loss is the same whatever he decides
+            losses = [[R(v - min(row)) for v in row] for row in losses]  # he acts on differences
             mass = [R(m * v) for m, v in zip(a.prior, share)]
             acts = [[R(m * v) for v in row] for m, row in zip(mass, losses)]
             self.beliefs.append((mass, acts, max(map(max, losses))))

@@ -213,13 +213,23 @@ def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
     def feasible(value: Any) -> bool:
         return _feasible(_laid(layout, [p.at(value if p is part else p.value) for p in parts]))
 
-    no, yes = part.value, part.limit
+    no, yes, short = part.value, part.limit, None
     if not feasible(yes):
         return None
     for _ in range(_STEPS):
         if abs(yes - no) * _FINE <= max(abs(no), abs(yes)):
             break
         low, high = min(no, yes), max(no, yes)
+        last, short = short, simplest(low, high)
+        if short == last != no:  # it may be the number itself: then the next number beyond it is not feasible
+            if feasible(short):
+                beyond = short + (no - short) / abs(no - short) * max(abs(no), abs(short)) / (2 * _FINE)
+                if abs(beyond - short) >= abs(no - short) or not feasible(beyond):
+                    return short
+                yes = beyond
+            else:
+                no = short
+            continue
         if high > 4 * low > 0:  # from 2 to a million: by factors
             middle = fmpq(*Fraction(math.sqrt(low * high)).limit_denominator(1000).as_integer_ratio())
         else:

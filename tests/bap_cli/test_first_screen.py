@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from fractions import Fraction
@@ -22,9 +21,6 @@ from bap_lp.model.problem import Agent
 from bap_lp.questions.uniqueness import is_unique
 from bap_lp.releases.library import full, null
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium")
 SMALL = [name for name in catalogue() if name not in ("raw_records", "protected_cell", "location_grid", "salary_bands")]
 WIDE = {  # ten places on a line: ten columns would be a wall of zeros
     "data": {"prior": [f"{k}/55" for k in range(1, 11)], "labels": [f"p{k}" for k in range(10)]},
@@ -55,20 +51,6 @@ CONTRAST = """(selector) => {
 }"""
 
 
-def browser_only(test: Any) -> Any:
-    return needs_browser(pytest.mark.slow(test))
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
-
-
 @pytest.fixture
 def page_of(chromium: Any, tmp_path: Path) -> Iterator[Open]:
     """Opens the report of a problem file; nothing may be complained of."""
@@ -96,7 +78,7 @@ def hundred(share: Fraction) -> str:
     return f"{round(100 * float(share), 1):g}"
 
 
-@browser_only
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coin_toss", "two_bobs", "prosecutor", "wide"])
 def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(
     page_of: Open, tmp_path: Path, name: str
@@ -121,7 +103,7 @@ def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(
             assert min(page.evaluate(CONTRAST, parts)) >= 4.5
 
 
-@browser_only
+@pytest.mark.slow
 def test_the_cards_say_what_the_library_computes(page_of: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(BITS))
     loaded = load(str(tmp_path / "p.json"))
@@ -139,7 +121,7 @@ def test_the_cards_say_what_the_library_computes(page_of: Open, tmp_path: Path) 
     assert f"makes {hundred(fewer)} fewer right guesses in 100" in cost
 
 
-@browser_only
+@pytest.mark.slow
 def test_the_lines_are_the_pieces_of_the_path_and_move_the_page(page_of: Open) -> None:
     problem = load("coin_toss").problem
     path = lambda_path(problem)
@@ -157,7 +139,7 @@ def test_the_lines_are_the_pieces_of_the_path_and_move_the_page(page_of: Open) -
     assert page.inner_text("#verdict").startswith("Proved optimal")
 
 
-@browser_only
+@pytest.mark.slow
 def test_fractions_are_one_key_away_and_printed(page_of: Open) -> None:
     page = page_of("coin_toss")
     assert not page.is_visible("#fraction-list")
@@ -171,7 +153,7 @@ def test_fractions_are_one_key_away_and_printed(page_of: Open) -> None:
     )  # ink on white, whatever the screen
 
 
-@browser_only
+@pytest.mark.slow
 def test_several_optimal_mechanisms_are_said_as_such(page_of: Open) -> None:
     path = lambda_path(load("coin_toss").problem)
     page = page_of("coin_toss")
@@ -183,7 +165,7 @@ def test_several_optimal_mechanisms_are_said_as_such(page_of: Open) -> None:
     assert page.inner_text("#several").startswith("Several mechanisms are optimal at this λ")
 
 
-@browser_only
+@pytest.mark.slow
 def test_a_wide_mechanism_is_a_list_without_zeros(page_of: Open, tmp_path: Path) -> None:
     (tmp_path / "wide.json").write_text(json.dumps(WIDE))
     loaded = load(str(tmp_path / "wide.json"))
@@ -201,7 +183,7 @@ def test_a_wide_mechanism_is_a_list_without_zeros(page_of: Open, tmp_path: Path)
         assert {chip.split()[0] for chip in chips} == sent
 
 
-@browser_only
+@pytest.mark.slow
 def test_the_page_of_a_bundle_carries_its_hash_and_source(page_of: Open, tmp_path: Path) -> None:
     assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
     page = page_of(tmp_path / "d")
@@ -212,7 +194,7 @@ def test_the_page_of_a_bundle_carries_its_hash_and_source(page_of: Open, tmp_pat
     assert json.loads(manifest)["made"] in words
 
 
-@browser_only
+@pytest.mark.slow
 def test_under_conditions_the_lines_are_those_of_the_conditioned_frontier(page_of: Open, tmp_path: Path) -> None:
     text = catalogue()["coin_toss"].read_text() + "\n[conditions]\nexp_epsilon = 4\n"
     (tmp_path / "p.toml").write_text(text)
@@ -279,7 +261,7 @@ KNOWING = {  # one Eve already knows the age, another does not; a comma in the n
 NOISY = {"knowledge": [["2/3", "1/3"], ["2/3", "1/3"], ["1/5", "4/5"], ["0", "1"]]}
 
 
-@browser_only
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["knows", "knowledge", "own prior"])
 def test_eves_who_know_something_are_told_and_proved(page_of: Open, tmp_path: Path, kind: str) -> None:
     document = json.loads(json.dumps(KNOWING))
@@ -315,7 +297,7 @@ def test_eves_who_know_something_are_told_and_proved(page_of: Open, tmp_path: Pa
     assert "“young, well” (3/8)" in page.inner_text("#words")
 
 
-@browser_only
+@pytest.mark.slow
 def test_on_a_phone_the_lines_to_sign_need_no_sideways_scroll(page_of: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(KNOWING))
     for width in (390, 1280):
@@ -358,7 +340,7 @@ def test_no_kind_of_condition_is_left_out_of_the_sentences() -> None:
     assert names <= {name for given, _ in SENTENCES for name in given}
 
 
-@browser_only
+@pytest.mark.slow
 def test_conditions_are_promises_on_the_first_screen(page_of: Open, tmp_path: Path) -> None:
     document = BITS | {"conditions": {"exp_epsilon": 4, "max_bob_risk": "2/5"}}
     (tmp_path / "p.json").write_text(json.dumps(document))

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,6 @@ from bap_cli.main import main
 from microdata import load_study
 from microdata.bundle import load_solution
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 FRACTION = re.compile(r"\d\s*/\s*\d")
 STUDY = """
 data = "survey.csv"
@@ -52,10 +49,7 @@ CONTRAST = """(selector) => {
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   });
 }"""
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium"),
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +73,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         command = ["microdata", "report", str(place / "D"), "-o", str(place / f"{name}.html"), "--no-attackers"]
         assert main([*command, *options]) == 0
     return place
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture

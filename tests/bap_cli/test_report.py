@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -24,16 +23,6 @@ from bap_lp.path.pieces import lambda_path
 from bap_lp.releases import compare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or chrome on PATH: apt-get install chromium")
-
-
-def browser_only(test: Any) -> Any:
-    return needs_browser(pytest.mark.slow(test))
 
 
 LONG = "long " * 40
@@ -60,21 +49,11 @@ HOSTILE = {
 }
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        running = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
-
-
 Open = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
     """Opens the report of a problem file; afterwards nothing was complained of, asked of the network, or alerted."""
     seen: list[str] = []
     pages = []
@@ -88,7 +67,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
     def show(file: str | Path, *options: str, width: int = 1000, height: int = 900) -> Any:
         out = tmp_path / "report.html"
         assert main(["report", str(file), "-o", str(out), *options]) == 0
-        page = browser.new_page(viewport={"width": width, "height": height})
+        page = chromium.new_page(viewport={"width": width, "height": height})
         pages.append(page)
         watch(page, out.as_uri())
         page.goto(out.as_uri())
@@ -121,7 +100,7 @@ def check(page: Any, problem: Problem, lam: Fraction) -> None:
     assert f"--lambda {lam} " in page.inner_text("#commands")
 
 
-@browser_only
+@pytest.mark.slow
 def test_the_slider_follows_the_solver_by_mouse_and_by_keyboard(opened: Open) -> None:
     problem = load_problem(EXAMPLES / "medical_test.toml").problem
     page = opened("medical_test")
@@ -148,7 +127,7 @@ def test_the_slider_follows_the_solver_by_mouse_and_by_keyboard(opened: Open) ->
     assert "lambda" in page.get_attribute("#slider", "aria-valuetext")
 
 
-@browser_only
+@pytest.mark.slow
 def test_breakpoints_typed_numbers_and_buttons_move_lambda(opened: Open) -> None:
     problem = load_problem(EXAMPLES / "medical_test.toml").problem
     first, second = lambda_path(problem).breakpoints
@@ -176,7 +155,7 @@ def test_breakpoints_typed_numbers_and_buttons_move_lambda(opened: Open) -> None
     assert page.get_attribute("#star", "points") != star
 
 
-@browser_only
+@pytest.mark.slow
 def test_mechanism_and_signals_are_explained(opened: Open) -> None:
     page = opened("coin_toss")
     assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
@@ -195,7 +174,7 @@ def test_mechanism_and_signals_are_explained(opened: Open) -> None:
     assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "0", "1"]
 
 
-@browser_only
+@pytest.mark.slow
 def test_hostile_labels_are_text(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
     page = opened(tmp_path / "p.json")
@@ -211,7 +190,7 @@ def test_hostile_labels_are_text(opened: Open, tmp_path: Path) -> None:
     check(page, load_problem(tmp_path / "p.json").problem, Fraction(page.input_value("#lambda")))
 
 
-@browser_only
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coin_toss", "warner_survey", "hostile"])
 def test_a_phone_does_not_scroll_sideways_and_labels_keep_apart(opened: Open, tmp_path: Path, name: str) -> None:
     (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
@@ -238,7 +217,7 @@ def test_a_phone_does_not_scroll_sideways_and_labels_keep_apart(opened: Open, tm
     assert all(m["left"] >= 0 and m["right"] <= 800 for m in marks)
 
 
-@browser_only
+@pytest.mark.slow
 def test_print_shows_the_chosen_state_and_no_controls(opened: Open, tmp_path: Path) -> None:
     page = opened("medical_test", width=700)
     page.fill("#lambda", "3/4")
@@ -252,7 +231,7 @@ def test_print_shows_the_chosen_state_and_no_controls(opened: Open, tmp_path: Pa
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-@browser_only
+@pytest.mark.slow
 def test_focus_is_visible_and_everything_has_a_name(opened: Open) -> None:
     page = opened("coin_toss")
     reached = set()
@@ -272,7 +251,7 @@ def test_focus_is_visible_and_everything_has_a_name(opened: Open) -> None:
     assert page.evaluate(nameless) == 0
 
 
-@browser_only
+@pytest.mark.slow
 def test_a_float_problem_is_shown_with_its_tolerance(opened: Open, tmp_path: Path) -> None:
     document = json.loads(json.dumps(HOSTILE))
     document["data"]["prior"] = [0.1, 0.2, 0.3, 0.1, 0.2, 0.1]
@@ -290,7 +269,7 @@ def test_a_float_problem_is_shown_with_its_tolerance(opened: Open, tmp_path: Pat
     assert "tolerance" in page.inner_text("#proof")
 
 
-@browser_only
+@pytest.mark.slow
 def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -> None:
     text = (EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n"
     (tmp_path / "p.toml").write_text(text)
@@ -310,7 +289,7 @@ def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -
     assert not page.is_visible("#check")
 
 
-@browser_only
+@pytest.mark.slow
 def test_a_page_that_cannot_serve_every_lambda_says_so(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,9 +301,9 @@ def test_a_page_that_cannot_serve_every_lambda_says_so(
     assert "shows the optimum at the chosen λ only" in page.inner_text("#pieces-words")
 
 
-@browser_only
-def test_the_page_computes_with_exact_fractions(browser: Any) -> None:
-    page = browser.new_page()
+@pytest.mark.slow
+def test_the_page_computes_with_exact_fractions(chromium: Any) -> None:
+    page = chromium.new_page()
     page.add_script_tag(path=str(Path(__file__).parents[2] / "bap_cli" / "page" / "rational.js"))
     for value in (
         Fraction(1, 3),
@@ -447,7 +426,7 @@ BROKEN = {"rho": (_rho, "a signal that is shown is never sent"),
           "spelling": (_spelling, "300/-400 is not a number"), "prior": (_prior, "does not sum to one")}  # fmt: skip
 
 
-@browser_only
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_banner_follows_the_check(opened: Open, tmp_path: Path, name: str) -> None:
     """It said "Proved optimal" whatever the check found, and "199/-400" was read as a number."""
@@ -463,7 +442,7 @@ def test_the_banner_follows_the_check(opened: Open, tmp_path: Path, name: str) -
     assert page.get_attribute("#verdict", "class") == "verdict bad"
 
 
-@browser_only
+@pytest.mark.slow
 def test_what_the_page_shows_is_what_it_checks(opened: Open, tmp_path: Path) -> None:
     """Numbers beside the proof are not believed: table, cards, risks and losses come from the checked tables."""
     page = opened("coin_toss")
@@ -489,7 +468,7 @@ def test_what_the_page_shows_is_what_it_checks(opened: Open, tmp_path: Path) -> 
     assert page.inner_text("#verdict").startswith("Proved optimal")
 
 
-@browser_only
+@pytest.mark.slow
 def test_a_page_without_a_proof_does_not_claim_one(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text((EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n")
     page = opened(tmp_path / "p.toml")
@@ -498,7 +477,7 @@ def test_a_page_without_a_proof_does_not_claim_one(opened: Open, tmp_path: Path)
     assert "proves nothing by itself" in page.inner_text("main")
 
 
-@browser_only
+@pytest.mark.slow
 def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> None:
     assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
     page = opened(tmp_path / "d")

@@ -480,8 +480,9 @@ def prices_of(document, read):
     for name, width in WIDTHS.items():
         need(type(document.get(name, [])) is list, f"{name} must be a list")
         for row in document.get(name, []):
-            need(all(type(v) is int for v in listed(row, f"{name}: no row", width + 1)[:-1]), f"{name}: no row")
-            out.append((name, tuple(row[:-1]), read(row[-1])))
+            places = listed(row, f"{name}: no row", width + 1)[:-1]
+            need(all(type(v) is int and -1 <= v < 2**31 for v in places), f"{name}: no row")
+            out.append((name, tuple(places), read(row[-1])))
     need(type(table) is list, "obedience must be a list")
     return out, table and table_of(table, read)
 

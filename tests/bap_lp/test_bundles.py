@@ -262,6 +262,16 @@ def test_several_bobs_and_weights_are_added_up_alike(tmp_path: Path) -> None:
     assert both(tmp_path / "d") == (True, True)
 
 
+def test_a_multiplier_of_zero_must_be_about_something_too(tmp_path: Path) -> None:
+    """A position of four hundred digits with a price of zero was read by one checker and refused by the other."""
+    save_bundle(tmp_path / "d", solve(COIN, "1/3", conditions=Conditions(exp_epsilon=3)))
+    for row, good in (([0, 0, 1, "0"], True), ([10**400, 0, 1, "0"], False), ([-2, 0, 1, "0"], False)):
+        rows = json.loads((tmp_path / "d" / "certificate.json").read_text())["privacy"]
+        change(tmp_path / "d", "certificate.json", privacy=[*rows, row])
+        assert both(tmp_path / "d") == (good, good)
+        change(tmp_path / "d", "certificate.json", privacy=rows)
+
+
 @pytest.mark.slow
 def test_a_proof_of_many_cases_is_carried_whole(tmp_path: Path) -> None:
     """Certificates had 200 branches at most; a longer proof was left out, and the solution called itself proved."""

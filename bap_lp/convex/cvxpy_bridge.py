@@ -111,7 +111,8 @@ class Bridge:
         self.t = cp.Variable((b, len(problem.eve_groups)), name="t")
         losses = self.rho.T @ self.E  # signals x Eve's decisions
         self.rows = cp.sum(self.channel, axis=1) == 1
-        self.hypograph = [self.t[:, [k]] <= losses[:, g] for k, g in enumerate(problem.eve_groups)]
+        self.unit = unit = max(float(self.E.max()), 1e-300)  # of Eve's losses
+        self.hypograph = [self.t[:, [k]] / unit <= losses[:, g] / unit for k, g in enumerate(problem.eve_groups)]
         self.constraints = [self.rows, cp.sum(self.rho, axis=0) == self.signal_probability, *self.hypograph]
         self.bob_risk = cp.sum(cp.multiply(self.B, self.rho))
         self.eve_risk = sum(cp.sum(cp.min(losses[:, g], axis=1)) for g in problem.eve_groups)
@@ -233,7 +234,8 @@ class Bridge:
                 [] if each is None else [self.kl_to_prior(i) <= each * self.signal_probability[i] for i in decisions]
             )
         every = [*self.constraints, *total, *single, *flat, *low, *constraints]
-        problem = cp.Problem(cp.Minimize(self.alice(price)), every)
+        size = self.problem.arrays.size(price)
+        problem = cp.Problem(cp.Minimize(self.alice(price) / size), every)  # of size one, whatever the losses are
         with warnings.catch_warnings():  # the bound below judges the accuracy, and `status` says what the solver thinks
             warnings.filterwarnings("ignore", "Solution may be inaccurate")
             try:
@@ -242,6 +244,8 @@ class Bridge:
                 problem.solve(**{"solver": cp.CLARABEL, **options})
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             raise InputError("constraints", None, f"leave no mechanism: the solver reports {problem.status!r}")
+        for dual in (dual for row in every for dual in row.dual_variables):
+            dual.save_value(size * dual.value)
         over = max(float(low[0].dual_value), 0.0) if low else 0.0
         self.channel.value = np.maximum(self.channel.value, 1e-12)  # inside the domain of logarithms
         added = tangents(constraints, [self.channel, self.signal_probability, self.t])
@@ -277,7 +281,7 @@ class Bridge:
 
         u = np.empty((self.B.shape[1], self.E.shape[1]))
         for row, g in zip(self.hypograph, self.problem.eve_groups, strict=True):
-            u[:, g] = row.dual_value
+            u[:, g] = row.dual_value / self.unit
         risk = added.coefficients[2]
         if (risk > lam).any():  # less of all multipliers, so that no price of Eve's risk is negative
             added = added.scaled(float(lam / risk.max()))

@@ -287,3 +287,12 @@ def test_agents_with_beliefs_of_their_own_are_refused() -> None:
     own = Problem([0.5, 0.5], bobs=[Agent([[0, 1], [1, 0]])], eves=[Agent([[0, 1], [1, 0]], prior=[0.2, 0.8])])
     with pytest.raises(InputError, match="to_cvxpy needs agents who share"):
         to_cvxpy(own, 1)
+
+
+@pytest.mark.parametrize(("bob", "eve"), [(1e-6, 1.0), (1e7, 1.0), (1.0, 1e-6), (1.0, 1e7)])
+def test_the_gap_is_small_on_the_scale_of_the_losses(bob: float, eve: float) -> None:
+    plain = random_problem(6, N=33, b=5)
+    problem = Problem(plain.p, bob * plain.B, eve * plain.E)
+    for caps in ({}, {"max_kl": 0.3}, {"max_information": 0.1}):
+        found = to_cvxpy(problem, "calibrated").solve(**caps)
+        assert -1e-12 * bob < found.gap < 1e-6 * bob

@@ -161,7 +161,7 @@ class Game:
             losses = [[R(v - min(row)) for v in row] for row in losses]  # he acts on differences
             mass = [R(m * v) for m, v in zip(a.prior, share)]
             acts = [[R(m * v) for v in row] for m, row in zip(mass, losses)]
-            self.beliefs.append((mass, acts, max(map(max, losses))))
+            self.beliefs.append((mass, acts))
             if a in eves:
                 for x, row in enumerate(times(a.weight, a.harm)):
                     self.E[x] += [R(share[x] * v) for v in row]
@@ -250,7 +250,7 @@ class Demands:
                 self.cone(name, given[name], S)
         if self.m is not None and g.aligned:
             both, own = range(len(every) + len(g.E[0])), lambda s, d: self.own(s, d, self.told, self.eve)
-            self.L, self.wide = [b + e for b, e in zip(g.B, g.E)], max(max(row) - min(row) for row in (*g.B, *g.E))
+            self.L = [b + e for b, e in zip(g.B, g.E)]
             self.notions["margin"] = self.margin, lambda q: [(s, d) for s in S for d in both if d != own(s, d)]
         if not g.aligned:
             others = [(s, a, d) for s in S for a, own in enumerate(self.prescribed(s, self.told, self.eve))
@@ -415,7 +415,8 @@ class Demands:
         share = next((k for k, group in zip(g.shares, g.groups) if d - b in group), [1] * g.N)
         need(own != d, "obedience has a price for the decision itself")
         gain = lambda x: self.L[x][own] - self.L[x][d] + self.m * share[x]
-        return [(x, s, g.p[x] * gain(x)) for x in range(g.N)], [], [], 0, self.wide
+        gains = [g.p[x] * gain(x) for x in range(g.N)]
+        return [(x, s, v) for x, v in enumerate(gains)], [], [], 0, sum(map(abs, gains))
 
     def prescribed(self, s, told, eve):
         """What signal s prescribes to every agent, Bobs first."""
@@ -429,9 +430,9 @@ class Demands:
         """Agents with beliefs or losses of their own follow what they are told."""
         (s, a, d), m = place, self.m or F(0)
         need(0 <= s < len(told) and 0 <= a < len(self.game.beliefs), "a price of beliefs is about none of its rows")
-        (mass, act, size), own = self.game.beliefs[a], self.prescribed(s, told, eve)[a]
+        (mass, act), own = self.game.beliefs[a], self.prescribed(s, told, eve)[a]
         need(0 <= d < len(act[0]) and d != own, "a price of beliefs is about none of its rows")
-        return [(x, s, act[x][own] - act[x][d] + m * mass[x]) for x in range(self.game.N)], [], [], 0, size + m
+        return [(x, s, act[x][own] - act[x][d] + m * mass[x]) for x in range(self.game.N)], [], [], 0, None
 
     def broken(self, q):
         """The first notion that a channel breaks; columns a are as small as their rows allow."""

@@ -43,6 +43,15 @@ class LinearRows:
     columns: int = 0
 
 
+def broken_row(gains: Array, sent: Array, sizes: Array, unit: Any) -> int | None:
+    """The first row with gains.sent > 0, or in floats more than `unit` times its size; None if there is none.
+
+    gains: states x rows. sent: q[x,s] of the signal of every row, of the same shape.
+    """
+    wrong = (gains * sent).sum(axis=0) > (unit * sizes if unit else 0)
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
 class RowSink(Protocol):
     """The channel program, as conditions see it while they add their rows."""
 

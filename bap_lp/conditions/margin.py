@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, LinearRows, Part, Reader, RowSink
+from bap_lp.conditions.base import Condition, LinearRows, Part, Reader, RowSink, broken_row
 from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
 from bap_lp.conditions.signals import Signals
-from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array, Field, InputError, field_of, number, text
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ class Margin(Condition):
         return out
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        played = signal_losses(sent.rho, np.hstack([sent.arrays.B, sent.arrays.E]))
-        near = unit * max((table.max(axis=1) - table.min(axis=1)).max() for table in (sent.arrays.B, sent.arrays.E))
-        own, mass = _own(sent.arrays, sent.signals), sent.rho.T.dot(_shares(sent.arrays))
-        for s, d in self.places(sent.arrays, sent.signals).tolist():
-            if played[s, own[s, d]] + self.margin * mass[s, d] > played[s, d] + near:
-                return f"at signal {s} {self.names[d]} prefers its decision by less than the margin"
-        return ""
+        places = self.places(sent.arrays, sent.signals)
+        _, x, k, gains = self.linear(places, sent.arrays, sent.signals).q
+        # the scale of two decisions is that of what tells them apart, not that of all losses
+        row = broken_row(gains, sent.q[x, k], abs(gains).sum(axis=0), unit)
+        if row is None:
+            return ""
+        s, d = places[row].tolist()
+        return f"at signal {s} {self.names[d]} prefers its decision by less than the margin"
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         own = _own(arrays, signals)

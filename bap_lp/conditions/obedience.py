@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, LinearRows, Part
+from bap_lp.conditions.base import Condition, LinearRows, Part, broken_row
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
-from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import Belief
 from bap_lp.model.merging import class_sums
 from bap_lp.rational import Array, Field, number
@@ -74,7 +74,7 @@ class Obedience(Condition):
 
     def on(self, index: Array, count: int) -> Obedience:
         beliefs = [
-            Belief(b.name, b.role, class_sums(b.mass, index, count), class_sums(b.act, index, count), b.counted, b.size)
+            Belief(b.name, b.role, class_sums(b.mass, index, count), class_sums(b.act, index, count), b.counted)
             for b in self.beliefs
         ]
         return Obedience(self.margin, beliefs, self.bobs, self.starts, class_sums(self.p, index, count))
@@ -85,16 +85,15 @@ class Obedience(Condition):
         return np.column_stack([*np.unravel_index(signals.bob, self.bobs), signals.eve - np.array(self.starts)])
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        told = self.told(sent.signals)
-        for a, belief in enumerate(self.beliefs):
-            losses, mass = signal_losses(sent.q, belief.act), belief.mass.dot(sent.q)
-            near = unit * (belief.size + self.margin)
-            for s, row in enumerate(losses):
-                own, others = told[s, a], np.delete(row, told[s, a])
-                if len(others) and row[own] + self.margin * mass[s] > others.min() + near:
-                    by = " by less than the margin" if self.margin else ""
-                    return f"at signal {s} {belief.name} does not follow its decision" + (f", or{by}" if by else "")
-        return ""
+        places = self.places(sent.arrays, sent.signals)
+        _, x, s, gains = self.linear(places, sent.arrays, sent.signals).q
+        heard = sent.q[x, s]
+        # an agent's losses do not limit what Alice counts if he disobeys: even a rare signal is judged by its own terms
+        row = broken_row(gains, heard, abs(gains * heard).sum(axis=0), unit)
+        if row is None:
+            return ""
+        by = ", or by less than the margin" if self.margin else ""
+        return f"at signal {places[row, 0]} {self.beliefs[places[row, 1]].name} does not follow its decision{by}"
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         told = self.told(signals)

@@ -12,7 +12,7 @@ that this rule covers it as well. R_A is a sum over the agents: the choice needs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Belief(ReadOnly):
     """What one agent acts on: pi(x) and pi(x) w (L(x,d) - min_d L(x,d)); and w H(x,d), what Alice counts.
 
     w is the agent's weight. The least loss of a state is the same whatever he decides: he acts on the differences, and
-    in floats they must not be lost beside it. size: the largest w (L - min L), on which rounding errors are judged.
+    in floats they must not be lost beside it.
     """
 
     name: str
@@ -38,11 +38,10 @@ class Belief(ReadOnly):
     mass: Array
     act: Array
     counted: Array
-    size: Any
 
     def in_field(self, field: Field) -> Belief:
         mass, act, counted = (field.array(part) for part in (self.mass, self.act, self.counted))
-        return Belief(self.name, self.role, mass, act, counted, field.number(self.size))
+        return Belief(self.name, self.role, mass, act, counted)
 
     def best(self, q: Array) -> Array:
         """Which decisions are best for the agent at every signal of a channel: signals x decisions, true or false."""
@@ -71,7 +70,7 @@ def beliefs_of(problem: Problem) -> tuple[Belief, ...]:
         loss = loss - loss.min(axis=1)[:, None]
         if share is not None:
             mass, harm = mass * share, harm * share[:, None]
-        return Belief(name, role, mass, mass[:, None] * loss, harm, loss.max())
+        return Belief(name, role, mass, mass[:, None] * loss, harm)
 
     shares = problem.eve_shares
     eves = (

@@ -348,7 +348,7 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
         raise InputError("eve_acts_on", None, f"has shape {desire.shape}, must have {eve.loss.shape}")
     field_ = EXACT if is_exact(belief) and mechanism.exact and is_exact(desire) else FLOAT
     belief, desire = field_.array(belief), field_.array(desire)
-    own = Belief(eve.name, "eve", belief, belief[:, None] * desire, desire, desire.max())
+    own = Belief(eve.name, "eve", belief, belief[:, None] * (desire - desire.min(axis=1)[:, None]), desire)
     harms = signal_losses(rho, eve.weight * eve.loss)
     best = own.best(field_.array(mechanism.q))
     played = [min(np.flatnonzero(best[s]).tolist(), key=harms[s].__getitem__) for s in range(len(best))]

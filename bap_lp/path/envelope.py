@@ -56,6 +56,8 @@ def envelope(
     lines = search.lowest(search.explore(first, last, progress))
     starts = [zero, *(search.crossing(a, b) for a, b in pairwise(lines))]
     there = [search.known.get(lam) or search.solve(lam) for lam in starts]
+    # of several mechanisms with the risks of a piece, the one that `solve` chooses all along it
+    lines = [found if search.same(found, line) else line for found, line in zip(there, lines, strict=True)]
     out = [(lam, found.dual, line) for lam, found, line in zip(starts, there, lines, strict=True)]
     if arrays.exact:
         return out, 0.0
@@ -101,6 +103,9 @@ class _LineSearch:
     def covers(self, a: SupportLine, b: SupportLine) -> bool:
         """Whether a is no worse than b for either agent, up to rounding."""
         return bool(a.bob <= b.bob + self.near(self.bob_size) and a.eve >= b.eve - self.near(self.eve_size))
+
+    def same(self, a: SupportLine, b: SupportLine) -> bool:
+        return self.covers(a, b) and self.covers(b, a)
 
     def crossing(self, left: SupportLine, right: SupportLine) -> Any:
         return (right.bob - left.bob) / (right.eve - left.eve)

@@ -48,7 +48,8 @@ def within_range(layout: ChannelLayout, conditions: Conditions) -> None:
         return  # the full release need not be the most useful as Alice counts, nor the null release the most private
 
     def refused(name: str, value: Any, rule: str, near: Any) -> ConflictError:
-        return _with(ConflictError(name, value, rule), (name,), {name: near}, layout, conditions)
+        found = {name: near} if len(conditions.given()) == 1 else _allowed(layout, conditions, name)
+        return _with(ConflictError(name, value, rule), (name,), found, layout, conditions)
 
     (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(layout.problem))
     loose = public(layout.arrays.field.tolerance)
@@ -60,6 +61,20 @@ def within_range(layout: ChannelLayout, conditions: Conditions) -> None:
     if cap is not None and cap < bob_full * (1 - loose):
         rule = f"is not attainable: R_B lies between {bob_full} (full release) and {bob_null} (null release)"
         raise refused("max_bob_risk", cap, rule, bob_full)
+
+
+def _allowed(layout: ChannelLayout, conditions: Conditions, name: str) -> dict[str, Any]:
+    """The nearest number of a limit on a risk that the other conditions allow; empty if there is none, or in doubt."""
+    if conditions.combinatorial or layout.weights.size > _SEARCHED:
+        return {}
+    if not layout.arrays.exact:
+        twin = rational(conditions)
+        if not twin.exact:
+            return {}
+        found = _allowed(ChannelLayout.of(layout.problem.rationalised(), twin), twin, name)
+        return {label: float(value) for label, value in found.items()}
+    parts = [p for demand in layout.demands if demand.priced for p in demand.parts(layout.whole, layout.signals)]
+    return _nearest_numbers(layout, parts, [part for part in parts if part.label == name])
 
 
 def _with(
@@ -104,6 +119,10 @@ def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = Fals
     near: dict[str, Any] = {}
     alone: dict[str, Any] = {}
     if layout.arrays.exact and layout.weights.size <= _SEARCHED:
+        if conditions.combinatorial:
+            # what is computed with randomness and all signals is a bound on the risks, but perhaps not attainable
+            bounds = _nearest_numbers(layout, parts, [part for part in conflict if part.label in _RULES][:1])
+            return _with(_explained(layout, conflict, bounds, alone, decimals), labels, near, layout, conditions)
         near = _nearest_numbers(layout, parts, conflict)
         alone = near or _nearest_numbers(layout, conflict, conflict)
     return _with(_explained(layout, conflict, near, alone, decimals), labels, near, layout, conditions)

@@ -44,6 +44,7 @@ from bap_lp.rational import EXACT, ROUNDING, TOLERANCE, Array, InputError, ReadO
 _LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights
 _TRACE = 1e-11  # below a hundredth of the tolerance of certificates
 _NOISE = 1e-13  # probabilities of a float solution up to this are rounding
+_RARE = 100  # and signals with no larger ones than so many times this
 _MOST = 2_000_000  # entries q[x,s] of a program
 _MANY = 300_000  # products up to which a gap is computed in rationals
 
@@ -300,6 +301,7 @@ class ChannelProgram:
             return q
         # likelihood ratios bind tiny probabilities to larger ones: there only a signal as a whole counts as never sent
         sent = q.max(axis=0) > noise if any(d.by_ratio for d in self.demands) else q > noise
+        sent &= q.max(axis=0) > _RARE * noise  # what a signal made of rounding tells the agents is not what they want
         q = np.where(sent, np.maximum(q, 0.0), 0.0)
         total = q.sum(axis=1, keepdims=True)
         q = q / np.where(total > 0, total, 1.0)

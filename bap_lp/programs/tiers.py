@@ -215,10 +215,13 @@ def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
         )
         if field.exact:
             return table, replies
-        table = np.where(table > noise * nest.p[:, None], table, 0.0)
-        table = table * (nest.p / table.sum(axis=1))[:, None]
         totals = [w * lam for w, lam in zip(nest.weights, nest.lams, strict=True)]
-        return table, [a.on_simplex(u, total) for a, u, total in zip(nest.arrays, replies, totals, strict=True)]
+        replies = [a.on_simplex(u, total) for a, u, total in zip(nest.arrays, replies, totals, strict=True)]
+        table = np.where(table > noise * nest.p[:, None], table, 0.0)
+        lost = np.flatnonzero(table.sum(axis=1) < 1e-9 * nest.p)  # too improbable for the float solver's tolerances
+        table[lost] = 0.0
+        table[lost, nest.margins(replies)[lost].argmin(axis=1)] = nest.p[lost]
+        return table * (nest.p / table.sum(axis=1))[:, None], replies
 
     def good(z: Array, y: Array) -> bool:
         table, replies = read(z, y)

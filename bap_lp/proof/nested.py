@@ -141,20 +141,20 @@ class Nest(ReadOnly):
     def bound(self, replies: Sequence[Array]) -> Any:
         """bound(u), in floats lowered by more than its rounding error, which is one of the differences of losses."""
         if self.field.exact:
-            return tree_sum(self.p * self._margins(replies))
+            return tree_sum(self.p * self.margins(replies).min(axis=1))
         low, parts = self.lowered(), zip(self.arrays, self.weights, self.lams, strict=True)
-        least = float((self.p * low._margins(replies)).sum())  # pairwise
+        least = float((self.p * low.margins(replies).min(axis=1)).sum())  # pairwise
         terms = sum(a.shape[2] for a in self.arrays) + len(self.arrays) + 60
         least -= terms * float(np.finfo(float).eps) * low.height(replies)
         full = [(EXACT.number(w), EXACT.number(lam), *a.full_risks()) for a, w, lam in parts]
         return float_below(EXACT.number(least) + sum((w * (bob - lam * eve) for w, lam, bob, eve in full), EXACT.zero))
 
-    def _margins(self, replies: Sequence[Array]) -> Array:
-        """min_i of the margins of every state."""
+    def margins(self, replies: Sequence[Array]) -> Array:
+        """What every tuple costs at every state against the replies: the rule sends the tuple with the least."""
         margins = self.costs()
         for k, (a, u) in enumerate(zip(self.arrays, replies, strict=True)):
             margins = margins - a.E.dot(u.T)[:, self.prefix(k)]
-        return margins.min(axis=1)
+        return margins
 
     def height(self, replies: Sequence[Array]) -> float:
         """The largest sum of the sizes of the terms of a margin."""

@@ -249,3 +249,24 @@ def test_bad_options_are_one_line(option: list[str], message: str, capsys: pytes
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_limit_beyond_its_range_is_given_the_nearest_number_that_the_other_conditions_allow(exact: bool) -> None:
+    problem = Problem(["1/2", "1/4", "1/4"], [[0, 2], [1, 0], [3, 1]], [[0, 1], [1, 0], [2, 0]])
+    problem = problem if exact else problem.as_float()
+    others = {"exp_epsilon": 2, "min_eve_risk": "1/4"}
+    with pytest.raises(ConflictError, match=r"max_bob_risk = .* is not attainable") as caught:
+        solve(problem, 1, conditions=Conditions(max_bob_risk="1/10", **others))
+    least = caught.value.attainable["max_bob_risk"]
+    assert least == pytest.approx(float(solve(problem, 0, conditions=Conditions(**others)).risks.bob), abs=1e-12)
+    assert solve(problem, 1, conditions=Conditions(max_bob_risk=least, **others))
+
+
+def test_with_determinism_no_number_is_called_attainable_that_needs_randomness() -> None:
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
+    for limits in ({"max_bob_risk": "1/4", "max_leakage": "11/10"}, {"max_bob_risk": 0, "exp_epsilon": 3}):
+        with pytest.raises(ConflictError) as caught:
+            solve(problem, 1, conditions=Conditions(deterministic=True, **limits))
+        for name, near in caught.value.attainable.items():
+            assert solve(problem, 1, conditions=Conditions(deterministic=True, **{**limits, name: near}))

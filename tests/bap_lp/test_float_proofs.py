@@ -19,7 +19,9 @@ from bap_lp import (
     Certificate,
     Conditions,
     ConflictError,
+    InputError,
     Problem,
+    evaluate,
     robust,
     solve,
     tiers,
@@ -307,3 +309,43 @@ def test_tiny_probabilities_of_an_optimum_found_in_rationals_are_kept() -> None:
     losses = [[F(1, 4), 1, 1, 1], [F(1, 2**43), F(1, 2**44), 1, 1]]
     problem = Problem(["1/2", "1/2"], [[1, 1], [1, 1]], losses)
     assert verify(problem, solve(problem, 1, exact=False).certificate)
+
+
+def test_float_agents_follow_what_they_are_told_whatever_losses_they_do_not_expect() -> None:
+    """Bob believes in the first state alone. The ratio makes it possible at every signal, so he always takes 1."""
+    bob = Agent([[2, 5e-9], [1, 8e9], [4, 8], [1e9, 4e-9]], name="Bob", prior=[1, 0, 0, 0])
+    eve = Agent([[9, 2e9], [0, 4e9], [1e-9, 5e9], [2, 2]], name="Eve")
+    problem = Problem([1 / 7, 3 / 7, 1 / 21, 8 / 21], bobs=[bob], eves=[eve])
+    asked = Conditions(posterior_ratio=[{"event": [0], "exp_epsilon": 100}])
+    found = solve(problem, 0.0, conditions=asked)
+    assert found.value == pytest.approx(24e9 / 7) == evaluate(problem, found.mechanism).bob
+    assert verify(problem, found.certificate)
+    disobeyed = replace(problem.bobs[0], prior=problem.prior)
+    other = solve(Problem(problem.prior, bobs=[disobeyed], eves=problem.eves), 0.0, conditions=asked)
+    assert not verify(problem, other.certificate)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_value_of_float_agents_with_own_beliefs_is_what_evaluation_finds(seed: int) -> None:
+    rng = random.Random(seed)
+
+    def table() -> list[list[float]]:
+        return [[rng.randint(0, 9) * 10.0 ** rng.choice([-9, 0, 9]) for _ in range(2)] for _ in range(4)]
+
+    def prior() -> list[float]:
+        shares = [rng.choice([0, 1e-9, 1, 2, 3]) for _ in range(3)] + [1]
+        return [v / sum(shares) for v in shares]
+
+    agents = [Agent(table(), name=name, prior=prior()) for name in ("Bob", "Eve")]
+    problem = Problem([0.25] * 4, bobs=agents[:1], eves=agents[1:])
+    found = solve(problem, 0.5)
+    again = evaluate(problem, found.mechanism).risks.alice(0.5)
+    assert again == pytest.approx(found.value, abs=1e-9 * (abs(again) + found.risks.bob + found.risks.eve))
+
+
+def test_a_margin_is_judged_on_what_tells_two_decisions_apart() -> None:
+    """Two decisions of Bob are the same; a third one that is worse by 6e9 does not make them differ by 1/10."""
+    problem = Problem([1.0], [[6e9, 1, 1]], [[0, 1]])
+    with pytest.raises(InputError, match=r"margin = 0.1 is not attainable"):
+        solve(problem, 0.5, conditions=Conditions(margin=0.1))

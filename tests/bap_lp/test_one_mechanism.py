@@ -39,6 +39,16 @@ def test_solve_and_path_show_the_same_mechanism(problem: Problem, lam: F) -> Non
         assert same(best.mechanism, path.piece(at).mechanism)
 
 
+@pytest.mark.parametrize("eve", [[[1, 0], [1, 0]], [[1], [2]], [[0, 1], [1, 0]]])
+@pytest.mark.parametrize("bob", [[[0, 0], [0, 0]], [[1, 0, 0], [1, 0, 0]], [[0, 1], [1, 0]]])
+def test_floats_show_one_mechanism_too_where_releasing_nothing_is_optimal(bob: Any, eve: Any) -> None:
+    problem = Problem([0.75, 0.25], bob, eve)
+    path = lambda_path(problem)
+    for lam in (0.0, 0.5, 2.0, 1000.0):
+        if lam not in path.breakpoints:
+            assert same(solve(problem, lam).mechanism, path.piece(lam).mechanism)
+
+
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems(states=6, decisions=4, tempers=TIED))

@@ -174,6 +174,17 @@ def test_floats_have_a_certified_gap(nest: Any) -> None:
     assert rough.verify()
 
 
+def test_states_below_the_float_solvers_tolerances_are_released_too() -> None:
+    for least in (1e-12, 1e-15, 1e-30):
+        p = [1 - 3 * least, 2 * least, least]
+        public = Problem(p, [[0, 1], [1, 0], [0, 1]], [[0, 1], [1, 0], [1, 0]])
+        research = Problem(p, [[0, 1], [1, 0], [1, 0]], [[0, 1], [0, 1], [1, 0]])
+        found = tiers([public, research], 0.5)
+        assert found.verify()
+        for mechanism in found.mechanisms:
+            np.testing.assert_allclose(mechanism.channel.sum(axis=1), 1)
+
+
 def test_a_tampered_certificate_is_refused(tmp_path: Path) -> None:
     rng = Random(9)
     prior = [F(1, 4)] * 4

@@ -37,6 +37,10 @@ class ExactVertex:
     basic: Array
     repairs: int
 
+    @property
+    def how(self) -> str:
+        return "exact basis" + (f", repaired in {self.repairs} exact steps" if self.repairs else "")
+
 
 class Infeasible(ArithmeticError):
     """No point satisfies all rows."""
@@ -65,7 +69,7 @@ def optimise(
         check()
         basic, factor, values = _regular(lp, basic)
         wrong = _infeasible(lp, basic, values)
-        cost = _phase_one_cost(basic, values, wrong) if wrong.any() else _basic_cost(lp, lp.cost, basic)
+        cost = _phase_one_cost(basic, values, wrong) if wrong.any() else lp.basic_cost(basic)
         y = factor.solve_transposed(cost)
         entering = _entering(lp, basic, y, bool(wrong.any()), bland=stalled > _PATIENCE)
         if entering is None:
@@ -108,7 +112,7 @@ def _break_ties(
     for cost in ties:
         while open_:
             check()
-            price = factor.solve_transposed(_basic_cost(lp, cost, basic))
+            price = factor.solve_transposed(lp.basic_cost(basic, cost))
             reduced = {v: reduced_cost(lp, price, v, cost) for v in open_}
             falling = [v for v in open_ if reduced[v] < 0 or (reduced[v] > 0 and v < lp.shape[1] and lp.free[v])]
             if not falling:
@@ -129,9 +133,7 @@ def _break_ties(
 
 def _tied(lp: LinearProgram, basic: Array, y: Array) -> list[int]:
     """Nonbasic columns and slacks of reduced cost zero; slacks of equalities never enter."""
-    m, n = lp.shape
-    nonbasic = np.ones(n + m, dtype=bool)
-    nonbasic[basic] = False
+    n, nonbasic = lp.shape[1], lp.outside(basic)
     d, error = filtered(lp.rounded, y)
     columns = [j for j in np.flatnonzero(nonbasic[:n] & (np.abs(d) <= error)).tolist() if not reduced_cost(lp, y, j)]
     return columns + [n + r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if not y[r]]
@@ -151,11 +153,8 @@ def _regular(lp: LinearProgram, basic: Array) -> tuple[Array, Factor, Array]:
 
 
 def _infeasible(lp: LinearProgram, basic: Array, values: Array) -> Array:
-    m, n = lp.shape
-    fixed = (basic >= n) & np.append(np.zeros(n, dtype=bool), lp.equality)[basic]
-    free = np.append(lp.free, np.zeros(m, dtype=bool))[basic]
     negative = np.array([v < 0 for v in values])
-    return (negative & ~free) | (fixed & (values != 0))
+    return (negative & ~lp.free_variables[basic]) | (lp.fixed_variables[basic] & (values != 0))
 
 
 def _phase_one_cost(basic: Array, values: Array, wrong: Array) -> Array:
@@ -163,10 +162,6 @@ def _phase_one_cost(basic: Array, values: Array, wrong: Array) -> Array:
     for k in np.flatnonzero(wrong):
         cost[k] = fmpq(-1) if values[k] < 0 else fmpq(1)
     return cost
-
-
-def _basic_cost(lp: LinearProgram, cost: Array, basic: Array) -> Array:
-    return np.append(cost, EXACT.zeros(lp.shape[0]))[basic]
 
 
 def reduced_cost(lp: LinearProgram, y: Array, variable: int, cost: Array | None = None, phase_one: bool = False) -> Any:
@@ -194,9 +189,7 @@ def filtered(lp: LinearProgram, y: Array, phase_one: bool = False) -> tuple[Arra
 
 def _entering(lp: LinearProgram, basic: Array, y: Array, phase_one: bool, bland: bool) -> tuple[int, int] | None:
     """A variable whose increase (+1) or decrease (-1, free ones only) lowers the cost; None proves there is none."""
-    m, n = lp.shape
-    nonbasic = np.ones(n + m, dtype=bool)
-    nonbasic[basic] = False
+    n, nonbasic = lp.shape[1], lp.outside(basic)
     slack = [r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if y[r] > 0]
     if slack and not bland:
         return n + max(slack, key=lambda r: y[r]), 1

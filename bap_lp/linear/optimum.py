@@ -126,8 +126,7 @@ def _by_looks(
             break
         last, total = number[look.basic], total + look.number
         open_ = np.append(look.reduced == 0, ~face.equality & (look.y == 0))
-        own = np.zeros(n + m, dtype=bool)
-        own[look.basic] = True
+        own = ~face.outside(look.basic)
         if not (open_ & ~own).any() or k == len(ties):
             break
         keep = open_[:n] | own[:n]
@@ -137,14 +136,11 @@ def _by_looks(
     if last is None:
         return None
     found = optimise(lp, last, (), limit)
-    looks = f", {counted(total, 'closer look')}" if total else ""
-    repaired = f", repaired in {found.repairs} exact steps" if found.repairs else ""
-    return Optimum(found.z, found.y, found.basic, found.repairs, f"HiGHS simplex{looks}, exact basis{repaired}")
+    return _told(found, f", {counted(total, 'closer look')}" if total else "")
 
 
-def _told(found: ExactVertex) -> Optimum:
-    repaired = f", repaired in {found.repairs} exact steps" if found.repairs else ""
-    return Optimum(found.z, found.y, found.basic, found.repairs, f"HiGHS simplex, exact basis{repaired}")
+def _told(found: ExactVertex, looks: str = "") -> Optimum:
+    return Optimum(found.z, found.y, found.basic, found.repairs, f"HiGHS simplex{looks}, {found.how}")
 
 
 def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:

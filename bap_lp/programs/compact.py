@@ -205,9 +205,8 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, places: A
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     first, second = (slacks if guess is None else guess for guess in (tied, basic))
     vertex = optimise(lp, first, ties, otherwise=second)
-    repaired = f", repaired in {vertex.repairs} exact steps" if vertex.repairs else ""
     rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
-    return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, exact basis{repaired}")
+    return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, {vertex.how}")
 
 
 def _direct(arrays: Arrays) -> bool:

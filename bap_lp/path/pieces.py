@@ -222,13 +222,16 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[tuple[
         rho, u = normalised(floats(vertex.table), arrays), arrays.on_simplex(floats(replies.u), lam)
         risks, dual, bound = joint_risks(arrays, rho), Multipliers(u, {}), arrays.bound(u)
         line = SupportLine(rho, risks.bob, risks.eve, dual, bound)
-        if found and not (line.bob > found[-1][2].bob and line.eve > found[-1][2].eve):
-            line = found[-1][2]  # two pieces are one within rounding
-        else:
+        before = found[-1][2] if found else None
+        if before is None or (line.bob > before.bob and line.eve > before.eve):
             found.append((lam, dual, line))
-        gaps.append((line.at(lam) - bound) / arrays.size(lam))
+        elif line.eve > before.eve:  # two pieces are one within rounding: the line that is lower for large lam
+            found[-1] = (*found[-1][:2], line)
+        gaps.append((found[-1][2].at(lam) - bound) / arrays.size(lam))
         if progress is not None:
             progress(len(found), lam)
+    most = arrays.extremes()[1][1]  # R_E of the null release: no line falls faster
+    gaps.append((most - found[-1][2].eve) / max(float(arrays.E.max()), 1e-300))
     return found, 2 * max(gaps) + 8 * (len(arrays.p) + 40) * UNIT
 
 

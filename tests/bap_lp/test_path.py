@@ -95,6 +95,17 @@ def test_exact_path(problem: Problem, some: list[F]) -> None:
         assert verify(problem, path.certificate(lam))
 
 
+def test_pieces_that_floats_cannot_tell_apart_leave_the_lower_line() -> None:
+    """The second piece has R_B larger by 5e-17 and R_E larger by 5e-10: in floats it is as useful and more private."""
+    bob = [["1/10000000", "1/10000000", 0], [1, 1, "10000001/10000000"]]
+    problem = Problem(["1/2", "1/2"], bob, [[0, 1], ["1/1000000000", 0]])
+    exact, path = lambda_path(problem), lambda_path(problem, exact=False)
+    assert len(exact.pieces) == 2
+    for lam in (*exact.breakpoints, F(1), F(10**6)):
+        reached = path.value(float(lam)) - float(exact.value(lam))
+        assert abs(reached) <= (path.tolerance + 1e-13) * size_of(problem, lam)
+
+
 @pytest.mark.slow
 @quick
 @given(problems(), st.lists(lams, min_size=1, max_size=3))

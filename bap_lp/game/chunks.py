@@ -110,8 +110,7 @@ def _merged(block: Arrays) -> Arrays:
         return block
     alike = classes(block.B, block.E, rare=True)
     assert alike is not None
-    order, start = alike
-    return replace(block.states(order[start]), p=np.add.reduceat(block.p[order], start))
+    return block.classes_of(*alike)
 
 
 def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float, width: float, most: int) -> _Visit:

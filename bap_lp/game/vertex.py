@@ -226,8 +226,7 @@ def near_basis(arrays: Arrays, lam: float, u: Array, found: Pricing, width: floa
     basic = np.zeros((len(near), b), dtype=bool)
     basic[np.arange(len(near)), found.key[near]] = True
     slack = np.ones((b, e), dtype=bool)
-    for g in arrays.groups:
-        slack[np.arange(b), g.start + (found.rows + base)[:, g].argmin(axis=1)] = False
+    slack[np.arange(b)[:, None], arrays.reply_columns(found.rows + base)] = False
     t = np.ones((b, len(arrays.groups)), dtype=bool)
     return GameBasis(found.key.copy(), near, opened | basic, basic, t, slack)
 

@@ -176,20 +176,12 @@ def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risk
     played, counted = replies(problem, mechanism.q if is_exact(rho) else floats(mechanism.q), rho)
     risks = [tree_sum(losses) for losses in counted]
     bobs = len(problem.bobs)
-    return _with_errors(sum(risks[:bobs]), sum(risks[bobs:]), rho), played, risks
+    return Risks.summed(sum(risks[:bobs]), sum(risks[bobs:]), len(rho)), played, risks
 
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
-    return _with_errors(arrays.bob_risk(rho), arrays.eve_risk(rho), rho)
-
-
-def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:
-    if is_exact(rho):
-        return Risks(public(bob), public(eve))
-    # a sum of N non-negative products is off by at most about (N + 2) ulp of itself
-    rounding = (len(rho) + 2) * float(np.finfo(float).eps)
-    return Risks(float(bob), float(eve), rounding * float(bob), rounding * float(eve))
+    return Risks.summed(arrays.bob_risk(rho), arrays.eve_risk(rho), len(rho))
 
 
 def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
@@ -237,7 +229,7 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
         tables = [*(signal_losses(rho, bob.loss) for bob in problem.bobs), *_heard(problem, rho)]
         weights = [agent.weight if is_exact(rho) else float(agent.weight) for agent in deciders]
         own = [weight * tree_sum(t.min(axis=1)) for weight, t in zip(weights, tables, strict=True)]
-        found = _with_errors(sum(own[: len(problem.bobs)]), sum(own[len(problem.bobs) :]), rho)
+        found = Risks.summed(sum(own[: len(problem.bobs)]), sum(own[len(problem.bobs) :]), len(rho))
         signals = range(len(mechanism.signals))
         decisions = [[_best(t[s], agent) for t, agent in zip(tables, deciders, strict=True)] for s in signals]
     field_ = field_of(rho)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import UNIT, Arrays
@@ -23,7 +25,7 @@ from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
+from bap_lp.model.risks import Number
 from bap_lp.path.envelope import SupportLine, envelope
 from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
@@ -189,13 +191,12 @@ def lambda_path(
             risks, dual = joint_risks(arrays, best.certificate.rho), Multipliers(best.certificate.u, {})
             return SupportLine(best.certificate.rho, risks.bob, risks.eve, dual, best.bound)
 
-        blind = arrays.field.zeros(arrays.B.shape)
-        blind[:, int((arrays.p @ arrays.B).argmin())] = arrays.p
+        blind = arrays.rule_table(np.full(len(arrays.p), (arrays.p @ arrays.B).argmin()))
         null = joint_risks(arrays, blind)
         found, tolerance = envelope(arrays, at, SupportLine(blind, null.bob, null.eve, drift, -null.eve), progress)
         method = "lower envelope of float solutions"
     pieces = tuple(
-        Piece(problem, arrays, index, start, end, _risks(problem, line.bob, line.eve), line.table, duals)
+        Piece(problem, arrays, index, start, end, line.risks(len(problem.p)), line.table, duals)
         for start, end, duals, line in _spans(found, drift)
     )
     return Path(problem, pieces, tolerance, method)
@@ -268,7 +269,7 @@ def _conditioned_path(
     p = layout.arrays.p[:, None]
     pieces = [
         ConditionedPiece(
-            *(problem, layout.arrays, layout.index, start, end, _risks(problem, line.bob, line.eve)),
+            *(problem, layout.arrays, layout.index, start, end, line.risks(len(problem.p))),
             *(p * line.table, duals, layout, conditions, line.table, ends[0] if end == math.inf else ()),
         )
         for start, end, duals, line in _spans(found, last.dual)
@@ -276,14 +277,6 @@ def _conditioned_path(
     asked = None if conditions.empty else conditions
     how = "lower envelope of solutions" + ("" if asked is None else " under the conditions")
     return Path(problem, tuple(pieces), tolerance, how, asked)
-
-
-def _risks(problem: Problem, bob: Any, eve: Any) -> Risks:
-    if problem.exact:
-        return Risks(public(bob), public(eve))
-    # sums of N non-negative products, as in evaluate.risks_of
-    rounding = (len(problem.p) + 2) * 2.0**-52
-    return Risks(bob, eve, rounding * bob, rounding * eve)
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,8 @@ def _in_floats(problem: Problem, certificate: Certificate) -> Verdict | None:
     size = float(p @ (arrays.B.max(axis=1) + (arrays.E @ u.T).max(axis=1)))  # of the terms of bound(u)
     error = unit * (told + lam * eve + size)
     bob, hers = arrays.spreads
-    nulls = float((p @ arrays.B).min()) + lam * sum(float((p @ arrays.E[:, g]).min()) for g in arrays.groups)
+    null_bob, null_eve = arrays.extremes()[1]
+    nulls = float(null_bob) + lam * float(null_eve)
     slack = TOLERANCE * (float(bob) + lam * float(hers) - 2 * unit * nulls)
     off = abs(value - float(certificate.value))
     if not (np.isfinite(error) and value - bound + error <= slack and off + error <= slack):

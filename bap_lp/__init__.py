@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from bap_lp.files.problems import load_problem, save_problem
     from bap_lp.game.blocks import array_blocks, parquet_blocks
     from bap_lp.game.chunks import solve_chunks
-    from bap_lp.model.agents import minimum_of
+    from bap_lp.model.agents import Agent, minimum_of
     from bap_lp.model.calibration import calibrate
     from bap_lp.model.composition import composed
     from bap_lp.model.evaluation import Evaluation, evaluate
     from bap_lp.model.mechanism import Mechanism
-    from bap_lp.model.problem import Agent, MergedProblem, Problem
+    from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
     from bap_lp.path.epsilon import EpsilonPath, epsilon_path
     from bap_lp.path.frontier import corner, frontier, sdc
@@ -113,12 +113,12 @@ _ROOMS = {
     "files.problems": "load_problem save_problem",
     "game.blocks": "array_blocks parquet_blocks",
     "game.chunks": "solve_chunks",
-    "model.agents": "minimum_of",
+    "model.agents": "Agent minimum_of",
     "model.calibration": "calibrate",
     "model.composition": "composed",
     "model.evaluation": "Evaluation evaluate",
     "model.mechanism": "Mechanism",
-    "model.problem": "Agent MergedProblem Problem",
+    "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
     "path.epsilon": "EpsilonPath epsilon_path",
     "path.frontier": "corner frontier sdc",

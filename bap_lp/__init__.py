@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
+    from bap_lp.path.choice import chooses, excess
     from bap_lp.path.epsilon import EpsilonPath, epsilon_path
     from bap_lp.path.frontier import corner, frontier, sdc
-    from bap_lp.path.pieces import chooses, excess, lambda_path
+    from bap_lp.path.pieces import lambda_path
     from bap_lp.programs.costs import condition_costs
     from bap_lp.programs.robust import rank_worst_case, robust
     from bap_lp.programs.solution import Solution
@@ -120,9 +121,10 @@ _ROOMS = {
     "model.mechanism": "Mechanism",
     "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
+    "path.choice": "chooses excess",
     "path.epsilon": "EpsilonPath epsilon_path",
     "path.frontier": "corner frontier sdc",
-    "path.pieces": "chooses excess lambda_path",
+    "path.pieces": "lambda_path",
     "programs.costs": "condition_costs",
     "programs.robust": "rank_worst_case robust",
     "programs.solution": "Solution",

@@ -19,8 +19,9 @@ from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve, veri
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes
 from bap_lp.model.evaluation import risks
+from bap_lp.path.choice import LamInterval, chooses, excess
 from bap_lp.path.frontier import corner, frontier, sdc
-from bap_lp.path.pieces import LamInterval, Path, chooses, excess, lambda_path
+from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.rational import public
 from bap_lp.releases import full, null, randomised_response

@@ -19,7 +19,7 @@ import numpy as np
 from flint import fmpq_mat
 
 from bap_lp.model.display import Displayed, kind
-from bap_lp.model.merging import class_sums, merge_index
+from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     EXACT,
     FLOAT,
@@ -120,8 +120,7 @@ class Arrays(ReadOnly, Displayed):
         )
         if count == len(index):
             return self, index
-        first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]
-        return replace(self.states(first), p=class_sums(self.p, index, count)), index
+        return replace(self.states(first_members(index)), p=class_sums(self.p, index, count)), index
 
     @property
     def narrow(self) -> bool:

@@ -31,7 +31,7 @@ from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
 from bap_lp.model.labels import labels, probability
-from bap_lp.model.merging import class_sums, merge_index
+from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     Array,
     InputError,
@@ -388,7 +388,7 @@ class MergedProblem(Problem):
         for x, k in enumerate(index.tolist()):
             if k >= 0:
                 members[k].append(x)
-        first = np.array([m[0] for m in members])
+        first = first_members(index)
         p = class_sums(origin.p, index, count)
         theta = None
         if origin.theta is not None:

@@ -156,10 +156,10 @@ def to_vertex(
     scale: float,
     start: GameBasis,
     *,
-    base: Array | float = 0.0,
+    base: Array,
+    pool: Executor | None,
+    watch: Callable[[int, Array], None],
     solved: bool = False,
-    pool: Executor | None = None,
-    watch: Callable[[int, Array], None] | None = None,
     limit: int = 60,
 ) -> GameVertex:
     """Column generation from a basis; `solved`: the basis may be optimal already, so it is priced before any pivot.
@@ -193,8 +193,7 @@ def to_vertex(
         known = mine[place] == late if len(mine) else np.zeros(len(late), dtype=bool)
         opened = R[np.arange(len(late)), basis.key[late]][:, None] - tol > R
         opened[known] &= ~basis.open[place[known]]
-        if watch is not None:
-            watch(round_, u)
+        watch(round_, u)
         feasible = not (solved and round_ == 0) or _feasible(rho, u, near.p)
         if feasible and not opened.any():
             whole = known.copy()

@@ -28,18 +28,20 @@ _SMALL = 30  # rows below which pivots are cheaper than a look
 _PATIENCE = 20  # degenerate pivots in a row before Bland's rule
 
 
-@dataclass(frozen=True)
-class ExactVertex:
-    """An optimal basic solution and its duals, exact, with the number of exact steps (a refinement, then pivots)."""
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """An optimal vertex z with its duals y (duals of <= rows are <= 0), the basis, and how it was found.
+
+    `basic` numbers the basic variables: columns first, then one slack per row. `repairs` counts exact steps (a
+    refinement, then pivots) from the guess of a basis to the optimal one. `exact`: whether it was found in rationals.
+    """
 
     z: Array
     y: Array
     basic: Array
     repairs: int
-
-    @property
-    def how(self) -> str:
-        return "exact basis" + (f", repaired in {self.repairs} exact steps" if self.repairs else "")
+    how: str
+    exact: bool = True  # a float program may have been finished in rationals and rounded
 
 
 class Infeasible(ArithmeticError):
@@ -56,7 +58,7 @@ def optimise(
     ties: Sequence[Array] = (),
     limit: int | None = None,
     otherwise: Array | None = None,
-) -> ExactVertex:
+) -> Optimum:
     """The exact optimum of an exact program, from any guess of a basis; `ties` are further costs, minimised in turn.
 
     otherwise: a second guess, to start from if the first is not optimal.
@@ -96,7 +98,8 @@ def optimise(
     z = EXACT.zeros(lp.shape[1])
     structural = basic < lp.shape[1]
     z[basic[structural]] = values[structural]
-    return ExactVertex(z, y, basic, repairs + steps)
+    repairs += steps
+    return Optimum(z, y, basic, repairs, "exact basis" + (f", repaired in {repairs} exact steps" if repairs else ""))
 
 
 def _break_ties(

@@ -26,10 +26,10 @@ from bap_lp.rational import (
     InputError,
     array,
     field_of,
-    floats,
     is_exact,
     objects,
     public,
+    same_kind,
     tree_sum,
 )
 
@@ -38,10 +38,8 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
     """P(X = x, signal = s) and p, as floats if either side is."""
     if len(mechanism.q) != len(problem.p):
         raise InputError("channel", None, f"has {len(mechanism.q)} rows, must have {len(problem.p)}, one per state")
-    if problem.exact and mechanism.exact:
-        return problem.p[:, None] * mechanism.q, problem.p
-    p = floats(problem.p)
-    return p[:, None] * floats(mechanism.q), p
+    p, q = same_kind(problem.p, mechanism.q)
+    return p[:, None] * q, p
 
 
 def risks(problem: Problem, mechanism: Mechanism) -> Risks:
@@ -54,7 +52,7 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
 
 def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:
     """Risks with agents who act on their own beliefs, what each plays at every signal, and each weighted risk."""
-    played, counted = replies(problem, mechanism.q if is_exact(rho) else floats(mechanism.q), rho)
+    played, counted = replies(problem, field_of(rho).array(mechanism.q), rho)
     risks = [tree_sum(losses) for losses in counted]
     bobs = len(problem.bobs)
     return Risks.summed(sum(risks[:bobs]), sum(risks[bobs:]), len(rho)), played, risks
@@ -101,19 +99,18 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
     group = (*problem.bobs, *problem.eves)
     owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
-    deciders = [group[owner] for owner in owners]
+    deciders, field_ = [group[owner] for owner in owners], field_of(rho)
     # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
     if problem.misaligned:
         found, played, own = _own_risks(problem, mechanism, rho)
         decisions = _own_decisions(problem, mechanism, rho, deciders, played)
     else:
         tables = [*(signal_losses(rho, bob.loss) for bob in problem.bobs), *_heard(problem, rho)]
-        weights = [agent.weight if is_exact(rho) else float(agent.weight) for agent in deciders]
-        own = [weight * tree_sum(t.min(axis=1)) for weight, t in zip(weights, tables, strict=True)]
+        sums = [tree_sum(t.min(axis=1)) for t in tables]
+        own = [field_.number(agent.weight) * risk for agent, risk in zip(deciders, sums, strict=True)]
         found = Risks.summed(sum(own[: len(problem.bobs)]), sum(own[len(problem.bobs) :]), len(rho))
         signals = range(len(mechanism.signals))
         decisions = [[_best(t[s], agent) for t, agent in zip(tables, deciders, strict=True)] for s in signals]
-    field_ = field_of(rho)
     agents = {
         a.name: public(
             sum((risk for risk, k in zip(own, owners, strict=True) if k == n), field_.zero) / field_.number(a.weight)
@@ -127,8 +124,7 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
 def _share(problem: Problem, k: int, rho: Array) -> Array:
     """k(z|x) of a group of Eve's columns, in the numbers of rho."""
     assert problem.eve_shares is not None
-    share = problem.eve_shares[:, k]
-    return share if is_exact(rho) else floats(share)
+    return field_of(rho).array(problem.eve_shares[:, k])
 
 
 def _heard(problem: Problem, rho: Array) -> list[Array]:
@@ -149,8 +145,9 @@ def _own_decisions(
     problem: Problem, mechanism: Mechanism, rho: Array, deciders: list[Agent], played: list[Array]
 ) -> list[list[tuple[str, ...]]]:
     """The best decisions at every signal of agents who act on their own beliefs, the one that is taken first."""
-    q = mechanism.q if is_exact(rho) else floats(mechanism.q)
-    best = [belief.in_field(field_of(rho)).best(q) for belief in problem.beliefs]
+    field_ = field_of(rho)
+    q = field_.array(mechanism.q)
+    best = [belief.in_field(field_).best(q) for belief in problem.beliefs]
 
     def ordered(agent: Agent, first: int, open_: Array) -> tuple[str, ...]:
         names = agent.decisions or ()
@@ -174,8 +171,8 @@ def _signals(
         posterior = rho[:, s] / mass
         theta = None
         if problem.theta is not None:
-            table = problem.theta.posterior if is_exact(rho) else floats(problem.theta.posterior)
-            theta = dict(zip(problem.theta.labels, map(public, posterior.dot(table).tolist()), strict=True))
+            table = posterior.dot(field_of(rho).array(problem.theta.posterior))
+            theta = dict(zip(problem.theta.labels, map(public, table.tolist()), strict=True))
         told = [AgentDecisions(a.name, "bob", own) for a, own in zip(problem.bobs, decisions[s][:bobs], strict=True)]
         for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
             if z is None:
@@ -184,13 +181,13 @@ def _signals(
             seen = rho[:, s] * _share(problem, k, rho)
             total = seen.sum()
             if total > 0:
-                chance = public(total / mass if is_exact(rho) else float(total / mass))
+                chance = public(total / mass)
                 belief = dict(zip(problem.states, map(public, (seen / total).tolist()), strict=True))
                 told.append(AgentDecisions(problem.view_name(n, z), "eve", own, z, chance, belief))
         out.append(
             Signal(
                 name,
-                public(mass if is_exact(rho) else float(mass)),
+                public(mass),
                 dict(zip(problem.states, map(public, posterior.tolist()), strict=True)),
                 theta,
                 tuple(told),

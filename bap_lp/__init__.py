@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from bap_lp.files.problems import load_problem, save_problem
     from bap_lp.game.blocks import array_blocks, parquet_blocks
     from bap_lp.game.chunks import solve_chunks
-    from bap_lp.model.agents import minimum_of
+    from bap_lp.model.agents import Agent, minimum_of
     from bap_lp.model.calibration import calibrate
     from bap_lp.model.composition import composed
     from bap_lp.model.evaluation import Evaluation, evaluate
     from bap_lp.model.mechanism import Mechanism
-    from bap_lp.model.problem import Agent, MergedProblem, Problem
+    from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
+    from bap_lp.path.choice import chooses, excess
     from bap_lp.path.epsilon import EpsilonPath, epsilon_path
     from bap_lp.path.frontier import corner, frontier, sdc
-    from bap_lp.path.pieces import chooses, excess, lambda_path
+    from bap_lp.path.pieces import lambda_path
     from bap_lp.programs.costs import condition_costs
     from bap_lp.programs.robust import rank_worst_case, robust
     from bap_lp.programs.solution import Solution
@@ -113,16 +114,17 @@ _ROOMS = {
     "files.problems": "load_problem save_problem",
     "game.blocks": "array_blocks parquet_blocks",
     "game.chunks": "solve_chunks",
-    "model.agents": "minimum_of",
+    "model.agents": "Agent minimum_of",
     "model.calibration": "calibrate",
     "model.composition": "composed",
     "model.evaluation": "Evaluation evaluate",
     "model.mechanism": "Mechanism",
-    "model.problem": "Agent MergedProblem Problem",
+    "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
+    "path.choice": "chooses excess",
     "path.epsilon": "EpsilonPath epsilon_path",
     "path.frontier": "corner frontier sdc",
-    "path.pieces": "chooses excess lambda_path",
+    "path.pieces": "lambda_path",
     "programs.costs": "condition_costs",
     "programs.robust": "rank_worst_case robust",
     "programs.solution": "Solution",

@@ -32,9 +32,9 @@ from gaussian.tuning import TunedRelease, optimise
 
 NOISY: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian)
 STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
-    NoisyFull: (lt.ORANGE, "-"),
-    NoisyMean: (lt.SKY, "-."),
-    NoisyMedian: (lt.PURPLE, ":"),
+    NoisyFull: (pt.ORANGE, "-"),
+    NoisyMean: (pt.SKY, "-."),
+    NoisyMedian: (pt.PURPLE, ":"),
     OneBit: (pt.BROWN, (0, (5, 1.5))),
 }
 SYMBOLS = {"bob": "R_B", "eve": "R_E", "alice": "R_A"}
@@ -171,14 +171,14 @@ def _start(
     ax = lt.axes(ax, 5.6, 4.0)
     levels = [(_value(risks(model, eve, r), weight, risk), NAMES[type(r)]) for r in (Full(), Null())]
     if math.isclose(levels[0][0], levels[1][0], abs_tol=1e-9):
-        ax.axhline(levels[0][0], color=lt.GREY, lw=1.4, label="full and null")
+        ax.axhline(levels[0][0], color=pt.GREY, lw=1.4, label="full and null")
     else:
         for (level, name), style in zip(levels, ("--", ":"), strict=True):
-            ax.axhline(level, color=lt.GREY, lw=1.4, ls=style, label=name)
+            ax.axhline(level, color=pt.GREY, lw=1.4, ls=style, label=name)
     if risk == "alice" and lam is None:
-        ax.axhline(corner(model), color=lt.GREY, lw=1.1, ls=(0, (1, 2)), label="corner, a bound")
+        ax.axhline(corner(model), color=pt.GREY, lw=1.1, ls=(0, (1, 2)), label="corner, a bound")
     if optimum is not None:
-        ax.axhline(_value(optimum, weight, risk), color=lt.GREEN, lw=2, ls=(0, (7, 2)), label="best mechanism of all")
+        ax.axhline(_value(optimum, weight, risk), color=pt.GREEN, lw=2, ls=(0, (7, 2)), label="best mechanism of all")
     ax.set_ylabel(f"${SYMBOLS[risk]}$")
     return weight, ax
 
@@ -216,9 +216,9 @@ def risk_utility_map(
         edge = np.array([_place(pair) for pair in frontier])
         ax.plot(*edge.T, color=pt.FRONTIER, lw=2.6, label="frontier of all mechanisms", zorder=3.5)
         lines.append(edge)
-    ax.plot(*lines[0].T, color=lt.GREY, lw=1.6, label="full and null equal", zorder=2)
+    ax.plot(*lines[0].T, color=pt.GREY, lw=1.6, label="full and null equal", zorder=2)
     for line in lines[1:]:
-        ax.plot(*line.T, ":", color=lt.GREY, lw=1.1, zorder=1.5)
+        ax.plot(*line.T, ":", color=pt.GREY, lw=1.1, zorder=1.5)
     for family in computed_families(model, eve):
         colour, style = STYLES[family]
         found = family_curve(model, eve, family)
@@ -232,13 +232,13 @@ def risk_utility_map(
         hull = _hull(np.vstack([lines[0], *lines[3:]]))
         ax.fill(*hull.T, fc=pt.REGION, ec=pt.REGION_EDGE, lw=0.8, label="some mechanism does this", zorder=1)
     best = best_of_family(model, eve, OneBit, weight)
-    ax.plot(x1, y0, "o", mfc="white", mec=lt.INK, ms=7.5, mew=1.3, zorder=4)
-    ax.plot([x1, x0], [y1, y0], "s", color=lt.INK, ms=6, zorder=5)
+    ax.plot(x1, y0, "o", mfc="white", mec=pt.INK, ms=7.5, mew=1.3, zorder=4)
+    ax.plot([x1, x0], [y1, y0], "s", color=pt.INK, ms=6, zorder=5)
     named = [(_place(best.risks), f"best bit, {_bit_words(best)}", STYLES[OneBit][0])]
     winner, words = (best.risks, "least") if optimum is None else (optimum, "least of all")
     if optimum is not None:
-        ax.plot(*_place(optimum), "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, zorder=6)
-        named.insert(0, (_place(optimum), "best of all", lt.DARK_GREEN))
+        ax.plot(*_place(optimum), "*", color=pt.GREEN, mec=pt.INK, mew=0.7, ms=17, zorder=6)
+        named.insert(0, (_place(optimum), "best of all", pt.DARK_GREEN))
     if optimum is None or len(lt.shared(named, (x1 - x0, y1 - y0))) == 2:
         ax.plot(*_place(best.risks), "X", color=STYLES[OneBit][0], mec="white", mew=0.8, ms=9, zorder=7)
     label = f"{words} $R_A$: {_value(winner, weight, 'alice'):.4f}".replace("-", "−")
@@ -246,8 +246,8 @@ def risk_utility_map(
     (u, r), low, high = _place(winner), *np.array([ax.get_xlim(), ax.get_ylim()]).T
     xs = np.clip(np.array([low[0], high[0]]), u + weight * (low[1] - r), u + weight * (high[1] - r))
     level = np.column_stack([xs, r + (xs - u) / weight if weight else np.array([low[1], high[1]])])
-    ax.plot(*level.T, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=label, zorder=2)
-    named += [((x1, y1), "full", lt.INK), ((x0, y0), "null", lt.INK), ((x1, y0), "corner", lt.INK)]
+    ax.plot(*level.T, color=pt.GREEN, lw=1.6, ls=(0, (6, 3)), label=label, zorder=2)
+    named += [((x1, y1), "full", pt.INK), ((x0, y0), "null", pt.INK), ((x1, y0), "corner", pt.INK)]
     points, texts, colours = zip(*lt.shared(named, (x1 - x0, y1 - y0)), strict=True)
     lt.Labels(ax, points, texts, colours, [*lines, level], room=[9.5, *[6.5] * (len(points) - 1)])
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")

@@ -56,13 +56,6 @@ class ColumnTables:
     def decisions(self, attained: list[Array]) -> tuple[Array, Array]:
         return all_decisions(attained, self.levels)
 
-    def costs(self, place: list[Array]) -> Array:
-        """C(x,i) of records at all decisions."""
-        out = np.zeros((len(place[0]), 1), dtype=self.tables[0].dtype)
-        for table, at in zip(self.tables, place, strict=True):
-            out = (out[:, :, None] + table[at][:, None, :]).reshape(len(out), -1)
-        return out
-
 
 def all_decisions(attained: list[Array], levels: tuple[int, ...]) -> tuple[Array, Array]:
     """All (row, decision) with an allowed level in every column, sorted; attained: rows x levels, by column."""
@@ -75,7 +68,10 @@ def all_decisions(attained: list[Array], levels: tuple[int, ...]) -> tuple[Array
 
 
 class ColumnLosses:
-    """`bap_lp.programs.paired.PairLosses` of left and right record types."""
+    """Losses of left and right record types in one unit, integers (in floats or objects) if exact.
+
+    cost: d, left x right. rates: 1/a of the left and of the right records, in a unit of their own.
+    """
 
     def __init__(self, tables: ColumnTables, codes: tuple[Array, Array], kinds: tuple[Array, Array]) -> None:
         self.tables = tables
@@ -85,6 +81,7 @@ class ColumnLosses:
         self.cost = sum(t[np.ix_(a, b)] for t, a, b in zip(tables.pairs, left, right, strict=True))
 
     def tied(self, row: Array, column: Array) -> tuple[Array, Array]:
+        """All (k, i) such that pair k attains its cost at decision i, sorted by k."""
         left, right = self.places
         attained = []
         for k, table in enumerate(self.tables.tables):
@@ -93,6 +90,7 @@ class ColumnLosses:
         return self.tables.decisions(attained)
 
     def alone(self, side: int) -> tuple[Array, Array]:
+        """All (x, i) such that record x of this side has its least loss at decision i, sorted by x."""
         tables = self.tables
         return tables.decisions([t[at] <= tables.tie for t, at in zip(tables.tables, self.places[side], strict=True)])
 

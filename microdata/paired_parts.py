@@ -1,4 +1,4 @@
-"""Parts with one Eve of two guesses: solved as a transportation problem (see `bap_lp.programs.pairing`)."""
+"""Parts with one Eve of two guesses: solved as a transportation problem (see `pairing`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.programs.paired import paired_optimum
-from bap_lp.programs.pairing import Pairing
 from bap_lp.rational import EXACT, Array, is_exact, objects
 from microdata.columns import ColumnLosses, ColumnTables
+from microdata.paired import paired_optimum
+from microdata.pairing import Pairing
 from microdata.records import RecordProgram
 
 _BLOCK = 1 << 20  # entries of a table of costs

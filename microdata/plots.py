@@ -38,15 +38,15 @@ def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any 
             lines.append(np.array([places[row.name], there]))
             held.append(there)
     for line in lines:
-        ax.plot(*line.T, "-", color=lt.GREY, lw=0.8, zorder=2)
+        ax.plot(*line.T, "-", color=pt.GREY, lw=0.8, zorder=2)
     if held:
-        ax.plot(*np.array(held).T, "o", mfc="white", mec=lt.GREY, ms=5, ls="", label="on held-out records", zorder=3)
+        ax.plot(*np.array(held).T, "o", mfc="white", mec=pt.GREY, ms=5, ls="", label="on held-out records", zorder=3)
     others = np.array([places[row.name] for row in rows if row.name != "optimum"])
     ax.plot(
-        *others.T, "D", color=pt.RELEASE, mec=lt.INK, mew=0.7, ms=6, ls="", label="alternatives, in the model", zorder=4
+        *others.T, "D", color=pt.RELEASE, mec=pt.INK, mew=0.7, ms=6, ls="", label="alternatives, in the model", zorder=4
     )
     best = places["optimum"]
-    ax.plot(*best, "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, ls="", label="optimum, in the model", zorder=5)
+    ax.plot(*best, "*", color=pt.GREEN, mec=pt.INK, mew=0.7, ms=17, ls="", label="optimum, in the model", zorder=5)
     lam = float(comparison.lam)
     alice = -best[0] + lam * best[1]
     everything = np.array([*places.values(), *held])
@@ -57,11 +57,11 @@ def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any 
     if lam > 0:
         x = np.array(ax.get_xlim())
         level = np.column_stack([x, (x + alice) / lam])  # U - lam R = -R_A
-        ax.plot(*level.T, color=lt.GREEN, lw=1.4, ls=(0, (6, 3)), label="$R_A$ of the optimum", zorder=1)
+        ax.plot(*level.T, color=pt.GREEN, lw=1.4, ls=(0, (6, 3)), label="$R_A$ of the optimum", zorder=1)
         lines.append(level)
     scale = [float(v) or 1.0 for v in high - low]
-    named = [(best, "optimum", lt.DARK_GREEN)]
-    named += [(places[row.name], lt.drawable(row.name), lt.INK) for row in rows if row.name != "optimum"]
+    named = [(best, "optimum", pt.DARK_GREEN)]
+    named += [(places[row.name], lt.drawable(row.name), pt.INK) for row in rows if row.name != "optimum"]
     points, texts, colours = zip(*lt.shared(named, scale), strict=True)
     lt.Labels(ax, points, texts, colours, lines, size=8.5, room=[9.5, *[6.0] * (len(points) - 1)])
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
@@ -96,7 +96,7 @@ def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
     values = np.array([one.value for _, one in rows])
     errors = 2 * np.array([one.error for _, one in rows])
     for k, (name, _) in enumerate(rows):
-        shape, colour = ("s", lt.GREY) if name.endswith("no release") else ("o", pt.EVE)
+        shape, colour = ("s", pt.GREY) if name.endswith("no release") else ("o", pt.EVE)
         face = "white" if name.endswith("informed: a limit") else colour
         ax.errorbar(values[k], y[k], xerr=errors[k], fmt=shape, color=colour, mfc=face, mec=colour, capsize=3, ms=6)
     ax.set_yticks(y, [lt.drawable(name, 34, 2) for name, _ in rows], fontsize=9)

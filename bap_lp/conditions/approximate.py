@@ -10,38 +10,37 @@ others, as deltas add up: every pair has its rows. delta = 0 is differential pri
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bap_lp.conditions.base import LinearRows, Part
+from bap_lp.conditions.distances import PairDistances
 from bap_lp.conditions.lagrangian import Prices, SentSignals
-from bap_lp.conditions.privacy import Privacy
+from bap_lp.conditions.pairs import PairCondition, distances_of, ratio_of
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, InputError, number, public
+from bap_lp.rational import Array, Field, InputError, public
 
 if TYPE_CHECKING:
-    from bap_lp.conditions.base import RowSink
     from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
 
 _MOST = 500_000  # rows
 
 
-class ApproximatePrivacy(Privacy):
+class ApproximatePrivacy(PairCondition):
     name = "approximate_privacy"
     numbers: ClassVar[dict[str, int]] = {"delta": 0}
-    by_ratio = False
     states = (1, 2)
-    delta: Any
+
+    def __init__(self, base: Any, distances: PairDistances | None, field: Field, delta: Any) -> None:
+        super().__init__(base, distances, field)
+        self.delta = delta
 
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        def at(delta: Any) -> ApproximatePrivacy:
-            out = ApproximatePrivacy(self.base, self.distances, self.field)
-            out.delta = delta
-            return out
-
+        at = partial(ApproximatePrivacy, self.base, self.distances, self.field)
         return [Part("delta", self.delta, 1, self.field.one, at)]
 
     @classmethod
@@ -50,47 +49,26 @@ class ApproximatePrivacy(Privacy):
             raise InputError("delta", given.delta, "needs epsilon or exp_epsilon")
 
     @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        return not isinstance(given.delta, float)
-
-    @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> ApproximatePrivacy | None:
         if given.delta in (None, 0) or given.delta >= 1:
             return None
-        out = cls.between(given, problem, field)
-        out.delta = field.number(number(given.delta, "delta"))
+        out = cls(ratio_of(given, field), distances_of(given, problem), field, field.number(given.delta))
         if out.distances is not None:
             out.writable(np.ones(len(out.distances), dtype=bool))
         return out
 
     def check(self, sent: SentSignals, unit: Any) -> str:
-        near, q = self.delta + unit, sent.q
-        if self.distances is None:
-            for x, row in enumerate(q):
-                over = row[None, :] - self.base * q
-                beyond = np.where(over > 0, over, 0 * over).sum(axis=1)
-                if (beyond > near).any():
-                    return self._words(x, int((beyond > near).argmax()), beyond.max())
-            return ""
-        for pairs, ratios in self._blocks(q.shape[1]):
-            over = q[pairs[:, 0]] - ratios * q[pairs[:, 1]]
+        for pairs, ratios in self.blocks(sent.q):
+            over = sent.q[pairs[:, 0]] - ratios * sent.q[pairs[:, 1]]
             beyond = np.where(over > 0, over, 0 * over).sum(axis=1)
-            if (beyond > near).any():
-                k = int((beyond > near).argmax())
-                return self._words(int(pairs[k, 0]), int(pairs[k, 1]), beyond[k])
+            wrong = np.flatnonzero(beyond > self.delta + unit)
+            if len(wrong):
+                (x, y), most = pairs[wrong[0]].tolist(), beyond[wrong[0]]
+                return f"states {x} and {y} break (epsilon, delta)-privacy: {most} against delta = {self.delta}"
         return ""
 
-    def _words(self, x: int, y: int, beyond: Any) -> str:
-        return f"states {x} and {y} break (epsilon, delta)-privacy: {beyond} against delta = {self.delta}"
-
-    def _pairs(self, count: int) -> Array:
-        if self.distances is None:
-            x, y = np.nonzero(~np.eye(count, dtype=bool))
-            return np.column_stack([x, y])
-        return self.distances.pairs
-
     def places(self, arrays: Arrays, signals: Signals) -> Array:
-        pairs, S = self._pairs(len(arrays.p)), len(signals)
+        pairs, S = self.asked(len(arrays.p)), len(signals)
         if len(pairs) * (S + 1) > _MOST:
             raise InputError("delta", public(self.delta), f"needs {len(pairs) * (S + 1)} rows, more than {_MOST}")
         s = np.tile(np.arange(-1, S), len(pairs))
@@ -107,7 +85,7 @@ class ApproximatePrivacy(Privacy):
         _, pair = np.unique(places[:, 1:], axis=0, return_inverse=True)
         pair = pair.ravel()
         single, total = row[s >= 0], row[s < 0]
-        ratios = self._ratios(places[single, 1:])
+        ratios = self.ratios(places[single, 1:])
         entries = (
             np.tile(single, 2),
             np.concatenate([x[single], y[single]]),
@@ -123,15 +101,6 @@ class ApproximatePrivacy(Privacy):
         rhs = field.zeros(len(places))
         rhs[total] = self.delta
         return LinearRows(rhs, q=entries, a=a, columns=columns * S)
-
-    def rows(self, program: RowSink) -> Any:
-        return super(Privacy, self).rows(program)
-
-    def lazy(self, place: Any) -> Array:
-        return super(Privacy, self).lazy(place)
-
-    def prices(self, program: RowSink, place: Any, duals: Array) -> Prices:
-        return super(Privacy, self).prices(program, place, duals)
 
     def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
         total = prices.places[:, 0] < 0

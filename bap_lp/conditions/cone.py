@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part
-from bap_lp.conditions.events import all_exact
+from bap_lp.conditions.events import all_exact, rows_of
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
@@ -55,13 +55,14 @@ class SignalCone(Condition):
     g: Array
     meaning: tuple[ConeRow, ...]
     p: Array
+    kind: ClassVar[type]  # of one demand
     width: ClassVar[int] = 2
     by_ratio: ClassVar[bool] = True
 
     @classmethod
     def stated(cls, value: Any) -> Any:
-        """What the user wrote, read and checked."""
-        raise NotImplementedError
+        """What the user wrote, read and checked: by default a list of tables."""
+        return rows_of(cls.kind, value, cls.name)
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:

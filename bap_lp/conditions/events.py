@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -86,16 +86,16 @@ class RatioBound:
     exp_epsilon: Any = None
     epsilon: Any = None
 
-    def read(self, field: str) -> None:
-        """Check the numbers and bring them to Fractions or floats."""
+    def read(self, field: str) -> Self:
+        """The same with its numbers checked, as Fractions or floats."""
         if (self.exp_epsilon is None) == (self.epsilon is None):
             raise InputError(field, None, "needs exp_epsilon or epsilon, one of the two")
-        for name, low in (("exp_epsilon", 1), ("epsilon", 0)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, read_number(getattr(self, name), f"{field}.{name}", low))
-        log = self.epsilon if self.exp_epsilon is None else math.log(self.exp_epsilon)
+        name, low = ("exp_epsilon", 1) if self.epsilon is None else ("epsilon", 0)
+        value = read_number(getattr(self, name), f"{field}.{name}", low)
+        log = value if name == "epsilon" else math.log(value)
         if log > LARGEST_LOG:
             raise InputError(f"{field}.epsilon", log, f"must be at most {LARGEST_LOG:.0f}")
+        return replace(self, **{name: value})
 
     @property
     def exact(self) -> bool:
@@ -115,11 +115,8 @@ class RatioBound:
 
 def rows_of(kind: type, values: Any, field: str) -> tuple[Any, ...]:
     """Demands of one kind from a list of tables (or of values read before)."""
-    rule = "must be a list of tables"
-    out = []
-    for k, row in enumerate(listed(values, field, rule)):
-        out.append(row if isinstance(row, kind) else table(kind, row, f"{field}[{k}]"))
-    return tuple(out)
+    rows = enumerate(listed(values, field, "must be a list of tables"))
+    return tuple(row if isinstance(row, kind) else table(kind, row, f"{field}[{k}]") for k, row in rows)
 
 
 def table(kind: type, row: Any, field: str) -> Any:
@@ -133,9 +130,7 @@ def table(kind: type, row: Any, field: str) -> Any:
     needed = kind.required  # type: ignore[attr-defined]
     if needed not in row:
         raise InputError(f"{field}.{needed}", None, "is missing")
-    out = kind(**row)
-    out.read(field)
-    return out
+    return kind(**row).read(field)
 
 
 def plain(value: Any) -> Any:

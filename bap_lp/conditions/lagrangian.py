@@ -98,7 +98,7 @@ class SentSignals:
         """R_E of Eves who decide for themselves, or what they are told where signals prescribe it."""
         if self.signals.eve is not None:
             return self.eve[np.arange(len(self.signals))[:, None], self.signals.eve].sum()
-        return np.stack([self.eve[:, g].min(axis=1).sum() for g in self.arrays.groups]).sum()
+        return self.arrays.least_replies(self.eve).sum()
 
     def score(self, lam: Any, bob_weight: int = 1) -> tuple[Any, Any]:
         """bob_weight R_B - lam R_E, and what chooses among equal ones: -R_E, or R_B where R_B has no weight."""

@@ -19,7 +19,7 @@ from bap_lp.conditions.base import Condition, LinearRows, Part, Reader, RowSink,
 from bap_lp.conditions.lagrangian import Lagrangian, Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, InputError, field_of, number, text
+from bap_lp.rational import Array, Field, InputError, field_of, text
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -41,7 +41,7 @@ class Margin(Condition):
             return None  # agents with beliefs of their own have the margin in their obedience
         views = ((problem.view_name(*view), g) for view, g in zip(problem.eve_views, problem.eve_groups, strict=True))
         names = ["Bob"] * problem.shape[1] + [name for name, g in views for _ in range(g.stop - g.start)]
-        out = cls(field.number(number(given.margin, "margin")), names)
+        out = cls(field.number(given.margin), names)
         out.merges = problem.eve_shares is None  # states with the same losses may differ in k(z|x)
         return out
 

@@ -16,7 +16,7 @@ from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, number
+from bap_lp.rational import Array, Field
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -34,7 +34,7 @@ class MaximalLeakage(Condition):
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> MaximalLeakage | None:
-        return None if given.max_leakage is None else cls(field.number(number(given.max_leakage, cls.name)))
+        return None if given.max_leakage is None else cls(field.number(given.max_leakage))
 
     def check(self, sent: SentSignals, unit: Any) -> str:
         leaked = sent.q.max(axis=0).sum()

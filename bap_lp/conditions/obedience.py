@@ -21,7 +21,7 @@ from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import Belief
 from bap_lp.model.merging import class_sums
-from bap_lp.rational import Array, Field, number
+from bap_lp.rational import Array, Field
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -41,7 +41,7 @@ class Obedience(Condition):
     def of(cls, given: Conditions, problem: Problem, field: Field) -> Obedience | None:
         if not problem.misaligned:
             return None
-        margin = field.number(number(0 if given.margin is None else given.margin, "margin"))
+        margin = field.number(given.margin or 0)
         bobs = tuple(len(bob.decisions or ()) for bob in problem.bobs)
         starts = [g.start for g in problem.eve_groups]
         return cls(margin, [b.in_field(field) for b in problem.beliefs], bobs, starts, field.array(problem.p))

@@ -16,13 +16,13 @@ prescribes what she does: then the row of decision j is only about the signals t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.events import Event, RatioBound, indicator, listed, named, read_event, read_number, rows_of
+from bap_lp.conditions.events import Event, RatioBound, indicator, listed, named, read_event, read_number
 from bap_lp.rational import Array, Field, InputError
 
 if TYPE_CHECKING:
@@ -38,15 +38,15 @@ class PosteriorCap:
     at_least: Any = None
     required: ClassVar[str] = "event"
 
-    def read(self, field: str) -> None:
-        object.__setattr__(self, "event", read_event(self.event, f"{field}.event"))
-        if self.at_most is None and self.at_least is None:
+    def read(self, field: str) -> PosteriorCap:
+        """The same, checked."""
+        event, ends = read_event(self.event, f"{field}.event"), {"at_most": self.at_most, "at_least": self.at_least}
+        ends = {name: read_number(c, f"{field}.{name}", 0, 1) for name, c in ends.items() if c is not None}
+        if not ends:
             raise InputError(field, None, "needs at_most or at_least")
-        for name in ("at_most", "at_least"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, read_number(getattr(self, name), f"{field}.{name}", 0, 1))
-        if self.at_most is not None and self.at_least is not None and self.at_least > self.at_most:
-            raise InputError(f"{field}.at_least", self.at_least, f"must not be above at_most = {self.at_most}")
+        if len(ends) == 2 and ends["at_least"] > ends["at_most"]:
+            raise InputError(f"{field}.at_least", ends["at_least"], f"must not be above at_most = {ends['at_most']}")
+        return PosteriorCap(event, **ends)
 
     @property
     def exact(self) -> bool:
@@ -65,9 +65,8 @@ class PosteriorRatio(RatioBound):
     event: Event = ()
     required: ClassVar[str] = "event"
 
-    def read(self, field: str) -> None:
-        object.__setattr__(self, "event", read_event(self.event, f"{field}.event"))
-        super().read(field)
+    def read(self, field: str) -> Self:
+        return replace(super().read(field), event=read_event(self.event, f"{field}.event"))
 
     def __str__(self) -> str:
         return f"P({named(self.event)} | signal) within a factor {self.stated} of P({named(self.event)})"
@@ -80,10 +79,7 @@ def _shares(p: Array, inside: Array) -> tuple[Any, Any]:
 
 class PosteriorCaps(SignalCone):
     name = "posterior_caps"
-
-    @classmethod
-    def stated(cls, value: Any) -> tuple[PosteriorCap, ...]:
-        return rows_of(PosteriorCap, value, cls.name)
+    kind = PosteriorCap
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
@@ -99,10 +95,7 @@ class PosteriorCaps(SignalCone):
 
 class PosteriorRatios(SignalCone):
     name = "posterior_ratio"
-
-    @classmethod
-    def stated(cls, value: Any) -> tuple[PosteriorRatio, ...]:
-        return rows_of(PosteriorRatio, value, cls.name)
+    kind = PosteriorRatio
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:

@@ -10,11 +10,11 @@ Without priors, r is the problem's own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.events import RatioBound, indicator, listed, named, read_event, rows_of
+from bap_lp.conditions.events import RatioBound, indicator, listed, named, read_event
 from bap_lp.model.labels import probability
 from bap_lp.rational import Array, Field, InputError, public
 
@@ -30,21 +30,20 @@ class SecretPairs(RatioBound):
     priors: Any = None
     required: ClassVar[str] = "pairs"
 
-    def read(self, field: str) -> None:
-        super().read(field)
-        out = []
+    def read(self, field: str) -> Self:
+        whole, out = super().read(field), []
         for k, given in enumerate(listed(self.pairs, f"{field}.pairs", "must be a list of pairs of events")):
             pair = listed(given, f"{field}.pairs[{k}]", "must be a pair of events")
             if len(pair) != 2:
                 raise InputError(f"{field}.pairs[{k}]", given, "must be a pair of events")
             out.append(tuple(read_event(event, f"{field}.pairs[{k}][{m}]") for m, event in enumerate(pair)))
-        object.__setattr__(self, "pairs", tuple(out))
-        if self.priors is not None:
-            rows = listed(self.priors, f"{field}.priors", "must be a list of priors")
-            if not len(rows):
-                raise InputError(f"{field}.priors", None, "must hold at least one prior")
-            read = [probability(row, f"{field}.priors[{k}]") for k, row in enumerate(rows)]
-            object.__setattr__(self, "priors", tuple(tuple(public(row).tolist()) for row in read))
+        if self.priors is None:
+            return replace(whole, pairs=tuple(out))
+        rows = listed(self.priors, f"{field}.priors", "must be a list of priors")
+        if not len(rows):
+            raise InputError(f"{field}.priors", None, "must hold at least one prior")
+        read = [probability(row, f"{field}.priors[{k}]") for k, row in enumerate(rows)]
+        return replace(whole, pairs=tuple(out), priors=tuple(tuple(public(row).tolist()) for row in read))
 
     @property
     def exact(self) -> bool:
@@ -57,11 +56,12 @@ class SecretPairs(RatioBound):
 
 class Pufferfish(SignalCone):
     name = "pufferfish"
+    kind = SecretPairs
 
     @classmethod
     def stated(cls, value: Any) -> tuple[SecretPairs, ...]:
         alone = isinstance(value, (Mapping, SecretPairs))
-        return rows_of(SecretPairs, [value] if alone else value, cls.name)
+        return super().stated([value] if alone else value)
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:

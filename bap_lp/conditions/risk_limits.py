@@ -14,7 +14,7 @@ from bap_lp.conditions.base import Condition, LinearRows, MapTable, Part, Reader
 from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import EXACT, ROUNDING, Array, Field, field_of, number, text
+from bap_lp.rational import EXACT, ROUNDING, Array, Field, field_of, text
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -52,7 +52,7 @@ class RiskLimit(Condition):
     @classmethod
     def of(cls, given: Conditions, problem: Problem, field: Field) -> RiskLimit | None:
         limit = getattr(given, cls.name)
-        return None if limit is None else cls(field.number(number(limit, cls.name)))
+        return None if limit is None else cls(field.number(limit))
 
     def places(self, arrays: Arrays, signals: Signals) -> Array:
         return np.zeros((1, 0), dtype=np.int64)

@@ -256,8 +256,7 @@ class Bridge:
         channel = min(channels, key=lambda q: risks_of(self.problem, Mechanism(q)).alice(price))
         mechanism = self._mechanism(channel, "convex optimum")
         self.channel.value, self.signal_probability.value = channel, self.p @ channel
-        losses = self.rho.value.T @ self.E
-        self.t.value = np.column_stack([losses[:, g].min(axis=1) for g in self.problem.eve_groups])
+        self.t.value = self.problem.arrays.least_replies(self.rho.value.T @ self.E)
         risks = risks_of(self.problem, mechanism)
         violation = max(float(np.max(c.violation())) for c in every)
         value = float(risks.alice(price))

@@ -32,47 +32,22 @@ would be infinite, forces tr(A'M_E A T) = 0: then T lives on the kernel of A'M_E
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from bap_lp.convex.linear_releases import (
+    ZERO,
+    Quadratic,
+    Squared,
+    checked_covariance,
+    linear_information,
+    linear_risks,
+    posterior_covariance,
+)
 from bap_lp.model.risks import Risks
 from bap_lp.proof.certificate import TOLERANCE, Verdict
 from bap_lp.rational import Array, InputError, number
-
-_ZERO = 1e-12  # eigenvalues this small, relatively, are rounding: such a direction may be released or kept at no cost
-
-
-@dataclass(frozen=True)
-class Squared:
-    """An agent who estimates target @ x (a row per quantity) with squared loss: weights per row, or a matrix.
-
-    `residual` is the risk that remains when x is known, such as tr W Var(theta|x).
-    """
-
-    target: Any
-    weight: Any = None
-    residual: float = 0.0
-
-    def matrix(self, dimension: int, field: str) -> Array:
-        """M = C'WC."""
-        C = np.atleast_2d(np.asarray(self.target, dtype=float))
-        if C.ndim != 2 or C.shape[1] != dimension or not np.isfinite(C).all():
-            raise InputError(f"{field}.target", None, f"has shape {C.shape}, must be finite with {dimension} columns")
-        k = len(C)
-        W = np.ones(k) if self.weight is None else np.asarray(self.weight, dtype=float)
-        W = np.diag(W) if W.ndim == 1 else W
-        if W.shape != (k, k) or not np.allclose(W, W.T) or np.linalg.eigvalsh(W)[0] < -_ZERO * abs(W).max():
-            raise InputError(f"{field}.weight", None, f"must be {k} weights >= 0 or a positive semidefinite matrix")
-        return C.T @ W @ C
-
-
-class Quadratic(NamedTuple):
-    """A Gaussian linear-quadratic problem: `quadratic(*problem, lam)` solves it."""
-
-    covariance: Array
-    bob: Squared
-    eve: Squared
 
 
 @dataclass(frozen=True)
@@ -137,9 +112,9 @@ class _Whitened:
     """The problem in the coordinates X = A Z."""
 
     def __init__(self, problem: Quadratic) -> None:
-        sigma = _covariance(problem.covariance)
+        sigma = checked_covariance(problem.covariance)
         spectrum, vectors = np.linalg.eigh(sigma)
-        live = spectrum > _ZERO * spectrum[-1]
+        live = spectrum > ZERO * spectrum[-1]
         self.A = vectors[:, live] * np.sqrt(spectrum[live])
         self.inverse = (vectors[:, live] / np.sqrt(spectrum[live])).T  # Z = inverse @ X
         self.rank = int(live.sum())
@@ -203,7 +178,7 @@ def quadratic(
     ([[0.4082, 0.4082]], -2.0, True)
     """
     bob, eve = (a if isinstance(a, Squared) else Squared(a) for a in (bob, eve))
-    problem = Quadratic(_covariance(covariance), bob, eve)
+    problem = Quadratic(checked_covariance(covariance), bob, eve)
     white = _Whitened(problem)
     price = _lam(white, lam)
     floor = None if min_eve_risk is None else float(number(min_eve_risk, "min_eve_risk"))
@@ -229,7 +204,7 @@ def _optimise(
     basis = np.eye(white.rank)
     if floor is not None and white.is_ceiling(floor):
         spectrum, vectors = np.linalg.eigh(white.HE)
-        basis = vectors[:, spectrum <= _ZERO * spectrum[-1]]
+        basis = vectors[:, spectrum <= ZERO * spectrum[-1]]
         return _best(white, lam, 0.0, cap, basis)
     T, certificate = _best(white, lam, 0.0, cap, basis)
     if floor is None or white.eve(T) >= floor:
@@ -269,24 +244,24 @@ def _water_level(d: Array, cap: float) -> float:
 
 
 def _noise_level(white: _Whitened, lam: float) -> float:
-    return _ZERO * float(np.trace(white.HB) + lam * np.trace(white.HE))
+    return ZERO * float(np.trace(white.HB) + lam * np.trace(white.HE))
 
 
 def _ties(H: Array, white: _Whitened) -> int:
     scale = max(float(np.trace(white.HB)), 1e-300)
-    return int((np.abs(np.linalg.eigvalsh(H)) <= _ZERO * scale).sum()) if len(H) else 0
+    return int((np.abs(np.linalg.eigvalsh(H)) <= ZERO * scale).sum()) if len(H) else 0
 
 
 def _release(white: _Whitened, T: Array, cap: float | None) -> tuple[Array, Array]:
     """v_k'Z + noise of variance (1 - tau_k) / tau_k, the largest coefficient of each row positive."""
     tau, vectors = np.linalg.eigh(T)
-    used = tau > _ZERO
+    used = tau > ZERO
     tau = tau[used][::-1]
     statistic = (vectors[:, used].T @ white.inverse)[::-1]
     for row in statistic:
         row *= np.sign(row[np.abs(row).argmax()])
     if cap is None:
-        tau = np.where(tau > 1 - _ZERO, 1.0, tau)
+        tau = np.where(tau > 1 - ZERO, 1.0, tau)
         return statistic, np.diag((1 - tau) / tau)
     noise = np.maximum(1 - tau, float(np.finfo(float).eps)) / tau
     for _ in range(50):  # where 1 - tau is small, the difference has lost digits that the leakage needs
@@ -295,48 +270,6 @@ def _release(white: _Whitened, T: Array, cap: float | None) -> tuple[Array, Arra
             break
         noise *= np.exp(2 * excess)
     return statistic, np.diag(noise)
-
-
-def posterior_covariance(covariance: Any, statistic: Array, noise: Array) -> Array:
-    """S = Cov(E[X | statistic X + noise]) = Sigma L' (L Sigma L' + N)^-1 L Sigma."""
-    sigma = _covariance(covariance)
-    cross = np.asarray(statistic) @ sigma
-    return cross.T @ np.linalg.pinv(cross @ np.asarray(statistic).T + noise, hermitian=True) @ cross
-
-
-def linear_risks(covariance: Any, bob: Squared, eve: Squared, statistic: Array, noise: Array) -> Risks:
-    """R_B and R_E of any linear statistic with independent Gaussian noise."""
-    sigma = _covariance(covariance)
-    left = sigma - posterior_covariance(sigma, statistic, noise)
-    risks = [a.residual + float((a.matrix(len(sigma), f) * left).sum()) for a, f in ((bob, "bob"), (eve, "eve"))]
-    return Risks(*risks)
-
-
-def linear_information(covariance: Any, statistic: Array, noise: Array) -> float:
-    """I(X; statistic X + noise) in nats; infinite if a direction is released without noise."""
-    signal = np.asarray(statistic) @ _covariance(covariance) @ np.asarray(statistic).T
-    if not len(signal):
-        return 0.0
-    spectrum, vectors = np.linalg.eigh(noise)
-    clear = vectors[:, spectrum <= 0]
-    if np.abs(clear.T @ signal @ clear).max(initial=0.0) > 0:
-        return float("inf")
-    frame = vectors[:, spectrum > 0] / np.sqrt(spectrum[spectrum > 0])
-    return float(np.log1p(np.maximum(np.linalg.eigvalsh(frame.T @ signal @ frame), 0.0)).sum()) / 2
-
-
-def normal_mean(n: int, prior_sd: float, eve: Any = "mean") -> Quadratic:
-    """theta ~ N(0, prior_sd^2), X_i | theta ~ N(theta, 1) for i = 1..n; Bob estimates theta, Eve the mean of X or any
-    linear functionals (rows of coefficients, [1, 0, ..., 0] for the first entry).
-
-    With v = prior_sd^2: Cov X = 1 + v 11', E[theta|x] = v/(1 + n v) sum x, Var(theta|x) = v/(1 + n v).
-    """
-    v = float(prior_sd) ** 2
-    if n < 1 or not 0 < v < np.inf:
-        raise InputError("n, prior_sd", (n, prior_sd), "must be positive")
-    shrink = v / (1 + n * v)
-    target = np.full((1, n), 1 / n) if isinstance(eve, str) and eve == "mean" else eve
-    return Quadratic(np.eye(n) + v, Squared(np.full((1, n), shrink), residual=shrink), Squared(target))
 
 
 def _lam(white: _Whitened, lam: Any) -> float:
@@ -348,13 +281,3 @@ def _lam(white: _Whitened, lam: Any) -> float:
     if value < 0:
         raise InputError("lam", value, "must not be negative")
     return value
-
-
-def _covariance(values: Any) -> Array:
-    sigma = np.atleast_2d(np.asarray(values, dtype=float))
-    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.isfinite(sigma).all():
-        raise InputError("covariance", None, f"has shape {sigma.shape}, must be a finite square matrix")
-    scale = float(np.abs(sigma).max())
-    if scale == 0 or np.abs(sigma - sigma.T).max() > 1e-9 * scale or np.linalg.eigvalsh(sigma)[0] < -1e-9 * scale:
-        raise InputError("covariance", None, "must be symmetric, positive semidefinite and not zero")
-    return (sigma + sigma.T) / 2

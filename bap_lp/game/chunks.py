@@ -13,7 +13,6 @@ no state numbers, and it applies to states that were never read.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,6 +22,7 @@ import numpy as np
 
 from bap_lp.clock import OutOfTime, check, time_limited
 from bap_lp.game.blas import one_blas_thread
+from bap_lp.game.cluster import RemoteBlocks, WorkersLost
 from bap_lp.game.pricing import largest_spread, pass_over, reduced, sum_by_key, two_least
 from bap_lp.game.solver import SAMPLE, SolveProgress, solve_game
 from bap_lp.model.arrays import Arrays
@@ -31,7 +31,6 @@ from bap_lp.rational import Array, InputError
 from bap_lp.rational import number as number_of
 
 _PROBE = 4096  # states of a block that enter the first sample
-_ATTEMPTS, _POLL, _PATIENCE = 4, 1.0, 60.0  # on a cluster that loses workers; seconds
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,7 @@ def _merged(block: Arrays) -> Arrays:
         return block
     alike = classes(block.B, block.E, rare=True)
     assert alike is not None
-    order, start = alike
-    return replace(block.states(order[start]), p=np.add.reduceat(block.p[order], start))
+    return block.classes_of(*alike)
 
 
 def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float, width: float, most: int) -> _Visit:
@@ -141,83 +139,16 @@ def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float
     return _Visit(n, found.bound - error, found.cost, found.rows, spread, near, float(data.p.sum()))
 
 
-class WorkersLost(RuntimeError):
-    """The workers that held the blocks are gone, and the blocks could not be placed again."""
+class LocalBlocks:
+    """Blocks that are read here, one after another, with the interface of `RemoteBlocks`."""
 
-
-class _Remote:
-    """Blocks on the workers of a cluster. Arrays are sent once, loaders are called there, futures stay the caller's.
-
-    A worker that is lost takes its blocks with it. Arrays are then sent again, loaders read again, and the scheduler
-    computes the caller's futures again if it knows how.
-    """
-
-    def __init__(self, client: Any, blocks: list[Any]) -> None:
-        self.client, self.blocks = client, blocks
-        self.future = type(client.submit(int))
-        self.placed = list(map(self._place, blocks))
-
-    def _place(self, block: Any) -> Any:
-        if isinstance(block, self.future) or callable(block):
-            return block
-        return self.client.scatter(_Sealed(block), hash=False)
+    def __init__(self, chunks: Any) -> None:
+        self.chunks = chunks
 
     def call(self, function: Callable[..., Any], *arguments: Any, most: int | None = None) -> list[Any]:
         """The function of every block and its number, in order; only of the first few if told."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                futures = [
-                    self.client.submit(function, block, number, *arguments, pure=False)
-                    for number, block in enumerate(self.placed[:most])
-                ]
-                self._wait(futures)
-                return list(self.client.gather(futures))
-            except (InputError, KeyboardInterrupt, MemoryError):
-                raise
-            except Exception as error:
-                if not _is_loss(error):
-                    raise
-                if attempt == _ATTEMPTS - 1:
-                    raise WorkersLost(f"blocks were lost with their workers, {_ATTEMPTS} times: {error}") from error
-                self._place_again()
-        raise AssertionError("the last attempt returns or raises")
-
-    def _place_again(self) -> None:
-        try:
-            self.client.wait_for_workers(1, timeout=_PATIENCE)
-            self.placed = list(map(self._place, self.blocks))
-        except TimeoutError:
-            raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None
-
-    def _wait(self, futures: list[Any]) -> None:
-        """Until all are done; a cluster without any worker is given up after a while."""
-        from distributed import wait
-
-        since = time.monotonic()
-        while True:
-            try:
-                wait(futures, timeout=_POLL)
-                return
-            except TimeoutError:
-                check()
-                if self.client.scheduler_info()["workers"]:
-                    since = time.monotonic()
-                elif time.monotonic() - since > _PATIENCE:
-                    raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None
-
-
-def _is_loss(error: Exception) -> bool:
-    """Whether an error is about workers and their data, not about the computation."""
-    return isinstance(error, (WorkersLost, OSError)) or type(error).__module__.startswith(
-        ("distributed", "dask", "concurrent")
-    )
-
-
-def _visits(chunks: Any, *arguments: Any) -> list[_Visit]:
-    if isinstance(chunks, _Remote):
-        return chunks.call(visit, *arguments)
-    blocks = chunks() if callable(chunks) else chunks
-    return [visit(block, number, *arguments) for number, block in enumerate(blocks)]
+        blocks = islice(self.chunks() if callable(self.chunks) else self.chunks, most)
+        return [function(block, number, *arguments) for number, block in enumerate(blocks)]
 
 
 def solve_chunks(
@@ -274,24 +205,15 @@ def solve_chunks(
     best = _Best(progress)
     try:
         with time_limited(time_limit):
+            blocks: LocalBlocks | RemoteBlocks = LocalBlocks(chunks)
             if client is not None:
-                chunks = _Remote(client, list(chunks() if callable(chunks) else chunks))  # type: ignore[assignment]
-            _iterate(chunks, lam, groups, tol, undecided, limit, best)
+                blocks = RemoteBlocks(client, list(chunks() if callable(chunks) else chunks))
+            _iterate(blocks, lam, groups, tol, undecided, limit, best)
     except (KeyboardInterrupt, OutOfTime, WorkersLost):
         if best.rule is None:
             raise
     assert best.rule is not None
     return ChunkedSolution(best.u, best.value, best.bound, best.iterations, best.states, best.rule)
-
-
-class _Sealed:
-    """A block as one object: scatter would take a tuple apart."""
-
-    def __init__(self, block: Any) -> None:
-        self.block = block
-
-    def __call__(self) -> Any:
-        return self.block() if callable(self.block) else self.block
 
 
 class _Best:
@@ -322,7 +244,7 @@ def _pool(visits: list[_Visit]) -> Arrays:
 
 
 def _iterate(
-    chunks: Any,
+    blocks: LocalBlocks | RemoteBlocks,
     lam: float,
     groups: Sequence[slice] | None,
     tol: float,
@@ -330,13 +252,13 @@ def _iterate(
     limit: int,
     best: _Best,
 ) -> None:
-    shapes = chunks.call(_shape, most=1) if isinstance(chunks, _Remote) else _first_shape(chunks)
+    shapes = blocks.call(_shape, most=1)
     if not shapes:
         raise InputError("chunks", None, "must not be empty")
     b, e = shapes[0]
     nobody = Arrays(np.zeros(0), np.zeros((0, b)), np.zeros((0, e)), tuple(groups or [slice(0, e)]))
     u = nobody.on_simplex(np.zeros((b, e)), lam)
-    visits = _visits(chunks, u, nobody.groups, lam, -1.0, _PROBE)
+    visits = blocks.call(visit, u, nobody.groups, lam, -1.0, _PROBE)
     best.states = sum(answer.states for answer in visits)
     total = math.fsum(answer.mass for answer in visits)
     if abs(total - 1.0) > 1e-9:
@@ -355,7 +277,7 @@ def _iterate(
         share = min(1.0, target / best.states)
         width = math.inf if share == 1.0 else max(float(np.quantile(margin, share)), 1e-9 * scale)
         check()
-        visits = _visits(chunks, u, nobody.groups, lam, width, target)
+        visits = blocks.call(visit, u, nobody.groups, lam, width, target)
         value, rule, after = _band(_merged(_pool(visits)), visits, u, lam)
         best.offer(_bound(visits), u, value, rule, slack)
         if best.value - best.bound <= tol * scale:
@@ -367,13 +289,9 @@ def _iterate(
         gap, u = best.value - best.bound, after
 
 
-def _shape(block: Any, _: int = 0) -> tuple[int, int]:
+def _shape(block: Any, _: int) -> tuple[int, int]:
     data = _load(block)
     return data.B.shape[1], data.E.shape[1]
-
-
-def _first_shape(chunks: Any) -> list[tuple[int, int]]:
-    return [_shape(block) for block in islice(chunks() if callable(chunks) else chunks, 1)]
 
 
 def _bound(visits: list[_Visit]) -> float:

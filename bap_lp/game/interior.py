@@ -158,8 +158,8 @@ def interior_point(
     mu: float,
     tol: float,
     *,
-    pool: Executor | None = None,
-    watch: Callable[[int, Array], None] | None = None,
+    pool: Executor | None,
+    watch: Callable[[int, Array], None],
     limit: int = 100,
 ) -> CentralPoint:
     """Follow the path from (u, mu) until the gap is below tol; fixed and u are (b, e)."""
@@ -230,8 +230,7 @@ def interior_point(
         u = u + dual * du
         gap = float((s * u).sum())
         gap += sum(part[0] for part in run(lambda k, a=primal, c=dual: _advance(k, a, c), blocks))
-        if watch is not None:
-            watch(iteration, u)
+        watch(iteration, u)
         gaps.append(gap)
         if gap <= tol or max(primal, dual) < 1e-4 or (iteration > 15 and gap > 0.5 * gaps[-10]):
             break

@@ -213,19 +213,12 @@ def _value(search: _GameSearch, rho: Array) -> float:
     return math.fsum(part[0] for part in parts) - search.lam * float(arrays.least_replies(rows).sum())
 
 
-def _rule_table(p: Array, key: Array, b: int) -> Array:
-    """rho of the rule that releases key[x] at x."""
-    rho = np.zeros((len(p), b))
-    rho[np.arange(len(p)), key] = p
-    return rho
-
-
 def _assemble(search: _GameSearch, found: GameVertex) -> GameSolution:
     (n, b, _), p, basis = search.arrays.shape, search.arrays.p, found.basis
     basic = np.zeros((n, b), dtype=bool)
     basic[np.arange(n), basis.key] = True
     basic[basis.near] = basis.basic
-    rho = _rule_table(p, basis.key, b)
+    rho = search.arrays.rule_table(basis.key)
     weights = np.maximum(found.rho, 0.0)
     rho[basis.near] = weights * (p[basis.near] / weights.sum(axis=1))[:, None]
     search.look(found.u)
@@ -239,7 +232,7 @@ def _without_basis(search: _GameSearch, stopped: bool) -> GameSolution:
     """The best pair seen, with no basis."""
     search.look(search.latest)
     assert search.key is not None
-    rho, u = _rule_table(search.arrays.p, search.key, search.arrays.shape[1]), search.lam * search.u
+    rho, u = search.arrays.rule_table(search.key), search.lam * search.u
     shapes = rho.shape, (len(u), len(search.arrays.groups)), u.shape
     columns, t, slack = (np.zeros(shape, dtype=bool) for shape in shapes)
     value = _value(search, rho)
@@ -310,9 +303,8 @@ def solve_game(
         if alike is None:
             return _solve(search, min(tol, 1e-9), stoppable)
         order, start = alike
-        first = order[start]
-        small = replace(arrays.states(first), p=np.add.reduceat(p[order], start))
-        merged = _GameSearch(small, lam, progress, pool, base, None if noise is None else noise[first])
+        noise = None if noise is None else noise[order[start]]
+        merged = _GameSearch(arrays.classes_of(order, start), lam, progress, pool, base, noise)
         found = _solve(merged, min(tol, 1e-9), stoppable)
         rho, basic = unmerge(p, order, start, found.rho, found.basic_columns)
         search.look(merged.u)

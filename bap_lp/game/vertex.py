@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import highspy
 import numpy as np
@@ -58,7 +59,7 @@ class GameVertex:
     settled: bool
 
 
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "primal_feasibility_tolerance": 1e-10,
     "dual_feasibility_tolerance": 1e-10,
     "small_matrix_value": 1e-12,
@@ -155,10 +156,10 @@ def to_vertex(
     scale: float,
     start: GameBasis,
     *,
-    base: Array | float = 0.0,
+    base: Array,
+    pool: Executor | None,
+    watch: Callable[[int, Array], None],
     solved: bool = False,
-    pool: Executor | None = None,
-    watch: Callable[[int, Array], None] | None = None,
     limit: int = 60,
 ) -> GameVertex:
     """Column generation from a basis; `solved`: the basis may be optimal already, so it is priced before any pivot.
@@ -192,8 +193,7 @@ def to_vertex(
         known = mine[place] == late if len(mine) else np.zeros(len(late), dtype=bool)
         opened = R[np.arange(len(late)), basis.key[late]][:, None] - tol > R
         opened[known] &= ~basis.open[place[known]]
-        if watch is not None:
-            watch(round_, u)
+        watch(round_, u)
         feasible = not (solved and round_ == 0) or _feasible(rho, u, near.p)
         if feasible and not opened.any():
             whole = known.copy()
@@ -225,8 +225,7 @@ def near_basis(arrays: Arrays, lam: float, u: Array, found: Pricing, width: floa
     basic = np.zeros((len(near), b), dtype=bool)
     basic[np.arange(len(near)), found.key[near]] = True
     slack = np.ones((b, e), dtype=bool)
-    for g in arrays.groups:
-        slack[np.arange(b), g.start + (found.rows + base)[:, g].argmin(axis=1)] = False
+    slack[np.arange(b)[:, None], arrays.reply_columns(found.rows + base)] = False
     t = np.ones((b, len(arrays.groups)), dtype=bool)
     return GameBasis(found.key.copy(), near, opened | basic, basic, t, slack)
 

@@ -28,14 +28,20 @@ _SMALL = 30  # rows below which pivots are cheaper than a look
 _PATIENCE = 20  # degenerate pivots in a row before Bland's rule
 
 
-@dataclass(frozen=True)
-class ExactVertex:
-    """An optimal basic solution and its duals, exact, with the number of exact steps (a refinement, then pivots)."""
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """An optimal vertex z with its duals y (duals of <= rows are <= 0), the basis, and how it was found.
+
+    `basic` numbers the basic variables: columns first, then one slack per row. `repairs` counts exact steps (a
+    refinement, then pivots) from the guess of a basis to the optimal one. `exact`: whether it was found in rationals.
+    """
 
     z: Array
     y: Array
     basic: Array
     repairs: int
+    how: str
+    exact: bool = True  # a float program may have been finished in rationals and rounded
 
 
 class Infeasible(ArithmeticError):
@@ -52,7 +58,7 @@ def optimise(
     ties: Sequence[Array] = (),
     limit: int | None = None,
     otherwise: Array | None = None,
-) -> ExactVertex:
+) -> Optimum:
     """The exact optimum of an exact program, from any guess of a basis; `ties` are further costs, minimised in turn.
 
     otherwise: a second guess, to start from if the first is not optimal.
@@ -65,7 +71,7 @@ def optimise(
         check()
         basic, factor, values = _regular(lp, basic)
         wrong = _infeasible(lp, basic, values)
-        cost = _phase_one_cost(basic, values, wrong) if wrong.any() else _basic_cost(lp, lp.cost, basic)
+        cost = _phase_one_cost(basic, values, wrong) if wrong.any() else lp.basic_cost(basic)
         y = factor.solve_transposed(cost)
         entering = _entering(lp, basic, y, bool(wrong.any()), bland=stalled > _PATIENCE)
         if entering is None:
@@ -92,7 +98,8 @@ def optimise(
     z = EXACT.zeros(lp.shape[1])
     structural = basic < lp.shape[1]
     z[basic[structural]] = values[structural]
-    return ExactVertex(z, y, basic, repairs + steps)
+    repairs += steps
+    return Optimum(z, y, basic, repairs, "exact basis" + (f", repaired in {repairs} exact steps" if repairs else ""))
 
 
 def _break_ties(
@@ -108,7 +115,7 @@ def _break_ties(
     for cost in ties:
         while open_:
             check()
-            price = factor.solve_transposed(_basic_cost(lp, cost, basic))
+            price = factor.solve_transposed(lp.basic_cost(basic, cost))
             reduced = {v: reduced_cost(lp, price, v, cost) for v in open_}
             falling = [v for v in open_ if reduced[v] < 0 or (reduced[v] > 0 and v < lp.shape[1] and lp.free[v])]
             if not falling:
@@ -129,9 +136,7 @@ def _break_ties(
 
 def _tied(lp: LinearProgram, basic: Array, y: Array) -> list[int]:
     """Nonbasic columns and slacks of reduced cost zero; slacks of equalities never enter."""
-    m, n = lp.shape
-    nonbasic = np.ones(n + m, dtype=bool)
-    nonbasic[basic] = False
+    n, nonbasic = lp.shape[1], lp.outside(basic)
     d, error = filtered(lp.rounded, y)
     columns = [j for j in np.flatnonzero(nonbasic[:n] & (np.abs(d) <= error)).tolist() if not reduced_cost(lp, y, j)]
     return columns + [n + r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if not y[r]]
@@ -151,11 +156,8 @@ def _regular(lp: LinearProgram, basic: Array) -> tuple[Array, Factor, Array]:
 
 
 def _infeasible(lp: LinearProgram, basic: Array, values: Array) -> Array:
-    m, n = lp.shape
-    fixed = (basic >= n) & np.append(np.zeros(n, dtype=bool), lp.equality)[basic]
-    free = np.append(lp.free, np.zeros(m, dtype=bool))[basic]
     negative = np.array([v < 0 for v in values])
-    return (negative & ~free) | (fixed & (values != 0))
+    return (negative & ~lp.free_variables[basic]) | (lp.fixed_variables[basic] & (values != 0))
 
 
 def _phase_one_cost(basic: Array, values: Array, wrong: Array) -> Array:
@@ -163,10 +165,6 @@ def _phase_one_cost(basic: Array, values: Array, wrong: Array) -> Array:
     for k in np.flatnonzero(wrong):
         cost[k] = fmpq(-1) if values[k] < 0 else fmpq(1)
     return cost
-
-
-def _basic_cost(lp: LinearProgram, cost: Array, basic: Array) -> Array:
-    return np.append(cost, EXACT.zeros(lp.shape[0]))[basic]
 
 
 def reduced_cost(lp: LinearProgram, y: Array, variable: int, cost: Array | None = None, phase_one: bool = False) -> Any:
@@ -194,9 +192,7 @@ def filtered(lp: LinearProgram, y: Array, phase_one: bool = False) -> tuple[Arra
 
 def _entering(lp: LinearProgram, basic: Array, y: Array, phase_one: bool, bland: bool) -> tuple[int, int] | None:
     """A variable whose increase (+1) or decrease (-1, free ones only) lowers the cost; None proves there is none."""
-    m, n = lp.shape
-    nonbasic = np.ones(n + m, dtype=bool)
-    nonbasic[basic] = False
+    n, nonbasic = lp.shape[1], lp.outside(basic)
     slack = [r for r in np.flatnonzero(nonbasic[n:] & ~lp.equality).tolist() if y[r] > 0]
     if slack and not bland:
         return n + max(slack, key=lambda r: y[r]), 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import highspy
 import numpy as np
@@ -22,7 +23,6 @@ class FloatVertex:
 
     z: Array
     y: Array
-    value: float
     basic: Array
     optimal: bool
     before_ties: tuple[Array, Array]  # z and basis
@@ -63,18 +63,19 @@ def solve_lp(
     start: the variables of a feasible basis, from which the primal simplex method goes on instead.
 
     Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
-    rows with a dual made equalities. z and basis are those of the end, y and value those of the program's own cost.
+    rows with a dual made equalities. z and basis are those of the end, y is that of the program's own cost.
     worth: whether a solution (z, y) is worth the ties; without them `tied` is false. lazy: rows that are left out until
     a solution violates them; most of them never are.
     """
     basis = start
     if start is None:
         basis = _from_inside(lp) if lazy is None else _by_rows(lp, lazy)
-    highs = _loaded(lp, **({} if start is None else {"simplex_strategy": PRIMAL}))
+    options: dict[str, Any] = {} if start is None else {"simplex_strategy": PRIMAL}
+    highs = loaded_program(lp, **options)
     if basis is not None:
         set_basis(highs, np.isin(np.arange(sum(lp.shape)), basis))
     _run(highs)
-    y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
+    y, status = np.array(highs.getSolution().row_dual), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
     flags = basic_flags(highs)
     if len(highs.getSolution().col_value) != lp.shape[1] or len(y) != lp.shape[0]:
@@ -94,7 +95,7 @@ def solve_lp(
         z, flags = np.array(highs.getSolution().col_value), basic_flags(highs)
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
-    return FloatVertex(z, y, value, basic, optimal, (first_z, plain), tied)
+    return FloatVertex(z, y, basic, optimal, (first_z, plain), tied)
 
 
 def _from_inside(lp: LinearProgram) -> Array | None:
@@ -118,7 +119,7 @@ def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
     part = matrix[inside].tocsc()
     few = replace(lp, start=part.indptr.astype(np.int64), index=part.indices.astype(np.int64), value=part.data,
                   rhs=lp.rhs[inside], equality=lp.equality[inside], row_kind=lp.row_kind[inside])  # fmt: skip
-    highs = _loaded(few)
+    highs = loaded_program(few)
     for _ in range(_ROUNDS):
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -143,13 +144,13 @@ def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
 
 def solve_interior(lp: LinearProgram) -> FloatVertex:
     """Minimise by the interior point method with crossover to a vertex: for large programs without a good start."""
-    highs = _loaded(lp, solver="ipm", run_crossover="on", presolve="on")
+    highs = loaded_program(lp, solver="ipm", run_crossover="on", presolve="on")
     _run(highs)
     status, flags = highs.getModelStatus(), basic_flags(highs)
     if status != highspy.HighsModelStatus.kOptimal or not len(flags):
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z, y, basic = np.array(highs.getSolution().col_value), np.array(highs.getSolution().row_dual), np.flatnonzero(flags)
-    return FloatVertex(z, y, highs.getObjectiveValue(), basic, True, (z, basic))
+    return FloatVertex(z, y, basic, True, (z, basic))
 
 
 def _run(highs: highspy.Highs) -> None:
@@ -162,28 +163,33 @@ def _run(highs: highspy.Highs) -> None:
         raise OutOfTime("the time limit was reached before the optimum")
 
 
-def _loaded(lp: LinearProgram, **options: object) -> highspy.Highs:
-    """HiGHS with the program in it."""
+def loaded_program(lp: LinearProgram, binary: Array | None = None, **options: object) -> highspy.Highs:
+    """HiGHS with the program in it; binary: which columns must be zero or one."""
     inf = highspy.kHighsInf
-    columns = lp.cost, np.where(lp.free, -inf, 0.0), np.full(len(lp.cost), inf)
-    return loaded(columns, (np.where(lp.equality, lp.rhs, -inf), lp.rhs), (lp.start, lp.index, lp.value), **options)
+    most = np.full(len(lp.cost), inf) if binary is None else np.where(binary, 1.0, inf)
+    columns, rows = (lp.cost, np.where(lp.free, -inf, 0.0), most), (np.where(lp.equality, lp.rhs, -inf), lp.rhs)
+    return loaded(columns, rows, (lp.start, lp.index, lp.value), binary, **options)
 
 
 def loaded(
     columns: tuple[Array, Array, Array],
     rows: tuple[Array, Array],
     matrix: tuple[Array, Array, Array],
+    integer: Array | None = None,
     **options: object,
 ) -> highspy.Highs:
     """HiGHS with a program in it: cost, least and largest value of the columns, the same of the rows, A by columns.
 
+    integer: which columns must be whole numbers.
+
     The arrays are handed over as they are: twice as fast as filling a HighsLp. HiGHS refuses numbers that are too large
     for it: then it stays empty, and has no optimum and no basis.
     """
-    highs, (start, index, value) = solver(**options), matrix
+    highs, (start, index, value) = _solver(**options), matrix
     n, m = len(columns[0]), len(rows[0])
     by_column, minimise = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize)
-    pattern = start.astype(np.int32), index.astype(np.int32), value, np.zeros(n, dtype=np.int32)
+    kinds = np.zeros(n, dtype=np.int32) if integer is None else integer.astype(np.int32)
+    pattern = start.astype(np.int32), index.astype(np.int32), value, kinds
     highs.passModel(n, m, len(value), by_column, minimise, 0.0, *columns, *rows, *pattern)
     return highs
 
@@ -223,28 +229,10 @@ def _fix_face(highs: highspy.Highs, lp: LinearProgram, flags: Array) -> bool:
     return True
 
 
-def solver(**changes: object) -> highspy.Highs:
+def _solver(**changes: object) -> highspy.Highs:
     """HiGHS, quiet and on one thread, with the options this project wants unless they are changed."""
     highs = highspy.Highs()
     for option, setting in {**_OPTIONS, **changes}.items():
         if highs.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS refused the option {option} = {setting}")
     return highs
-
-
-def model(lp: LinearProgram) -> highspy.HighsLp:
-    """The program in HiGHS's own structure, arrays passed whole."""
-    rows, columns = lp.shape
-    inf = highspy.kHighsInf
-    out = highspy.HighsLp()
-    out.num_col_, out.num_row_ = columns, rows
-    out.col_cost_ = lp.cost
-    out.col_lower_ = np.where(lp.free, -inf, 0.0)
-    out.col_upper_ = np.full(columns, inf)
-    out.row_lower_ = np.where(lp.equality, lp.rhs, -inf)
-    out.row_upper_ = lp.rhs
-    out.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    out.a_matrix_.start_ = lp.start.astype(np.int32)
-    out.a_matrix_.index_ = lp.index.astype(np.int32)
-    out.a_matrix_.value_ = lp.value
-    return out

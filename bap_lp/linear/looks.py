@@ -34,22 +34,18 @@ class Look:
 
     def __init__(self, program: ExtendedProgram, basic: Array, number: int = 0) -> None:
         self.number = number  # of looks before this one
-        lp, (m, n) = program.lp, program.lp.shape
+        lp, n = program.lp, program.lp.shape[1]
         basis = ExtendedBasis(program, basic)
         x, bits = basis.values()
         y, deep = basis.duals()
         reduced = program.reduced(y, deep)
         self.basic = basic
-        self.values, self.reduced = (
-            to_floats(_clean(x, bits), bits),
-            to_floats(_clean(reduced, deep), deep, program.unit),
-        )
-        self.y = to_floats(_clean(y, deep), deep, program.unit) * floats_of(program.scale)
-        free = np.append(lp.free, np.zeros(m, dtype=bool))[basic]
-        fixed = np.append(np.zeros(n, dtype=bool), lp.equality)[basic]
+        self.values = to_floats(_clean(x, bits), bits)
+        self.reduced = to_floats(_clean(reduced, deep), deep, program.unit)
+        self.y = to_floats(_clean(y, deep), deep, program.unit) * program.scale.astype(float)
         self.reduced[basic[basic < n]] = 0.0
-        wrong = np.where(fixed, np.abs(self.values), np.maximum(-self.values, 0.0))
-        self.primal = float(wrong[~free].max(initial=0.0))
+        wrong = np.where(lp.fixed_variables[basic], np.abs(self.values), np.maximum(-self.values, 0.0))
+        self.primal = float(wrong[~lp.free_variables[basic]].max(initial=0.0))
         dual = np.where(lp.free, np.abs(self.reduced), np.maximum(-self.reduced, 0.0))
         slack = np.where(lp.equality, 0.0, np.maximum(self.y, 0.0))
         self.dual = max(float(dual.max(initial=0.0)), float(slack.max(initial=0.0)))
@@ -70,10 +66,6 @@ def _clean(numerators: Array, bits: int) -> Array:
     """Without what is noise."""
     least = 1 << max(min(SPARE, bits // 2), 0)
     return np.where(np.abs(numerators) < least, 0, numerators)
-
-
-def floats_of(integers: Array) -> Array:
-    return np.array([float(v) for v in integers.tolist()])
 
 
 def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
@@ -108,17 +100,16 @@ def _magnified_basis(rounded: LinearProgram, look: Look, zoom: tuple[float, floa
     """The basis that is optimal under the glass with scales P and D; None if the float solver finds none."""
     m, n = rounded.shape
     P, D = zoom
-    at, is_basic = np.zeros(n + m), np.zeros(n + m, dtype=bool)
-    at[look.basic], is_basic[look.basic] = look.values, True
+    at, is_basic = np.zeros(n + m), ~rounded.outside(look.basic)
+    at[look.basic] = look.values
     cost = np.concatenate([look.reduced, -look.y]) * D
     cost[is_basic] = 0.0
     lower = -P * at
     far = P * at > _LARGE
-    free = np.concatenate([rounded.free, np.zeros(m, dtype=bool)])
-    fixed = np.concatenate([np.zeros(n, dtype=bool), rounded.equality])
     inf = highspy.kHighsInf
+    low, high = np.where(rounded.free_variables | far, -inf, lower), np.where(rounded.fixed_variables, lower, inf)
     highs = loaded(
-        (np.clip(cost, -_LARGE, _LARGE), np.where(free | far, -inf, lower), np.where(fixed, lower, inf)),
+        (np.clip(cost, -_LARGE, _LARGE), low, high),
         (np.zeros(m), np.zeros(m)),
         (
             np.concatenate([rounded.start, rounded.start[-1] + np.arange(1, m + 1)]),

@@ -19,11 +19,11 @@ the next over what is left, and so on. With a generic last cost one vertex remai
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from bap_lp.linear.exact import ExactVertex, Infeasible, LongWalk, optimise
+from bap_lp.linear.exact import Infeasible, LongWalk, Optimum, optimise
 from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.looks import looked
 from bap_lp.linear.program import LinearProgram
@@ -34,22 +34,6 @@ _MANY_ROWS = 400  # rows from which looks in extended precision are faster than 
 _ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
 
 __all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
-
-
-@dataclass(frozen=True, eq=False)
-class Optimum:
-    """An optimal vertex z with its duals y (duals of <= rows are <= 0), the basis, and how it was found.
-
-    `basic` numbers the basic variables: columns first, then one slack per row. `repairs` counts exact steps from the
-    basis of the float solver to the optimal one. `exact`: whether it was found in rationals.
-    """
-
-    z: Array
-    y: Array
-    basic: Array
-    repairs: int
-    how: str
-    exact: bool = True  # a float program may have been finished in rationals and rounded
 
 
 def optimum(
@@ -88,7 +72,7 @@ def optimum(
     # badly scaled data may look tied to floats where they are not: then the basis before the ties is the better guess
     otherwise = plain if len(ties) else None
     if lp.field.exact:
-        return _told(optimise(lp, basic, ties, limit, otherwise))
+        return _by_simplex(optimise(lp, basic, ties, limit, otherwise))
     if sure and vertex.tied:
         for z, own in ((vertex.z, basic), (plain_z, plain)):
             if accept is None or accept(z * columns, vertex.y * rows):
@@ -99,9 +83,7 @@ def optimum(
             how = f"HiGHS simplex, {counted(look.number, 'closer look')}"
             return Optimum(*look.point(lp), look.basic, 0, how, False)
     found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
-    return Optimum(
-        floats(found.z), floats(found.y), found.basic, found.repairs, "HiGHS simplex, finished in exact arithmetic"
-    )
+    return replace(found, z=floats(found.z), y=floats(found.y), how="HiGHS simplex, finished in exact arithmetic")
 
 
 def _by_looks(
@@ -126,8 +108,7 @@ def _by_looks(
             break
         last, total = number[look.basic], total + look.number
         open_ = np.append(look.reduced == 0, ~face.equality & (look.y == 0))
-        own = np.zeros(n + m, dtype=bool)
-        own[look.basic] = True
+        own = ~face.outside(look.basic)
         if not (open_ & ~own).any() or k == len(ties):
             break
         keep = open_[:n] | own[:n]
@@ -137,14 +118,11 @@ def _by_looks(
     if last is None:
         return None
     found = optimise(lp, last, (), limit)
-    looks = f", {counted(total, 'closer look')}" if total else ""
-    repaired = f", repaired in {found.repairs} exact steps" if found.repairs else ""
-    return Optimum(found.z, found.y, found.basic, found.repairs, f"HiGHS simplex{looks}, exact basis{repaired}")
+    return _by_simplex(found, f", {counted(total, 'closer look')}" if total else "")
 
 
-def _told(found: ExactVertex) -> Optimum:
-    repaired = f", repaired in {found.repairs} exact steps" if found.repairs else ""
-    return Optimum(found.z, found.y, found.basic, found.repairs, f"HiGHS simplex, exact basis{repaired}")
+def _by_simplex(found: Optimum, looks: str = "") -> Optimum:
+    return replace(found, how=f"HiGHS simplex{looks}, {found.how}")
 
 
 def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:

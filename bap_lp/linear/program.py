@@ -48,6 +48,26 @@ class LinearProgram:
         return np.repeat(np.arange(len(self.cost)), np.diff(self.start))
 
     @cached_property
+    def free_variables(self) -> Array:
+        """Which variables (columns, then slacks) may have any sign."""
+        return np.append(self.free, np.zeros(len(self.rhs), dtype=bool))
+
+    @cached_property
+    def fixed_variables(self) -> Array:
+        """Which variables must be zero: the slacks of equalities."""
+        return np.append(np.zeros(len(self.cost), dtype=bool), self.equality)
+
+    def outside(self, basic: Array) -> Array:
+        """Which variables are not basic."""
+        out: Array = np.ones(sum(self.shape), dtype=bool)
+        out[basic] = False
+        return out
+
+    def basic_cost(self, basic: Array, cost: Array | None = None) -> Array:
+        """The program's own cost, or another, of basic variables; slacks cost nothing."""
+        return np.append(self.cost if cost is None else cost, self.field.zeros(len(self.rhs)))[basic]
+
+    @cached_property
     def rounded(self) -> LinearProgram:
         """The same program in the nearest floats."""
         if not self.field.exact:

@@ -1,23 +1,142 @@
-"""Several Eves as one: the paper's criterion for several Eves, L_E = min over the Eves of their losses.
+"""Agents: one Bob or Eve as users write them, read and checked; and several Eves as one.
 
-A breach occurs as soon as one of them learns her target. The joint Eve chooses a decision for each, so she acts on the
-product of their decision spaces, and she loses only what the best of them loses.
+The paper's criterion for several Eves is L_E = min over the Eves of their losses: a breach occurs as soon as one of
+them learns her target. The joint Eve chooses a decision for each, so she acts on the product of their decision spaces,
+and she loses only what the best of them loses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of
-from bap_lp.model.labels import labels, weight_of
-from bap_lp.model.problem import Agent
-from bap_lp.rational import Array, InputError, array, same_kind
+from bap_lp.model.labels import labels, probability, weight_of
+from bap_lp.rational import Array, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
+
+    Args:
+        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3".
+        decisions: a name for every column; by default their numbers.
+        name: what results call the agent; needed if there are several.
+        weight: what R_B or R_E counts of the agent's risk.
+        knows: what an Eve knows besides the signal: a label per state.
+        knowledge: the same as k(z|x), a row per state, if what she knows is random.
+        harm: what Alice counts instead of the loss, a table of the same shape. See `beliefs`.
+        prior: what the agent believes about the states, instead of p(x).
+
+    Raises:
+        InputError: when a `Problem` is built with an agent whose tables do not fit it.
+
+    >>> from bap_lp import Agent, Problem, solve
+    >>> neighbour = Agent([[0, 1], [10, 0]], decisions=["tails", "heads"], name="neighbour")
+    >>> stranger = Agent([[0, 1], [1, 0]], name="stranger", weight="1/2")
+    >>> print(solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], eves=[neighbour, stranger]), "1/3").value)
+    1/16
+    """
+
+    loss: Any
+    decisions: Sequence[str] | None = None
+    name: str = ""
+    weight: Any = 1
+    _: KW_ONLY
+    knows: Any = None
+    knowledge: Any = None
+    harm: Any = None
+    prior: Any = None
+
+
+def read_agents(
+    agents: Sequence[Agent] | None, loss: Any, decisions: Any, role: str, rows: int, per: str = "state"
+) -> tuple[Agent, ...]:
+    """The agents of a role, given as a list or as one table, with everything read and checked."""
+    if (agents is None) == (loss is None):
+        raise InputError(f"{role}_loss", None, f"or {role}s must be given, one of the two")
+    alone = agents is None
+    out = []
+    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else agents):
+        field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
+        table = array(agent.loss, field, 2)
+        if len(table) != rows:
+            raise InputError(field, None, f"has {len(table)} rows, must have {rows}, one per {per}")
+        where = f"{role}_decisions" if alone else f"{role}s[{k}].decisions"
+        names = labels(agent.decisions, where, table.shape[1])
+        weight = weight_of(agent.weight, f"{role}s[{k}].weight")
+        name = agent.name or role.capitalize() + (str(k + 1) if k else "")
+        knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
+        if role == "bob" and (knows is not None or knowledge is not None):
+            rule = "is for an Eve: a Bob has the signal alone"
+            raise InputError(f"bobs[{k}].{'knows' if knowledge is None else 'knowledge'}", None, rule)
+        harm = None if agent.harm is None else array(agent.harm, f"{role}s[{k}].harm", 2)
+        if harm is not None and harm.shape != table.shape:
+            raise InputError(
+                f"{role}s[{k}].harm", None, f"has shape {harm.shape}, must have {table.shape} like the loss"
+            )
+        prior = agent.prior
+        if prior is not None and per == "state":
+            prior = probability(prior, f"{role}s[{k}].prior")
+            if len(prior) != rows:
+                rule = f"has {len(prior)} entries, must have {rows}, one per state"
+                raise InputError(f"{role}s[{k}].prior", None, rule)
+        read = {"loss": table, "decisions": names, "name": name, "weight": weight, "harm": harm, "prior": prior}
+        out.append(replace(agent, **read, knows=knows, knowledge=knowledge))
+    if not out:
+        raise InputError(f"{role}s", None, "must not be empty")
+    labels([a.name for a in out], f"names of {role}s", len(out))
+    return tuple(out)
+
+
+def float_agent(agent: Agent) -> Agent:
+    return replace(changed_agent(agent, floats), weight=float(agent.weight))
+
+
+def changed_agent(agent: Agent, change: Callable[[Array], Array]) -> Agent:
+    """The agent with every array changed."""
+    own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
+    harm, prior, knowledge = own
+    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior, knowledge=knowledge)
+
+
+def agent_numbers(agent: Agent) -> list[Any]:
+    """The numbers of an agent."""
+    own = (agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
+    return [part for part in own if part is not None]
+
+
+def product_loss(bobs: tuple[Agent, ...]) -> Array:
+    columns, states = prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss)
+    for name, size in (("columns", columns), ("cells", columns * states)):
+        if len(bobs) > 1 and size > limit(name):
+            what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
+            raise InputError("bobs", None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
+    total = counted_loss(bobs[0])
+    for bob in bobs[1:]:
+        total = (total[:, :, None] + counted_loss(bob)[:, None, :]).reshape(len(total), -1)
+    return total
+
+
+def counted_loss(agent: Agent) -> Array:
+    """What Alice counts."""
+    table = agent.loss if agent.harm is None else agent.harm
+    if agent.weight == 1:
+        return table
+    with np.errstate(over="ignore"):
+        out: Array = agent.weight * table
+    if not is_exact(out) and not np.isfinite(out).all():
+        raise InputError(f"weight of {agent.name}", agent.weight, "makes a loss too large for floats")
+    return out
 
 
 def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
@@ -42,28 +161,24 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     """
     if not eves:
         raise InputError("eves", None, "must not be empty")
-    tables: list[Array] = []
-    names: list[Sequence[str]] = []
     for k, eve in enumerate(eves):
         if eve.harm is not None or eve.prior is not None:
             raise InputError(f"eves[{k}]", None, "must not have harm or a prior: the joint Eve shares Alice's")
         if eve.knowledge is not None:
             rule = "is not possible here: the joint Eve needs a label per state, as in knows"
             raise InputError(f"eves[{k}].knowledge", None, rule)
-        table = array(eve.loss, f"eves[{k}].loss", 2)
-        if tables and len(table) != len(tables[0]):
-            raise InputError(f"eves[{k}].loss", None, f"has {len(table)} rows, must have {len(tables[0])}")
-        weight = weight_of(eve.weight, f"eves[{k}].weight")
-        tables.append(weight * table if isinstance(weight, float) == (table.dtype == float) else float(weight) * table)
-        names.append(labels(eve.decisions, f"eves[{k}].decisions", table.shape[1]))
-    if prod(map(len, names)) > _MOST:
-        raise InputError("eves", None, f"have {prod(map(len, names))} joint decisions, at most {_MOST} are allowed")
-    first, *rest = same_kind(*tables)
+    unnamed = [replace(eve, name="") for eve in eves]
+    given = read_agents(unnamed, None, None, "eve", len(array(eves[0].loss, "eves[0].loss", 2)))
+    count = prod(eve.loss.shape[1] for eve in given)
+    if count > _MOST:
+        raise InputError("eves", None, f"have {count} joint decisions, at most {_MOST} are allowed")
+    if not all(is_exact(part) for eve in given for part in agent_numbers(eve)):
+        given = tuple(map(float_agent, given))
+    first, *rest = map(counted_loss, given)
     for table in rest:
         first = np.minimum(first[:, :, None], table[:, None, :]).reshape(len(first), -1)
     called = [eve.name or f"Eve{k + 1}" for k, eve in enumerate(eves)]
-    known = [knowledge_of(eve.knows, None, f"eves[{k}]", len(first))[0] for k, eve in enumerate(eves)]
-    columns = [labels_ for labels_ in known if labels_ is not None]
+    columns = [eve.knows for eve in given if eve.knows is not None]
     knows = [", ".join(row) for row in zip(*columns, strict=True)] if columns else None
-    decisions = [", ".join(n) for n in product(*names)]
+    decisions = [", ".join(names) for names in product(*(eve.decisions or () for eve in given))]
     return Agent(first, decisions, name or f"minimum of {', '.join(called)}", knows=knows)

@@ -19,7 +19,7 @@ import numpy as np
 from flint import fmpq_mat
 
 from bap_lp.model.display import Displayed, kind
-from bap_lp.model.merging import class_sums, merge_index
+from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     EXACT,
     FLOAT,
@@ -79,6 +79,11 @@ class Arrays(ReadOnly, Displayed):
         out.flags.writeable = False
         return out
 
+    @property
+    def tables(self) -> list[Array]:
+        """Bob's losses, then those of each Eve."""
+        return [self.B, *(self.E[:, g] for g in self.groups)]
+
     @cached_property
     def rounded(self) -> Arrays:
         """The same numbers as the nearest floats."""
@@ -96,6 +101,10 @@ class Arrays(ReadOnly, Displayed):
         shares = None if self.shares is None else change(self.shares)
         return Arrays(change(self.p), change(self.B), change(self.E), self.groups, shares)
 
+    def classes_of(self, order: Array, start: Array) -> Arrays:
+        """One state per class of equal rows: states in the order of their classes, and where each class begins."""
+        return replace(self.states(order[start]), p=np.add.reduceat(self.p[order], start))
+
     def merged(self, further: Array | None = None) -> tuple[Arrays, Array]:
         """States that nobody can tell apart taken together, and the class of each state (-1 where p = 0).
 
@@ -111,13 +120,12 @@ class Arrays(ReadOnly, Displayed):
         )
         if count == len(index):
             return self, index
-        first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]
-        return replace(self.states(first), p=class_sums(self.p, index, count)), index
+        return replace(self.states(first_members(index)), p=class_sums(self.p, index, count)), index
 
     @property
     def narrow(self) -> bool:
         """Whether losses differ within a row by so little of their size that floats lose the difference."""
-        tables = [self.rounded.B, *(self.rounded.E[:, g] for g in self.groups)]
+        tables = self.rounded.tables
         least = [table.min(axis=1) for table in tables]
         spread = [float((table - low[:, None]).max()) for table, low in zip(tables, least, strict=True)]
         return any(float(low.max()) > _NARROW * wide for low, wide in zip(least, spread, strict=True))
@@ -128,16 +136,14 @@ class Arrays(ReadOnly, Displayed):
         A constant c(x) in B(x,.) adds sum_x p(x) c(x) to R_B of every mechanism, and one in E_g(x,.) the same to R_E;
         u sums to lam over each group, so the bound changes by as much. What is left has no risk in the full release.
         """
-        E = self.E.copy()
-        for g in self.groups:
-            E[:, g] -= self.E[:, g].min(axis=1)[:, None]
+        E = self.E - self.least_replies(self.E)[:, self.group_of]
         bob, eve = self.extremes()[0]
         return replace(self, B=self.B - self.B.min(axis=1)[:, None], E=E), bob - lam * eve
 
     def full_risks(self) -> tuple[Any, Any]:
         """(R_B, R_E) of the full release in rationals, floats being the rationals they are."""
         p, zero = EXACT.array(self.p), EXACT.zero
-        least = [loss.min(axis=1) for loss in (self.B, *(self.E[:, g] for g in self.groups))]
+        least = [loss.min(axis=1) for loss in self.tables]
         bob, *eve = (tree_sum(p * EXACT.array(low)) if (low != 0).any() else zero for low in least)
         return bob, sum(eve, zero)
 
@@ -147,9 +153,8 @@ class Arrays(ReadOnly, Displayed):
 
     def extremes(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """(R_B, R_E) of the full and of the null release."""
-        losses = [self.B, *(self.E[:, g] for g in self.groups)]
-        full = [self.p.dot(loss.min(axis=1)) for loss in losses]
-        null = [self.p.dot(loss).min() for loss in losses]
+        full = [self.p.dot(loss.min(axis=1)) for loss in self.tables]
+        null = [self.p.dot(loss).min() for loss in self.tables]
         zero = self.field.zero
         return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
 
@@ -161,8 +166,7 @@ class Arrays(ReadOnly, Displayed):
 
     def range(self, lam: Any) -> Any:
         """What the decisions can change: the mean over x of max_i B - min_i B, plus lam times the same for the Eves."""
-        losses = [self.B, *(self.E[:, g] for g in self.groups)]
-        means = [self.p.dot(loss.max(axis=1) - loss.min(axis=1)) for loss in losses]
+        means = [self.p.dot(loss.max(axis=1) - loss.min(axis=1)) for loss in self.tables]
         return means[0] + lam * sum(means[1:], self.field.zero)
 
     def spread(self, lam: Any) -> Any:
@@ -184,6 +188,16 @@ class Arrays(ReadOnly, Displayed):
     def least_replies(self, losses: Array) -> Array:
         """The minimum over each Eve's decisions of a table signals x Eves' decisions: signals x Eves."""
         return np.stack([losses[:, g].min(axis=1) for g in self.groups], axis=1)
+
+    def reply_columns(self, losses: Array) -> Array:
+        """The columns of E that attain `least_replies`: signals x Eves."""
+        return np.stack([g.start + losses[:, g].argmin(axis=1) for g in self.groups], axis=1)
+
+    def rule_table(self, sent: Array) -> Array:
+        """The joint table of the rule that sends sent[x] at x."""
+        rho = self.field.zeros((len(self.p), self.B.shape[1]))
+        rho[np.arange(len(rho)), sent] = self.p
+        return rho
 
     def bob_risk(self, rho: Array) -> Any:
         """R_B if Bob decides for himself at every signal."""
@@ -266,8 +280,7 @@ class Arrays(ReadOnly, Displayed):
     def null_replies(self, signals: int) -> Array:
         """Eve's best decisions when nothing is released, the same at every signal, as a row of zeros and ones each."""
         u = self.field.zeros((signals, self.E.shape[1]))
-        for g in self.groups:
-            u[:, g.start + int(self.p.dot(self.E[:, g]).argmin())] += 1
+        u[:, self.reply_columns(self.p.dot(self.E)[None])] = self.field.one
         return u
 
 

@@ -20,7 +20,8 @@ from bap_lp.model.arrays import signal_losses
 from bap_lp.rational import Array, Field, InputError, ReadOnly, field_of, is_exact
 
 if TYPE_CHECKING:
-    from bap_lp.model.problem import Agent, Problem
+    from bap_lp.model.agents import Agent
+    from bap_lp.model.problem import Problem
 
 TIE = 1e-9  # two decisions of a float problem tie when their losses at a signal differ by less than this, relatively
 

@@ -7,30 +7,18 @@ Agents with beliefs or losses of their own play their own best decisions, ties f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.beliefs import TIE, Belief, replies, shared
-from bap_lp.model.display import (
-    LISTED,
-    Displayed,
-    Grid,
-    Tabular,
-    both,
-    clean,
-    counted,
-    decided,
-    equals,
-    fraction,
-    risks_line,
-)
+from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
-from bap_lp.model.risks import Number, Risks
+from bap_lp.model.risks import Risks
 from bap_lp.rational import (
     EXACT,
     FLOAT,
@@ -38,129 +26,20 @@ from bap_lp.rational import (
     InputError,
     array,
     field_of,
-    floats,
     is_exact,
     objects,
     public,
+    same_kind,
     tree_sum,
 )
-
-
-@dataclass(frozen=True)
-class AgentDecisions:
-    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve".
-
-    An Eve who knows something decides for every value z that is possible at the signal: `known` is z, `probability` its
-    probability given the signal, `posterior` what she believes about the data.
-    """
-
-    agent: str
-    role: str
-    decisions: tuple[str, ...]
-    known: str | None = None
-    probability: Number | None = None
-    posterior: dict[str, Number] | None = None
-
-
-@dataclass(frozen=True, repr=False)
-class Signal(Displayed):
-    """One signal: its probability, the posteriors it leaves, and all optimal decisions of each agent."""
-
-    signal: str
-    probability: Number
-    posterior: dict[str, Number]
-    theta_posterior: dict[str, Number] | None
-    decisions: tuple[AgentDecisions, ...]
-
-    @property
-    def bob(self) -> list[str]:
-        """Bob's optimal decisions; with several Bobs each is preceded by its agent's name."""
-        return self._named("bob")
-
-    @property
-    def eve(self) -> list[str]:
-        """Eve's optimal decisions; with several Eves each is preceded by its agent's name."""
-        return self._named("eve")
-
-    @property
-    def bob_indifferent(self) -> bool:
-        """Whether a Bob has more than one optimal decision."""
-        return any(len(d.decisions) > 1 for d in self.decisions if d.role == "bob")
-
-    @property
-    def eve_indifferent(self) -> bool:
-        """Whether an Eve has more than one optimal decision."""
-        return any(len(d.decisions) > 1 for d in self.decisions if d.role == "eve")
-
-    def _named(self, role: str) -> list[str]:
-        group = [d for d in self.decisions if d.role == role]
-        alone = len(group) == 1 and group[0].known is None
-        return [d if alone else f"{one.agent}: {d}" for one in group for d in one.decisions]
-
-    def _headline(self) -> str:
-        acts = [
-            f"{clean(d.agent, 20)}: {' or '.join(clean(name, 20) for name in d.decisions[:3])}" for d in self.decisions
-        ]
-        return f"{clean(self.signal, 40)!r}: {equals('probability', self.probability, fraction)}; {'; '.join(acts[:4])}"
-
-
-@dataclass(frozen=True, repr=False)
-class Evaluation(Tabular, Risks):
-    """Risks of a mechanism with their explanation.
-
-    Attributes:
-        bob: R_B.
-        eve: R_E.
-        bob_error: how far R_B may be off; 0 if exact.
-        eve_error: how far R_E may be off; 0 if exact.
-        signals: every signal that is sent, with its probability, the posterior and the decisions of all agents.
-        agents: every Bob's and Eve's own unweighted risk, by name.
-
-    >>> from bap_lp import Mechanism, Problem, evaluate
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    >>> evaluate(coin, Mechanism([[1, 0], ["3/10", "7/10"]]))
-    <Evaluation: R_B = 13/40, R_E = 3/4, 2 signals>
-    """
-
-    signals: tuple[Signal, ...] = ()
-    agents: dict[str, Number] = field(default_factory=dict)
-
-    @property
-    def risks(self) -> Risks:
-        return Risks(self.bob, self.eve, self.bob_error, self.eve_error)
-
-    def summary(self) -> str:
-        """The risks, and what happens at the signals, in plain sentences."""
-        exact = not isinstance(self.bob, float)
-        lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
-        for s in self.signals[:LISTED]:
-            acts = " ".join(decided(d.agent, d.decisions, exact) for d in s.decisions)
-            lines.append(f"Signal “{clean(s.signal)}” is sent with probability {both(s.probability)}. {acts}")
-        if len(self.signals) > LISTED:
-            lines.append(f"There are {counted(len(self.signals) - LISTED, 'more signal')}.")
-        return "\n".join(lines)
-
-    def _headline(self) -> str:
-        return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
-
-    def _grid(self, most: int | None = None) -> Grid:
-        # an Eve who knows something has a column per value; at some signals a value may be impossible
-        agents = list(dict.fromkeys(d.agent for s in self.signals for d in s.decisions))
-        rows = []
-        for s in self.signals[:most]:
-            told = {d.agent: ", ".join(d.decisions) for d in s.decisions}
-            rows.append((s.signal, s.probability, *(told.get(agent, "") for agent in agents)))
-        return Grid(("signal", "probability", *agents), rows, len(self.signals))
 
 
 def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
     """P(X = x, signal = s) and p, as floats if either side is."""
     if len(mechanism.q) != len(problem.p):
         raise InputError("channel", None, f"has {len(mechanism.q)} rows, must have {len(problem.p)}, one per state")
-    if problem.exact and mechanism.exact:
-        return problem.p[:, None] * mechanism.q, problem.p
-    p = floats(problem.p)
-    return p[:, None] * floats(mechanism.q), p
+    p, q = same_kind(problem.p, mechanism.q)
+    return p[:, None] * q, p
 
 
 def risks(problem: Problem, mechanism: Mechanism) -> Risks:
@@ -173,23 +52,15 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
 
 def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:
     """Risks with agents who act on their own beliefs, what each plays at every signal, and each weighted risk."""
-    played, counted = replies(problem, mechanism.q if is_exact(rho) else floats(mechanism.q), rho)
+    played, counted = replies(problem, field_of(rho).array(mechanism.q), rho)
     risks = [tree_sum(losses) for losses in counted]
     bobs = len(problem.bobs)
-    return _with_errors(sum(risks[:bobs]), sum(risks[bobs:]), rho), played, risks
+    return Risks.summed(sum(risks[:bobs]), sum(risks[bobs:]), len(rho)), played, risks
 
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
-    return _with_errors(arrays.bob_risk(rho), arrays.eve_risk(rho), rho)
-
-
-def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:
-    if is_exact(rho):
-        return Risks(public(bob), public(eve))
-    # a sum of N non-negative products is off by at most about (N + 2) ulp of itself
-    rounding = (len(rho) + 2) * float(np.finfo(float).eps)
-    return Risks(float(bob), float(eve), rounding * float(bob), rounding * float(eve))
+    return Risks.summed(arrays.bob_risk(rho), arrays.eve_risk(rho), len(rho))
 
 
 def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
@@ -228,19 +99,18 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
     group = (*problem.bobs, *problem.eves)
     owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
-    deciders = [group[owner] for owner in owners]
+    deciders, field_ = [group[owner] for owner in owners], field_of(rho)
     # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
     if problem.misaligned:
         found, played, own = _own_risks(problem, mechanism, rho)
         decisions = _own_decisions(problem, mechanism, rho, deciders, played)
     else:
         tables = [*(signal_losses(rho, bob.loss) for bob in problem.bobs), *_heard(problem, rho)]
-        weights = [agent.weight if is_exact(rho) else float(agent.weight) for agent in deciders]
-        own = [weight * tree_sum(t.min(axis=1)) for weight, t in zip(weights, tables, strict=True)]
-        found = _with_errors(sum(own[: len(problem.bobs)]), sum(own[len(problem.bobs) :]), rho)
+        sums = [tree_sum(t.min(axis=1)) for t in tables]
+        own = [field_.number(agent.weight) * risk for agent, risk in zip(deciders, sums, strict=True)]
+        found = Risks.summed(sum(own[: len(problem.bobs)]), sum(own[len(problem.bobs) :]), len(rho))
         signals = range(len(mechanism.signals))
         decisions = [[_best(t[s], agent) for t, agent in zip(tables, deciders, strict=True)] for s in signals]
-    field_ = field_of(rho)
     agents = {
         a.name: public(
             sum((risk for risk, k in zip(own, owners, strict=True) if k == n), field_.zero) / field_.number(a.weight)
@@ -254,8 +124,7 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
 def _share(problem: Problem, k: int, rho: Array) -> Array:
     """k(z|x) of a group of Eve's columns, in the numbers of rho."""
     assert problem.eve_shares is not None
-    share = problem.eve_shares[:, k]
-    return share if is_exact(rho) else floats(share)
+    return field_of(rho).array(problem.eve_shares[:, k])
 
 
 def _heard(problem: Problem, rho: Array) -> list[Array]:
@@ -276,8 +145,9 @@ def _own_decisions(
     problem: Problem, mechanism: Mechanism, rho: Array, deciders: list[Agent], played: list[Array]
 ) -> list[list[tuple[str, ...]]]:
     """The best decisions at every signal of agents who act on their own beliefs, the one that is taken first."""
-    q = mechanism.q if is_exact(rho) else floats(mechanism.q)
-    best = [belief.in_field(field_of(rho)).best(q) for belief in problem.beliefs]
+    field_ = field_of(rho)
+    q = field_.array(mechanism.q)
+    best = [belief.in_field(field_).best(q) for belief in problem.beliefs]
 
     def ordered(agent: Agent, first: int, open_: Array) -> tuple[str, ...]:
         names = agent.decisions or ()
@@ -301,8 +171,8 @@ def _signals(
         posterior = rho[:, s] / mass
         theta = None
         if problem.theta is not None:
-            table = problem.theta.posterior if is_exact(rho) else floats(problem.theta.posterior)
-            theta = dict(zip(problem.theta.labels, map(public, posterior.dot(table).tolist()), strict=True))
+            table = posterior.dot(field_of(rho).array(problem.theta.posterior))
+            theta = dict(zip(problem.theta.labels, map(public, table.tolist()), strict=True))
         told = [AgentDecisions(a.name, "bob", own) for a, own in zip(problem.bobs, decisions[s][:bobs], strict=True)]
         for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
             if z is None:
@@ -311,13 +181,13 @@ def _signals(
             seen = rho[:, s] * _share(problem, k, rho)
             total = seen.sum()
             if total > 0:
-                chance = public(total / mass if is_exact(rho) else float(total / mass))
+                chance = public(total / mass)
                 belief = dict(zip(problem.states, map(public, (seen / total).tolist()), strict=True))
                 told.append(AgentDecisions(problem.view_name(n, z), "eve", own, z, chance, belief))
         out.append(
             Signal(
                 name,
-                public(mass if is_exact(rho) else float(mass)),
+                public(mass),
                 dict(zip(problem.states, map(public, posterior.tolist()), strict=True)),
                 theta,
                 tuple(told),

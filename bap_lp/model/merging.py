@@ -89,6 +89,12 @@ def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | 
     return order, np.concatenate([[0], np.flatnonzero(~same) + 1])
 
 
+def first_members(index: Array) -> Array:
+    """The first state of every class."""
+    live = np.flatnonzero(index >= 0)
+    return live[np.unique(index[live], return_index=True)[1]]
+
+
 def class_sums(values: Array, index: Array, count: int) -> Array:
     """Sum the rows of `values` over each class."""
     out = field_of(values).zeros((count, *values.shape[1:]))

@@ -9,22 +9,29 @@ Alice counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from bap_lp.limits import limit, raising
+from bap_lp.model.agents import (
+    Agent,
+    agent_numbers,
+    changed_agent,
+    counted_loss,
+    float_agent,
+    product_loss,
+    read_agents,
+)
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
-from bap_lp.model.knowledge import expanded_losses, knowledge_of, shares_of, values_of
-from bap_lp.model.labels import labels, probability, weight_of
-from bap_lp.model.merging import class_sums, merge_index
+from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
+from bap_lp.model.labels import labels, probability
+from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     Array,
     InputError,
@@ -38,41 +45,6 @@ from bap_lp.rational import (
     public,
     same_kind,
 )
-
-
-@dataclass(frozen=True)
-class Agent:
-    """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
-
-    Args:
-        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3".
-        decisions: a name for every column; by default their numbers.
-        name: what results call the agent; needed if there are several.
-        weight: what R_B or R_E counts of the agent's risk.
-        knows: what an Eve knows besides the signal: a label per state.
-        knowledge: the same as k(z|x), a row per state, if what she knows is random.
-        harm: what Alice counts instead of the loss, a table of the same shape. See `beliefs`.
-        prior: what the agent believes about the states, instead of p(x).
-
-    Raises:
-        InputError: when a `Problem` is built with an agent whose tables do not fit it.
-
-    >>> from bap_lp import Agent, Problem, solve
-    >>> neighbour = Agent([[0, 1], [10, 0]], decisions=["tails", "heads"], name="neighbour")
-    >>> stranger = Agent([[0, 1], [1, 0]], name="stranger", weight="1/2")
-    >>> print(solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], eves=[neighbour, stranger]), "1/3").value)
-    1/16
-    """
-
-    loss: Any
-    decisions: Sequence[str] | None = None
-    name: str = ""
-    weight: Any = 1
-    _: KW_ONLY
-    knows: Any = None
-    knowledge: Any = None
-    harm: Any = None
-    prior: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,18 +103,18 @@ class Problem(ReadOnly, Tabular):
         self.title = title
         self.theta = theta
         self.states = labels(states, "states", len(p))
-        self.bobs = _agents(bobs, bob_loss, bob_decisions, "bob", len(p))
-        self.eves = _agents(eves, eve_loss, eve_decisions, "eve", len(p))
+        self.bobs = read_agents(bobs, bob_loss, bob_decisions, "bob", len(p))
+        self.eves = read_agents(eves, eve_loss, eve_decisions, "eve", len(p))
         agents = (*self.bobs, *self.eves)
-        self.exact = is_exact(p) and all(map(is_exact, (part for a in agents for part in _parts(a))))
+        self.exact = is_exact(p) and all(map(is_exact, (part for a in agents for part in agent_numbers(a))))
         if not self.exact:
             p = probability(floats(p), "prior")
-            self.bobs, self.eves = (tuple(_as_float(a) for a in group) for group in (self.bobs, self.eves))
+            self.bobs, self.eves = (tuple(float_agent(a) for a in group) for group in (self.bobs, self.eves))
             self.theta = theta and Theta(theta.labels, floats(theta.posterior))
         self.p = p
-        self.B = _product_loss(self.bobs)
+        self.B = product_loss(self.bobs)
         shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
-        weighted = [expanded_losses(_weighted(a), share) for a, share in zip(self.eves, shares, strict=True)]
+        weighted = [expanded_losses(counted_loss(a), share) for a, share in zip(self.eves, shares, strict=True)]
         self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
         self.eve_views = tuple(
             (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
@@ -160,7 +132,7 @@ class Problem(ReadOnly, Tabular):
     def _freeze(self) -> None:
         super()._freeze()
         for agent in (*self.bobs, *self.eves):
-            for part in _parts(agent):
+            for part in agent_numbers(agent):
                 if isinstance(part, np.ndarray):
                     part.flags.writeable = False
 
@@ -197,7 +169,7 @@ class Problem(ReadOnly, Tabular):
 
     def _tables(self) -> list[Array]:
         parameter = [] if self.theta is None else [self.theta.posterior]
-        own = [part for a in (*self.bobs, *self.eves) for part in _parts(a) if isinstance(part, np.ndarray)]
+        own = [part for a in (*self.bobs, *self.eves) for part in agent_numbers(a) if isinstance(part, np.ndarray)]
         return [self.p, *own, *parameter]
 
     def __eq__(self, other: object) -> bool:
@@ -258,7 +230,7 @@ class Problem(ReadOnly, Tabular):
         if len(channel) != len(prior):
             raise InputError("likelihood", None, f"has {len(channel)} rows, must have {len(prior)}, one per theta")
         channel = np.array([probability(row, f"likelihood[{k}]") for k, row in enumerate(channel)])
-        models = _agents(bobs, bob_loss, bob_decisions, "bob", len(prior), "theta")
+        models = read_agents(bobs, bob_loss, bob_decisions, "bob", len(prior), "theta")
         harms = [a.loss if a.harm is None else a.harm for a in models]
         prior, channel, *tables = same_kind(prior, channel, *(a.loss for a in models), *harms)
         joint = prior[:, None] * channel  # theta, x
@@ -344,7 +316,7 @@ class Problem(ReadOnly, Tabular):
             return exact / exact.sum(axis=-1, keepdims=True)
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            whole = [replace(_over(a, read), weight=number(str(a.weight), "weight")) for a in group]
+            whole = [replace(changed_agent(a, read), weight=number(str(a.weight), "weight")) for a in group]
             own = [[None if v is None else scaled(v) for v in (a.prior, a.knowledge)] for a in whole]
             return [replace(a, prior=prior, knowledge=known) for a, (prior, known) in zip(whole, own, strict=True)]
 
@@ -416,7 +388,7 @@ class MergedProblem(Problem):
         for x, k in enumerate(index.tolist()):
             if k >= 0:
                 members[k].append(x)
-        first = np.array([m[0] for m in members])
+        first = first_members(index)
         p = class_sums(origin.p, index, count)
         theta = None
         if origin.theta is not None:
@@ -452,83 +424,3 @@ class MergedProblem(Problem):
     def expand(self, mechanism: Any) -> Any:
         """The mechanism on the original states; rows of probability zero get the null row (they always get one)."""
         return mechanism.expanded(self.index, self.p, self.origin.states)
-
-
-def _agents(
-    agents: Sequence[Agent] | None, loss: Any, decisions: Any, role: str, rows: int, per: str = "state"
-) -> tuple[Agent, ...]:
-    if (agents is None) == (loss is None):
-        raise InputError(f"{role}_loss", None, f"or {role}s must be given, one of the two")
-    alone = agents is None
-    out = []
-    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else agents):
-        field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
-        table = array(agent.loss, field, 2)
-        if len(table) != rows:
-            raise InputError(field, None, f"has {len(table)} rows, must have {rows}, one per {per}")
-        where = f"{role}_decisions" if alone else f"{role}s[{k}].decisions"
-        names = labels(agent.decisions, where, table.shape[1])
-        weight = weight_of(agent.weight, f"{role}s[{k}].weight")
-        name = agent.name or role.capitalize() + (str(k + 1) if k else "")
-        knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
-        if role == "bob" and (knows is not None or knowledge is not None):
-            rule = "is for an Eve: a Bob has the signal alone"
-            raise InputError(f"bobs[{k}].{'knows' if knowledge is None else 'knowledge'}", None, rule)
-        harm = None if agent.harm is None else array(agent.harm, f"{role}s[{k}].harm", 2)
-        if harm is not None and harm.shape != table.shape:
-            raise InputError(
-                f"{role}s[{k}].harm", None, f"has shape {harm.shape}, must have {table.shape} like the loss"
-            )
-        prior = agent.prior
-        if prior is not None and per == "state":
-            prior = probability(prior, f"{role}s[{k}].prior")
-            if len(prior) != rows:
-                rule = f"has {len(prior)} entries, must have {rows}, one per state"
-                raise InputError(f"{role}s[{k}].prior", None, rule)
-        read = {"loss": table, "decisions": names, "name": name, "weight": weight, "harm": harm, "prior": prior}
-        out.append(replace(agent, **read, knows=knows, knowledge=knowledge))
-    if not out:
-        raise InputError(f"{role}s", None, "must not be empty")
-    labels([a.name for a in out], f"names of {role}s", len(out))
-    return tuple(out)
-
-
-def _as_float(agent: Agent) -> Agent:
-    return replace(_over(agent, floats), weight=float(agent.weight))
-
-
-def _over(agent: Agent, change: Callable[[Array], Array]) -> Agent:
-    """The agent with every array changed."""
-    own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
-    harm, prior, knowledge = own
-    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior, knowledge=knowledge)
-
-
-def _parts(agent: Agent) -> list[Any]:
-    """The numbers of an agent."""
-    own = (agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
-    return [part for part in own if part is not None]
-
-
-def _product_loss(bobs: tuple[Agent, ...]) -> Array:
-    columns, states = prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss)
-    for name, size in (("columns", columns), ("cells", columns * states)):
-        if len(bobs) > 1 and size > limit(name):
-            what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
-            raise InputError("bobs", None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
-    total = _weighted(bobs[0])
-    for bob in bobs[1:]:
-        total = (total[:, :, None] + _weighted(bob)[:, None, :]).reshape(len(total), -1)
-    return total
-
-
-def _weighted(agent: Agent) -> Array:
-    """What Alice counts."""
-    table = agent.loss if agent.harm is None else agent.harm
-    if agent.weight == 1:
-        return table
-    with np.errstate(over="ignore"):
-        out: Array = agent.weight * table
-    if not is_exact(out) and not np.isfinite(out).all():
-        raise InputError(f"weight of {agent.name}", agent.weight, "makes a loss too large for floats")
-    return out

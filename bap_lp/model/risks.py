@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+from bap_lp.rational import is_exact, public
 
 Number = Fraction | float
 
@@ -30,6 +33,14 @@ class Risks:
     eve: Number
     bob_error: float = 0.0
     eve_error: float = 0.0
+
+    @staticmethod
+    def summed(bob: Any, eve: Any, terms: int) -> Risks:
+        """Risks that are sums of so many products >= 0; float sums are off by about (terms + 2) ulp of themselves."""
+        if is_exact(bob):
+            return Risks(public(bob), public(eve))
+        rounding = (terms + 2) * 2.0**-52
+        return Risks(float(bob), float(eve), rounding * float(bob), rounding * float(eve))
 
     def alice(self, lam: Number) -> Number:
         """Alice's risk R_B - lam * R_E."""

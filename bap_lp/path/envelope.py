@@ -21,6 +21,7 @@ from typing import Any
 
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.model.risks import Risks
 from bap_lp.rational import Array
 
 _SAME = 1e-11  # float lines closer than this, relative to the size of the losses, are one line
@@ -41,6 +42,9 @@ class SupportLine:
 
     def at(self, lam: Any) -> Any:
         return self.bob - lam * self.eve
+
+    def risks(self, states: int) -> Risks:
+        return Risks.summed(self.bob, self.eve, states)
 
 
 Oracle = Callable[[Any], SupportLine]  # lam -> the optimum there

@@ -75,9 +75,7 @@ class _Walk:
 
         Of columns with the same root the one with the least part in eps enters.
         """
-        m, n = self.lp.shape
-        nonbasic = np.ones(n + m, dtype=bool)
-        nonbasic[self.basic] = False
+        n, nonbasic = self.lp.shape[1], self.lp.outside(self.basic)
         exact: list[tuple[int, Any, Any]] = []
         for r in np.flatnonzero(nonbasic[n:] & ~self.lp.equality).tolist():
             exact.append((n + r, -self.y[0][r], -self.y[1][r]))
@@ -105,8 +103,7 @@ class _Walk:
         return best, min(weighed)[1]
 
     def _duals(self, part: int) -> Array:
-        cost = np.append(self.costs[part], EXACT.zeros(self.lp.shape[0]))
-        return self.factor.solve_transposed(cost[self.basic])
+        return self.factor.solve_transposed(self.lp.basic_cost(self.basic, self.costs[part]))
 
     def _near(self, nonbasic: Array) -> Array:
         """Columns that floats cannot rule out as the next to enter."""

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
-from bap_lp.model.evaluation import risks as risks_of
-from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
+from bap_lp.model.risks import Number
 from bap_lp.path.envelope import SupportLine, envelope
 from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
@@ -34,7 +34,7 @@ from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.programs.solving import solve
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
-from bap_lp.rational import EXACT, InputError, floats, is_exact, number, public
+from bap_lp.rational import EXACT, InputError, floats, public
 
 _WIDE, _WIDE_LOSSES = 1e-6, 20_000
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
@@ -189,13 +189,12 @@ def lambda_path(
             risks, dual = joint_risks(arrays, best.certificate.rho), Multipliers(best.certificate.u, {})
             return SupportLine(best.certificate.rho, risks.bob, risks.eve, dual, best.bound)
 
-        blind = arrays.field.zeros(arrays.B.shape)
-        blind[:, int((arrays.p @ arrays.B).argmin())] = arrays.p
+        blind = arrays.rule_table(np.full(len(arrays.p), (arrays.p @ arrays.B).argmin()))
         null = joint_risks(arrays, blind)
         found, tolerance = envelope(arrays, at, SupportLine(blind, null.bob, null.eve, drift, -null.eve), progress)
         method = "lower envelope of float solutions"
     pieces = tuple(
-        Piece(problem, arrays, index, start, end, _risks(problem, line.bob, line.eve), line.table, duals)
+        Piece(problem, arrays, index, start, end, line.risks(len(problem.p)), line.table, duals)
         for start, end, duals, line in _spans(found, drift)
     )
     return Path(problem, pieces, tolerance, method)
@@ -222,13 +221,16 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[tuple[
         rho, u = normalised(floats(vertex.table), arrays), arrays.on_simplex(floats(replies.u), lam)
         risks, dual, bound = joint_risks(arrays, rho), Multipliers(u, {}), arrays.bound(u)
         line = SupportLine(rho, risks.bob, risks.eve, dual, bound)
-        if found and not (line.bob > found[-1][2].bob and line.eve > found[-1][2].eve):
-            line = found[-1][2]  # two pieces are one within rounding
-        else:
+        before = found[-1][2] if found else None
+        if before is None or (line.bob > before.bob and line.eve > before.eve):
             found.append((lam, dual, line))
-        gaps.append((line.at(lam) - bound) / arrays.size(lam))
+        elif line.eve > before.eve:  # two pieces are one within rounding: the line that is lower for large lam
+            found[-1] = (*found[-1][:2], line)
+        gaps.append((found[-1][2].at(lam) - bound) / arrays.size(lam))
         if progress is not None:
             progress(len(found), lam)
+    most = arrays.extremes()[1][1]  # R_E of the null release: no line falls faster
+    gaps.append((most - found[-1][2].eve) / max(float(arrays.E.max()), 1e-300))
     return found, 2 * max(gaps) + 8 * (len(arrays.p) + 40) * UNIT
 
 
@@ -265,7 +267,7 @@ def _conditioned_path(
     p = layout.arrays.p[:, None]
     pieces = [
         ConditionedPiece(
-            *(problem, layout.arrays, layout.index, start, end, _risks(problem, line.bob, line.eve)),
+            *(problem, layout.arrays, layout.index, start, end, line.risks(len(problem.p))),
             *(p * line.table, duals, layout, conditions, line.table, ends[0] if end == math.inf else ()),
         )
         for start, end, duals, line in _spans(found, last.dual)
@@ -275,99 +277,8 @@ def _conditioned_path(
     return Path(problem, tuple(pieces), tolerance, how, asked)
 
 
-def _risks(problem: Problem, bob: Any, eve: Any) -> Risks:
-    if problem.exact:
-        return Risks(public(bob), public(eve))
-    # sums of N non-negative products, as in evaluate.risks_of
-    rounding = (len(problem.p) + 2) * 2.0**-52
-    return Risks(bob, eve, rounding * bob, rounding * eve)
-
-
-@dataclass(frozen=True)
-class LamInterval:
-    """Closed interval of lam, `end` perhaps inf; empty if `start` is None."""
-
-    start: Number | None
-    end: Number | None
-
-    @property
-    def empty(self) -> bool:
-        return self.start is None
-
-    def __contains__(self, lam: Any) -> bool:
-        if self.start is None or self.end is None:
-            return False
-        return bool(self.start <= public(number(lam, "lam")) <= self.end)
-
-
 def all_mechanisms(path: Path | None) -> Path | None:
     """The path, refused if it is one under conditions."""
     if path is not None and path.conditions is not None:
         raise InputError("path", None, "has conditions; this question is about all mechanisms and needs a path without")
     return path
-
-
-def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) -> LamInterval:
-    """All lam for which the mechanism is optimal.
-
-    Its excess R_A - V is convex in lam, never negative and linear on every piece. So it vanishes inside a piece only if
-    it does at both ends, and its zeros form an interval between two breakpoints (or 0, or inf): exact if both
-    arguments are. In floats, zero means within the tolerance of certificates.
-
-    Args:
-        problem: the problem.
-        mechanism: the mechanism.
-        path: the path of the problem, if it is known already.
-
-    Returns:
-        The interval of lam; empty if no lam chooses the mechanism.
-
-    Raises:
-        InputError: the mechanism has other states than the problem.
-
-    >>> from bap_lp import Mechanism, Problem, chooses
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    >>> chooses(coin, Mechanism([[1, 0], ["3/10", "7/10"]]))
-    LamInterval(start=Fraction(1, 10), end=inf)
-    """
-    exact = problem.exact and mechanism.exact
-    path = all_mechanisms(path)
-    path = path if path is not None and path.exact == exact else lambda_path(problem, exact=exact)
-    own = risks_of(path.problem, mechanism)
-
-    def zero(lam: Number) -> bool:
-        slack = 0 if exact else max(TOLERANCE, path.tolerance) * size_of(path.problem, lam)
-        return bool(own.alice(lam) - path.value(lam) <= slack)
-
-    zeros_at = [piece.start for piece in path.pieces if zero(piece.start)]
-    if not zeros_at:
-        return LamInterval(None, None)
-    last = path.pieces[-1]
-    slack = 0 if exact else max(TOLERANCE, path.tolerance) * float(path.problem.E.max())
-    endless = zeros_at[-1] == last.start and last.risks.eve - own.eve <= slack
-    return LamInterval(zeros_at[0], math.inf if endless else zeros_at[-1])
-
-
-def excess(problem: Problem, mechanism: Mechanism, lam: Any = "calibrated") -> Number:
-    """R_A of the mechanism minus the least R_A of all: what choosing it costs at lam.
-
-    Args:
-        problem: the problem.
-        mechanism: the mechanism.
-        lam: the price of privacy, or "calibrated".
-
-    Returns:
-        The difference, which is not negative: exact if all numbers are.
-
-    Raises:
-        InputError: the mechanism has other states than the problem, or lam is not a number that is at least 0.
-
-    >>> from bap_lp import Mechanism, Problem, excess
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    >>> print(excess(coin, Mechanism([[1, 0], [0, 1]])))
-    7/40
-    """
-    price = lam_of(problem, lam)
-    exact = problem.exact and mechanism.exact and is_exact(price)
-    at = public(price) if exact else float(price)
-    return risks_of(problem, mechanism).alice(at) - solve(problem, at, exact=exact).value

@@ -33,8 +33,8 @@ def value_of_epsilon(path: EpsilonPath, *, axes: Any = None) -> Any:
         np.append(K, K[-1] * 1.15), np.append(value, value[-1]), np.append(bound[1:], [min(bound[-1], free)] * 2),
         step="post", color=pt.ALICE, alpha=0.25, lw=0, label="certified band",
     )  # fmt: skip
-    top.plot(K, value, "o", color=pt.ALICE, mec=lt.INK, mew=0.4, ms=4, label="optimum, proved", zorder=4)
-    top.axhline(free, color=lt.GREY, lw=1.2, ls="--", label="without differential privacy")
+    top.plot(K, value, "o", color=pt.ALICE, mec=pt.INK, mew=0.4, ms=4, label="optimum, proved", zorder=4)
+    top.axhline(free, color=pt.GREY, lw=1.2, ls="--", label="without differential privacy")
     top.set_ylabel(f"least $R_A$ at λ = {lt.short(path.lam)}")
     for name, colour in (("bob", pt.BOB), ("eve", pt.EVE)):
         risks = [float(getattr(p.risks, name)) for p in path.points]

@@ -22,17 +22,7 @@ from matplotlib.artist import Artist
 from matplotlib.transforms import Bbox
 
 from bap_lp.model.risks import Number
-from bap_lp.plots.palette import (  # noqa: F401  the pictures take their colours from here
-    BLUE,
-    DARK_GREEN,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-)
+from bap_lp.plots.palette import GREY, INK
 
 Points = np.ndarray
 

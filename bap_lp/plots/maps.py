@@ -81,7 +81,7 @@ def risk_utility_map(
     best = comparison.optimum.risks if optimum is None else optimum
     named = "least $R_A$" if comparison.conditions is None else "$R_A$ of the optimum"
     lines += _levels(ax, full, null, best.alice(price), float(price), (x0, y0, x1, y1), named)
-    for family, style, colour in zip(families, ("-.", ":", "--", "-") * 9, (lt.PURPLE, lt.SKY) * 18, strict=False):
+    for family, style, colour in zip(families, ("-.", ":", "--", "-") * 9, (pt.PURPLE, pt.SKY) * 18, strict=False):
         knots = sorted({*family.bob.breakpoints, *family.eve.breakpoints})
         curve = np.array([(-float(family.bob(w)), -float(family.eve(w))) for w in knots])
         label = lt.drawable(family.name or "family", 40, 1)
@@ -90,7 +90,7 @@ def risk_utility_map(
     corner = ideal[0] if ideal else Risks(full.bob, null.eve)
     for end in () if ideal else (full, null):
         edge = np.array([_place(end), _place(corner)])
-        ax.plot(*edge.T, ":", color=lt.GREY, lw=1.1, zorder=2.5)
+        ax.plot(*edge.T, ":", color=pt.GREY, lw=1.1, zorder=2.5)
         lines.append(edge)
     _marks(ax, comparison, full, null, corner, best, price, lines)
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
@@ -154,13 +154,13 @@ def _levels(
     if (chord[0] != chord[1]).any():
         ax.plot(
             *chord.T,
-            color=lt.GREY,
+            color=pt.GREY,
             lw=1.6,
             label="calibration line: full and null equal",
             zorder=2.2,
         )
         out.append(chord)
-    level(float(value), True, color=lt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"{name}: {lt.short(value)}")
+    level(float(value), True, color=pt.GREEN, lw=1.6, ls=(0, (6, 3)), label=f"{name}: {lt.short(value)}")
     return out
 
 
@@ -169,17 +169,17 @@ def _marks(
     lines: Sequence[np.ndarray],
 ) -> None:  # fmt: skip
     """Optimum, corner and releases; what sits on one spot shares one label."""
-    ax.plot(*_place(corner), "o", mfc="white", mec=lt.INK, ms=7.5, mew=1.3, zorder=5)
+    ax.plot(*_place(corner), "o", mfc="white", mec=pt.INK, ms=7.5, mew=1.3, zorder=5)
     others = [row for row in comparison.rows if row.name != "optimum"]
     for row in others:
         shape = "s" if row.name in ("full", "null") else "D"
-        colour, layer = (lt.INK, 6.5) if shape == "s" else (pt.RELEASE, 6.0)
-        ax.plot(*_place(row.risks), shape, color=colour, mec=lt.INK, mew=0.7, ms=6, zorder=layer)
-    ax.plot(*_place(best), "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=17, zorder=7)
-    named = [(_place(best), f"optimum at λ = {lt.short(lam)}", lt.DARK_GREEN)]
-    named += [(_place(end), name, lt.INK) for end, name in ((full, "full"), (null, "null"))]
-    named += [(_place(r.risks), lt.drawable(r.name), lt.INK) for r in others if r.name not in ("full", "null")]
-    named.append((_place(corner), "corner", lt.INK))
+        colour, layer = (pt.INK, 6.5) if shape == "s" else (pt.RELEASE, 6.0)
+        ax.plot(*_place(row.risks), shape, color=colour, mec=pt.INK, mew=0.7, ms=6, zorder=layer)
+    ax.plot(*_place(best), "*", color=pt.GREEN, mec=pt.INK, mew=0.7, ms=17, zorder=7)
+    named = [(_place(best), f"optimum at λ = {lt.short(lam)}", pt.DARK_GREEN)]
+    named += [(_place(end), name, pt.INK) for end, name in ((full, "full"), (null, "null"))]
+    named += [(_place(r.risks), lt.drawable(r.name), pt.INK) for r in others if r.name not in ("full", "null")]
+    named.append((_place(corner), "corner", pt.INK))
     scale = [abs(a - b) for a, b in zip(_place(full), _place(null), strict=True)]
     points, texts, colours = zip(*lt.shared(named, scale), strict=True)
     labels = lt.Labels(ax, points, texts, colours, lines, room=[_STAR, *[6.5] * (len(points) - 1)])
@@ -207,22 +207,22 @@ def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
         marks.append(float(public(lam_of(path.problem, "calibrated"))))
     end = 1.25 * max([*marks, 0.0 if price is None else float(price)]) or 1.0
     ends = np.array([0.0, end])
-    for risks, name, colour, style in ((full, "full", lt.GREY, "--"), (null, "null", lt.GREY, ":")):
+    for risks, name, colour, style in ((full, "full", pt.GREY, "--"), (null, "null", pt.GREY, ":")):
         ax.plot(ends, float(risks.bob) - ends * float(risks.eve), style, color=colour, lw=1.4, label=f"{name} release")
     kinks = [(float(b), float(path.value(b))) for b in path.breakpoints]
     curve = np.array([(0.0, float(path.pieces[0].risks.bob)), *kinks, (end, float(path.pieces[-1].risks.alice(end)))])
     ax.plot(*curve.T, color=pt.ALICE, lw=2.6, label=f"optimum $V(\\lambda)${among}", zorder=4)
     if kinks:
-        ax.plot(*np.array(kinks).T, "o", color=pt.ALICE, mec=lt.INK, mew=0.7, ms=6, zorder=5)
+        ax.plot(*np.array(kinks).T, "o", color=pt.ALICE, mec=pt.INK, mew=0.7, ms=6, zorder=5)
     points, texts = kinks, [f"λ = {lt.short(b)}" for b in path.breakpoints]
     if price is not None:
         points = [(float(price), float(path.value(price))), *points]
         texts = [f"λ = {lt.short(price)}: V = {lt.short(path.value(price))}", *texts]
-        ax.plot(*points[0], "*", color=lt.GREEN, mec=lt.INK, mew=0.7, ms=15, zorder=6)
+        ax.plot(*points[0], "*", color=pt.GREEN, mec=pt.INK, mew=0.7, ms=15, zorder=6)
     ax.set_xlim(0, end)
     ax.margins(y=0.12)
     lines = [curve, *(np.column_stack([ends, float(r.bob) - ends * float(r.eve)]) for r in (full, null))]
-    lt.Labels(ax, points, texts, [lt.INK] * len(texts), lines)
+    lt.Labels(ax, points, texts, [pt.INK] * len(texts), lines)
     ax.set_xlabel("price of privacy  $\\lambda$")
     ax.set_ylabel("$R_A = R_B - \\lambda R_E$")
     ax.spines[["top", "right"]].set_visible(False)

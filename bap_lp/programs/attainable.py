@@ -277,11 +277,10 @@ def simplest(low: fmpq, high: fmpq) -> fmpq:
 
 def margin_of(problem: Problem, null: bool) -> Any:
     """The smallest margin by which a decision is preferred at a signal of the null or the full release."""
-    tables = [problem.B, *(problem.E[:, g] for g in problem.eve_groups)]
     whole, shares = problem.arrays.field.full(len(problem.p), 1), problem.eve_shares
     weights = [whole] + [whole if shares is None else shares[:, k] for k in range(len(problem.eve_groups))]
     out = []
-    for table, share in zip(tables, weights, strict=True):
+    for table, share in zip(problem.arrays.tables, weights, strict=True):
         live = (problem.p > 0) & (share > 0)
         rows = [problem.p.dot(table) / problem.p.dot(share)] if null and live.any() else []
         rows = rows if null else [row / part for row, part in zip(table[live], share[live], strict=True)]

@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any
 
-import highspy
 import numpy as np
 
 from bap_lp.clock import check, remaining
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import SentSignals
-from bap_lp.linear.highs import SolverError, model, solver
+from bap_lp.linear.highs import SolverError, loaded_program
 from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.mechanism import degenerate
 from bap_lp.programs.compact import STOPPED, SolveProgress
@@ -254,12 +253,8 @@ class _Search:
         rows[rows == 0], size = 1.0, float(np.abs(lp.cost).max()) or 1.0
         lp = replace(lp, cost=lp.cost / size, value=lp.value / rows[lp.index], rhs=lp.rhs / rows)
         limit = min(float(_OPTIONS["time_limit"]), max(remaining(), 0.0))
-        highs, whole = solver(**(_OPTIONS | {"time_limit": limit})), model(lp)
-        whole.col_upper_ = np.where(np.isin(np.arange(lp.shape[1]), binary), 1.0, highspy.kHighsInf)
-        kinds = np.full(lp.shape[1], highspy.HighsVarType.kContinuous)
-        kinds[binary] = highspy.HighsVarType.kInteger
-        whole.integrality_ = kinds.tolist()
-        highs.passModel(whole)
+        whole = np.isin(np.arange(lp.shape[1]), binary)
+        highs = loaded_program(lp, whole, **(_OPTIONS | {"time_limit": limit}))
         highs.run()
         z = np.array(highs.getSolution().col_value)
         if len(z) != lp.shape[1] or not np.isfinite(highs.getInfo().objective_function_value):

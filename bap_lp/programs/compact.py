@@ -84,11 +84,8 @@ def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
 def start_basis(arrays: Arrays, sent: Array) -> Array:
     """The basis at which state x sends sent[x]: these columns, every t, all slacks but those of Eve's best replies."""
     (N, b, e), G = arrays.shape, len(arrays.groups)
-    rho = arrays.field.zeros((N, b))
-    rho[np.arange(N), sent] = arrays.p
-    slack, heard = np.ones((b, e), dtype=bool), signal_losses(rho, arrays.E)
-    for g in arrays.groups:
-        slack[np.arange(b), g.start + np.array([row.argmin() for row in heard[:, g]])] = False
+    slack, heard = np.ones((b, e), dtype=bool), signal_losses(arrays.rule_table(sent), arrays.E)
+    slack[np.arange(b)[:, None], arrays.reply_columns(heard)] = False
     t, slacks = N * b + np.arange(b * G), N * b + b * G + N + np.flatnonzero(slack.ravel())
     return np.concatenate([np.arange(N) * b + sent, t, slacks])
 
@@ -101,19 +98,16 @@ def _first_guess(arrays: Arrays, lam: float) -> Array:
 def _simple_rule(arrays: Arrays, lam: float) -> tuple[Array, Array]:
     """The decision that each state sends in full or null release, whichever has less R_A, and its joint table."""
     own, null = arrays.B.argmin(axis=1), int((arrays.p @ arrays.B).argmin())
-    rules = own, own * 0 + null
-    tables = [np.where(np.arange(arrays.shape[1]) == s[:, None], arrays.p[:, None], 0.0) for s in rules]
-    best = int(np.argmin([arrays.value(rho, lam) for rho in tables]))
-    return rules[best], tables[best]
+    rules = [(sent, arrays.rule_table(sent)) for sent in (own, own * 0 + null)]
+    return min(rules, key=lambda rule: arrays.value(rule[1], lam))
 
 
 def _simple_pair(arrays: Arrays, lam: float) -> tuple[Array, Array]:
     """Full or null release, and the better of two replies of Eve: her best to either of them."""
     rho = _simple_rule(arrays, lam)[1]
     blind = lam * arrays.null_replies(arrays.shape[1])
-    heard, seen = signal_losses(rho, arrays.E), np.zeros_like(blind)
-    for g in arrays.groups:
-        seen[np.arange(len(seen)), g.start + heard[:, g].argmin(axis=1)] = lam
+    seen = np.zeros_like(blind)
+    seen[np.arange(len(seen))[:, None], arrays.reply_columns(signal_losses(rho, arrays.E))] = lam
     return rho, max(blind, seen, key=arrays.bound)
 
 
@@ -205,9 +199,8 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, places: A
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     first, second = (slacks if guess is None else guess for guess in (tied, basic))
     vertex = optimise(lp, first, ties, otherwise=second)
-    repaired = f", repaired in {vertex.repairs} exact steps" if vertex.repairs else ""
     rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
-    return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, exact basis{repaired}")
+    return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, {vertex.how}")
 
 
 def _direct(arrays: Arrays) -> bool:

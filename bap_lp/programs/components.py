@@ -178,9 +178,9 @@ def solve_compact(
 
 
 def _restricted(arrays: Arrays, part: Component) -> Arrays:
-    columns = [arrays.E[part.states][:, arrays.groups[k]] for k in part.groups]
-    relative = np.hstack([c - c.min(axis=1)[:, None] for c in columns])
-    return Arrays(arrays.p[part.states], arrays.B[part.states], relative, groups_of([c.shape[1] for c in columns]))
+    tables = [arrays.E[part.states, arrays.groups[k]] for k in part.groups]
+    relative = np.hstack([losses - losses.min(axis=1)[:, None] for losses in tables])
+    return Arrays(arrays.p[part.states], arrays.B[part.states], relative, groups_of([t.shape[1] for t in tables]))
 
 
 def _own_decisions(arrays: Arrays, states: Array) -> Array:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bap_lp.clock import OutOfTime
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import SentSignals
@@ -113,7 +111,8 @@ def conclude(
     mechanism = mechanism_of(layout, rows)
     # float agents who are nearly indifferent may seem so: then what they are told counts
     told = problem.misaligned and not problem.exact
-    risks = _told_risks(SentSignals(problem.arrays, layout.signals, rows)) if told else risks_of(problem, mechanism)
+    sent = SentSignals(problem.arrays, layout.signals, rows)
+    risks = Risks.summed(sent.told_risk, sent.eve_risk, len(rows)) if told else risks_of(problem, mechanism)
     value = risks.alice(at)
     least = public(found.bound if bound is None else max(found.bound, bound))
     if problem.exact and not conditions.combinatorial and value != least:
@@ -131,9 +130,3 @@ def mechanism_of(layout: ChannelLayout, rows: Array) -> Mechanism:
     asked = any(demand.name != Obedience.name for demand in layout.demands)
     name = "optimum under conditions" if asked else "optimum"
     return Mechanism(shown, signals=signals, states=layout.problem.states, name=name)
-
-
-def _told_risks(sent: SentSignals) -> Risks:
-    rounding = (len(sent.q) + 2) * float(np.finfo(float).eps)
-    bob, eve = float(sent.told_risk), float(sent.eve_risk)
-    return Risks(bob, eve, rounding * bob, rounding * eve)

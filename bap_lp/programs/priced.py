@@ -25,8 +25,8 @@ from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.model.arrays import UNIT
 from bap_lp.programs.master import PricedMaster, PricedProgram, first_columns, smallest
 from bap_lp.programs.replies import ReplyPricing
-from bap_lp.programs.ties import weight_at
-from bap_lp.rational import EXACT, TOLERANCE, Array, Field, field_of, floats, lifted, objects
+from bap_lp.programs.ties import tie_costs
+from bap_lp.rational import EXACT, TOLERANCE, Array, field_of, floats, lifted, objects
 
 _ENTER = 3.0  # columns that enter in a round, per state
 _CLEAR = 1e-9  # reduced costs above minus this, of the largest cost, count as non-negative in floats
@@ -82,11 +82,10 @@ def _solved(program: PricedProgram) -> PricedOptimum:
     master.keys(own)
     size = max(float(program.table.max()), float(program.lam) * float(pricing.loss.max()), 1e-300)
     rounds = _in_floats(master, pricing, size)
-    ties = _tie_costs
     for last in range(rounds, rounds + _ROUNDS):
         lp = master.program_on(program.field)
         start = master.start(lp)
-        found = optimum(lp, ties=ties(master, program.field), start=start)
+        found = optimum(lp, ties=_ties(master), start=start)
         master.remember(found.basic, lp)
         v, u = found.y[: master.n], master.replies(found.y)
         if program.field.exact:
@@ -142,14 +141,11 @@ def _late(master: PricedMaster, R: Array, slack: float) -> Array:
     return np.flatnonzero(bad)
 
 
-def _tie_costs(master: PricedMaster, field: Field) -> list[Array]:
+def _ties(master: PricedMaster) -> list[Array]:
     x, i, *_ = master.layout()
-    count, pairs = len(x), len(master.pairs)
-    private, generic = field.zeros(count + pairs), field.zeros(count + pairs)
-    private[count:] = -field.one
-    weight = weight_at(master.program.places[x] + i)
-    generic[:count] = field.list(map(fmpq, map(int, weight.tolist()))) if field.exact else weight
-    return [private, generic]
+    columns = np.arange(len(x) + len(master.pairs))
+    places = master.program.places[x] + i
+    return tie_costs(columns[: len(x)], columns[len(x) :], len(columns), master.program.field, places)
 
 
 def _lifted_replies(master: PricedMaster, pricing: ReplyPricing, u: Array) -> Array:

@@ -10,7 +10,7 @@ general: the difference is the price of nesting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,7 @@ from bap_lp.linear.program import ProgramBuilder
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.merging import merge_index
+from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.programs.solution import on_states
@@ -182,11 +182,8 @@ def tiers(
 def _merged(nest: Nest) -> tuple[Nest, Array]:
     """States that nobody in any tier can tell apart taken together, and the class of each state (-1 where p = 0)."""
     index, count = merge_index(nest.p, np.hstack([table for a in nest.arrays for table in (a.B, a.E)]))
-    first = np.array([int(np.flatnonzero(index == k)[0]) for k in range(count)])
-    p = nest.field.zeros(count)
-    np.add.at(p, index[index >= 0], nest.p[index >= 0])
-    arrays = tuple(type(a)(p, a.B[first], a.E[first], a.groups) for a in nest.arrays)
-    return Nest(arrays, nest.lams, nest.weights), index
+    p, first = class_sums(nest.p, index, count), first_members(index)
+    return replace(nest, arrays=tuple(replace(a.states(first), p=p) for a in nest.arrays)), index
 
 
 def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
@@ -197,7 +194,7 @@ def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
     rho = make.columns((N, T), nest.costs())
     make.rows(N, [(np.arange(N)[:, None], rho, field.one)], nest.p, equality=True)
     places, hidden = [], []
-    for k, (a, w, lam) in enumerate(zip(nest.arrays, nest.weights, nest.lams, strict=True)):
+    for k, (a, w, lam) in enumerate(nest.tiers):
         prefix, e = nest.prefix(k), a.shape[2]
         count = int(prefix[-1]) + 1
         t = make.columns((count, len(a.groups)), -w * lam, free=True)
@@ -209,14 +206,11 @@ def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
     ties = tie_costs(rho, np.concatenate(hidden), lp.shape[1], field)
 
     def read(z: Array, y: Array, noise: float = 1e-13) -> tuple[Array, list[Array]]:
-        table, replies = (
-            z[rho],
-            [-y[place].reshape(-1, a.shape[2]) for place, a in zip(places, nest.arrays, strict=True)],
-        )
+        table = z[rho]
+        replies = [-y[place].reshape(-1, a.shape[2]) for place, a in zip(places, nest.arrays, strict=True)]
         if field.exact:
             return table, replies
-        totals = [w * lam for w, lam in zip(nest.weights, nest.lams, strict=True)]
-        replies = [a.on_simplex(u, total) for a, u, total in zip(nest.arrays, replies, totals, strict=True)]
+        replies = [a.on_simplex(u, w * lam) for (a, w, lam), u in zip(nest.tiers, replies, strict=True)]
         table = np.where(table > noise * nest.p[:, None], table, 0.0)
         lost = np.flatnonzero(table.sum(axis=1) < 1e-9 * nest.p)  # too improbable for the float solver's tolerances
         table[lost] = 0.0

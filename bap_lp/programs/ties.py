@@ -14,36 +14,37 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field
+from bap_lp.rational import FLOAT, Array, Field, objects
 
 
-def weight_at(place: Array) -> Array:
-    """The fixed weights of these places, numbered x*b + i in the table of (merged) states and decisions, as floats."""
+def weight_at(place: Array, field: Field = FLOAT) -> Array:
+    """The fixed weights of these places, numbered x*b + i in the table of (merged) states and decisions."""
     key = (place.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixer of SplitMix64
         key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
-    return ((key >> np.uint64(32)) + np.uint64(1)).astype(float)  # integers up to 2^32
+    out = (key >> np.uint64(32)) + np.uint64(1)  # integers up to 2^32
+    return objects(map(fmpq, out.ravel().tolist())).reshape(out.shape) if field.exact else out.astype(float)
 
 
 @lru_cache(maxsize=16)
 def weights(count: int, field: Field) -> Array:
     """Fixed weights from 1 to 2^32 without a pattern: two different sums of them are never equal, but by accident."""
-    out = weight_at(np.arange(count))
-    if field.exact:
-        out = field.list(map(fmpq, map(int, out.tolist())))
+    out = weight_at(np.arange(count), field)
     out.flags.writeable = False
     return out
 
 
-def tie_costs(signals: Array, risks: Array, count: int, field: Field) -> list[Array]:
+def tie_costs(signals: Array, risks: Array, count: int, field: Field, places: Array | None = None) -> list[Array]:
     """Costs that choose among optima: minus R_E, then fixed weights of the joint table.
 
-    signals: column numbers of rho[x,s]; risks: those of t; count: columns in all.
+    signals: column numbers of rho[x,s]; risks: those of t; count: columns in all; places: the numbers of rho[x,s] among
+    the weights, if they are not 0, 1, ...
     """
     private = field.zeros(count)
     private[risks.ravel()] = -field.one
     generic = field.zeros(count)
-    generic[signals.ravel()] = weights(signals.size, field)
+    own = weights(signals.size, field) if places is None else weight_at(places.ravel(), field)
+    generic[signals.ravel()] = own
     return [private, generic]
 
 
@@ -51,8 +52,5 @@ def compact_ties(arrays: Arrays, places: Array | None = None) -> list[Array]:
     """`tie_costs` of the compact program; places: the numbers of (x, 0) among the weights, if they are not x * b."""
     (N, b, _), G, field = arrays.shape, len(arrays.groups), arrays.field
     columns = np.arange(N * b + b * G)
-    out = tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), field)
-    if places is not None:
-        own = weight_at((places[:, None] + np.arange(b)).ravel())
-        out[1][: N * b] = field.list(map(fmpq, map(int, own.tolist()))) if field.exact else own
-    return out
+    own = None if places is None else places[:, None] + np.arange(b)
+    return tie_costs(columns[: N * b], columns[N * b :], len(columns), field, own)

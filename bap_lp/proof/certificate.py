@@ -27,7 +27,8 @@ from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
-from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, text, tree_sum
+from bap_lp.proof.sums import on_sums
+from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, text
 
 _MANY = 300_000  # products up to which rationals take about a second
 
@@ -171,20 +172,11 @@ def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: floa
     lam, claimed = EXACT.number(certificate.lam), EXACT.number(certificate.value)
     if (rho < 0).any() or (u < 0).any():
         return Verdict(False, "rho and u must not be negative")
-    rho, u = rho.copy(), u.copy()
-    for x, mass in enumerate(arrays.p):
-        total = tree_sum(rho[x])
-        if abs(total - mass) > unit * mass:
-            return Verdict(False, f"rho[{x}] sums to {shown(total, bool(unit))}, p(x) is {shown(mass, bool(unit))}")
-        if total != mass:
-            rho[x] = rho[x] * (mass / total)
-    for g in arrays.groups:
-        for i, row in enumerate(u[:, g]):
-            total = tree_sum(row)
-            if abs(total - lam) > unit * lam:
-                return Verdict(False, f"u[{i}] sums to {shown(total, bool(unit))}, lambda is {text(certificate.lam)}")
-            if total != lam:
-                u[i, g] = row * (lam / total)
+    wrong, rho = on_sums(rho, arrays.p, unit * arrays.p, ("rho", "p(x) is"))
+    if not wrong:
+        wrong, u = on_sums(u, lam, unit * lam, ("u", "lambda is"), arrays.groups)
+    if wrong:
+        return Verdict(False, wrong)
     told, eve, bound = arrays.told_risk(rho), arrays.eve_risk(rho), arrays.bound(u)
     value, near = told - lam * eve, allowance(arrays, lam, unit, slack)
     if value - bound > near:
@@ -222,7 +214,8 @@ def _in_floats(problem: Problem, certificate: Certificate) -> Verdict | None:
     size = float(p @ (arrays.B.max(axis=1) + (arrays.E @ u.T).max(axis=1)))  # of the terms of bound(u)
     error = unit * (told + lam * eve + size)
     bob, hers = arrays.spreads
-    nulls = float((p @ arrays.B).min()) + lam * sum(float((p @ arrays.E[:, g]).min()) for g in arrays.groups)
+    null_bob, null_eve = arrays.extremes()[1]
+    nulls = float(null_bob) + lam * float(null_eve)
     slack = TOLERANCE * (float(bob) + lam * float(hers) - 2 * unit * nulls)
     off = abs(value - float(certificate.value))
     if not (np.isfinite(error) and value - bound + error <= slack and off + error <= slack):

@@ -17,7 +17,7 @@ over the tiers of w_k times what the certificate of tier k alone might have, a s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -34,6 +34,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.conditional import allowance, rounding
+from bap_lp.proof.sums import on_sums
 from bap_lp.rational import (
     EXACT,
     TOLERANCE,
@@ -96,6 +97,11 @@ class Nest(ReadOnly):
     def p(self) -> Array:
         return self.arrays[0].p
 
+    @property
+    def tiers(self) -> Iterator[tuple[Arrays, Any, Any]]:
+        """The numbers, weight and lam of every tier."""
+        return zip(self.arrays, self.weights, self.lams, strict=True)
+
     @cached_property
     def tuples(self) -> Array:
         """All (i_1, ..., i_K), a row each."""
@@ -112,7 +118,7 @@ class Nest(ReadOnly):
 
     def costs(self) -> Array:
         """sum_k w_k B_k(x,i_k), states x tuples."""
-        parts = (w * a.B[:, self.tuples[:, k]] for k, (a, w) in enumerate(zip(self.arrays, self.weights, strict=True)))
+        parts = (w * a.B[:, self.tuples[:, k]] for k, (a, w, _) in enumerate(self.tiers))
         return sum(parts, self.field.zeros((len(self.p), len(self.tuples))))
 
     def lifted(self) -> Nest:
@@ -130,8 +136,7 @@ class Nest(ReadOnly):
 
     def harm(self, rho: Array) -> Any:
         """sum_k w_k lam_k R_E,k."""
-        parts = zip(self.arrays, self.weights, self.lams, strict=True)
-        own = (w * lam * a.eve_risk(self.pooled(rho, k)) for k, (a, w, lam) in enumerate(parts))
+        own = (w * lam * a.eve_risk(self.pooled(rho, k)) for k, (a, w, lam) in enumerate(self.tiers))
         return sum(own, self.field.zero)
 
     def value(self, rho: Array) -> Any:
@@ -142,11 +147,11 @@ class Nest(ReadOnly):
         """bound(u), in floats lowered by more than its rounding error, which is one of the differences of losses."""
         if self.field.exact:
             return tree_sum(self.p * self.margins(replies).min(axis=1))
-        low, parts = self.lowered(), zip(self.arrays, self.weights, self.lams, strict=True)
+        low = self.lowered()
         least = float((self.p * low.margins(replies).min(axis=1)).sum())  # pairwise
         terms = sum(a.shape[2] for a in self.arrays) + len(self.arrays) + 60
         least -= terms * float(np.finfo(float).eps) * low.height(replies)
-        full = [(EXACT.number(w), EXACT.number(lam), *a.full_risks()) for a, w, lam in parts]
+        full = [(EXACT.number(w), EXACT.number(lam), *a.full_risks()) for a, w, lam in self.tiers]
         return float_below(EXACT.number(least) + sum((w * (bob - lam * eve) for w, lam, bob, eve in full), EXACT.zero))
 
     def margins(self, replies: Sequence[Array]) -> Array:
@@ -164,13 +169,11 @@ class Nest(ReadOnly):
     @property
     def spread(self) -> Any:
         """The scale on which a float gap is judged: sum_k w_k (what Bob k gains from the data + lam_k times Eve k)."""
-        parts = zip(self.arrays, self.weights, self.lams, strict=True)
-        return sum((w * a.spread(lam) for a, w, lam in parts), self.field.zero)
+        return sum((w * a.spread(lam) for a, w, lam in self.tiers), self.field.zero)
 
     def allowance(self, unit: Any) -> Any:
         """The largest gap of a certificate, in rationals."""
-        parts = zip(self.arrays, self.weights, self.lams, strict=True)
-        return sum((w * allowance(a, lam, unit) for a, w, lam in parts), EXACT.zero)
+        return sum((w * allowance(a, lam, unit) for a, w, lam in self.tiers), EXACT.zero)
 
     def small_gap(self, rho: Array, replies: Sequence[Array]) -> bool:
         """Whether the gap of a float pair is half of what its certificate may have, computed in rationals."""
@@ -183,31 +186,20 @@ class Nest(ReadOnly):
 
         unit: by how much of it a row may miss its sum.
         """
-        rho, out = rho.copy(), [u.copy() for u in replies]
+        out = list(replies)
         if rho.shape != (len(self.p), len(self.tuples)):
             return f"rho has shape {rho.shape}, must have {(len(self.p), len(self.tuples))}", rho, out
         for k, (a, u) in enumerate(zip(self.arrays, out, strict=True)):
             shape, total = (int(self.prefix(k)[-1]) + 1, a.shape[2]), self.weights[k] * self.lams[k]
             if u.shape != shape or (u < 0).any():
                 return f"replies[{k}] must be a table of shape {shape} without negative numbers", rho, out
-            for g in a.groups:
-                for s, row in enumerate(u[:, g]):
-                    found = tree_sum(row)
-                    if abs(found - total) > unit * total:
-                        wrong = f"replies[{k}][{s}] sums to {shown(found, bool(unit))}"
-                        return f"{wrong}, weight times lambda is {shown(total, bool(unit))}", rho, out
-                    if found != total:
-                        u[s, g] = row * (total / found)
+            words = f"replies[{k}]", "weight times lambda is"
+            wrong, out[k] = on_sums(u, total, unit * total, words, a.groups)
+            if wrong:
+                return wrong, rho, out
         if (rho < 0).any():
             return "rho must not be negative", rho, out
-        for x, mass in enumerate(self.p):
-            found = tree_sum(rho[x])
-            if abs(found - mass) > unit * mass:
-                wrong = f"rho[{x}] sums to {shown(found, bool(unit))}, p(x) is {shown(mass, bool(unit))}"
-                return wrong, rho, out
-            if found != mass:
-                rho[x] = rho[x] * (mass / found)
-        return "", rho, out
+        return *on_sums(rho, self.p, unit * self.p, ("rho", "p(x) is")), out
 
 
 def tiers_of(
@@ -331,7 +323,7 @@ def _in_floats(nest: Nest, certificate: TierCertificate) -> Verdict | None:
         return None
     if (rho < 0).any() or any((u < 0).any() for u in replies):
         return None
-    totals, near = [w * lam for w, lam in zip(nest.weights, nest.lams, strict=True)], 0.5 * TOLERANCE
+    totals, near = [w * lam for _, w, lam in nest.tiers], 0.5 * TOLERANCE
     sums = [
         (u[:, g].sum(axis=1), total) for a, u, total in zip(nest.arrays, replies, totals, strict=True) for g in a.groups
     ]
@@ -343,8 +335,7 @@ def _in_floats(nest: Nest, certificate: TierCertificate) -> Verdict | None:
     replies = [a.on_simplex(u, total) for a, u, total in zip(nest.arrays, replies, totals, strict=True)]
     told, harm, bound = float(nest.told(rho)), float(nest.harm(rho)), nest.bound(replies)
     unit = 2 * (rho.size + T + count + 40) * UNIT
-    parts = zip(nest.arrays, nest.weights, nest.lams, strict=True)
-    ends = [(w, lam, *a.extremes()[1]) for a, w, lam in parts]
+    ends = [(w, lam, *a.extremes()[1]) for a, w, lam in nest.tiers]
     nulls = sum(w * float(bob + lam * eve) for w, lam, bob, eve in ends)
     error = unit * (told + harm + nest.height(replies))
     slack = TOLERANCE * (float(nest.spread) - 2 * unit * nulls)

@@ -28,6 +28,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.conditional import allowance, rounding
+from bap_lp.proof.sums import on_sums
 from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, is_exact, shown
 
 _MOST_SIGNALS = 4096
@@ -60,6 +61,10 @@ class Scenario:
     arrays: Arrays
     lam: Any
     told: Array
+
+    def lifted(self) -> Scenario:
+        """Floats as the rationals they are."""
+        return Scenario(self.arrays.lifted(), EXACT.number(self.lam), self.told)
 
     def alice(self, channel: Array) -> Any:
         """R_A of a channel, with Bob and Eve deciding for themselves."""
@@ -95,9 +100,9 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
         return Verdict(False, "the certificate is exact and the problems are not")
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
-    tables = [t for s in given for t in (s.as_float().B, s.as_float().E)] if not exact else []
+    losses = [t for s in given for t in (s.as_float().B, s.as_float().E)] if not exact else []
     numbers: tuple[Any, ...] = (
-        *tables,
+        *losses,
         *certificate.lams,
         certificate.value,
         certificate.channel,
@@ -106,28 +111,11 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
     )
     if not all(is_exact(a) or np.isfinite(a).all() for a in numbers):
         return Verdict(False, "channel, weights, replies, lambdas and value must be finite")
-    found, profiles, _ = working_scenarios(given, certificate.lams, EXACT if exact else FLOAT)
-    scenarios = [Scenario(s.arrays.lifted(), EXACT.number(s.lam), s.told) for s in found]
+    scenarios = [s.lifted() for s in working_scenarios(given, certificate.lams, EXACT if exact else FLOAT)[0]]
     unit = EXACT.number(0.0 if exact else TOLERANCE)
-    q, w = EXACT.array(certificate.channel), EXACT.array(certificate.weights)
-    replies = [EXACT.array(u).copy() for u in certificate.replies]
-    if q.shape != (len(given[0].p), len(profiles)) or w.shape != (len(given),) or len(replies) != len(given):
-        return Verdict(False, "channel, weights and replies do not have the shape of the scenarios")
-    if (q < 0).any() or any(abs(row.sum() - 1) > unit for row in q):
-        return Verdict(False, "a row of the channel is not a distribution")
-    if (w < 0).any() or abs(w.sum() - 1) > unit:
-        return Verdict(False, "the weights are not a mixture of scenarios")
-    if unit:  # rows that miss their sum by rounding are scaled, so that value and bound hold
-        q, w = q / q.sum(axis=1)[:, None], w / w.sum()
-    for k, (s, u) in enumerate(zip(scenarios, replies, strict=True)):
-        if u.shape != (len(profiles), s.arrays.shape[2]) or (u < 0).any():
-            return Verdict(False, f"the replies of scenario {k} have the wrong shape or sign")
-        for g in s.arrays.groups:
-            for row, total in enumerate(u[:, g].sum(axis=1)):
-                if abs(total - w[k] * s.lam) > unit * (1 + s.lam):
-                    return Verdict(False, f"the replies of scenario {k} do not sum to weight times lambda")
-                if total != w[k] * s.lam:
-                    u[row, g] = u[row, g] * (w[k] * s.lam / total) if total > 0 else w[k] * s.lam / len(u[row, g])
+    wrong, q, w, replies = _scaled(scenarios, certificate.channel, certificate.weights, certificate.replies, unit)
+    if wrong:
+        return Verdict(False, wrong)
     worst, claimed = max(s.alice(q) for s in scenarios), EXACT.number(certificate.value)
     bound = mixture_bound(scenarios, w, replies)
     slack = max(allowance(s.arrays, s.lam, unit) for s in scenarios)
@@ -147,15 +135,34 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
 
 def small_gap(scenarios: Sequence[Scenario], q: Array, weights: Array, replies: Sequence[Array]) -> bool:
     """Whether the gap of a float solution is half of what its certificate may have, computed in rationals."""
-    lifted = [Scenario(s.arrays.lifted(), EXACT.number(s.lam), s.told) for s in scenarios]
-    q, w, tables = EXACT.array(q), EXACT.array(weights), [EXACT.array(u).copy() for u in replies]
-    q, w = q / q.sum(axis=1)[:, None], w / w.sum()
-    for k, (s, u) in enumerate(zip(lifted, tables, strict=True)):
-        for g in s.arrays.groups:
-            for row, total in enumerate(u[:, g].sum(axis=1)):
-                u[row, g] = u[row, g] * (w[k] * s.lam / total) if total > 0 else w[k] * s.lam / len(u[row, g])
+    lifted, unit = [s.lifted() for s in scenarios], EXACT.number(TOLERANCE)
+    wrong, q, w, tables = _scaled(lifted, q, weights, replies, unit)
     gap = max(s.alice(q) for s in lifted) - mixture_bound(lifted, w, tables)
-    return bool(2 * gap <= max(allowance(s.arrays, s.lam, EXACT.number(TOLERANCE)) for s in lifted))
+    return not wrong and bool(2 * gap <= max(allowance(s.arrays, s.lam, unit) for s in lifted))
+
+
+def _scaled(
+    scenarios: Sequence[Scenario], channel: Array, weights: Array, replies: Sequence[Array], unit: Any
+) -> tuple[str, Array, Array, list[Array]]:
+    """What is wrong, if anything; channel, weights and replies in rationals with rows that sum to one and to w_k lam_k.
+
+    unit: by how much of its size a row may miss its sum.
+    """
+    q, w, out = EXACT.array(channel), EXACT.array(weights), [EXACT.array(u) for u in replies]
+    signals = len(scenarios[0].told)
+    if q.shape != (len(scenarios[0].arrays.p), signals) or not len(w) == len(out) == len(scenarios) or w.ndim != 1:
+        return "channel, weights and replies do not have the shape of the scenarios", q, w, out
+    if (q < 0).any() or (w < 0).any() or abs(w.sum() - 1) > unit:
+        return "the channel has negative entries, or the weights are not a mixture of scenarios", q, w, out
+    wrong, q = on_sums(q, EXACT.one, unit, ("channel", "a distribution to"))
+    w = w / w.sum()
+    for k, (s, u) in enumerate(zip(scenarios, out, strict=True)):
+        if u.shape != (signals, s.arrays.shape[2]) or (u < 0).any():
+            return f"the replies of scenario {k} have the wrong shape or sign", q, w, out
+        words = f"replies[{k}]", "weight times lambda is"
+        wrong_replies, out[k] = on_sums(u, w[k] * s.lam, unit * (1 + s.lam), words, s.arrays.groups)
+        wrong = wrong or wrong_replies
+    return wrong, q, w, out
 
 
 def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem, ...], tuple[Any, ...]]:

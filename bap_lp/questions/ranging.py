@@ -46,14 +46,11 @@ class OptimalTableau:
         u = -self.y[N:].reshape(b, e)
         self.eve_derivative = 0 * arrays.E if self.silent else -self.rho.dot(u)
         self.eve_risk = arrays.eve_risk(self.rho)
-        m, n = self.lp.shape
         self.factor = Factor(self.lp, self.basic)
         self.position = {int(v): k for k, v in enumerate(self.basic)}
         self.values = self.factor.solve(self.lp.rhs)
-        self.nonbasic = np.setdiff1d(np.arange(n + m), self.basic)
-        free = np.append(self.lp.free, np.zeros(m, dtype=bool))
-        fixed = np.append(np.zeros(n, dtype=bool), self.lp.equality)
-        self.nonbasic = self.nonbasic[~fixed[self.nonbasic]]
+        self.nonbasic = np.flatnonzero(self.lp.outside(self.basic) & ~self.lp.fixed_variables)
+        free, fixed = self.lp.free_variables, self.lp.fixed_variables
         self.still = free[self.nonbasic]  # nonbasic free columns: their reduced cost must stay zero
         self.signed = ~free[self.basic]
         self.pinned = fixed[self.basic]
@@ -73,7 +70,7 @@ class OptimalTableau:
             for at in np.flatnonzero(basic == n + x):
                 weight = Factor(self.lp, basic).solve_transposed(_unit(m, int(at)))
                 best: tuple[Any, int, Any] | None = None
-                for k in np.setdiff1d(np.append(np.arange(n), n + np.flatnonzero(~self.lp.equality)), basic).tolist():
+                for k in np.flatnonzero(self.lp.outside(basic) & ~self.lp.fixed_variables).tolist():
                     rate = -reduced_cost(self.lp, weight, k, phase_one=True) if k < n else weight[k - n]
                     if rate != 0:
                         step = reduced_cost(self.lp, y, k) / rate
@@ -81,7 +78,7 @@ class OptimalTableau:
                             best = abs(step), k, rate < 0
                 assert best is not None
                 basic[at] = best[1]
-                y = Factor(self.lp, basic).solve_transposed(np.append(self.lp.cost, EXACT.zeros(m))[basic])
+                y = Factor(self.lp, basic).solve_transposed(self.lp.basic_cost(basic))
         return basic, y
 
     def row(self, position: int) -> tuple[Array, Array]:

@@ -68,8 +68,8 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         bob, eves = joint_decision(problem, played), played[len(problem.bobs) :]
         replies = np.stack([own + g.start for own, g in zip(eves, problem.eve_groups, strict=True)], axis=1)
     else:
-        bob, eve = signal_losses(rho, problem.B).argmin(axis=1), signal_losses(rho, problem.E)
-        replies = np.stack([eve[:, g].argmin(axis=1) + g.start for g in problem.eve_groups], axis=1)
+        bob = signal_losses(rho, problem.B).argmin(axis=1)
+        replies = problem.arrays.reply_columns(signal_losses(rho, problem.E))
     signals = Signals(bob.astype(int), replies.astype(int), mechanism.signals)
     sent = SentSignals(problem.arrays, signals, mechanism.q)
     return broken(conditions.demands(problem), sent, problem.arrays.field.tolerance)

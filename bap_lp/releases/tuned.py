@@ -72,7 +72,7 @@ def _near_best(problem: Problem, lam: Number) -> list[Fraction]:
     rough, weight = problem.as_float(), float(lam)
     rho = rough.p[:, None] * np.hstack([truncated_geometric(rough, a).q for a in RATIOS])  # all signals side by side
     bob = signal_losses(rho, rough.B).min(axis=1)
-    eve = sum(signal_losses(rho, rough.E[:, g]).min(axis=1) for g in rough.eve_groups)
+    eve = rough.arrays.least_replies(signal_losses(rho, rough.E)).sum(axis=1)
     scores = (bob - weight * eve).reshape(len(RATIOS), -1).sum(axis=1)
     slack = 1e-9 * (rough.B.max() + weight * rough.E.max())
     return [a for a, score in zip(RATIOS, scores.tolist(), strict=True) if score <= scores.min() + slack]

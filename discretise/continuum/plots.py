@@ -37,7 +37,7 @@ def bracket_picture(found: ModelBracket, ax: Any = None) -> Any:
         rows = rule(x)
         for colour, name, s in zip(colours, names, used, strict=True):
             ax.fill_between(x, density, where=rows[:, s] > 0.5, color=colour, lw=0, step="mid", label=name)
-        ax.plot(x, density, color=lt.INK, lw=1)
+        ax.plot(x, density, color=pt.INK, lw=1)
         ax.set_ylabel("predictive density")
         ax.set_xlim(x[0], x[-1])
     for eve in problem.eve_tasks:

@@ -66,10 +66,10 @@ def rule_picture(found: Bracket, ax: Any = None) -> Any:
             ax.fill(*np.array(corners).T, color=_SENT, lw=0, zorder=1)
     _contours(ax, model, low, high, top)
     ax.fill([low, high, high], [low, low, high], color="white", zorder=3)
-    ax.plot([low, high], [low, high], color=lt.GREY, lw=1.0, zorder=4)
+    ax.plot([low, high], [low, high], color=pt.GREY, lw=1.0, zorder=4)
     _thresholds(ax, found, low, high, top)
     ax.plot([], [], color=_SENT, lw=9, label="release 1")
-    ax.plot([], [], color=lt.INK, alpha=0.35, lw=0.8, label="where the data lie")
+    ax.plot([], [], color=pt.INK, alpha=0.35, lw=0.8, label="where the data lie")
     ax.set_xlim(low, high)
     ax.set_ylim(low, top)
     ax.set_xlabel(r"sample mean $\bar x$")
@@ -89,7 +89,7 @@ def _contours(ax: Any, model: GaussianModel, low: float, high: float, top: float
     density = np.exp(-0.5 * ((x - model.prior_mean) / model.xbar_sd) ** 2) * slope
     density[m < x] = 0.0
     levels = density.max() * np.array([0.02, 0.1, 0.3, 0.6, 0.9])
-    ax.contour(x, m, density, levels=levels, colors=lt.INK, alpha=0.35, linewidths=0.8, zorder=2)
+    ax.contour(x, m, density, levels=levels, colors=pt.INK, alpha=0.35, linewidths=0.8, zorder=2)
 
 
 def _thresholds(ax: Any, found: Bracket, low: float, high: float, top: float) -> None:

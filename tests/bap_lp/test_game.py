@@ -395,7 +395,7 @@ def test_a_lost_worker_is_made_up_for(cluster: Any, kind: str) -> None:
 
 @pytest.mark.slow
 def test_a_lost_cluster_leaves_the_best_certified_answer(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bap_lp.game.chunks._PATIENCE", 1.0)
+    monkeypatch.setattr("bap_lp.game.cluster._PATIENCE", 1.0)
     game = dense(30_000, 3, 3)
 
     def close(iteration: int, bound: float, value: float) -> None:

@@ -19,8 +19,9 @@ from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve, veri
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes
 from bap_lp.model.evaluation import risks
+from bap_lp.path.choice import LamInterval, chooses, excess
 from bap_lp.path.frontier import corner, frontier, sdc
-from bap_lp.path.pieces import LamInterval, Path, chooses, excess, lambda_path
+from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.rational import public
 from bap_lp.releases import full, null, randomised_response
@@ -93,6 +94,17 @@ def test_exact_path(problem: Problem, some: list[F]) -> None:
     for lam in (*some, *path.breakpoints):
         assert path.value(lam) == solve(problem, lam).value
         assert verify(problem, path.certificate(lam))
+
+
+def test_pieces_that_floats_cannot_tell_apart_leave_the_lower_line() -> None:
+    """The second piece has R_B larger by 5e-17 and R_E larger by 5e-10: in floats it is as useful and more private."""
+    bob = [["1/10000000", "1/10000000", 0], [1, 1, "10000001/10000000"]]
+    problem = Problem(["1/2", "1/2"], bob, [[0, 1], ["1/1000000000", 0]])
+    exact, path = lambda_path(problem), lambda_path(problem, exact=False)
+    assert len(exact.pieces) == 2
+    for lam in (*exact.breakpoints, F(1), F(10**6)):
+        reached = path.value(float(lam)) - float(exact.value(lam))
+        assert abs(reached) <= (path.tolerance + 1e-13) * size_of(problem, lam)
 
 
 @pytest.mark.slow

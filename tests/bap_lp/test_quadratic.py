@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from bap_lp.convex.quadratic import (
+from bap_lp.convex.linear_releases import (
     Quadratic,
-    QuadraticSolution,
     Squared,
     linear_information,
     linear_risks,
     normal_mean,
     posterior_covariance,
-    quadratic,
 )
+from bap_lp.convex.quadratic import QuadraticSolution, quadratic
 from bap_lp.linear.highs import solve_lp
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.problem import Problem

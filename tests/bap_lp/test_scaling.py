@@ -30,7 +30,7 @@ def repairs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     original = exact.optimise
 
-    def counted(*arguments: Any, **keywords: Any) -> exact.ExactVertex:
+    def counted(*arguments: Any, **keywords: Any) -> exact.Optimum:
         found = original(*arguments, **keywords)
         counts.append(found.repairs)
         return found

@@ -1,37 +1,22 @@
 """From the losses of a component with one Eve of two replies to its joint table: pairs, and the decisions they meet at.
 
-`PairLosses` says what a kind of loss table knows: the cost d of all pairs, the decisions at which a pair attains it,
-and the decisions at which a state that is not paired loses nothing. Among these the fixed weights of `ties` choose:
-the weight of a unit pair at i is w(x,i)/a(x) + w(y,i)/a(y).
+`ColumnLosses` has the cost d of all pairs, the decisions at which a pair attains it, and the decisions at which a state
+that is not paired loses nothing. Among these the fixed weights of `bap_lp.programs.ties` choose: the weight of a unit
+pair at i is w(x,i)/a(x) + w(y,i)/a(y).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from bap_lp.programs.pairing import Pairing, solve_pairs
 from bap_lp.programs.ties import weight_at
 from bap_lp.rational import Array, is_exact
-
-
-class PairLosses(Protocol):
-    """Losses of a component, in one unit: integers in floats or objects if exact.
-
-    cost: d, left x right. rates: 1/a of the left and of the right states, in a unit of their own.
-    """
-
-    cost: Array
-    rates: tuple[Array, Array]
-
-    def tied(self, row: Array, column: Array) -> tuple[Array, Array]:
-        """All (k, i) such that pair k attains its cost at decision i, sorted by k."""
-
-    def alone(self, side: int) -> tuple[Array, Array]:
-        """All (x, i) such that state x of this side has its least loss at decision i, sorted by x."""
+from microdata.columns import ColumnLosses
+from microdata.pairing import Pairing, solve_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +33,7 @@ class PairedOptimum:
 class _Choice:
     """Which decision a pair or a single state takes, and the weight of that."""
 
-    def __init__(self, losses: PairLosses, places: tuple[Array, Array]) -> None:
+    def __init__(self, losses: ColumnLosses, places: tuple[Array, Array]) -> None:
         self.losses, self.places = losses, places  # the place of (x, 0) in the table of weights
         self.single = [self._singles(side) for side in (0, 1)]
 
@@ -86,7 +71,7 @@ def _object_order(group: Array, weight: Array) -> Array:
 
 
 def paired_optimum(
-    losses: PairLosses, supply: tuple[Array, Array], lam: Any, places: tuple[Array, Array]
+    losses: ColumnLosses, supply: tuple[Array, Array], lam: Any, places: tuple[Array, Array]
 ) -> PairedOptimum:
     """The optimal joint table of a component.
 

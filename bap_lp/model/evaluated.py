@@ -1,0 +1,127 @@
+"""What `evaluate` tells about a mechanism: its risks and, signal by signal, what each agent believes and decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bap_lp.model.display import (
+    LISTED,
+    Displayed,
+    Grid,
+    Tabular,
+    both,
+    clean,
+    counted,
+    decided,
+    equals,
+    fraction,
+    risks_line,
+)
+from bap_lp.model.risks import Number, Risks
+
+
+@dataclass(frozen=True)
+class AgentDecisions:
+    """All optimal decisions of one agent at a signal; `role` is "bob" or "eve".
+
+    An Eve who knows something decides for every value z that is possible at the signal: `known` is z, `probability` its
+    probability given the signal, `posterior` what she believes about the data.
+    """
+
+    agent: str
+    role: str
+    decisions: tuple[str, ...]
+    known: str | None = None
+    probability: Number | None = None
+    posterior: dict[str, Number] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Signal(Displayed):
+    """One signal: its probability, the posteriors it leaves, and all optimal decisions of each agent."""
+
+    signal: str
+    probability: Number
+    posterior: dict[str, Number]
+    theta_posterior: dict[str, Number] | None
+    decisions: tuple[AgentDecisions, ...]
+
+    @property
+    def bob(self) -> list[str]:
+        """Bob's optimal decisions; with several Bobs each is preceded by its agent's name."""
+        return self._named("bob")
+
+    @property
+    def eve(self) -> list[str]:
+        """Eve's optimal decisions; with several Eves each is preceded by its agent's name."""
+        return self._named("eve")
+
+    @property
+    def bob_indifferent(self) -> bool:
+        """Whether a Bob has more than one optimal decision."""
+        return any(len(d.decisions) > 1 for d in self.decisions if d.role == "bob")
+
+    @property
+    def eve_indifferent(self) -> bool:
+        """Whether an Eve has more than one optimal decision."""
+        return any(len(d.decisions) > 1 for d in self.decisions if d.role == "eve")
+
+    def _named(self, role: str) -> list[str]:
+        group = [d for d in self.decisions if d.role == role]
+        alone = len(group) == 1 and group[0].known is None
+        return [d if alone else f"{one.agent}: {d}" for one in group for d in one.decisions]
+
+    def _headline(self) -> str:
+        acts = [
+            f"{clean(d.agent, 20)}: {' or '.join(clean(name, 20) for name in d.decisions[:3])}" for d in self.decisions
+        ]
+        return f"{clean(self.signal, 40)!r}: {equals('probability', self.probability, fraction)}; {'; '.join(acts[:4])}"
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Tabular, Risks):
+    """Risks of a mechanism with their explanation.
+
+    Attributes:
+        bob: R_B.
+        eve: R_E.
+        bob_error: how far R_B may be off; 0 if exact.
+        eve_error: how far R_E may be off; 0 if exact.
+        signals: every signal that is sent, with its probability, the posterior and the decisions of all agents.
+        agents: every Bob's and Eve's own unweighted risk, by name.
+
+    >>> from bap_lp import Mechanism, Problem, evaluate
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> evaluate(coin, Mechanism([[1, 0], ["3/10", "7/10"]]))
+    <Evaluation: R_B = 13/40, R_E = 3/4, 2 signals>
+    """
+
+    signals: tuple[Signal, ...] = ()
+    agents: dict[str, Number] = field(default_factory=dict)
+
+    @property
+    def risks(self) -> Risks:
+        return Risks(self.bob, self.eve, self.bob_error, self.eve_error)
+
+    def summary(self) -> str:
+        """The risks, and what happens at the signals, in plain sentences."""
+        exact = not isinstance(self.bob, float)
+        lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
+        for s in self.signals[:LISTED]:
+            acts = " ".join(decided(d.agent, d.decisions, exact) for d in s.decisions)
+            lines.append(f"Signal “{clean(s.signal)}” is sent with probability {both(s.probability)}. {acts}")
+        if len(self.signals) > LISTED:
+            lines.append(f"There are {counted(len(self.signals) - LISTED, 'more signal')}.")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        # an Eve who knows something has a column per value; at some signals a value may be impossible
+        agents = list(dict.fromkeys(d.agent for s in self.signals for d in s.decisions))
+        rows = []
+        for s in self.signals[:most]:
+            told = {d.agent: ", ".join(d.decisions) for d in s.decisions}
+            rows.append((s.signal, s.probability, *(told.get(agent, "") for agent in agents)))
+        return Grid(("signal", "probability", *agents), rows, len(self.signals))

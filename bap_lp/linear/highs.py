@@ -98,6 +98,17 @@ def solve_lp(
     return FloatVertex(z, y, basic, optimal, (first_z, plain), tied)
 
 
+def primal_basis(lp: LinearProgram, start: Array) -> Array:
+    """The variables of an optimal basis, by the primal simplex method from a feasible one; nothing else is read."""
+    highs = loaded_program(lp, simplex_strategy=PRIMAL)
+    set_basis(highs, np.isin(np.arange(sum(lp.shape)), start))
+    _run(highs)
+    flags = basic_flags(highs)
+    if not len(flags):
+        raise SolverError(f"HiGHS found no basis of a program of shape {lp.shape}: {highs.getModelStatus()}")
+    return np.flatnonzero(flags)
+
+
 def _from_inside(lp: LinearProgram) -> Array | None:
     """The basis of a large program with a few dense columns, by the interior point method; None if it is not one."""
     dense = np.count_nonzero(np.diff(lp.start) >= _DENSE)

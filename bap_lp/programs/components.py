@@ -48,7 +48,7 @@ class Split:
 
 
 def components_of(arrays: Arrays) -> Split | None:
-    """The components; None if the problem is one, or too small to gain."""
+    """The components; None if the problem is one, or nearly one, or too small to gain."""
     N, b, _ = arrays.shape
     if N * b <= _SMALL or N < 3:
         return None
@@ -68,7 +68,7 @@ def components_of(arrays: Arrays) -> Split | None:
     label = _labels(touched)
     free = np.flatnonzero(label < 0)
     count = int(label.max(initial=-1)) + 1
-    if count <= 1 and len(free) == 0:
+    if count <= 1 and 4 * len(free) <= (0 if settled else N):
         return None
     parts = []
     for k in range(count):

@@ -82,7 +82,7 @@ class _Layout:
 def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[Array] = ()) -> StructuredVertex | None:
     """The vertex of the basis if that is optimal, exactly; None if not, or if its structure differs.
 
-    ties: further costs of all columns of the program, as `compact.compact_ties` makes them.
+    ties: further costs of all columns of the program, as `ties.float_ties` makes them.
     """
     layout = _layout(basis, arrays)
     if layout is None:
@@ -187,7 +187,7 @@ class _Core:
         arrays, layout = self.arrays, self.layout
 
         def base(states: Array, signals: Array) -> Array:
-            cost = losses[states, signals]
+            cost = EXACT.array(losses[states, signals])
             return cost - lam * arrays.E[states[:, None], layout.first[signals]].sum(axis=1) if lam else cost
 
         prices = self.unit * (base(layout.state, layout.signal) - base(layout.state, layout.other))
@@ -240,7 +240,7 @@ def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Arr
     """The reduced costs of (x, i), times a positive number."""
     scale = common_denominator(u)
     long = u * scale
-    return (losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
+    return EXACT.array(losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 
 def _ties_settled(
@@ -258,7 +258,7 @@ def _ties_settled(
     for cost in ties:
         if not len(x) and not len(row_i):
             return True
-        losses, lam = cost[: N * b].reshape(N, b), -cost[N * b]
+        losses, lam = cost[: N * b].reshape(N, b), EXACT.number(-cost[N * b])
         if lam and eve_risk == arrays.eve_risk(arrays.p[:, None]):
             continue
         prices = core.dual(losses, lam)

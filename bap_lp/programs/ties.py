@@ -48,9 +48,20 @@ def tie_costs(signals: Array, risks: Array, count: int, field: Field, places: Ar
     return [private, generic]
 
 
-def compact_ties(arrays: Arrays, places: Array | None = None) -> list[Array]:
-    """`tie_costs` of the compact program; places: the numbers of (x, 0) among the weights, if they are not x * b."""
-    (N, b, _), G, field = arrays.shape, len(arrays.groups), arrays.field
+def compact_ties(arrays: Arrays) -> list[Array]:
+    """`tie_costs` of the compact program."""
+    (N, b, _), G = arrays.shape, len(arrays.groups)
     columns = np.arange(N * b + b * G)
-    own = None if places is None else places[:, None] + np.arange(b)
-    return tie_costs(columns[: N * b], columns[N * b :], len(columns), field, own)
+    return tie_costs(columns[: N * b].reshape(N, b), columns[N * b :], len(columns), arrays.field)
+
+
+def table_weights(arrays: Arrays, places: Array | None = None) -> Array:
+    """The fixed weights of a joint table, N x b, as floats; places: the numbers of (x, 0), if they are not x * b."""
+    N, b, _ = arrays.shape
+    return weight_at((np.arange(N) * b if places is None else places)[:, None] + np.arange(b))
+
+
+def float_ties(arrays: Arrays, weight: Array) -> list[Array]:
+    """`compact_ties` with these weights as floats, which hold them exactly: -1 and integers up to 2^32."""
+    t = arrays.shape[1] * len(arrays.groups)
+    return [np.append(np.zeros(weight.size), np.full(t, -1.0)), np.append(weight, np.zeros(t))]

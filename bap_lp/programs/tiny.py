@@ -11,7 +11,6 @@ the reduced costs of the slacks are Eve's replies u.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from flint import fmpq
@@ -30,17 +29,16 @@ def dictionary_size(arrays: Arrays) -> int:
     return (N + b * (e - G) + 3) * (N * (b - 1) + b * G + 1)
 
 
-def tiny_optimum(arrays: Arrays, lam: fmpq, ties: Sequence[Array]) -> tuple[Array, Array]:
-    """rho and u of the optimum that the ties choose; ties are costs of all columns of the compact program."""
+def tiny_optimum(arrays: Arrays, lam: fmpq, weight: Array) -> tuple[Array, Array]:
+    """rho and u of the most private optimum, and among those the one of least weight; weight is an N x b table."""
     N, b, e = arrays.shape
     start = _Start(arrays)
-    private, generic = ties
     zero = fmpq(0)
     none = [[zero] * b for _ in range(N)]
     costs = [
         start.objective(arrays.B.tolist(), lam),
-        start.objective(none, -private[-1]),
-        start.objective(generic[: N * b].reshape(N, b).tolist(), zero),
+        start.objective(none, fmpq(1)),
+        start.objective(EXACT.array(weight).tolist(), zero),
     ]
     rows, basic, free = start.rows(), start.basic, start.free
     _minimise(rows, costs, basic, free)

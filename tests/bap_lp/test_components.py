@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 from strategies import knowing_problems
 
 from bap_lp import Agent, InputError, Problem, lambda_path, solve, verify
+from bap_lp.game.solver import solve_game
 from bap_lp.model.arrays import Arrays
-from bap_lp.programs import components, workers
+from bap_lp.programs import compact, components, workers
 from bap_lp.programs.compact import JointOptimum, solve_undivided
 from bap_lp.programs.components import components_of, solve_compact
+from bap_lp.programs.ties import weight_at
 
 METHODS: dict[str, dict[str, int]] = {"all decisions": {}, "priced": {"_DENSE": 1}}
 
@@ -52,6 +55,23 @@ def test_components_in_floats_have_a_certified_gap(method: str, problem: Problem
     assert arrays.bound(parts.u) <= arrays.value(parts.rho, float(lam)) + 1e-12
     assert arrays.value(parts.rho, float(lam)) - parts.bound < 1e-9
     assert abs(parts.bound - float(solve(problem, lam).bound)) < 1e-9
+
+
+def test_a_component_is_perturbed_by_the_weights_of_its_own_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the perturbed vertex is not the one that the ties choose, and most of the work is done twice."""
+    random, (N, b) = np.random.default_rng(0), (40, 5)
+    arrays = Problem([Fraction(1, N)] * N, *(random.integers(0, 2, (N, k)).tolist() for k in (b, 4))).arrays
+    places, seen = (np.arange(N) + 7) * b, []
+
+    def watched(*args: Any, noise: np.ndarray, **options: Any) -> Any:
+        seen.append(noise * 2.0**32)
+        return solve_game(*args, noise=noise, **options)
+
+    monkeypatch.setattr(compact, "solve_game", watched)
+    monkeypatch.setattr(compact, "_DIRECT_TIED", 0)
+    for data, lam in ((arrays, fmpq(1)), (arrays.rounded, 1.0)):
+        solve_undivided(data, lam, None, places)
+        assert (seen.pop() == weight_at(places[:, None] + np.arange(b))).all()
 
 
 def large(seed: int, states: int = 60, decisions: int = 12, values: int = 6) -> Problem:

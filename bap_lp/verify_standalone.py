@@ -25,7 +25,7 @@ from itertools import pairwise, product
 from types import SimpleNamespace as Record
 
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "columns": 100_000, "cells": 20_000_000, "bits": 100_000,
-          "parts": 5_000_000, "maps": 100_000}
+          "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 TOLERANCE, ROUNDING, MOST = F(1e-9), F(2) ** -46, 10**300
 LOWEST = dict.fromkeys(["min_eve_risk", "max_bob_risk", "margin", "max_leakage", "delta", "epsilon", "exp_epsilon"], 0)
@@ -213,6 +213,64 @@ class Game:
         return sum(row[i] for row, i in zip(self.heard(q, self.B), told)), sum(map(sum, self.eve_risks(q, eve)))
 
 
+# ---- effort: what the check would take, before a number is used. The unit is an operation with short fractions; to add
+# a fraction of m digits to a sum of d digits takes d m / 32000 more. d is at most what all denominators have in common.
+
+
+def size(table, key):
+    """Rows and longest row of a list in a table."""
+    rows = table.get(key) if type(table) is dict else None
+    rows = rows if type(rows) is list else [rows] if type(rows) is dict else []
+    return len(rows), max((len(row) for row in rows if type(row) is list), default=0), rows
+
+
+def affordable(problem, mechanism, certificate):
+    """Refuse a check that takes more than LIMITS["work"] steps."""
+    if "scenarios" in problem:
+        N, S, _ = size(certificate, "channel")
+        steps = N * S * sum(2 + max((len(row) for row in u if type(row) is list), default=0)
+                            for u in size(certificate, "replies")[2] if type(u) is list)
+    else:
+        steps = single_steps(problem, certificate)
+    todo, longest, denominators, common = [problem, mechanism, certificate], 0, set(), 1
+    while todo:
+        node = todo.pop()
+        if type(node) in (dict, list):
+            todo += node.values() if type(node) is dict else node
+        elif type(node) is str and (fraction := re.fullmatch(r"[ \t\r\n]*[-+]?[0-9]+/([0-9]+)[ \t\r\n]*", node)):
+            longest = max(longest, len(node) // 2)
+            denominators.add(fraction[1])
+    fits = lambda: steps * (1 + common.bit_length() * 3 // 10 * longest // 32_000) <= LIMITS["work"]
+    for q in denominators if fits() else ():
+        common = math.lcm(common, int(q)) if q.strip("0") else common
+        if not fits():
+            break
+    need(fits(), f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
+
+
+def single_steps(problem, certificate):
+    """The steps of the loops below: N states, S signals, e decisions of Eves, and what the conditions add."""
+    (N, S, _), (_, e, _) = size(certificate, "rho"), size(certificate, "u")
+    N, S, e, asked = max(N, 1), max(S, 1), max(e, 1), certificate.get("conditions")
+    asked = asked if type(asked) is dict else {}
+    decisions = sum(size(agent, "decisions")[0] for role in ("bob", "eve") for agent in size(problem, role)[2])
+    vectors = 2 * sum(size(asked, name)[0] for name in CONES[:3]) + e * ("signal_floor" in asked)
+    for one in size(asked, "pufferfish")[2]:
+        vectors += 2 * size(one, "pairs")[0] * max(1, size(one, "priors")[0])
+    pairs = 2 * size(asked, "neighbours")[0] if "neighbours" in asked else N * N * bool({"metric", "delta"} & {*asked})
+    steps = N * S * (2 + e + decisions + vectors) + pairs * (S + N * ("metric" in asked))
+    branches = size(certificate, "branches")[2]
+    for part in branches:
+        steps += N * size(part, "signals")[0] * (2 + e)
+    for part in (certificate, *branches):
+        steps += N * sum(len(rows) for rows in part.values() if type(rows) is list) if type(part) is dict else 0
+    if asked.get("deterministic") is True and not branches:
+        bobs = math.prod(min(size(bob, "decisions")[0], 2**20) for bob in size(problem, "bob")[2])
+        maps = bobs ** min(sum(mass not in (0, "0") for mass in size(problem.get("data"), "prior")[2]), 64)
+        steps += maps * N * min(S, 64) if maps <= LIMITS["maps"] else 0
+    return steps
+
+
 # ---- conditions: a notion is a function from places to rows (C, D, A, r, size), and the places that a channel q must
 # meet. C has (x, s, v), D has (s, k, v), A has (column, v). A float may miss a row by 1e-9 of `size`, without one by
 # 1e-9 of the sum of |v| q(s|x).
@@ -223,7 +281,8 @@ class Demands:
 
     def __init__(self, game, table, unit=F(0)):
         keyed(table, [], [*LOWEST, *CONES, "neighbours", "metric", "deterministic", "max_signals"])
-        given = {k: v for k, v in table.items() if v is not None}
+        need(None not in table.values(), "a condition is null")
+        given = dict(table)
         numbers = {k: number(given[k], low, MOST) for k, low in LOWEST.items() if k in given}
         need(type(table.get("deterministic", False)) is bool, "deterministic must be true or false")
         self.most, self.deterministic = given.get("max_signals"), bool(given.pop("deterministic", False))
@@ -313,7 +372,7 @@ class Demands:
             steps = ((pairs.get((x, y), 0), pairs.get((y, z), 0)) for y in range(N))
             implied = any(min(step) > 0 and sum(step) <= pairs[x, z] for step in steps)
             need(implied and not delta, "exp(eps d) is too large")
-        near = [pair for pair in pairs if pair not in set(large)] if pairs is not None else None
+        near = None if pairs is None else sorted({*pairs} - {*large})
         if delta:
             asked = near if pairs is not None else [(x, y) for x in range(N) for y in range(N) if x != y]
             self.notions["approximate_privacy"] = row, lambda q: [(s, *pair) for pair in asked for s in (*S, -1)]
@@ -651,7 +710,7 @@ def check_single(problem, mechanism, document, allow):
     game = Game(problem, floats)
     asked = Demands(game, game.conditions, unit)
     demands = Demands(game, document["conditions"], unit) if conditioned else asked
-    free = all(v is None or v is False for v in game.conditions.values())
+    free = not any(v is not False for v in game.conditions.values())
     need(asked.meaning == demands.meaning and (conditioned or free), "it supposes other conditions")
     same_kind(game.exact and demands.exact, floats, allow, [game.given_lam], mechanism)
     lam, claimed = same_lambda(game.lam, document["lambda"], floats), read(document["value"])
@@ -726,10 +785,11 @@ def check(folder, allow_float=False):
     try:
         sys.set_int_max_str_digits(0)
         for name in names:
+            need(os.path.isfile(os.path.join(folder, name)), f"{name} is not a file")
             with open(os.path.join(folder, name), "rb") as file:
                 raw[name] = file.read(LIMITS["bytes"] + 1)
             need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
-        manifest, problem, mechanism, certificate = (parsed(raw[name], name) for name in names)
+        manifest = parsed(raw[names[0]], names[0])
         texts = ["format", "version", "made", "how", "method"]
         keyed(manifest, [*texts, "lambda", "conditions", "source", "files"])
         need(all(type(manifest[k]) is str for k in texts) and manifest["format"] == "bap-lp bundle 1", "manifest.json")
@@ -737,6 +797,8 @@ def check(folder, allow_float=False):
         need(all(type(v) is str for v in source.values()), "source")
         for name, digest in keyed(manifest["files"], names[1:]).items():
             need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
+        problem, mechanism, certificate = (parsed(raw[name], name) for name in names[1:])
+        affordable(problem, mechanism, certificate)
         robust = {*problem} == {"scenarios"}
         proved = (check_worst_case if robust else check_single)(problem, mechanism, certificate, allow_float)
         lams = [one["alice"]["lambda"] for one in problem["scenarios"]] if robust else problem["alice"]["lambda"]

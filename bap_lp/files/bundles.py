@@ -26,6 +26,7 @@ from typing import Any
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
+from bap_lp.files.effort import check_effort, nested_steps, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
 from bap_lp.files.tables import long_number
@@ -271,8 +272,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     ...     print(load_bundle(f"{folder}/coin").verify().reason)
     R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     """
-    raw = {name: read_bytes(Path(path) / name) for name in (MANIFEST, *FILES)}
-    manifest, *documents = (document_of(raw[name], Path(path) / name) for name in (MANIFEST, *FILES))
+    raw = {name: read_bytes(Path(path) / name, plain=True) for name in (MANIFEST, *FILES)}
+    manifest = document_of(raw[MANIFEST], Path(path) / MANIFEST)
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
     with located(where[0]):
         check(manifest, _SCHEMA)
@@ -283,10 +284,12 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     for name in FILES:
         if manifest["files"][name] != _sha256(raw[name]):
             raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
-    whole, mechanism, proved = documents
+    whole, mechanism, proved = (document_of(raw[name], Path(path) / name) for name in FILES)
     robust = isinstance(whole, dict) and set(whole) == {"scenarios"}
     if robust and not (isinstance(whole["scenarios"], list) and whole["scenarios"]):
         raise InputError(f"{where[1]}: scenarios", whole["scenarios"], "must be a list of problems")
+    steps = nested_steps(proved, "channel") if robust else proof_steps(whole, proved)
+    check_effort((whole, mechanism, proved), steps, where[3])
     scenarios = whole["scenarios"] if robust else [whole]
     problems = tuple(_problem(document, where[1]) for document in scenarios)
     prices = [document["alice"]["lambda"] for document in scenarios]
@@ -337,6 +340,10 @@ def _normal(rows: list[Any], field: str) -> None:
 
 
 def _normal_conditions(table: dict[str, Any]) -> None:
+    """Refuse demands that are not set, and priors that would be scaled."""
+    for name, value in table.items():
+        if value is None:
+            raise InputError(f"conditions.{name}", None, "must not be null in a bundle")
     pairs = table.get("pufferfish") or []
     for k, demand in enumerate(pairs if isinstance(pairs, list) else [pairs]):
         _normal(demand.get("priors") or [], f"conditions.pufferfish[{k}].priors")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
+from bap_lp.files.effort import check_effort, nested_steps
 from bap_lp.files.tables import signed_number, signed_numbers, signed_table, signed_tables, texts
 from bap_lp.files.writing import write_files
 from bap_lp.proof.nested import TierCertificate
@@ -44,6 +45,7 @@ def load_tier_certificate(path: str | os.PathLike[str]) -> TierCertificate:
     document = read_document(path)
     with located(source_name(path)):
         check(document, _SCHEMA)
+        check_effort((document,), nested_steps(document, "rho"), "replies")
         lams, weights = (signed_numbers(document[key], key) for key in ("lambdas", "weights"))
         value, rho = signed_number(document["value"], "value"), signed_table(document["rho"], "rho")
         replies = signed_tables(document["replies"], "replies")

@@ -54,7 +54,9 @@ def release(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="CSV", help="Where to write the signals; stdout by default.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, metavar="K", help="How many independent signals to draw.")] = 1,
+    count: Annotated[
+        int, typer.Option(min=1, max=1_000_000, metavar="K", help="How many independent signals to draw.")
+    ] = 1,
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
@@ -75,10 +77,7 @@ def release(
         raise InputError(given, None, "must not be given with --from, which draws one signal per state")
     if column is not None and not many:
         raise InputError("--column", column, "needs --from")
-    if out is not None:
-        from bap_cli.pictures import check_file
-
-        check_file(out)
+    _check_places(source, states_from, out, log)
     found = _load(source, allow_float)
     generator = None if seed is None else Random(seed)
     if states_from is not None:
@@ -94,6 +93,8 @@ def release(
         hint = "" if not where or at or column is not None else " (if it is a header, give --column)"
         line = "state" if not where else f"{where}: line {at + 1 + (column is not None)}"
         raise InputError(line, error.value, error.rule + hint) from None
+    # the log says that signals were drawn before anybody can see them: a release without a trace is not possible
+    _note(found, len(signals), seed, log, loud=many)
     if count > 1 and seed is None:
         print(f"bap: {_composed(found, count)}", file=sys.stderr)
     if out is not None or many:
@@ -103,7 +104,29 @@ def release(
         _write(out, text.getvalue())
     else:
         sys.stdout.write("".join(clean(signal, sys.maxsize - 1) + "\n" for signal in signals))
-    _note(found, len(signals), seed, log, loud=many)
+
+
+def _check_places(source: str, states: str | None, out: Path | None, log: Path | None) -> None:
+    """Refuse places that cannot be written to, and what is read: a bundle, or the states."""
+    from bap_cli.pictures import check_file
+    from bap_lp.files.bundles import FILES, MANIFEST
+    from bap_lp.rational import InputError
+
+    path = Path(source)
+    folder = path if path.is_dir() else path.parent
+    read = [
+        path,
+        *(folder / name for name in (*FILES, MANIFEST)),
+        *([Path(states)] if states not in (None, "-") else []),
+    ]
+    for option, place in (("--out", out), ("--log", log)):
+        if place is None:
+            continue
+        check_file(place, option=option)
+        if place.exists() and any(other.exists() and place.samefile(other) for other in read):
+            raise InputError(option, str(place), "must not be a file that is read")
+    if out is not None and log is not None and out.resolve() == log.resolve():
+        raise InputError("--log", str(log), "must not be the file of the signals")
 
 
 def _load(source: str, allow_float: bool) -> _Released:
@@ -112,7 +135,7 @@ def _load(source: str, allow_float: bool) -> _Released:
     from bap_lp.files.bundles import MANIFEST
     from bap_lp.files.mechanisms import load_mechanism
 
-    path = Path(source)
+    path = Path(source).resolve()  # a link to the mechanism of a bundle is the mechanism of a bundle
     folder = path if path.is_dir() else path.parent
     if path.is_dir() or (path.name == "mechanism.json" and (folder / MANIFEST).exists()):
         bundle = proved_bundle(str(folder), allow_float)

@@ -10,8 +10,9 @@ Conditions are rows  C q + D t + A a <= r  in q, in t and in columns 0 <= a <= 1
 sum_{j of k} u[s,j] = lam - (D'w)[s,k]  no mechanism that meets them has R_A below
     sum_x min_s (p(x) B(x,i_s) - sum_j u[s,j] p(x) E(x,j) + (C'w)[x,s]) + sum min(0, A'w) - w.r         (weak duality).
 The mechanism must attain this bound. Deterministic mechanisms and few signals may need a bound case by case, or a trial
-of all maps. A float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9
-of the spread R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
+of all maps; a worst case over scenarios, and tiers that refine each other, have bounds of their own, stated there. A
+float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9 of the spread
+R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
 """
 
 import hashlib
@@ -224,10 +225,16 @@ def size(table, key):
     return len(rows), max((len(row) for row in rows if type(row) is list), default=0), rows
 
 
+def problem_kind(problem):
+    """What problem.json is about: "scenarios", "tiers", or "" for one problem."""
+    kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
+    return kinds.get(tuple(sorted(problem)), "")
+
+
 def affordable(problem, mechanism, certificate):
     """Refuse a check that takes more than LIMITS["work"] steps."""
-    if "scenarios" in problem:
-        N, S, _ = size(certificate, "channel")
+    if problem_kind(problem):
+        N, S, _ = size(certificate, "rho" if "tiers" in problem else "channel")
         steps = N * S * sum(2 + max((len(row) for row in u if type(row) is list), default=0)
                             for u in size(certificate, "replies")[2] if type(u) is list)
     else:
@@ -778,6 +785,53 @@ def check_worst_case(problem, mechanism, document, allow):
     return f"the worst case {shown(worst) if floats else worst} is optimal"
 
 
+def check_tiers(problem, mechanism, document, allow):
+    """Tier k sees the first k decisions i of a signal: with u_k >= 0 whose entries sum to w_k lam_k per prefix and Eve,
+    sum_k w_k R_A^k >= sum_x p(x) min_i sum_k (w_k B_k(x,i_k) - sum_j u_k[i_1..i_k, j] E_k(x,j))."""
+    keyed(document, ["lambdas", "weights", "value", "rho", "replies"])
+    floats, tiers = floating(document), listed(problem["tiers"], "there are no tiers")
+    unit, read = TOLERANCE * floats, lambda v: F(float(number(v, long=True))) if floats else number(v, long=True)
+    games, K = [Game(one, floats) for one in tiers], len(tiers)
+    need(not any(g.conditions for g in games) and all(g.aligned for g in games), "no conditions or beliefs here")
+    need(all(one["data"] == tiers[0]["data"] for one in tiers), "the tiers have different data")
+    asked = [number(w, None, MOST, True) for w in listed(problem["weights"], "weights", K)]
+    given = [*(g.given_lam for g in games), *problem["weights"]]
+    same_kind(all(g.exact for g in games), floats, allow, given, mechanism)
+    lams = [same_lambda(g.lam, v, floats) for g, v in zip(games, listed(document["lambdas"], "lambdas", K))]
+    weights = [same_lambda(w, v, floats) for w, v in zip(asked, listed(document["weights"], "weights", K))]
+    need(min(asked) > 0 and min(weights) > 0, "weights must be positive")
+    need(math.prod(len(g.decisions) for g in games) <= 100_000, "too many tuples of decisions")
+    signals, p = list(product(*(range(len(g.decisions)) for g in games))), games[0].p
+    q, _, _ = channel_of(mechanism, games[0], [" > ".join(n) for n in product(*(g.decisions for g in games))])
+    null = [sum(m * row[s] for m, row in zip(p, q)) / sum(p) for s in range(len(signals))]
+    for m, row, joint in zip(p, q, table_of(document["rho"], read, len(p), len(signals))):
+        near_table([[m * v for v in row]], [joint], unit * m, "the mechanism is not the one that is proved")
+        near_table([row], [row if m else null], unit, "a state that never occurs has another row")
+    q, total, value, scale, near = scaled(q, unit), [[F(0)] * len(signals) for _ in p], F(0), F(0), F(0)
+    for k, (g, lam, w, replies) in enumerate(zip(games, lams, weights, listed(document["replies"], "replies", K))):
+        prefixes = list(dict.fromkeys(i[: k + 1] for i in signals))
+        place, own = {prefix: s for s, prefix in enumerate(prefixes)}, w * lam
+        seen, u = [[F(0)] * len(prefixes) for _ in p], table_of(replies, read, len(prefixes), len(g.E[0]))
+        need(min(map(min, u)) >= 0, "replies are negative")
+        for row, group in product(u, g.groups):
+            mass = sum(row[j] for j in group)
+            need(abs(mass - own) <= unit * own, "replies do not sum to weight times lambda")
+            for j in group:
+                row[j] *= own / mass if mass else 0
+        answer = [[sum(a * b for a, b in zip(row, eves) if a) for row in u] for eves in g.E]
+        for x, s in product(range(len(p)), range(len(signals))):
+            at = place[signals[s][: k + 1]]
+            seen[x][at] += q[x][s]
+            total[x][s] += w * g.B[x][signals[s][k]] - answer[x][at]
+        bob, eve = g.risks(seen, [prefix[k] for prefix in prefixes])
+        value, scale = value + w * (bob - lam * eve), scale + w * (bob + lam * eve)
+        near += w * g.allowance(lam, unit)
+    bound = sum(m * min(row) for m, row in zip(p, total))
+    need(value - bound <= near, f"the sum is {shown(value)}, the proof only shows {shown(bound)}")
+    need(abs(value - read(document["value"])) <= near + ROUNDING * scale * floats, "the sum is another one")
+    return f"the sum over the tiers {shown(value) if floats else value} is optimal"
+
+
 def check(folder, allow_float=False):
     """Why the bundle in `folder` is proved; raises Refused if it is not."""
     names = ["manifest.json", "problem.json", "mechanism.json", "certificate.json"]
@@ -799,9 +853,10 @@ def check(folder, allow_float=False):
             need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
         problem, mechanism, certificate = (parsed(raw[name], name) for name in names[1:])
         affordable(problem, mechanism, certificate)
-        robust = {*problem} == {"scenarios"}
-        proved = (check_worst_case if robust else check_single)(problem, mechanism, certificate, allow_float)
-        lams = [one["alice"]["lambda"] for one in problem["scenarios"]] if robust else problem["alice"]["lambda"]
+        kind = problem_kind(problem)
+        judge = {"scenarios": check_worst_case, "tiers": check_tiers}.get(kind, check_single)
+        proved = judge(problem, mechanism, certificate, allow_float)
+        lams = [one["alice"]["lambda"] for one in problem[kind]] if kind else problem["alice"]["lambda"]
         stated, wanted = (manifest["lambda"], manifest["conditions"]), (lams, problem.get("conditions", {}))
         need(json.dumps(stated, sort_keys=True) == json.dumps(wanted, sort_keys=True), "the manifest has other demands")
         return proved

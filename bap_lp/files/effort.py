@@ -69,7 +69,8 @@ def proof_steps(problem: Any, certificate: Any) -> int:
 def nested_steps(certificate: Any, joint: str) -> int:
     """Steps to check a certificate with a table of replies per tier or scenario, and a joint table of this name."""
     rows, columns = length(certificate, joint), width(certificate, joint)
-    return rows * columns * sum(2 + max(map(_size, u), default=0) for u in items(certificate, "replies"))
+    replies = [u for u in items(certificate, "replies") if isinstance(u, list)]
+    return rows * columns * sum(2 + max(map(_size, u), default=0) for u in replies)
 
 
 def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:

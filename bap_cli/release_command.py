@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from random import Random
 from typing import Annotated, Any
 
 import typer
+
+_MECHANISM = re.compile(r"mechanism(?:-([1-9][0-9]{0,3}))?\.json")
 
 Source = Annotated[
     str,
@@ -35,11 +38,20 @@ State = Annotated[
 
 @dataclass(frozen=True)
 class _Released:
-    """The mechanism to draw from, the problem it belongs to if known, and the SHA-256 of what was read."""
+    """The mechanism to draw from, the problem it belongs to if known, and the SHA-256 of what was read.
+
+    In a bundle of tiers `seen` has what every tier sees, by the signal of the last one.
+    """
 
     mechanism: Any
     problem: Any
     digest: str
+    seen: dict[str, tuple[str, ...]] | None = None
+    tier: int | None = None
+
+    def shown(self, signal: str) -> tuple[str, ...]:
+        """The signals to publish, the public tier's first."""
+        return (signal,) if self.seen is None else self.seen[signal]
 
 
 def release(
@@ -54,7 +66,9 @@ def release(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="CSV", help="Where to write the signals; stdout by default.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, metavar="K", help="How many independent signals to draw.")] = 1,
+    count: Annotated[
+        int, typer.Option(min=1, max=1_000_000, metavar="K", help="How many independent signals to draw.")
+    ] = 1,
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
@@ -75,10 +89,7 @@ def release(
         raise InputError(given, None, "must not be given with --from, which draws one signal per state")
     if column is not None and not many:
         raise InputError("--column", column, "needs --from")
-    if out is not None:
-        from bap_cli.pictures import check_file
-
-        check_file(out)
+    _check_places(source, states_from, out, log)
     found = _load(source, allow_float)
     generator = None if seed is None else Random(seed)
     if states_from is not None:
@@ -94,16 +105,47 @@ def release(
         hint = "" if not where or at or column is not None else " (if it is a header, give --column)"
         line = "state" if not where else f"{where}: line {at + 1 + (column is not None)}"
         raise InputError(line, error.value, error.rule + hint) from None
+    # the log says that signals were drawn before anybody can see them: a release without a trace is not possible
+    _note(found, len(signals), seed, log, loud=many)
     if count > 1 and seed is None:
         print(f"bap: {_composed(found, count)}", file=sys.stderr)
+    if found.tier is not None:
+        words = (
+            f"bap: this is the signal of tier {found.tier} alone: later tiers must be drawn given it, or all at once"
+        )
+        print(f"{words} from the bundle", file=sys.stderr)
+    rows = [[clean(part, sys.maxsize - 1) for part in found.shown(signal)] for signal in signals]
     if out is not None or many:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([["signal"]] * (column is not None) + [[clean(signal, sys.maxsize - 1)] for signal in signals])
+        header = ["signal"] if found.seen is None else [f"tier {k + 1}" for k in range(len(rows[0]))]
+        writer.writerows([header] * (column is not None) + rows)
         _write(out, text.getvalue())
     else:
-        sys.stdout.write("".join(clean(signal, sys.maxsize - 1) + "\n" for signal in signals))
-    _note(found, len(signals), seed, log, loud=many)
+        sys.stdout.write("".join(f"{part}\n" for row in rows for part in row))
+
+
+def _check_places(source: str, states: str | None, out: Path | None, log: Path | None) -> None:
+    """Refuse places that cannot be written to, and what is read: a bundle, or the states."""
+    from bap_cli.pictures import check_file
+    from bap_lp.files.bundles import FILES, MANIFEST
+    from bap_lp.rational import InputError
+
+    path = Path(source)
+    folder = path if path.is_dir() else path.parent
+    read = [
+        path,
+        *(folder / name for name in (*FILES, MANIFEST)),
+        *([Path(states)] if states not in (None, "-") else []),
+    ]
+    for option, place in (("--out", out), ("--log", log)):
+        if place is None:
+            continue
+        check_file(place, option=option)
+        if place.exists() and any(other.exists() and place.samefile(other) for other in read):
+            raise InputError(option, str(place), "must not be a file that is read")
+    if out is not None and log is not None and out.resolve() == log.resolve():
+        raise InputError("--log", str(log), "must not be the file of the signals")
 
 
 def _load(source: str, allow_float: bool) -> _Released:
@@ -111,15 +153,37 @@ def _load(source: str, allow_float: bool) -> _Released:
     from bap_cli.verifying import proved_bundle
     from bap_lp.files.bundles import MANIFEST
     from bap_lp.files.mechanisms import load_mechanism
+    from bap_lp.files.tiers import tier_names
 
-    path = Path(source)
-    folder = path if path.is_dir() else path.parent
-    if path.is_dir() or (path.name == "mechanism.json" and (folder / MANIFEST).exists()):
-        bundle = proved_bundle(str(folder), allow_float)
-        digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
-        return _Released(bundle.mechanism, None if bundle.robust else bundle.problem, digest)
+    path = Path(source).resolve()  # a link to the mechanism of a bundle is the mechanism of a bundle
+    folder, name = path if path.is_dir() else path.parent, _MECHANISM.fullmatch(path.name)
+    if not (path.is_dir() or (name is not None and (folder / MANIFEST).exists())):
+        mechanism = load_mechanism(source)
+        return _Released(mechanism, None, hashlib.sha256(path.read_bytes()).hexdigest())
+    bundle = proved_bundle(source if path.is_dir() else str(folder), allow_float)
+    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    if not path.is_dir() and name is not None and name[1]:
+        return _Released(_tier(bundle, int(name[1]), source), None, digest, tier=int(name[1]))
+    if bundle.tiered:
+        return _Released(bundle.mechanism, None, digest, tier_names([file.problem for file in bundle.problems]))
+    return _Released(bundle.mechanism, None if bundle.robust else bundle.problem, digest)
+
+
+def _tier(bundle: Any, tier: int, source: str) -> Any:
+    """The mechanism of a file that a bundle of tiers has beside its own, if it is what that tier sees."""
+    from bap_cli.verifying import refuse
+    from bap_lp.files.documents import source_name
+    from bap_lp.files.mechanisms import load_mechanism
+    from bap_lp.rational import TOLERANCE
+
     mechanism = load_mechanism(source)
-    return _Released(mechanism, None, hashlib.sha256(path.read_bytes()).hexdigest())
+    if not (bundle.tiered and 1 <= tier <= len(bundle.problems)):
+        refuse(f"{source_name(source)} is not part of the bundle in its folder")
+    own = bundle.tier(tier - 1)
+    same = (mechanism.states, mechanism.signals, mechanism.exact) == (own.states, own.signals, own.exact)
+    if not same or (abs(mechanism.q - own.q) > (0 if own.exact else TOLERANCE)).any():
+        refuse(f"{source_name(source)} is not what tier {tier} of the bundle sees")
+    return own
 
 
 def _states(source: str, column: str | None) -> tuple[list[str], str]:

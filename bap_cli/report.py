@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _PAGE = Path(__file__).with_name("page")
-_SCRIPTS = ("rational.js", "map.js", "proof.js", "sign.js", "page.js")
+_SCRIPTS = ("rational.js", "map.js", "proof.js", "agree.js", "sign.js", "page.js")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 

@@ -20,6 +20,7 @@ from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal,
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.nested import TierCertificate
 from bap_lp.proof.worst_case import RobustCertificate
 from bap_lp.rational import public
 
@@ -207,11 +208,15 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
 
 
 def show_verdict(
-    problem: Problem, source: str, certificate: Certificate | RobustCertificate, reason: str, more: Iterable[str] = ()
+    problem: Problem,
+    source: str,
+    certificate: Certificate | RobustCertificate | TierCertificate,
+    reason: str,
+    more: Iterable[str] = (),
 ) -> None:
     """What `bap verify` prints when the proof holds."""
     out = console()
-    lams = certificate.lams if isinstance(certificate, RobustCertificate) else (certificate.lam,)
+    lams = (certificate.lam,) if isinstance(certificate, Certificate) else certificate.lams
     at = " and ".join(dict.fromkeys(equals("lambda", lam) for lam in lams))
     say(out, f"{clean(problem.title or source, 200)}: verified at {at}.")
     if not certificate.exact or len(reason) < 200:

@@ -38,11 +38,14 @@ def tiers(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write mechanism-1.json, ... and certificate.json there.")
+        Path | None, typer.Option(metavar="DIR", help="Write a bundle, and mechanism-1.json, ..., there.")
     ] = None,
     check: Annotated[
         str | None, typer.Option(metavar="CERTIFICATE", help="Do not solve: check this certificate with arithmetic.")
     ] = None,
+    allow_float: Annotated[
+        bool, typer.Option("--allow-float", help="With --check: accept a float certificate of exact problems.")
+    ] = False,
 ) -> None:
     """Find releases that refine each other: a public file, a research file, a secure room.
 
@@ -58,19 +61,25 @@ def tiers(
     for one in loaded:
         if one.conditions is not None:
             raise ValueError(f"{one.source}: conditions are not supported by `bap tiers`")
-    if check is not None:
-        _check(loaded, check)
-        return
     given = _per_tier(lam, "--lambda", len(files))
     prices = [inputs.number(one, own) for one, own in zip(loaded, given, strict=True)]
     shares = [1 if own is None else own for own in _per_tier(weight, "--weight", len(files))]
+    if check is not None:
+        _check(loaded, prices, shares, check, allow_float)
+        return
     with _named(loaded), Progress("tiers"):
         found = nested([one.problem for one in loaded], prices, shares, False if use_floats else None)
-    written = _write(out, found) if out is not None else ""
+    written = _write(out, found, [one.problem for one in loaded], prices, shares) if out is not None else ""
     if as_json:
         outputs.print_json(tiers_document(found))
     else:
-        show_tiers(found, loaded, files, written)
+        options = [
+            part
+            for name, values in (("--lambda", lam), ("--weight", weight))
+            for v in values or ()
+            for part in (name, v)
+        ]
+        show_tiers(found, loaded, [*files, *options], written)
 
 
 def _per_tier(values: list[str] | None, option: str, count: int) -> list[str | None]:
@@ -98,17 +107,25 @@ def _named(loaded: Sequence[ProblemFile]) -> Iterator[None]:
         raise InputError(field, error.value, re.sub(r"problems\[(\d+)\]", name, error.rule)) from None
 
 
-def _check(loaded: Sequence[ProblemFile], path: str) -> None:
+def _check(
+    loaded: Sequence[ProblemFile], lams: Sequence[Any], weights: Sequence[Any], path: str, allow_float: bool
+) -> None:
+    """Check a certificate for the lambdas and weights that are asked for."""
     from bap_cli.progress import Progress
     from bap_cli.show import clean, console
+    from bap_lp.files.bundles import other_tiers
     from bap_lp.files.documents import source_name
     from bap_lp.files.tiers import load_tier_certificate
     from bap_lp.model.display import fraction
-    from bap_lp.proof.nested import verify_tiers
+    from bap_lp.proof.certificate import Verdict
+    from bap_lp.proof.nested import tiers_of, verify_tiers
 
     proof = load_tier_certificate(path)
     with _named(loaded), Progress("checking"):
-        verdict = verify_tiers([one.problem for one in loaded], proof)
+        problems, asked, shares = tiers_of([one.problem for one in loaded], list(lams), list(weights))
+        able = allow_float or any(isinstance(v, float) for v in (*asked, *shares))
+        wrong = other_tiers(asked, shares, proof)
+        verdict = Verdict(False, wrong) if wrong else verify_tiers(problems, proof, able)
     if not verdict:
         print(f"bap: {source_name(path)} does not prove the optimum: {clean(verdict.reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)
@@ -116,14 +133,19 @@ def _check(loaded: Sequence[ProblemFile], path: str) -> None:
     console().print(f"Verified at lambda = {at}: {clean(verdict.reason, 300)}.", soft_wrap=True)
 
 
-def _write(out: Path, found: TierSolution) -> str:
+def _write(out: Path, found: TierSolution, problems: list[Any], lams: list[Any], weights: list[Any]) -> str:
+    """A bundle, and what every tier sees in a file of its own."""
+    from bap_lp.files.bundles import bundle_files
     from bap_lp.files.documents import dumps
     from bap_lp.files.mechanisms import mechanism_document
-    from bap_lp.files.tiers import tier_certificate_document
     from bap_lp.files.writing import write_bundle
+    from bap_lp.proof.nested import tiers_of
 
-    texts = {f"mechanism-{k}.json": dumps(mechanism_document(m)) for k, m in enumerate(found.mechanisms, start=1)}
-    write_bundle(out, texts | {"certificate.json": dumps(tier_certificate_document(found.certificate))})
+    asked, shares = tiers_of(problems, lams, weights)[1:]
+    how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else "bap tiers"
+    each = enumerate(found.mechanisms, start=1)
+    files = {f"mechanism-{k}.json": dumps(mechanism_document(one)).encode() for k, one in each}
+    write_bundle(out, files | bundle_files(found, problems, asked, how=how, weights=shares))
     return str(out)
 
 
@@ -187,7 +209,10 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequen
         say(out, f"Optimal among all nested releases {gap}.")
     out.print(f"Method: {found.method}.")
     if written:
-        names = f"mechanism-1.json to mechanism-{len(files)}.json and certificate.json"
+        names = f"a bundle and mechanism-1.json to mechanism-{len(loaded)}.json"
         out.print(f"Wrote {names} to {clean(written, 500)}.", soft_wrap=True)
     command = shlex.join(["bap", "tiers", *files, "--check", f"{written or 'DIR'}/certificate.json"])
+    rounded = not found.exact and all(one.problem.exact for one in loaded)
+    if written:
+        command = shlex.join(["bap", "verify", written, *(["--allow-float"] if rounded else [])])
     out.print(f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)

@@ -20,7 +20,6 @@ from bap_lp.model.display import clean, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.proof.binding import verify_mechanism
 from bap_lp.proof.certificate import Certificate, verify
-from bap_lp.proof.worst_case import RobustCertificate
 from bap_lp.rational import InputError
 
 
@@ -35,7 +34,8 @@ def run(
         bundle = proved_bundle(file, allow_float)
         verdict = bundle.verify(allow_float)
         source = bundle.manifest["source"]
-        made = f"Made {bundle.manifest['made']} from {source['name'] if source else 'a problem in Python'}."
+        origin = source["name"] if source else bundle.manifest["how"] or "a problem in Python"
+        made = f"Made {bundle.manifest['made']} from {origin}."
         more = ["The mechanism is the one that is proved, and the files are those of the manifest.", clean(made, 300)]
         show.show_verdict(bundle.problem, bundle.path, bundle.certificate, verdict.reason, more)
         return
@@ -51,7 +51,7 @@ def run(
             if not as_claimed:
                 wrong = not_demanded(loaded.problem, loaded.conditions, conflict.conditions)
                 if wrong:
-                    _refuse(f"{source_name(certificate)} is not about the conditions of {loaded.source}: {wrong}")
+                    refuse(f"{source_name(certificate)} is not about the conditions of {loaded.source}: {wrong}")
             show.show_conflict(loaded, conflict, source_name(certificate))
             return
         proof = load_certificate(certificate)
@@ -85,18 +85,19 @@ def _check(
         else:
             verdict = verify(loaded.problem, proof, allowed)
     if not verdict or wrong:
-        _refuse(f"{name} does not prove the optimum of {loaded.source}: {verdict.reason if not verdict else wrong}")
+        refuse(f"{name} does not prove the optimum of {loaded.source}: {verdict.reason if not verdict else wrong}")
     return verdict.reason
 
 
 def _certificate_of(loaded: ProblemFile, folder: str, mechanism: str | None, allow: bool) -> tuple[Certificate, str]:
     """The certificate and mechanism of a bundle that is about the problem of a file."""
     bundle = proved_bundle(folder, allow)
-    if isinstance(bundle.certificate, RobustCertificate):
-        raise InputError(source_name(folder), None, "is about several scenarios: give it without a problem file")
+    if not isinstance(bundle.certificate, Certificate):
+        kind = "tiers" if bundle.tiered else "scenarios"
+        raise InputError(source_name(folder), None, f"is about several {kind}: give it without a problem file")
     ours, theirs = (problem_document(p) | {"title": ""} for p in (loaded.problem, bundle.problem))
     if ours != theirs:
-        _refuse(f"{source_name(folder)} does not prove the optimum of {loaded.source}: it is about another problem")
+        refuse(f"{source_name(folder)} does not prove the optimum of {loaded.source}: it is about another problem")
     return bundle.certificate, mechanism or str(Path(folder) / "mechanism.json")
 
 
@@ -115,16 +116,16 @@ def proved_bundle(folder: str, allow_float: bool) -> Bundle:
     try:
         bundle = load_bundle(folder)
     except Mismatch as error:
-        _refuse(str(error))
+        refuse(str(error))
     with Progress("checking"):
         verdict = bundle.verify(allow_float)
     if not verdict:
         hint = " (--allow-float accepts it)" if "are floats" in verdict.reason else ""
-        _refuse(f"{source_name(folder)} does not verify: {verdict.reason}{hint}")
+        refuse(f"{source_name(folder)} does not verify: {verdict.reason}{hint}")
     return bundle
 
 
-def _refuse(reason: str) -> NoReturn:
+def refuse(reason: str) -> NoReturn:
     print(f"bap: {clean(reason, 500)}", file=sys.stderr)
     raise typer.Exit(1)
 
@@ -137,6 +138,7 @@ def report(folder: str, lam: str | None, allow_float: bool, out: Path) -> None:
         raise ValueError("--lambda cannot be given with a bundle, which is about one lambda")
     check_file(out)
     bundle = proved_bundle(folder, allow_float)
-    if bundle.robust:
-        raise InputError(source_name(folder), None, "is about several scenarios; a report shows one problem")
+    if bundle.robust or bundle.tiered:
+        kind = "tiers" if bundle.tiered else "scenarios"
+        raise InputError(source_name(folder), None, f"is about several {kind}; a report shows one problem")
     write_bundle_report(bundle, folder, out)

@@ -14,6 +14,7 @@ cells     numbers of one table, states times columns
 bits      of a power K^d in differential privacy
 parts     steps that it may take to see that a proof by cases leaves no case out
 maps      deterministic mechanisms that are tried one by one
+work      steps of a check in all, a step with long numbers counting for several
 
 """
 
@@ -32,6 +33,7 @@ DEFAULTS = {
     "bits": 100_000,
     "parts": 5_000_000,
     "maps": 100_000,
+    "work": 20_000_000,
 }
 _LIMITS = dict(DEFAULTS)
 _READ = False

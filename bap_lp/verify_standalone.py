@@ -10,8 +10,9 @@ Conditions are rows  C q + D t + A a <= r  in q, in t and in columns 0 <= a <= 1
 sum_{j of k} u[s,j] = lam - (D'w)[s,k]  no mechanism that meets them has R_A below
     sum_x min_s (p(x) B(x,i_s) - sum_j u[s,j] p(x) E(x,j) + (C'w)[x,s]) + sum min(0, A'w) - w.r         (weak duality).
 The mechanism must attain this bound. Deterministic mechanisms and few signals may need a bound case by case, or a trial
-of all maps. A float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9
-of the spread R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
+of all maps; a worst case over scenarios, and tiers that refine each other, have bounds of their own, stated there. A
+float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9 of the spread
+R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ from itertools import pairwise, product
 from types import SimpleNamespace as Record
 
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "columns": 100_000, "cells": 20_000_000, "bits": 100_000,
-          "parts": 5_000_000, "maps": 100_000}
+          "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 TOLERANCE, ROUNDING, MOST = F(1e-9), F(2) ** -46, 10**300
 LOWEST = dict.fromkeys(["min_eve_risk", "max_bob_risk", "margin", "max_leakage", "delta", "epsilon", "exp_epsilon"], 0)
@@ -213,6 +214,70 @@ class Game:
         return sum(row[i] for row, i in zip(self.heard(q, self.B), told)), sum(map(sum, self.eve_risks(q, eve)))
 
 
+# ---- effort: what the check would take, before a number is used. The unit is an operation with short fractions; to add
+# a fraction of m digits to a sum of d digits takes d m / 32000 more. d is at most what all denominators have in common.
+
+
+def size(table, key):
+    """Rows and longest row of a list in a table."""
+    rows = table.get(key) if type(table) is dict else None
+    rows = rows if type(rows) is list else [rows] if type(rows) is dict else []
+    return len(rows), max((len(row) for row in rows if type(row) is list), default=0), rows
+
+
+def problem_kind(problem):
+    """What problem.json is about: "scenarios", "tiers", or "" for one problem."""
+    kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
+    return kinds.get(tuple(sorted(problem)), "")
+
+
+def affordable(problem, mechanism, certificate):
+    """Refuse a check that takes more than LIMITS["work"] steps."""
+    if problem_kind(problem):
+        N, S, _ = size(certificate, "rho" if "tiers" in problem else "channel")
+        steps = N * S * sum(2 + max((len(row) for row in u if type(row) is list), default=0)
+                            for u in size(certificate, "replies")[2] if type(u) is list)
+    else:
+        steps = single_steps(problem, certificate)
+    todo, longest, denominators, common = [problem, mechanism, certificate], 0, set(), 1
+    while todo:
+        node = todo.pop()
+        if type(node) in (dict, list):
+            todo += node.values() if type(node) is dict else node
+        elif type(node) is str and (fraction := re.fullmatch(r"[ \t\r\n]*[-+]?[0-9]+/([0-9]+)[ \t\r\n]*", node)):
+            longest = max(longest, len(node) // 2)
+            denominators.add(fraction[1])
+    fits = lambda: steps * (1 + common.bit_length() * 3 // 10 * longest // 32_000) <= LIMITS["work"]
+    for q in denominators if fits() else ():
+        common = math.lcm(common, int(q)) if q.strip("0") else common
+        if not fits():
+            break
+    need(fits(), f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
+
+
+def single_steps(problem, certificate):
+    """The steps of the loops below: N states, S signals, e decisions of Eves, and what the conditions add."""
+    (N, S, _), (_, e, _) = size(certificate, "rho"), size(certificate, "u")
+    N, S, e, asked = max(N, 1), max(S, 1), max(e, 1), certificate.get("conditions")
+    asked = asked if type(asked) is dict else {}
+    decisions = sum(size(agent, "decisions")[0] for role in ("bob", "eve") for agent in size(problem, role)[2])
+    vectors = 2 * sum(size(asked, name)[0] for name in CONES[:3]) + e * ("signal_floor" in asked)
+    for one in size(asked, "pufferfish")[2]:
+        vectors += 2 * size(one, "pairs")[0] * max(1, size(one, "priors")[0])
+    pairs = 2 * size(asked, "neighbours")[0] if "neighbours" in asked else N * N * bool({"metric", "delta"} & {*asked})
+    steps = N * S * (2 + e + decisions + vectors) + pairs * (S + N * ("metric" in asked))
+    branches = size(certificate, "branches")[2]
+    for part in branches:
+        steps += N * size(part, "signals")[0] * (2 + e)
+    for part in (certificate, *branches):
+        steps += N * sum(len(rows) for rows in part.values() if type(rows) is list) if type(part) is dict else 0
+    if asked.get("deterministic") is True and not branches:
+        bobs = math.prod(min(size(bob, "decisions")[0], 2**20) for bob in size(problem, "bob")[2])
+        maps = bobs ** min(sum(mass not in (0, "0") for mass in size(problem.get("data"), "prior")[2]), 64)
+        steps += maps * N * min(S, 64) if maps <= LIMITS["maps"] else 0
+    return steps
+
+
 # ---- conditions: a notion is a function from places to rows (C, D, A, r, size), and the places that a channel q must
 # meet. C has (x, s, v), D has (s, k, v), A has (column, v). A float may miss a row by 1e-9 of `size`, without one by
 # 1e-9 of the sum of |v| q(s|x).
@@ -223,7 +288,8 @@ class Demands:
 
     def __init__(self, game, table, unit=F(0)):
         keyed(table, [], [*LOWEST, *CONES, "neighbours", "metric", "deterministic", "max_signals"])
-        given = {k: v for k, v in table.items() if v is not None}
+        need(None not in table.values(), "a condition is null")
+        given = dict(table)
         numbers = {k: number(given[k], low, MOST) for k, low in LOWEST.items() if k in given}
         need(type(table.get("deterministic", False)) is bool, "deterministic must be true or false")
         self.most, self.deterministic = given.get("max_signals"), bool(given.pop("deterministic", False))
@@ -313,7 +379,7 @@ class Demands:
             steps = ((pairs.get((x, y), 0), pairs.get((y, z), 0)) for y in range(N))
             implied = any(min(step) > 0 and sum(step) <= pairs[x, z] for step in steps)
             need(implied and not delta, "exp(eps d) is too large")
-        near = [pair for pair in pairs if pair not in set(large)] if pairs is not None else None
+        near = None if pairs is None else sorted({*pairs} - {*large})
         if delta:
             asked = near if pairs is not None else [(x, y) for x in range(N) for y in range(N) if x != y]
             self.notions["approximate_privacy"] = row, lambda q: [(s, *pair) for pair in asked for s in (*S, -1)]
@@ -652,7 +718,7 @@ def check_single(problem, mechanism, document, allow):
     game = Game(problem, floats)
     asked = Demands(game, game.conditions, unit)
     demands = Demands(game, document["conditions"], unit) if conditioned else asked
-    free = all(v is None or v is False for v in game.conditions.values())
+    free = not any(v is not False for v in game.conditions.values())
     need(asked.meaning == demands.meaning and (conditioned or free), "it supposes other conditions")
     same_kind(game.exact and demands.exact, floats, allow, [game.given_lam], mechanism)
     lam, claimed = same_lambda(game.lam, document["lambda"], floats), read(document["value"])
@@ -720,6 +786,53 @@ def check_worst_case(problem, mechanism, document, allow):
     return f"the worst case {shown(worst) if floats else worst} is optimal"
 
 
+def check_tiers(problem, mechanism, document, allow):
+    """Tier k sees the first k decisions i of a signal: with u_k >= 0 whose entries sum to w_k lam_k per prefix and Eve,
+    sum_k w_k R_A^k >= sum_x p(x) min_i sum_k (w_k B_k(x,i_k) - sum_j u_k[i_1..i_k, j] E_k(x,j))."""
+    keyed(document, ["lambdas", "weights", "value", "rho", "replies"])
+    floats, tiers = floating(document), listed(problem["tiers"], "there are no tiers")
+    unit, read = TOLERANCE * floats, lambda v: F(float(number(v, long=True))) if floats else number(v, long=True)
+    games, K = [Game(one, floats) for one in tiers], len(tiers)
+    need(not any(g.conditions for g in games) and all(g.aligned for g in games), "no conditions or beliefs here")
+    need(all(one["data"] == tiers[0]["data"] for one in tiers), "the tiers have different data")
+    asked = [number(w, None, MOST, True) for w in listed(problem["weights"], "weights", K)]
+    given = [*(g.given_lam for g in games), *problem["weights"]]
+    same_kind(all(g.exact for g in games), floats, allow, given, mechanism)
+    lams = [same_lambda(g.lam, v, floats) for g, v in zip(games, listed(document["lambdas"], "lambdas", K))]
+    weights = [same_lambda(w, v, floats) for w, v in zip(asked, listed(document["weights"], "weights", K))]
+    need(min(asked) > 0 and min(weights) > 0, "weights must be positive")
+    need(math.prod(len(g.decisions) for g in games) <= 100_000, "too many tuples of decisions")
+    signals, p = list(product(*(range(len(g.decisions)) for g in games))), games[0].p
+    q, _, _ = channel_of(mechanism, games[0], [" > ".join(n) for n in product(*(g.decisions for g in games))])
+    null = [sum(m * row[s] for m, row in zip(p, q)) / sum(p) for s in range(len(signals))]
+    for m, row, joint in zip(p, q, table_of(document["rho"], read, len(p), len(signals))):
+        near_table([[m * v for v in row]], [joint], unit * m, "the mechanism is not the one that is proved")
+        near_table([row], [row if m else null], unit, "a state that never occurs has another row")
+    q, total, value, scale, near = scaled(q, unit), [[F(0)] * len(signals) for _ in p], F(0), F(0), F(0)
+    for k, (g, lam, w, replies) in enumerate(zip(games, lams, weights, listed(document["replies"], "replies", K))):
+        prefixes = list(dict.fromkeys(i[: k + 1] for i in signals))
+        place, own = {prefix: s for s, prefix in enumerate(prefixes)}, w * lam
+        seen, u = [[F(0)] * len(prefixes) for _ in p], table_of(replies, read, len(prefixes), len(g.E[0]))
+        need(min(map(min, u)) >= 0, "replies are negative")
+        for row, group in product(u, g.groups):
+            mass = sum(row[j] for j in group)
+            need(abs(mass - own) <= unit * own, "replies do not sum to weight times lambda")
+            for j in group:
+                row[j] *= own / mass if mass else 0
+        answer = [[sum(a * b for a, b in zip(row, eves) if a) for row in u] for eves in g.E]
+        for x, s in product(range(len(p)), range(len(signals))):
+            at = place[signals[s][: k + 1]]
+            seen[x][at] += q[x][s]
+            total[x][s] += w * g.B[x][signals[s][k]] - answer[x][at]
+        bob, eve = g.risks(seen, [prefix[k] for prefix in prefixes])
+        value, scale = value + w * (bob - lam * eve), scale + w * (bob + lam * eve)
+        near += w * g.allowance(lam, unit)
+    bound = sum(m * min(row) for m, row in zip(p, total))
+    need(value - bound <= near, f"the sum is {shown(value)}, the proof only shows {shown(bound)}")
+    need(abs(value - read(document["value"])) <= near + ROUNDING * scale * floats, "the sum is another one")
+    return f"the sum over the tiers {shown(value) if floats else value} is optimal"
+
+
 def check(folder, allow_float=False):
     """Why the bundle in `folder` is proved; raises Refused if it is not."""
     names = ["manifest.json", "problem.json", "mechanism.json", "certificate.json"]
@@ -727,10 +840,11 @@ def check(folder, allow_float=False):
     try:
         sys.set_int_max_str_digits(0)
         for name in names:
+            need(os.path.isfile(os.path.join(folder, name)), f"{name} is not a file")
             with open(os.path.join(folder, name), "rb") as file:
                 raw[name] = file.read(LIMITS["bytes"] + 1)
             need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
-        manifest, problem, mechanism, certificate = (parsed(raw[name], name) for name in names)
+        manifest = parsed(raw[names[0]], names[0])
         texts = ["format", "version", "made", "how", "method"]
         keyed(manifest, [*texts, "lambda", "conditions", "source", "files"])
         need(all(type(manifest[k]) is str for k in texts) and manifest["format"] == "bap-lp bundle 1", "manifest.json")
@@ -738,9 +852,12 @@ def check(folder, allow_float=False):
         need(all(type(v) is str for v in source.values()), "source")
         for name, digest in keyed(manifest["files"], names[1:]).items():
             need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
-        robust = {*problem} == {"scenarios"}
-        proved = (check_worst_case if robust else check_single)(problem, mechanism, certificate, allow_float)
-        lams = [one["alice"]["lambda"] for one in problem["scenarios"]] if robust else problem["alice"]["lambda"]
+        problem, mechanism, certificate = (parsed(raw[name], name) for name in names[1:])
+        affordable(problem, mechanism, certificate)
+        kind = problem_kind(problem)
+        judge = {"scenarios": check_worst_case, "tiers": check_tiers}.get(kind, check_single)
+        proved = judge(problem, mechanism, certificate, allow_float)
+        lams = [one["alice"]["lambda"] for one in problem[kind]] if kind else problem["alice"]["lambda"]
         stated, wanted = (manifest["lambda"], manifest["conditions"]), (lams, problem.get("conditions", {}))
         need(json.dumps(stated, sort_keys=True) == json.dumps(wanted, sort_keys=True), "the manifest has other demands")
         return proved

@@ -22,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bap_lp import Conditions, InputError, Problem, load_bundle, robust, solve, verify_standalone
+from bap_lp import Conditions, InputError, Problem, load_bundle, robust, solve, tiers, verify_standalone
 from bap_lp.files.bundles import FILES, MANIFEST, Bundle, bundle_files
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Agent
@@ -46,7 +46,7 @@ class Tally:
 
 
 def corpus() -> list[Files]:
-    """Bundles of every kind: exact and float, with each condition, by enumeration, by cases, of several scenarios."""
+    """Bundles of every kind: exact and float, with each condition, by enumeration, by cases, scenarios and tiers."""
     coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], title="Coin")
     three = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], [[0, 1], [2, 0], [1, 1]])
     bob, eve = [[0, 1], [1, 0], [1, 1], [0, 2]], [[0, 1], [2, 0], [1, 0], [0, 1]]
@@ -95,6 +95,10 @@ def corpus() -> list[Files]:
     out += [
         bundle_files(robust(group, "1/3", exact)) for group in (coins, [coins[0], skewed]) for exact in (True, False)
     ]
+    more = Problem(coins[0].prior, [[0, 1, "1/2"], [1, 0, "1/2"]], [[0, 1], [1, 0]])
+    never = [Problem(["3/4", "1/4", 0], [["1/3", "2/3"], [1, 0], [0, 1]], [[0, 1], [k, 0], [1, 1]]) for k in (2, 9)]
+    for group in ([coins[1]], coins, [*coins, more], never):
+        out += [bundle_files(tiers(group, "1/3", [1, 2, 3][: len(group)], exact)) for exact in (True, False)]
     return out
 
 
@@ -102,9 +106,9 @@ def refitted(files: Files) -> Files:
     """The files with a manifest that fits them, as far as they can be read."""
     try:
         manifest, problem = (json.loads(files[name]) for name in (MANIFEST, FILES[0]))
-        scenarios = problem.get("scenarios")
-        prices = [one["alice"]["lambda"] for one in scenarios or [problem]]
-        manifest |= {"lambda": prices if scenarios else prices[0], "conditions": problem.get("conditions", {})}
+        several = problem.get("scenarios") or problem.get("tiers")
+        prices = [one["alice"]["lambda"] for one in several or [problem]]
+        manifest |= {"lambda": prices if several else prices[0], "conditions": problem.get("conditions", {})}
         manifest["files"] = {name: sha256(files[name]).hexdigest() for name in FILES}
         return files | {MANIFEST: json.dumps(manifest).encode()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -239,12 +243,24 @@ def optimal(bundle: Bundle) -> bool:
     """Whether the mechanism attains the optimum that a solver finds, with the agents deciding for themselves."""
     problems = [file.problem for file in bundle.problems]
     lams = [file.lam for file in bundle.problems]
+    if bundle.tiered:
+        exact, weights = bundle.mechanism.exact, bundle.weights
+        own = [risks(p if exact else p.as_float(), bundle.tier(k)) for k, p in enumerate(problems)]
+        parts = zip(own, lams, weights, strict=True)
+        sums = [Fraction(w) * (Fraction(r.bob) - Fraction(lam) * Fraction(r.eve)) for r, lam, w in parts]
+        nested, parts_of = tiers(problems, lams, weights), zip(problems, lams, weights, strict=True)
+        size = sum(float(w) * _size(p, lam) for p, lam, w in parts_of)
+        return abs(float(sum(sums)) - float(nested.value)) <= (0 if nested.exact and exact else 1e-8 * size)
     found = [risks(p if bundle.mechanism.exact else p.as_float(), bundle.mechanism) for p in problems]
     value = max(r.bob - Fraction(lam) * Fraction(r.eve) if bundle.mechanism.exact else r.bob - float(lam) * r.eve
                 for r, lam in zip(found, lams, strict=True))  # fmt: skip
     best = robust(problems, lams) if bundle.robust else solve(problems[0], lams[0], conditions=bundle.conditions)
-    size = max(float(p.B.max()) + float(lam) * float(p.E.max()) for p, lam in zip(problems, lams, strict=True))
+    size = max(_size(p, lam) for p, lam in zip(problems, lams, strict=True))
     return abs(float(value) - float(best.value)) <= (0 if best.exact and bundle.mechanism.exact else 1e-8 * size)
+
+
+def _size(problem: Problem, lam: Any) -> float:
+    return float(problem.B.max()) + float(lam) * float(problem.E.max())
 
 
 def run(count: int, seed: int = 0, tell: Callable[[int, Tally], None] | None = None) -> Tally:

@@ -15,6 +15,21 @@ function readAll() {
   lam = Q.read(data.lambda.wanted);
   if (data.proof) model = readModel(data.proof, data.pieces);
   [full, nothing] = model ? extremeRisks(model) : [readRisks(data.full), readRisks(data.null)];
+  if (model) agree(data, model, stops, starts, [full, nothing]);
+}
+const details = new Map(), spans = new Map();
+// What a piece's mechanism does; null if it was left out
+function detailOf(index) {
+  const { detail } = data.pieces[index];
+  if (!model || !detail) return detail;
+  if (!details.has(index)) details.set(index, agreedDetail(model, data.problem, detail, index));
+  return details.get(index);
+}
+// Whether the mechanism of a piece is shown to be optimal on it, in this browser; null: not looked at
+function provedPiece(index) {
+  if (!automatic()) return null;
+  if (!spans.has(index)) spans.set(index, provedSpan(model, data.pieces, index));
+  return spans.get(index);
 }
 const floats = (risks) => ({ bob: Q.float(risks.bob), eve: Q.float(risks.eve) });
 const alice = (risks) => Q.sub(risks.bob, Q.mul(lam, risks.eve));
@@ -85,7 +100,7 @@ function drawProblem() {
   if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A. ${(data.conditions.costs || []).join(" ")}`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
-  const checked = (role, k) => (row, x) => (model && model.index[x] >= 0 ? model[role][k].table[model.index[x]].map((v) => Q.text(v)) : row);
+  const checked = (role, k) => (row, x) => (!model ? row : model.index[x] < 0 ? row.map(() => "–") : model[role][k].table[model.index[x]].map((v) => Q.text(v)));
   const tables = [...problem.bobs.map((a, k) => [a, "expected loss of ", checked("bob", k)]), ...problem.eves.map((a, k) => [a, "loss of ", checked("eve", k)])].map(([agent, what, own]) =>
     table(["data", "probability", ...agent.decisions.map(quoted)], agent.loss.map((row, x) => [quoted(problem.states[x]), model ? Q.text(model.prior[x]) : problem.prior[x], ...own(row, x)]),
       make("span", {}, what, quoted(agent.name), " for each decision")));
@@ -148,7 +163,7 @@ function drawFigures(index) {
   bar($("eve-bar"), hidden, $("eve-kept").textContent);
   const piece = data.pieces[index];
   const tie = index > 0 && Q.cmp(starts[index], lam) === 0;
-  const spanned = !model || !automatic() || provedSpan(model, data.pieces, index);
+  const spanned = !model || provedPiece(index) !== false;
   $("range").textContent = data.partial || !spanned ? "" : `This mechanism is optimal for λ from ${Q.short(starts[index])} ${piece.end === null ? "on" : `to ${Q.short(Q.read(piece.end))}`}.`;
   $("gist").textContent = (useful === null || hidden === null ? "" :
     `At this price ${data.conditions ? "a best release that meets the conditions" : "a best release"} keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
@@ -179,21 +194,18 @@ function sparseList(names, rows) {
 }
 
 function drawMechanism(index) {
-  const detail = data.pieces[index].detail;
+  const detail = detailOf(index);
   if (!detail) {
     $("mechanism").replaceChildren(make("p", {}, "Left out, to keep this page small. The command at its end prints it."));
     $("cards").replaceChildren();
     $("privacy").textContent = "";
     return;
   }
-  if (model) demand(detail.rows.every((row) => row.at.length > 0 && row.at.every((x) => Number.isInteger(x) && model.index[x] !== undefined)), "a row belongs to no state");
   const cells = (row) => (!model ? row.cells : detail.columns.map((i) => {
     const share = sent(model, index, row.at[0], i);
-    demand(row.at.every((x) => Q.cmp(sent(model, index, x, i), share) === 0), "states of one row send different signals");
     return [Q.brief(share, true), Q.float(share)];
   }));
   const names = model ? detail.columns.map(decisionName) : detail.signals;
-  if (model) demand(detail.columns.every((i) => model.B[0][i] !== undefined), "a signal is not a decision of Bob");
   const rows = detail.rows.map((row) => ({ row, shares: cells(row) }));
   $("mechanism").replaceChildren(names.length > WIDE ? sparseList(names, rows) : table(["data", ...names.map(quoted)], rows.map(({ row, shares }) =>
     [make("td", {}, ...listed(row.states, ", ", row.more)), ...shares.map(([words, share]) => shaded(make("td", share ? {} : { class: "zero" }, words), share))])));
@@ -217,10 +229,8 @@ function decisionName(i) {
 
 // A card with the numbers that follow from the checked tables; only labels, and theta, are the page's own
 function derivedCard(index, { column, data: posterior, theta }) {
-  demand(model.B[0][column] !== undefined, "a signal is not a decision of Bob");
   const found = meaning(model, index, column);
   const share = ([label, , , x]) => {
-    demand(model.index[x] !== undefined, "a share belongs to no state");
     const value = found.posterior(x);
     return [label, Q.brief(value), Q.float(value), x];
   };
@@ -234,7 +244,7 @@ function card({ signal, probability, data: posterior, theta, bob, eve }) {
   const shares = (title, { listed: items, others }) => [make("p", { class: "about" }, title),
     ...items.map(([label, words, share]) => {
       const strip = make("div", { class: "bar", role: "img", "aria-label": words }, make("i"));
-      strip.firstElementChild.style.width = `${100 * share}%`;
+      strip.firstElementChild.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
       return make("div", { class: "share" }, quoted(label), make("span", {}, strip, make("span", {}, words)));
     }), ...(others ? [make("p", { class: "often" }, others === 1 ? "or one other" : `or one of ${others} others`)] : [])];
   const decides = (role) => ([name, best, more]) => make("p", { class: `agent ${role}` }, quoted(name),
@@ -268,11 +278,18 @@ function drawPieces(index) {
     data.partial ? "There are too many to list; this page shows the one at the chosen λ." :
     `${data.pieces.length === 1 ? "One mechanism is optimal at every price." : `As λ grows, ${data.pieces.length} mechanisms take turns. They are the corners of the frontier.`}`;
   const rows = data.pieces.map((piece, k) => ({ here: k === index, cells: [
-    make("td", {}, data.partial ? Q.short(starts[k]) : `${Q.short(starts[k])} to ${piece.end === null ? "∞" : Q.short(Q.read(piece.end))}`), telling(Q.read(piece.bob)), telling(Q.read(piece.eve)),
+    make("td", {}, data.partial ? Q.short(starts[k]) : `${Q.short(starts[k])} to ${piece.end === null ? "∞" : Q.short(Q.read(piece.end))}`), ...pieceRisks(k),
     make("td", {}, data.partial ? "" : make("button", { type: "button", click: () => move(inside(k)) }, "show"))] }));
   $("pieces").replaceChildren(table(["λ", "R_B", "R_E", ""], rows));
   const here = $("pieces").querySelector("tr.here");
   $("pieces").scrollTop = here.offsetTop - $("pieces").clientHeight / 2;
+}
+
+// Risks of the mechanism of a piece, unless this browser finds that it is not optimal there
+function pieceRisks(k) {
+  if (provedPiece(k) === false) return ["not proved", "not proved"];
+  const { bob, eve } = bestRisks(k);
+  return [telling(bob), telling(eve)];
 }
 
 function inside(k) { // a stop in the middle of a piece

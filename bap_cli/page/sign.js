@@ -19,7 +19,7 @@ function agentRisks(role, k, index) {
     demand(joint.length === table.length, "a loss has the wrong shape");
     return { wrong: said.wrong && part && (role === "bob" || binary), best, full: known, null: blind };
   }
-  const detail = data.pieces[index].detail, alone = data.sign.bobs.length + data.sign.eves.length === 2;
+  const detail = detailOf(index), alone = data.sign.bobs.length + data.sign.eves.length === 2;
   const place = role === "bob" ? k : data.sign.bobs.length + k;
   const best = detail ? Q.read(detail.agents[place]) : alone && !data.problem[`${role}s`][k].weight ? Q.read(data.pieces[index][role]) : null;
   return { wrong: said.wrong, best, full: Q.read(said.full), null: Q.read(said.null) };
@@ -67,7 +67,7 @@ function costCard(index) {
 }
 
 function releasedWords(index) {
-  const detail = data.pieces[index].detail;
+  const detail = detailOf(index);
   if (!detail) return ["The mechanism at this λ is left out, to keep this page small."];
   const cards = detail.cards.map((one) => (model ? { signal: decisionName(one.column), mass: Q.float(meaning(model, index, one.column).mass) } : { signal: one.signal, mass: one.share }));
   const ranked = cards.sort((a, b) => b.mass - a.mass), shown = ranked.slice(0, 4), more = ranked.length - shown.length + detail.hiddenSignals;
@@ -98,7 +98,8 @@ function drawLines(index) {
   const bob = (risk) => shortRisk("bob", bobWrong, risk), eve = (risk) => shortRisk("eve", eveWrong, risk), shown = offered(index);
   const range = (k) => (data.partial ? figure3(Q.float(lam)) : data.pieces[k].end === null ? `from ${figure3(Q.float(starts[k]))} on` : `${figure3(Q.float(starts[k]))} to ${figure3(Q.float(Q.read(data.pieces[k].end)))}`);
   const rows = shown.map((k, row) => {
-    const risks = floats(bestRisks(k)), before = row ? floats(bestRisks(shown[row - 1])) : null, [b, e] = before ? changes(before, risks) : [];
+    if (provedPiece(k) === false) return { here: k === index, cells: [make("td", {}, range(k)), "not proved", "not proved", make("td", { class: "words" }, "–"), make("td", { class: "screen" })] };
+    const risks = floats(bestRisks(k)), before = row && provedPiece(shown[row - 1]) !== false ? floats(bestRisks(shown[row - 1])) : null, [b, e] = before ? changes(before, risks) : [];
     return { here: k === index, cells: [make("td", {}, range(k)), bob(risks.bob), eve(risks.eve), make("td", { class: "words" }, ...(before ? [...e, "; ", ...b] : ["–"])),
       make("td", { class: "screen" }, k === index ? "shown" : make("button", { type: "button", click: () => move(inside(k)) }, "show"))] };
   });

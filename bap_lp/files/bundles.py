@@ -5,10 +5,12 @@ mechanism.json    the channel to publish from
 certificate.json  the proof
 manifest.json     SHA-256 of these files and of the source file, lambda, conditions, version, UTC date, how it was made
 
-Several scenarios are `{"scenarios": [...]}` in problem.json, with a worst-case certificate. A bundle verifies if the
-hashes are those of the files, the certificate is about the lambda and the conditions of problem.json, the mechanism is
-the one of the certificate, and the certificate proves it. The hashes show accidents and mixed-up files; they do not
-stop somebody who writes a whole new bundle. What cannot be forged is the proof for the problem in problem.json.
+Several scenarios are `{"scenarios": [...]}` in problem.json, with a worst-case certificate. Tiers are
+`{"tiers": [...], "weights": [...]}`, with their certificate; mechanism.json is that of the last tier, whose signals
+name what all tiers see. A bundle verifies if the hashes are those of the files, the certificate is about the lambda and
+the conditions of problem.json, the mechanism is the one of the certificate, and the certificate proves it. The hashes
+show accidents and mixed-up files; they do not stop somebody who writes a whole new bundle. What cannot be forged is the
+proof for the problem in problem.json.
 """
 
 from __future__ import annotations
@@ -26,19 +28,22 @@ from typing import Any
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
+from bap_lp.files.effort import check_effort, nested_steps, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
 from bap_lp.files.tables import long_number
+from bap_lp.files.tiers import tier_certificate_document, tier_certificate_from_dict, tier_names
 from bap_lp.files.worst_cases import robust_document, robust_from_dict
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import Displayed
-from bap_lp.model.labels import ROUNDED
+from bap_lp.model.labels import ROUNDED, weight_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.proof.binding import verify_mechanism, verify_robust_mechanism
+from bap_lp.proof.binding import verify_mechanism, verify_robust_mechanism, verify_tier_mechanism
 from bap_lp.proof.certificate import Certificate, Verdict
+from bap_lp.proof.nested import TierCertificate
 from bap_lp.proof.worst_case import RobustCertificate
-from bap_lp.rational import EXACT, InputError, number, text
+from bap_lp.rational import EXACT, InputError, field_of, number, public, text
 
 FORMAT = "bap-lp bundle 1"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
@@ -93,13 +98,14 @@ _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is le
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bundle(Displayed):
-    """What a bundle holds; `problems` has one entry, or one per scenario with a worst-case certificate."""
+    """What a bundle holds; `problems` has one entry, or one per scenario of a worst case, or one per tier."""
 
     problems: tuple[ProblemFile, ...]
     mechanism: Mechanism
-    certificate: Certificate | RobustCertificate
+    certificate: Certificate | RobustCertificate | TierCertificate
     manifest: Mapping[str, Any]
     path: str = ""
+    weights: tuple[Any, ...] = ()
 
     @property
     def problem(self) -> Problem:
@@ -117,19 +123,37 @@ class Bundle(Displayed):
     def robust(self) -> bool:
         return isinstance(self.certificate, RobustCertificate)
 
+    @property
+    def tiered(self) -> bool:
+        return isinstance(self.certificate, TierCertificate)
+
     def _headline(self) -> str:
         return f" of {self.problem!r}, {self.certificate!r}"
+
+    def tier(self, k: int) -> Mechanism:
+        """What tier k sees, counted from 0: the mechanism of a bundle of tiers with its signals pooled."""
+        names = tier_names([file.problem for file in self.problems])
+        seen = [names[signal][k] for signal in self.mechanism.signals]
+        signals = list(dict.fromkeys(seen))
+        q = field_of(self.mechanism.q).zeros((len(self.mechanism.states), len(signals)))
+        for s, name in enumerate(seen):
+            q[:, signals.index(name)] = q[:, signals.index(name)] + self.mechanism.q[:, s]
+        return Mechanism.of(q, signals, self.mechanism.states, f"tier {k + 1}")
 
     def verify(self, allow_float: bool = False) -> Verdict:
         """Whether the proof holds for this problem, lambda, conditions and mechanism; hashes were checked before."""
         asked = [file.lam for file in self.problems]
-        able = allow_float or any(isinstance(lam, float) for lam in asked)
+        able = allow_float or any(isinstance(v, float) for v in (*asked, *self.weights))
+        problems = [file.problem for file in self.problems]
         if isinstance(self.certificate, RobustCertificate):
             wrong = "; ".join(filter(None, map(other_lambda, asked, self.certificate.lams)))
             if wrong or len(asked) != len(self.certificate.lams):
                 return Verdict(False, wrong or "the certificate is about another number of scenarios")
-            problems = [file.problem for file in self.problems]
             return verify_robust_mechanism(problems, self.mechanism, self.certificate, able)
+        if isinstance(self.certificate, TierCertificate):
+            if wrong := other_tiers(asked, self.weights, self.certificate):
+                return Verdict(False, wrong)
+            return verify_tier_mechanism(problems, self.mechanism, self.certificate, able)
         wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
         return (
             Verdict(False, wrong) if wrong else verify_mechanism(self.problem, self.mechanism, self.certificate, able)
@@ -140,6 +164,16 @@ def other_lambda(asked: Any, proved: Any) -> str:
     """How the lambda of a certificate differs from the one asked for, or ""."""
     same = float(asked) == proved if isinstance(proved, float) else EXACT.number(asked) == EXACT.number(proved)
     return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
+
+
+def other_tiers(lams: Sequence[Any], weights: Sequence[Any], certificate: TierCertificate) -> str:
+    """How the lambdas and weights of a certificate of tiers differ from those asked for, or ""."""
+    if len(lams) != len(certificate.lams) or len(weights) != len(certificate.weights):
+        return "the certificate is about another number of tiers"
+    wrong = [*map(other_lambda, lams, certificate.lams)]
+    for asked, proved in zip(weights, certificate.weights, strict=True):
+        wrong.append(other_lambda(asked, proved).replace("lambda", "weight"))
+    return "; ".join(filter(None, wrong))
 
 
 def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:
@@ -193,16 +227,18 @@ def save_bundle(
     lam: Any = None,
     source: str | os.PathLike[str] | None = None,
     how: str = "",
+    weights: Sequence[Any] | None = None,
 ) -> None:
     """Write the bundle of a solution: all four files or none.
 
     Args:
         path: the directory; it is made if it is not there.
-        solution: what `solve` or `robust` returned.
-        problem: the problem as it was given, if the solution has it in floats.
+        solution: what `solve`, `robust` or `tiers` returned.
+        problem: the problem as it was given, if the solution has it in floats; of tiers a list.
         lam: lambda as it was given, likewise.
         source: the file that the problem was read from.
         how: the command that made it, for readers.
+        weights: of tiers, as they were given.
 
     Raises:
         InputError: the path is not a place for a directory, or the solution is not one that a bundle holds.
@@ -215,26 +251,40 @@ def save_bundle(
     ...     load_bundle(f"{folder}/coin").verify().ok
     True
     """
-    write_bundle(Path(path), bundle_files(solution, problem, lam, source, how))
+    write_bundle(Path(path), bundle_files(solution, problem, lam, source, how, weights))
 
 
 def bundle_files(
-    solution: Any, problem: Problem | None = None, lam: Any = None, source: Any = None, how: str = ""
+    solution: Any,
+    problem: Any = None,
+    lam: Any = None,
+    source: Any = None,
+    how: str = "",
+    weights: Sequence[Any] | None = None,
 ) -> dict[str, bytes]:
     """The four files of a solution's bundle."""
     certificate = solution.certificate
+    mechanism: Any = solution.mechanisms[-1] if isinstance(certificate, TierCertificate) else solution.mechanism
+    stated: dict[str, Any] = {}
     if isinstance(certificate, RobustCertificate):
         problems: Sequence[Problem] = solution.problems
         documents = [problem_document(s, v) for s, v in zip(problems, certificate.lams, strict=True)]
         whole: Any = {"scenarios": documents}
-        proved, stated = robust_document(certificate), {}
+        proved = robust_document(certificate)
         price: Any = [document["alice"]["lambda"] for document in documents]
+    elif isinstance(certificate, TierCertificate):
+        given = zip(problem or solution.problems, certificate.lams if lam is None else lam, strict=True)
+        documents = [problem_document(one, public(number(v, "lam"))) for one, v in given]
+        shares = certificate.weights if weights is None else [number(w, "weights") for w in weights]
+        whole = {"tiers": documents, "weights": [text(w) for w in shares]}
+        proved = tier_certificate_document(certificate)
+        price = [document["alice"]["lambda"] for document in documents]
     else:
         whole = problem_document(problem or solution.problem, certificate.lam if lam is None else lam)
         proved, price = certificate_document(certificate), whole["alice"]["lambda"]
         stated = {} if certificate.proof is None else conditions_document(certificate.proof.conditions)
         whole |= {"conditions": stated} if stated else {}
-    parts = (whole, mechanism_document(solution.mechanism), proved)
+    parts = (whole, mechanism_document(mechanism), proved)
     files = {name: dumps(document).encode() for name, document in zip(FILES, parts, strict=True)}
     origin = None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))}
     manifest = {
@@ -271,8 +321,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     ...     print(load_bundle(f"{folder}/coin").verify().reason)
     R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     """
-    raw = {name: read_bytes(Path(path) / name) for name in (MANIFEST, *FILES)}
-    manifest, *documents = (document_of(raw[name], Path(path) / name) for name in (MANIFEST, *FILES))
+    raw = {name: read_bytes(Path(path) / name, plain=True) for name in (MANIFEST, *FILES)}
+    manifest = document_of(raw[MANIFEST], Path(path) / MANIFEST)
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
     with located(where[0]):
         check(manifest, _SCHEMA)
@@ -283,31 +333,51 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     for name in FILES:
         if manifest["files"][name] != _sha256(raw[name]):
             raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
-    whole, mechanism, proved = documents
-    robust = isinstance(whole, dict) and set(whole) == {"scenarios"}
-    if robust and not (isinstance(whole["scenarios"], list) and whole["scenarios"]):
-        raise InputError(f"{where[1]}: scenarios", whole["scenarios"], "must be a list of problems")
-    scenarios = whole["scenarios"] if robust else [whole]
-    problems = tuple(_problem(document, where[1]) for document in scenarios)
-    prices = [document["alice"]["lambda"] for document in scenarios]
+    whole, mechanism, proved = (document_of(raw[name], Path(path) / name) for name in FILES)
+    kind = _kind(whole, where[1])
+    several = {"scenarios": "channel", "tiers": "rho"}.get(kind)
+    steps = proof_steps(whole, proved) if several is None else nested_steps(proved, several)
+    check_effort((whole, mechanism, proved), steps, where[3])
+    parts = [whole] if several is None else whole[kind]
+    problems = tuple(_problem(document, where[1]) for document in parts)
+    prices = [document["alice"]["lambda"] for document in parts]
     for key, value in (
-        ("lambda", prices if robust else prices[0]),
-        ("conditions", {} if robust else scenarios[0].get("conditions", {})),
+        ("lambda", prices[0] if several is None else prices),
+        ("conditions", parts[0].get("conditions", {}) if several is None else {}),
     ):
         if json.dumps(manifest[key], sort_keys=True) != json.dumps(value, sort_keys=True):
             raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
-    if robust and any(file.conditions is not None for file in problems):
-        raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a worst-case certificate")
+    if several is not None and any(file.conditions is not None for file in problems):
+        raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a certificate of scenarios or tiers")
+    weights: tuple[Any, ...] = ()
+    if kind == "tiers":
+        with located(where[1]):
+            weights = tuple(public(weight_of(long_number(w), f"weights[{k}]")) for k, w in enumerate(whole["weights"]))
+            if max(weights) > 10**300:
+                raise InputError("weights", None, "must be at most 1e300")
+            if len(weights) != len(parts) or any(part["data"] != parts[0]["data"] for part in parts):
+                raise InputError("tiers", None, "must have a weight each, and the same data")
     with located(where[2]):
         check(mechanism, {**MECHANISM, "required": ["states", "signals", "channel"]})
     channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
     with located(where[2]):
         _normal(mechanism["channel"], "a row of channel")
-    certificate: Any = (robust_from_dict if robust else certificate_from_dict)(proved, where[3])
-    if not robust:
+    readers = {"scenarios": robust_from_dict, "tiers": tier_certificate_from_dict}
+    certificate: Any = readers.get(kind, certificate_from_dict)(proved, where[3])
+    if several is None:
         with located(where[3]):
             _normal_conditions(proved.get("conditions", {}))
-    return Bundle(problems, channel, certificate, manifest, source_name(path))
+    return Bundle(problems, channel, certificate, manifest, source_name(path), weights)
+
+
+def _kind(document: Any, source: str) -> str:
+    """What problem.json is about: "scenarios", "tiers", or "" for one problem."""
+    kinds = {frozenset(["scenarios"]): "scenarios", frozenset(["tiers", "weights"]): "tiers"}
+    kind = kinds.get(frozenset(document), "") if isinstance(document, dict) else ""
+    for key in document if kind else ():
+        if not (isinstance(document[key], list) and document[key]):
+            raise InputError(f"{source}: {key}", document[key], "must be a list that is not empty")
+    return kind
 
 
 def _problem(document: Any, source: str) -> ProblemFile:
@@ -337,6 +407,10 @@ def _normal(rows: list[Any], field: str) -> None:
 
 
 def _normal_conditions(table: dict[str, Any]) -> None:
+    """Refuse demands that are not set, and priors that would be scaled."""
+    for name, value in table.items():
+        if value is None:
+            raise InputError(f"conditions.{name}", None, "must not be null in a bundle")
     pairs = table.get("pufferfish") or []
     for k, demand in enumerate(pairs if isinstance(pairs, list) else [pairs]):
         _normal(demand.get("priors") or [], f"conditions.pufferfish[{k}].priors")

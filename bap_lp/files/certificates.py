@@ -22,6 +22,7 @@ from typing import Any
 from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import Multipliers, Prices
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
+from bap_lp.files.effort import check_effort, proof_steps
 from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import signed_number, signed_table, texts
 from bap_lp.files.writing import write_files
@@ -80,7 +81,9 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     ...     verify(coin, load_certificate(os.path.join(folder, "proof.json"))).ok
     True
     """
-    return certificate_from_dict(read_document(path), source_name(path))
+    document = read_document(path)
+    check_effort((document,), proof_steps({}, document), source_name(path))
+    return certificate_from_dict(document, source_name(path))
 
 
 def certificate_from_dict(document: Any, source: str) -> Certificate:

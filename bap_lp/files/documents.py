@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,12 +47,16 @@ def read_document(path: str | os.PathLike[str]) -> Any:
     return document_of(read_bytes(path), path)
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file that is not too large."""
+def read_bytes(path: str | os.PathLike[str], plain: bool = False) -> bytes:
+    """The bytes of a file that is not too large; `plain` refuses what is no file, such as a pipe that never ends."""
     source, most = source_name(path), limit("bytes")
     try:
+        if plain and not stat.S_ISREG(os.stat(path).st_mode):
+            raise InputError(source, None, "must be a file, and is a directory, a pipe or a device")
         with open(path, "rb") as file:
             raw = file.read(most + 1)
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(source, None, f"cannot be read: {reason}") from None

@@ -16,6 +16,7 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.rational import InputError
 
 _MOST = 2_000_000  # entries of the channel of counts
+_MOST_PRODUCTS = 4_000_000  # an entry is a product of as many probabilities as there are draws
 
 
 def composed(mechanism: Mechanism, draws: int) -> Mechanism:
@@ -40,9 +41,10 @@ def composed(mechanism: Mechanism, draws: int) -> Mechanism:
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
         raise InputError("draws", draws, "must be a positive integer")
     states, signals = mechanism.q.shape
-    outcomes = comb(draws + signals - 1, draws)
-    if outcomes * states > _MOST:
-        rule = f"give {outcomes} outcomes for {states} states; at most {_MOST} entries are computed"
+    # more draws than entries are too many with two signals already, and their outcomes need not be counted
+    outcomes = comb(min(draws, _MOST) + signals - 1, signals - 1)
+    if outcomes * states > _MOST or outcomes * states * draws > _MOST_PRODUCTS:
+        rule = f"give too many outcomes for {states} states: at most {_MOST} entries are computed"
         raise InputError("draws", draws, rule)
     names, columns = [], []
     for drawn in combinations_with_replacement(range(signals), draws):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.proof.conditional import allowance, rounding
+from bap_lp.proof.nested import TierCertificate, tiers_of, verify_tiers
 from bap_lp.proof.worst_case import RobustCertificate, verify_robust, working_scenarios
 from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, InputError, shown
 
@@ -149,6 +151,41 @@ def verify_robust_mechanism(
     if certificate.channel.shape != q.shape or (abs(q - certificate.channel) > unit).any():
         return Verdict(False, "the mechanism is not the one that is proved")
     return verify_robust(problems, replace(certificate, channel=q), allow_float)
+
+
+def verify_tier_mechanism(
+    problems: Sequence[Problem], mechanism: Mechanism, certificate: TierCertificate, allow_float: bool = True
+) -> Verdict:
+    """Whether the certificate proves that nested releases are optimal, and this mechanism is that of their last tier.
+
+    A signal of the last tier names the decisions of all Bobs, so what an earlier tier sees is a part of it.
+    """
+    exact = certificate.exact
+    if tuple(mechanism.states) != tuple(problems[0].states):
+        return Verdict(False, "the states of the mechanism are not those of the problem")
+    if mechanism.exact != exact:
+        return Verdict(False, "the mechanism and the certificate must both be exact or both be floats")
+    if exact and not _all(problems):
+        return Verdict(False, "the certificate is exact and a problem is not")
+    tiers_of(problems, 0, None)  # refuses too many tuples of decisions
+    names = [" > ".join(parts) for parts in product(*(one.bob_decisions for one in problems))]
+    places = _places(mechanism.signals, names)
+    if isinstance(places, str):
+        return Verdict(False, places)
+    q: Array = (EXACT if exact else FLOAT).zeros((len(problems[0].p), len(names)))
+    q[:, places] = mechanism.q
+    prior = (problems[0] if exact else problems[0].as_float()).p
+    arrays = EXACT.array(prior), EXACT.array(q), EXACT.array(certificate.rho)
+    if certificate.rho.shape != q.shape or _other_table(*arrays, EXACT.number(0.0 if exact else TOLERANCE)):
+        return Verdict(False, "the mechanism is not the one that is proved")
+    return verify_tiers(problems, replace(certificate, rho=prior[:, None] * q), allow_float)
+
+
+def _other_table(p: Array, q: Array, rho: Array, unit: Any) -> bool:
+    """Whether rho is not p(x) q(s|x), or a state of probability zero has another row than the null row."""
+    null = p.dot(q) / p.sum()
+    away = (abs(row - null) > unit for row in q[p == 0])
+    return bool((abs(rho - p[:, None] * q) > unit * p[:, None]).any()) or any(row.any() for row in away)
 
 
 def _all(problems: Sequence[Problem]) -> bool:

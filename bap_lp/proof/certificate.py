@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
@@ -154,7 +155,10 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
         return Verdict(False, f"rho has shape {rho.shape} and u {u.shape}, the problem wants {(N, b)} and {(b, e)}")
     if exact:
         return _verify(problem, certificate, EXACT.zero, None)
-    return _in_floats(problem, certificate) or _verify(problem, certificate, EXACT.number(TOLERANCE), slack)
+    early = _in_floats(problem, certificate)
+    if early is None and N * b * e > limit("work"):
+        return Verdict(False, f"floats cannot decide, and fractions need {N * b * e} steps {raising('work')}")
+    return early or _verify(problem, certificate, EXACT.number(TOLERANCE), slack)
 
 
 def _finite(values: Any) -> bool:

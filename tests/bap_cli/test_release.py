@@ -142,3 +142,51 @@ def test_every_run_adds_a_line_to_the_log(run: Run, bundle: str) -> None:
     lines = Path("log.txt").read_text().splitlines()
     assert len(lines) == 2
     assert all("signals=1 secure" in line and state not in line for line in lines)
+
+
+def test_signals_are_not_shown_before_the_log_has_them(run: Run, bundle: str) -> None:
+    states = json.loads(Path("d/problem.json").read_text())["data"]["labels"]
+    Path("states.csv").write_text(states[0] + "\n")
+    os.mkfifo("pipe")
+    for log, rule in (("nowhere/log", "must be in a directory"), ("pipe", "is a pipe"), ("/dev/full", "is a device")):
+        code, out, err = run("release", bundle, "--from", "states.csv", "-o", "signals.csv", "--log", log)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "--log" in err
+        assert rule in err
+        assert not Path("signals.csv").exists()
+
+
+@pytest.mark.parametrize("option", ["--out", "--log"])
+@pytest.mark.parametrize("place", ["states.csv", "d/mechanism.json", "d/manifest.json", "link"])
+def test_what_is_read_is_not_written_over(run: Run, bundle: str, option: str, place: str) -> None:
+    states = json.loads(Path("d/problem.json").read_text())["data"]["labels"]
+    Path("states.csv").write_text(states[0] + "\n")
+    Path("link").symlink_to("d/certificate.json")
+    before = Path(place).read_bytes()
+    code, out, err = run("release", bundle, "--from", "states.csv", option, place)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "must not be a file that is read" in err
+    assert Path(place).read_bytes() == before
+    assert (
+        "must not be the file of the signals"
+        in run("release", bundle, states[0], "-o", "same.csv", "--log", "./same.csv")[2]
+    )
+
+
+def test_a_link_to_a_mechanism_does_not_lead_around_its_bundle(run: Run, bundle: str) -> None:
+    document = json.loads(Path("d/mechanism.json").read_text())
+    Path("d/mechanism.json").write_text(json.dumps(document | {"channel": [["1", "0"], ["0", "1"]]}))
+    Path("own.json").symlink_to("d/mechanism.json")
+    code, out, err = run("release", "own.json", document["states"][0])
+    assert (code, out) == (1, "")
+    assert "which has another SHA-256" in err
+
+
+@pytest.mark.parametrize("count", ["1000001", "99999999999999"])
+def test_too_many_draws_are_refused_at_once(run: Run, bundle: str, count: str) -> None:
+    state = json.loads(Path("d/problem.json").read_text())["data"]["labels"][0]
+    code, out, err = run("release", bundle, state, "--count", count)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    code, out, err = run("release", bundle, state, "--count", "5000")
+    assert (code, len(out.splitlines())) == (0, 5000)
+    assert "Eve's risk is below 3/4 (0.75) (draws = 5000 give too many outcomes" in err

@@ -504,3 +504,99 @@ def test_the_proof_of_a_page_has_the_losses_of_eves_who_know_something(problem: 
             found += [Fraction(eve["weight"]) * Fraction(k) * Fraction(v) for k in shares for v in eve["loss"][c]]
         assert found == [Fraction(str(v)) for v in row]
     assert all(len(piece["u"][0]) == arrays.E.shape[1] for piece in tables["pieces"])
+
+
+def _swap_states(island: Any) -> None:
+    for row in island["pieces"][1]["detail"]["rows"]:
+        row["at"] = [1 - row["at"][0]]
+
+
+def _repeat_row(island: Any) -> None:
+    rows = island["pieces"][1]["detail"]["rows"]
+    rows[1]["at"] = rows[0]["at"]
+
+
+def _repeat_signal(island: Any) -> None:
+    island["pieces"][1]["detail"]["columns"] = [0, 0]
+
+
+def _weigh(island: Any) -> None:
+    island["problem"]["bobs"][0]["weight"] = "7"
+
+
+def _counts(island: Any) -> None:
+    island["problem"] |= {"count": 9, "emptyCount": 3}
+    for piece in island["pieces"]:
+        piece["bob"], piece["eve"] = "1/7", "1/7"
+        piece["detail"] |= {"hiddenSignals": 4, "hiddenRows": 4}
+        for part in piece["detail"]["rows"]:
+            part["more"], part["states"] = 4, ["nobody"]
+        for card in piece["detail"]["cards"]:
+            card["data"]["others"] = 4
+            card["data"]["listed"] = [["nobody", *rest] for _, *rest in card["data"]["listed"]]
+    for share in island["problem"]["likely"]:
+        share[0] = "nobody"
+
+
+def _likely(island: Any) -> None:
+    island["problem"]["likely"] = [["tails", "1/2", 1]]
+
+
+def _calibrate(island: Any) -> None:
+    island["lambda"]["calibrated"] = "1/2"
+
+
+def _span(island: Any) -> None:
+    island["pieces"][0]["end"] = "1/11"
+
+
+def _believe(island: Any) -> None:
+    island["problem"]["eves"][0]["prior"] = ["1/2", "1/2"]
+
+
+BESIDE = {
+    "rows of other states": (_swap_states, ""),
+    "counts and labels": (_counts, ""),
+    "weight": (_weigh, ""),
+    "a row twice": (_repeat_row, "a row is shown twice"),
+    "a signal twice": (_repeat_signal, "a signal that is shown is never sent"),
+    "the most probable state": (_likely, "a more probable state is not shown"),
+    "calibration": (_calibrate, "λ is said to be calibrated, and is not"),
+    "range": (_span, "the pieces do not follow each other"),
+    "beliefs": (_believe, "an agent is not the one of the proof"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_stands_beside_the_proof_follows_from_it_or_is_refused(opened: Open, tmp_path: Path, name: str) -> None:
+    """Labels could be moved to other rows, and counts, weights and the risks of other lines were believed."""
+    change, words = BESIDE[name]
+    page = opened("coin_toss")
+    parts = ("#words", "#mechanism", "#cards", "#pieces", "#lines", "#released", "#short", "#loss-tables")
+    before = [page.text_content(part) for part in parts]
+    tampered(page, tmp_path / "report.html", change)
+    if words:
+        assert words in page.inner_text("#verdict")
+        assert page.get_attribute("#verdict", "class") == "verdict bad"
+    elif name == "rows of other states":  # the order of the rows is free; every label stays with its own
+        rows = [page.inner_text(f"#mechanism tbody tr >> nth={k}").split() for k in (0, 1)]
+        assert rows == [["heads", "3/10", "7/10"], ["tails", "1", "0"]]
+    else:
+        assert [page.text_content(part) for part in parts] == before
+        assert page.inner_text("#verdict").startswith("Proved optimal")
+
+
+@pytest.mark.slow
+def test_a_line_for_another_lambda_is_not_shown_without_its_proof(opened: Open, tmp_path: Path) -> None:
+    page = opened("coin_toss")
+
+    def change(island: Any) -> None:
+        island["proof"]["pieces"][0]["rho"] = [[0, 0, "3/4"], [1, 0, "1/4"]]
+
+    tampered(page, tmp_path / "report.html", change)
+    assert page.inner_text("#verdict").startswith("Proved optimal")
+    for table in ("#lines", "#pieces"):
+        first, second = (page.inner_text(f"{table} tbody tr >> nth={k}") for k in (0, 1))
+        assert "not proved" in first
+        assert "not proved" not in second

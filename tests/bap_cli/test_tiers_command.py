@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tampering import change
 
 from bap_cli.main import main
-from bap_lp import load_mechanism
+from bap_lp import load_mechanism, verify_standalone
 
 FILES = ["file_public", "file_research", "file_secure"]
 
@@ -31,7 +32,10 @@ def test_tiers_write_nested_mechanisms_and_a_certificate_that_is_checked(
     assert (document["separate"], document["price_of_nesting"]) == ("-29/40", "3/20")
     assert sorted(path.name for path in out.iterdir()) == [
         "certificate.json",
+        "manifest.json",
         *(f"mechanism-{k}.json" for k in (1, 2, 3)),
+        "mechanism.json",
+        "problem.json",
     ]
     for k, tier in enumerate(document["tiers"], start=1):
         assert load_mechanism(out / f"mechanism-{k}.json").signals == tuple(tier["mechanism"]["signals"])
@@ -112,3 +116,76 @@ def test_every_command_answers_for_agents_with_beliefs_of_their_own(
     capsys.readouterr()
     assert main(["solve", "prosecutor", "--margin", "1/10", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["risks"]["eve"] == "6/11"
+
+
+def test_tiers_are_a_bundle_that_is_verified_and_released_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "proof"
+    assert main(["tiers", *FILES, "--out", str(out)]) == 0
+    assert f"Check it:  bap verify {out}" in capsys.readouterr().out
+    assert main(["verify", str(out)]) == 0
+    assert "-23/40 is optimal: rho attains it and no nested releases go below" in capsys.readouterr().out
+    assert verify_standalone.check(str(out)) == "the sum over the tiers -23/40 is optimal"
+    states = load_mechanism(out / "mechanism.json").states
+    seen = [set(load_mechanism(out / f"mechanism-{k}.json").signals) for k in (1, 2, 3)]
+    for state in states:
+        assert main(["release", str(out), state]) == 0
+        signals = capsys.readouterr().out.splitlines()
+        assert len(signals) == 3
+        assert all(signal in tier for signal, tier in zip(signals, seen, strict=True))
+        assert signals[2].startswith(signals[1] + " > ")
+        assert signals[1].startswith(signals[0] + " > ")
+    assert main(["release", str(out / "mechanism-1.json"), states[0]]) == 0
+    first = capsys.readouterr()
+    assert first.out.strip() in seen[0]
+    assert "tier 1 alone" in first.err
+    assert main(["report", str(out), "-o", str(tmp_path / "page.html")]) == 2
+    assert "is about several tiers; a report shows one problem" in capsys.readouterr().err
+
+
+def test_no_mechanism_of_tiers_can_be_swapped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "proof"
+    assert main(["tiers", *FILES, "--out", str(out), "--json"]) == 0
+    state = load_mechanism(out / "mechanism.json").states[0]
+    whole = json.loads((out / "mechanism-2.json").read_text())
+    identity = [[str(int(x == s % 4)) for s in range(len(whole["signals"]))] for x in range(4)]
+    (out / "mechanism-2.json").write_text(json.dumps(whole | {"channel": identity}))
+    capsys.readouterr()
+    assert main(["release", str(out / "mechanism-2.json"), state]) == 1
+    assert "is not what tier 2 of the bundle sees" in capsys.readouterr().err
+    last = json.loads((out / "mechanism.json").read_text())
+    rows = last["channel"][1:] + last["channel"][:1]
+    change(out, "mechanism.json", channel=rows)
+    for place in (out, out / "mechanism.json", out / "mechanism-1.json"):
+        assert main(["release", str(place), state]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "the mechanism is not the one that is proved" in captured.err
+
+
+def test_a_certificate_of_tiers_is_about_the_lambdas_weights_and_numbers_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, options in (("a", ["--lambda", "5"]), ("b", ["--weight", "2"]), ("c", ["--float"])):
+        assert main(["tiers", *FILES, "--out", str(tmp_path / name), "--json", *options]) == 0
+    capsys.readouterr()
+
+    def checked(name: str, *options: str) -> tuple[int, str]:
+        code = main(["tiers", *FILES, "--check", str(tmp_path / name / "certificate.json"), *options])
+        return code, "".join(capsys.readouterr())
+
+    code, words = checked("a")
+    assert code == 1
+    assert "it is about lambda = 5, not 1" in words
+    assert checked("a", "--lambda", "5")[0] == 0
+    code, words = checked("b")
+    assert code == 1
+    assert "it is about weight = 2, not 1" in words
+    assert checked("b", "--weight", "2")[0] == 0
+    code, words = checked("c")
+    assert code == 1
+    assert "those of the certificate are floats" in words
+    assert checked("c", "--allow-float")[0] == 0
+    assert main(["verify", str(tmp_path / "c")]) == 1
+    assert main(["verify", str(tmp_path / "c"), "--allow-float"]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -315,3 +316,36 @@ def stands_alone(boxes: list[list[int]], whole: list[int], most: int | None, det
     except verify_standalone.Refused:
         return False
     return True
+
+
+def test_a_condition_in_a_bundle_is_never_null(tmp_path: Path) -> None:
+    save_bundle(tmp_path, solve(COIN, "1/3"))
+    for name in Conditions.__dataclass_fields__:
+        change(tmp_path, "problem.json", conditions={name: None})
+        manifest = json.loads((tmp_path / "manifest.json").read_text()) | {"conditions": {name: None}}
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(InputError, match=rf"conditions\.{name} must"):
+            load_bundle(tmp_path)
+        with pytest.raises(verify_standalone.Refused):
+            verify_standalone.check(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "problem.json", "mechanism.json", "certificate.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    save_bundle(tmp_path, solve(COIN, "1/3"))
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match="must be a file, and is a directory, a pipe or a device"):
+        load_bundle(tmp_path)
+    with pytest.raises(verify_standalone.Refused, match="is not a file"):
+        verify_standalone.check(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["problem.json", "mechanism.json", "certificate.json"])
+def test_a_changed_file_is_another_file_even_if_it_cannot_be_read(tmp_path: Path, name: str) -> None:
+    save_bundle(tmp_path, solve(COIN, "1/3"))
+    (tmp_path / name).write_bytes(b"{")
+    with pytest.raises(Mismatch, match="another SHA-256"):
+        load_bundle(tmp_path)
+    with pytest.raises(verify_standalone.Refused, match="not the file of the manifest"):
+        verify_standalone.check(str(tmp_path))

@@ -11,14 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tampering import refit
 
-from bap_lp import Agent, Conditions, InputError, Problem, load_certificate, load_problem, solve, verify
+from bap_lp import (
+    Agent,
+    Conditions,
+    InputError,
+    Problem,
+    load_bundle,
+    load_certificate,
+    load_problem,
+    solve,
+    verify,
+    verify_standalone,
+)
 from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.files.bundles import bundle_files
 from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.documents import document_of, parse_document
+from bap_lp.files.effort import proof_steps
 from bap_lp.files.problems import problem_from_dict
+from bap_lp.files.tiers import load_tier_certificate
 from bap_lp.limits import DEFAULTS, limit, set_limits
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.rational import FLOAT, number, text
@@ -230,3 +246,47 @@ def test_a_verdict_about_long_numbers_is_a_short_sentence() -> None:
         assert not verdict
         assert len(verdict.reason) < 200
         assert len(verify(other, solve(other, "1/3", conditions=conditions).certificate).reason) < 300
+
+
+def test_the_work_of_a_check_is_bounded_in_all_and_not_only_per_number(tmp_path: Path) -> None:
+    # each number has fewer digits than are allowed; their denominators have nothing in common, so sums have very many
+    count, draw = 60, random.Random(1)
+    problem = Problem([f"1/{count}"] * count, [[k % 3, 1] for k in range(count)], [[k % 2, 1] for k in range(count)])
+    files = bundle_files(solve(problem, "1/3"))
+    mechanism, certificate = (json.loads(files[name]) for name in ("mechanism.json", "certificate.json"))
+    parts = [fmpq(1, draw.randrange(10**3999, 10**4000)) for _ in range(count)]
+    mechanism["channel"] = [[str(v), str(1 - v)] for v in parts]
+    certificate["rho"] = [[str(v / count), str((1 - v) / count)] for v in parts]
+    files |= {"mechanism.json": json.dumps(mechanism).encode(), "certificate.json": json.dumps(certificate).encode()}
+    for name, raw in files.items():
+        (tmp_path / name).write_bytes(raw)
+    refit(tmp_path)
+    with pytest.raises(InputError, match="takes more than 20000000 steps to check") as refused:
+        load_bundle(tmp_path)
+    assert "--limit work=N raises this" in str(refused.value)
+    with pytest.raises(verify_standalone.Refused, match="takes more than 20000000 steps"):
+        verify_standalone.check(str(tmp_path))
+    with pytest.raises(InputError, match="takes more than 20000000 steps"):
+        load_certificate(tmp_path / "certificate.json")
+    tiered = {"lambdas": ["1"], "weights": ["1"], "value": "0", "rho": certificate["rho"], "replies": [[["1"] * 9] * 2]}
+    (tmp_path / "tiers.json").write_text(json.dumps(tiered))
+    with pytest.raises(InputError, match="takes more than 20000000 steps"):
+        load_tier_certificate(tmp_path / "tiers.json")
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"rho": [["1"] * 300] * 300, "u": [["1"] * 300] * 300},
+        {"conditions": {"exp_epsilon": 2, "metric": [[1] * 400] * 400}, "rho": [["1"] * 2] * 400},
+        {"conditions": {"exp_epsilon": 2, "delta": "1/9"}, "rho": [["1"] * 40] * 1000},
+        {"conditions": {"pufferfish": {"pairs": [0] * 4000, "priors": [0] * 4000}}},
+        {"conditions": {"posterior_caps": [0] * 3000}, "rho": [["1"] * 40] * 1000},
+        {"rho": [["1"] * 2] * 3000, "privacy": [[0, 0, 1, "1"]] * 9000},
+        {"rho": [["1"] * 2] * 3000, "branches": [{"signals": [0] * 3000, "u": [["1"]]}] * 3},
+    ],
+)
+def test_tables_that_multiply_are_counted(added: dict[str, Any]) -> None:
+    certificate = {"rho": [["1"]], "u": [["1"]], **added}
+    assert proof_steps({}, certificate) > limit("work")
+    assert verify_standalone.single_steps({}, certificate) == proof_steps({}, certificate)

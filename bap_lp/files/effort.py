@@ -1,0 +1,119 @@
+"""How much work a proof asks for, estimated from its documents before a number of them is used.
+
+Every number of a file is bounded, and so is the file. Still, a sum of fractions has the least common multiple L of
+their denominators, which a short file can make very long, and a product of three tables takes many more steps than
+there are numbers. The unit is one operation with short fractions. An operation that adds a fraction of m digits to a
+sum with d digits takes about d m / 32000 units more (measured with `fractions.Fraction`). So the work is about
+    steps (1 + d m / 32000),
+with d the digits of L, m the longest number that is written, and as many steps as the loops of the check have:
+N S (e + ...) for N states, S signals and e decisions of the Eves. `verify_standalone` has the same estimate.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from flint import fmpz
+
+from bap_lp.limits import limit, raising
+from bap_lp.rational import InputError
+
+_FRACTION = re.compile(r"[ \t\r\n]*[-+]?[0-9]+/([0-9]+)[ \t\r\n]*")
+_CONES = ("posterior_caps", "posterior_ratio", "independent_of")
+_SLOW = 32_000  # products of digits that take as long as one operation with short fractions
+
+
+def check_effort(documents: Sequence[Any], steps: int, source: str) -> None:
+    """Raise InputError if a check of so many steps with the numbers of these documents takes too much work."""
+    most = limit("work")
+    longest, denominators = _written(documents)
+    common = fmpz(1)
+    for q in denominators:
+        common = common.lcm(fmpz(q)) if q.strip("0") else common
+        if steps * (1 + int(common.bit_length()) * 3 // 10 * longest // _SLOW) > most:
+            break
+    work = steps * (1 + int(common.bit_length()) * 3 // 10 * longest // _SLOW)
+    if work > most:
+        rule = f"takes more than {most} steps to check: its tables are too large or its numbers too long"
+        raise InputError(source, None, f"{rule} {raising('work')}")
+
+
+def proof_steps(problem: Any, certificate: Any) -> int:
+    """Steps to check the certificate of one problem; what is not a table counts as nothing, and is refused later."""
+    shape = length(certificate, "rho"), width(certificate, "rho"), width(certificate, "u")
+    N, S, e = (max(1, size) for size in shape)
+    agents = [agent for role in ("bob", "eve") for agent in items(problem, role)]
+    decisions = sum(length(agent, "decisions") for agent in agents)
+    asked = table(certificate, "conditions")
+    vectors = 2 * sum(length(asked, name) for name in _CONES) + e * ("signal_floor" in asked)
+    vectors += sum(2 * length(one, "pairs") * max(1, length(one, "priors")) for one in items(asked, "pufferfish"))
+    pairs = 2 * length(asked, "neighbours") if "neighbours" in asked else N * N * bool({"metric", "delta"} & {*asked})
+    steps = N * S * (2 + e + decisions + vectors) + pairs * (S + N * ("metric" in asked))
+    if not asked and _floating(table(certificate)):
+        return N  # large tables of floats are judged in floats; `verify` bounds what it does in rationals
+    parts = [certificate, *items(certificate, "branches")]
+    for part in parts[1:]:
+        steps += N * length(part, "signals") * (2 + e)
+    steps += N * sum(len(rows) for part in parts for rows in table(part).values() if isinstance(rows, list))
+    if asked.get("deterministic") is True and len(parts) == 1:
+        bobs = math.prod(min(length(bob, "decisions"), 2**20) for bob in items(problem, "bob"))
+        live = sum(mass not in (0, "0") for mass in items(table(problem, "data"), "prior"))
+        maps = bobs ** min(live, 64)
+        steps += maps * N * min(S, 64) if maps <= limit("maps") else 0
+    return steps
+
+
+def nested_steps(certificate: Any, joint: str) -> int:
+    """Steps to check a certificate with a table of replies per tier or scenario, and a joint table of this name."""
+    rows, columns = length(certificate, joint), width(certificate, joint)
+    replies = [u for u in items(certificate, "replies") if isinstance(u, list)]
+    return rows * columns * sum(2 + max(map(_size, u), default=0) for u in replies)
+
+
+def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
+    """The length of the longest fraction, and the denominators."""
+    longest, found, todo = 0, set(), list(documents)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (dict, list)):
+            todo.extend(node.values() if isinstance(node, dict) else node)
+        elif isinstance(node, str) and (fraction := _FRACTION.fullmatch(node)):
+            longest = max(longest, len(node) // 2)
+            found.add(fraction[1])
+    return longest, found
+
+
+def _floating(value: Any) -> bool:
+    """Whether a certificate holds a float."""
+    if isinstance(value, (dict, list)):
+        return any(map(_floating, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
+
+
+def _size(value: Any) -> int:
+    return len(value) if isinstance(value, list) else 0
+
+
+def table(document: Any, key: str | None = None) -> dict[str, Any]:
+    """A table, or the table of this name in it; empty if there is none."""
+    value = document.get(key) if key is not None and isinstance(document, dict) else document
+    return value if isinstance(value, dict) else {}
+
+
+def items(document: Any, key: str) -> list[Any]:
+    """A list in a table, a table alone being a list of one; empty if there is none."""
+    value = table(document).get(key)
+    return value if isinstance(value, list) else [value] if isinstance(value, dict) else []
+
+
+def length(document: Any, key: str) -> int:
+    """The number of rows of a list in a table."""
+    return _size(table(document).get(key))
+
+
+def width(document: Any, key: str) -> int:
+    """The longest row of a list in a table."""
+    return max(map(_size, items(document, key)), default=0)

@@ -124,15 +124,19 @@ def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> 
 
 
 def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
-    """What each of several conditions costs alone, and the shadow prices that are not zero."""
+    """What each of several conditions costs alone, and the shadow prices that are not zero.
+
+    A condition without which R_A is the same may have a price: that of making it stricter. Relaxing it gains nothing.
+    """
     out = []
     for one in costs:
         lower = f"{both(one.cost)} lower" if one.cost else "the same"
         alone = f"Without {one.name} R_A would be {lower}" if len(costs) > 1 else ""
         prices = [f"{both(price)} per unit of {label}" for label, price in one.shadow_prices.items() if price]
-        if one.name in ("min_eve_risk", "max_bob_risk"):
-            prices = []  # told already
-        rates = f"R_A falls by {', '.join(prices)}" if prices else ""
+        if one.name in ("min_eve_risk", "max_bob_risk") or not one.cost:
+            prices = []  # told already, or nothing to gain
+        own = "its" if alone else "The"
+        rates = f"{own} shadow price is {', '.join(prices)}" if prices else ""
         if alone or rates:
             out.append("; ".join(filter(None, (alone, rates))) + ".")
     return out

@@ -88,7 +88,7 @@ function drawProblem() {
     }
   }
   lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...people(problem.bobs), " to lose little and ",
-    ...people(problem.eves), " to lose much: of all mechanisms, one with the least R_A = R_B − λ R_E."]);
+    ...people(problem.eves), ` to lose much: of all mechanisms${data.conditions ? " that meet the conditions" : ""}, one with the least R_A = R_B − λ R_E.`]);
   if (data.beliefs) lines.push([`${data.beliefs}. R_B and R_E are what Alice counts under her own probabilities.`]);
   if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A. ${(data.conditions.costs || []).join(" ")}`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
@@ -403,6 +403,10 @@ function start() {
   $("previous").addEventListener("click", () => move(starts.slice(1).filter((s) => Q.cmp(s, lam) < 0).at(-1)));
   $("next").addEventListener("click", () => move(starts.slice(1).find((s) => Q.cmp(s, lam) > 0)));
   $("check").addEventListener("click", () => showChecks());
+  if (!data.exact) {
+    $("fractions").firstElementChild.textContent = "The numbers";
+    $("follows").textContent = "everything below follows.";
+  }
   drawOrigin();
   legend();
   drawProblem();

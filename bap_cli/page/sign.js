@@ -43,9 +43,9 @@ function shortCard(role, k, index) {
   const strip = make("div", { class: "bar", role: "img", "aria-label": done === null ? "no scale" : `${figure3(100 * done)}% of the way from no release to the full data` }, make("i"));
   strip.firstElementChild.style.width = `${100 * (done ?? 0)}%`;
   const rest = role === "eve" ? `${say(risks.null)} before the release, ${say(risks.full)} with all the data` : `${say(risks.full)} with all the data, ${say(risks.null)} without a release`;
-  const unit = risks.wrong ? "" : `One decision ${agent.harm ? "counts" : "costs"} ${signed3(risks.scale[0])} to ${signed3(risks.scale[1])}. `;
+  const unit = risks.wrong ? [] : [make("p", { class: "exactly" }, `one decision ${agent.harm ? "counts" : "costs"} ${signed3(risks.scale[0])} to ${signed3(risks.scale[1])}`)];
   return make("div", { class: `figure ${role}` }, make("h3", {}, ...person(agent.name, true), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
-    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, unit, rest), strip,
+    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, rest), ...unit, strip,
     make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data")));
 }
 
@@ -96,12 +96,13 @@ function offered(index) {
   return [...new Set([...some, index])].sort((a, b) => a - b);
 }
 
-const lossWords = (role) => (data.problem[`${role}s`].some(({ weight }) => weight) ? ": weighted loss" : ": average loss");
+const lossWords = (role) => (data.problem[`${role}s`].some(({ weight }) => weight) ? "weighted loss" : "average loss");
 
 function drawLines(index) {
   const one = (role) => data.problem[`${role}s`].length === 1 && !data.problem[`${role}s`][0].weight && agentRisks(role, 0, index).wrong;
   const [bobWrong, eveWrong] = [one("bob"), one("eve")], name = (role, several, start) => (data.problem[`${role}s`].length === 1 ? person(data.problem[`${role}s`][0].name, start) : [several]);
-  const head = ["λ", make("span", {}, ...name("bob", "The Bobs", true), bobWrong ? ": wrong in 100" : lossWords("bob")), make("span", {}, ...name("eve", "The Eves", true), eveWrong ? ": right in 100" : lossWords("eve")), "compared with the line above", ""];
+  const over = (who, what) => make("span", {}, ...who, make("span", { class: "what" }, what));
+  const head = ["λ", over(name("bob", "The Bobs", true), bobWrong ? "wrong in 100" : lossWords("bob")), over(name("eve", "The Eves", true), eveWrong ? "right in 100" : lossWords("eve")), "compared with the line above", ""];
   const bob = (risk) => shortRisk("bob", bobWrong, risk), eve = (risk) => shortRisk("eve", eveWrong, risk), shown = offered(index);
   const range = (k) => (data.partial ? figure3(Q.float(lam)) : data.pieces[k].end === null ? `from ${figure3(Q.float(starts[k]))} on` : `${figure3(Q.float(starts[k]))} to ${figure3(Q.float(Q.read(data.pieces[k].end)))}`);
   const rows = shown.map((k, row) => {

@@ -77,7 +77,7 @@ def counts_command(
     rounded, chosen = use_floats and loaded.problem.exact, inputs.choice(loaded, lam)
     show.show_solution(solution, evaluation, comparison, rounded, chosen, written, described=described(loaded))
     paper.print()
-    for note in (*comparison.notes, *(f"Left out: {name}: {reason}" for name, reason in comparison.omitted)):
+    for note in (*comparison.notes, *(f"Left out: {name}, because {reason}." for name, reason in comparison.omitted)):
         show.say(paper, show.clean(note, 500))
     inexact = [row.name for row in comparison.rows if isinstance(row.alice, float)]
     if solution.exact and inexact:

@@ -19,7 +19,7 @@ from bap_cli.show import conditions_in_words, own_beliefs
 from bap_cli.what_if import News, changes
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes
-from bap_lp.model.display import clean, counted, listed
+from bap_lp.model.display import clean, counted, listed, person
 from bap_lp.model.evaluation import Evaluation, evaluate
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
@@ -75,7 +75,8 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
             also = f" and already knows which of {counted(len(known), 'case')} holds" if known else ""
             if len(agent.decisions or ()) == 1:
                 continue
-            yield f"{clean(agent.name)} will choose between {listed(agent.decisions or (), ' and ')}{also}, and {want}."
+            between = listed(agent.decisions or (), " and ")
+            yield f"{person(agent.name, start=True)} will choose between {between}{also}, and {want}."
     if problem.misaligned:
         yield f"{own_beliefs(problem)}."
     (bob_full, eve_full), (bob_null, eve_null) = ((public(b), public(e)) for b, e in extremes(problem))
@@ -102,7 +103,7 @@ def _signals(best: Solution, found: Evaluation) -> Iterator[str]:
     value = f"{equal('R_B', best.risks.bob)}, {equal('R_E', best.risks.eve)} and so {equal('R_A', best.value)}"
     if count == 1:
         yield f"Alice always sends “{clean(mechanism.signals[0])}”, which tells nothing: {value}."
-        yield "At this lambda everything that Bob could learn is worth less to her than what Eve would learn with it."
+        yield "At this lambda nothing that Bob could learn is worth more to her than what Eve would learn with it."
     else:
         yield f"Alice sends one of {counted(count, 'signal')}, with {value}."
     for signal in sorted(found.signals, key=lambda one: -one.probability)[:_NAMED]:
@@ -136,7 +137,7 @@ def _choice(agent: Any, chosen: tuple[str, ...], costs: Array) -> str:
     names = list(agent.decisions)
     at = names.index(chosen[0])
     others = [k for k in range(len(names)) if names[k] not in chosen]
-    name = clean(agent.name)
+    name = person(agent.name, start=True)
     if len(chosen) > 1:
         return f"{name} finds {listed(chosen, ' and ')} equally good: each costs {both(costs[at])}."
     if not others:
@@ -154,7 +155,7 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
     ties = [(s.signal, d) for s in found.signals for d in s.decisions if len(d.decisions) > 1]
     for signal, one in ties[:_NAMED]:
         yield (
-            f"At “{clean(signal)}” {clean(one.agent)} is {how} indifferent between {listed(one.decisions, ' and ')}. "
+            f"At “{clean(signal)}” {person(one.agent)} is {how} indifferent between {listed(one.decisions, ' and ')}. "
             "With slightly different probabilities of the data at this signal, one of them alone would be best."
         )
     if len(ties) > _NAMED:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bap_cli.report_sign import fingerprint, origin
-from bap_lp.model.display import clean, counted, equals, listed
+from bap_lp.model.display import clean, counted, equals, listed, person
 from bap_lp.rational import floats
 from microdata.audit import Audit
 from microdata.solution import StudySolution
@@ -100,7 +100,7 @@ def _released(solution: StudySolution, public: bool) -> str:
 
 def _card(role: str, name: str, what: str, value: str, rest: Sequence[str], done: float | None, ends: str) -> str:
     """A card like those of `bap report`: who, what in words, what it could have been, and a bar between the two."""
-    label = "no scale" if done is None else f"{100 * done:.3g} % of the way"
+    label = "no scale" if done is None else f"{100 * done:.3g}% of the way"
     # the policy of the page allows no style attribute: the bar is a drawing
     bar = (
         f'<svg class="strip" role="img" aria-label="{label}" viewBox="0 0 100 6" preserveAspectRatio="none">'
@@ -145,7 +145,7 @@ def _eves(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         done = None if span <= 0 else float(np.clip((null - best) / span, 0, 1))
         lines = (rest, "" if audit is None else _held_out(audit, n, tell, wrong))
         wants = f"wants {study.names[spy.secret]}{knows}"
-        cards.append(_card("eve", spy.name, wants, value, lines, done, "no release|whole record"))
+        cards.append(_card("eve", person(spy.name, start=True), wants, value, lines, done, "no release|whole record"))
     return "".join(cards) + _more("eve", len(study.spies), "adversary")
 
 
@@ -170,7 +170,7 @@ def _meaning(solution: StudySolution, public: bool) -> str:
     study, lam = solution.study, _figure(solution.lam, public)
     one, alone = study.spies[0], len(study.spies) == 1 and study.spies[0].weight == 1
     gain = "one right guess fewer" if alone and counts_wrong(one.loss) else "one more unit of loss"
-    whom = clean(one.name, 80) if len(study.spies) == 1 else "the adversaries together"
+    whom = person(one.name) if len(study.spies) == 1 else "the adversaries together"
     cells = len(study.targets) == 1 and study.targets[0].weight == 1 and counts_wrong(study.targets[0].loss)
     price = f"{lam} more changed cells" if cells else f"{lam} more units of the analyst's loss"
     said = f"λ is the rate of exchange: at λ = {lam}, {gain} for {whom} is worth {price}."

@@ -11,7 +11,7 @@ from typing import Any
 
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.events import named
-from bap_lp.model.display import clean, counted, listed
+from bap_lp.model.display import clean, counted, listed, people, person
 from bap_lp.model.problem import Problem
 
 _LISTED = 8  # sentences; the problem's section has all conditions
@@ -55,8 +55,9 @@ def _sentences(problem: Problem, conditions: Conditions) -> Iterator[str]:
     for event in given.get("independent_of", ()):
         yield f"The messages tell nothing about whether the data are {_event(event)}."
     floor = given.get("signal_floor")
-    for name, value in floor if isinstance(floor, tuple) else [] if floor is None else [("every Eve", floor)]:
-        yield f"After every message, {clean(str(name))} loses at least {_figure(value)} on average."
+    every = problem.eves[0].name if len(problem.eves) == 1 else "every Eve"
+    for name, value in floor if isinstance(floor, tuple) else [] if floor is None else [(every, floor)]:
+        yield f"After every message, {person(str(name))} loses at least {_figure(value)} on average."
     for table in given.get("pufferfish", ()):
         readers = f", to each of {counted(len(table.priors), 'reader')}" if table.priors else ""
         pairs = [f"{_event(a)} and {_event(b)}" for a, b in table.pairs]
@@ -74,8 +75,8 @@ def _sentences(problem: Problem, conditions: Conditions) -> Iterator[str]:
 
 def _together(agents: Any) -> str:
     if len(agents) == 1:
-        return f"{clean(agents[0].name)} loses"
-    return f"{listed([agent.name for agent in agents], ' and ')} together, by their weights, lose"
+        return f"{person(agents[0].name)} loses"
+    return f"{people(agent.name for agent in agents)} together, by their weights, lose"
 
 
 def _private(conditions: Conditions) -> str:

@@ -37,16 +37,37 @@ def signing(problem: Problem) -> dict[str, Any]:
     full, null = _agent_extremes(problem)
     agents, bobs = (*problem.bobs, *problem.eves), len(problem.bobs)
     told = [
-        {"wrong": counts_errors(problem, agent, k < bobs), "full": text(full[k]), "null": text(null[k])}
+        {
+            "wrong": counts_errors(problem, agent, k < bobs),
+            "full": text(full[k]),
+            "null": text(null[k]),
+            "scale": [text(end) for end in _scale(problem, agent)],
+        }
         for k, agent in enumerate(agents)
     ]
     return {"bobs": told[:bobs], "eves": told[bobs:]}
 
 
+def _counted(problem: Problem, agent: Agent) -> Array:
+    """What Alice counts for the agent, in the states that occur."""
+    return np.asarray(agent.loss if agent.harm is None else agent.harm)[np.asarray(problem.p) > 0]
+
+
+def _scale(problem: Problem, agent: Agent) -> list[Any]:
+    """The least and the largest number in the agent's table: without it an expected loss has no unit."""
+    counted = _counted(problem, agent)
+    return public(np.array([counted.min(), counted.max()])).tolist()
+
+
 def counts_errors(problem: Problem, agent: Agent, bob: bool) -> bool:
-    """Whether the agent's risk is the probability that its decision is wrong."""
-    loss = np.asarray(agent.loss if agent.harm is None else agent.harm)
-    live = loss[np.asarray(problem.p) > 0]
+    """Whether the agent's risk is the probability that its decision is wrong.
+
+    A harm of its own says what Alice counts, not what is right: if it is 1 for every conviction, a judge who acquits is
+    not therefore right.
+    """
+    if agent.harm is not None:
+        return False
+    live = _counted(problem, agent)
     if ((live == 0) | (live == 1)).all():
         return bool((live == 0).any(axis=1).all() and (live == 1).any())
     return bob and problem.theta is not None and _names_theta(live, problem.theta.posterior[np.asarray(problem.p) > 0])

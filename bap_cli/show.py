@@ -16,7 +16,7 @@ from rich.table import Table
 
 from bap_cli.plain_words import named as told
 from bap_lp.conditions.events import named
-from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed
+from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
@@ -125,15 +125,19 @@ def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> 
 
 
 def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
-    """What each of several conditions costs alone, and the shadow prices that are not zero."""
+    """What each of several conditions costs alone, and the shadow prices that are not zero.
+
+    A condition without which R_A is the same may have a price: that of making it stricter. Relaxing it gains nothing.
+    """
     out = []
     for one in costs:
         lower = f"{both(one.cost)} lower" if one.cost else "the same"
         alone = f"Without {one.name} R_A would be {lower}" if len(costs) > 1 else ""
         prices = [f"{both(price)} per unit of {label}" for label, price in one.shadow_prices.items() if price]
-        if one.name in ("min_eve_risk", "max_bob_risk"):
-            prices = []  # told already
-        rates = f"R_A falls by {', '.join(prices)}" if prices else ""
+        if one.name in ("min_eve_risk", "max_bob_risk") or not one.cost:
+            prices = []  # told already, or nothing to gain
+        own = "its" if alone else "The"
+        rates = f"{own} shadow price is {', '.join(prices)}" if prices else ""
         if alone or rates:
             out.append("; ".join(filter(None, (alone, rates))) + ".")
     return out
@@ -204,7 +208,7 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
             if row.breaks:
                 _paragraph(out, f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}.")
     for name, reason in comparison.omitted:
-        say(out, f"Left out: {name}: {clean(reason, 200)}")
+        say(out, f"Left out: {name}, because {clean(reason, 200)}.")
 
 
 def show_verdict(
@@ -243,7 +247,7 @@ def heading(out: Console, problem: Problem, exact: bool) -> None:
         say(out, own_beliefs(problem))
     for eve in problem.eves:
         if values := values_of(eve.knows, eve.knowledge):
-            say(out, f"{clean(eve.name, 60)} already knows which of {counted(len(values), 'case')} holds")
+            say(out, f"{person(eve.name, start=True)} already knows which of {counted(len(values), 'case')} holds")
     if problem.null_states and not problem.misaligned:
         zero = listed(problem.null_states)
         say(out, f"Of probability zero: {zero}; left out of the optimisation, given the null row in the mechanism")
@@ -255,7 +259,7 @@ def own_beliefs(problem: Problem) -> str:
     for agent in (*problem.bobs, *problem.eves):
         own = ["own prior"] * (agent.prior is not None) + ["own loss, counted as harm"] * (agent.harm is not None)
         if own:
-            parts.append(f"{clean(agent.name)} ({' and '.join(own)})")
+            parts.append(f"{person(agent.name)} ({' and '.join(own)})")
     return f"Acting on beliefs of their own: {', '.join(parts)}; ties are broken for Alice"
 
 

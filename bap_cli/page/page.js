@@ -54,6 +54,14 @@ const quoted = (label) => make("bdi", label.length > 60 ? { dir: "auto", class: 
 // In quotes if a comma in it could be mistaken for one of the sentence
 const spoken = (label) => (label.includes(",") ? ["“", quoted(label), "”"] : [quoted(label)]);
 
+// An agent in a sentence: a common noun such as journalist takes an article
+const BARE = /^(?:the|a|an|my|our|every|each|one|two|all)\b|^(?:alice|bob|eve)$/;
+function person(name, start = false) {
+  const first = [...name][0] ?? "", common = first !== first.toUpperCase() && !BARE.test(name);
+  return common ? [start ? "The " : "the ", quoted(name)] : [quoted(name)];
+}
+const people = (agents, last = " and ") => agents.flatMap(({ name }, k) => [k ? (k === agents.length - 1 ? last : ", ") : "", ...person(name)]);
+
 // Items in a sentence, each isolated from the text around it
 function listed(labels, last = " and ", more = 0) {
   const out = [];
@@ -80,7 +88,7 @@ function telling(value, longest = 24) { // a number with the whole fraction behi
 }
 
 function drawProblem() {
-  const { problem } = data, agents = (list) => list.length === 1 ? [quoted(list[0].name)] : listed(list.map((a) => a.name));
+  const { problem } = data;
   const lines = [];
   const likely = problem.likely.flatMap(([label, share, x], k) => [k ? ", " : "", ...spoken(label), ` (${model ? Q.brief(model.prior[x], true) : share})`]);
   const rest = problem.count - problem.likely.length;
@@ -90,12 +98,12 @@ function drawProblem() {
   for (const [list, why] of [[problem.bobs, ", who should learn from the release,"], [problem.eves, ", who must not learn too much,"]]) {
     for (const agent of list) {
       const some = agent.decisions.slice(0, 8);
-      lines.push([quoted(agent.name), `${why} will decide: `, ...listed(some, " or ", agent.decisions.length - some.length),
+      lines.push([...person(agent.name, true), `${why} will decide: `, ...listed(some, " or ", agent.decisions.length - some.length),
         agent.weight ? ` (weight ${agent.weight}).` : "."]);
     }
   }
-  lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...agents(problem.bobs), " to lose little and ",
-    ...agents(problem.eves), " to lose much: of all mechanisms, one with the least R_A = R_B − λ R_E."]);
+  lines.push(["Alice publishes one signal, drawn by a mechanism that everybody knows. She wants ", ...people(problem.bobs), " to lose little and ",
+    ...people(problem.eves), ` to lose much: of all mechanisms${data.conditions ? " that meet the conditions" : ""}, one with the least R_A = R_B − λ R_E.`]);
   if (data.beliefs) lines.push([`${data.beliefs}. R_B and R_E are what Alice counts under her own probabilities.`]);
   if (data.conditions) lines.push([`The mechanism must meet conditions: ${data.conditions.words}.`, data.conditions.price === null ? "" : ` At λ = ${Q.short(Q.read(data.lambda.wanted), 12)} they cost ${data.conditions.price} in R_A. ${(data.conditions.costs || []).join(" ")}`]);
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
@@ -103,11 +111,11 @@ function drawProblem() {
   const checked = (role, k) => (row, x) => (!model ? row : model.index[x] < 0 ? row.map(() => "–") : model[role][k].table[model.index[x]].map((v) => Q.text(v)));
   const tables = [...problem.bobs.map((a, k) => [a, "expected loss of ", checked("bob", k)]), ...problem.eves.map((a, k) => [a, "loss of ", checked("eve", k)])].map(([agent, what, own]) =>
     table(["data", "probability", ...agent.decisions.map(quoted)], agent.loss.map((row, x) => [quoted(problem.states[x]), model ? Q.text(model.prior[x]) : problem.prior[x], ...own(row, x)]),
-      make("span", {}, what, quoted(agent.name), " for each decision")));
+      make("span", {}, what, ...person(agent.name), " for each decision")));
   for (const agent of [...problem.bobs, ...problem.eves]) {
     const own = (agent.prior || agent.harm) ? agent.harm || agent.loss : null;
     if (own) tables.push(table(["data", "believed probability", ...agent.decisions.map(quoted)], own.map((row, x) => [quoted(problem.states[x]), (agent.prior || problem.prior)[x], ...row]),
-      make("span", {}, "what Alice counts for ", quoted(agent.name), ", and what that agent believes about the data")));
+      make("span", {}, "what Alice counts for ", ...person(agent.name), ", and what that agent believes about the data")));
   }
   $("loss-tables").replaceChildren(...tables);
   if (problem.count > problem.states.length) $("loss-tables").append(make("p", {}, `${problem.count - problem.states.length} more states are not listed.`));
@@ -141,11 +149,6 @@ function percent(part, whole) {
   return Math.min(100, Math.max(0, 100 * Q.float(Q.div(part, whole))));
 }
 
-function bar(host, share, words) {
-  host.firstElementChild.style.width = `${share ?? 0}%`;
-  host.setAttribute("aria-label", words);
-}
-
 function drawFigures(index) {
   const best = bestRisks(index), value = alice(best);
   for (const [name, number] of [["bob", best.bob], ["eve", best.eve], ["alice", value]]) {
@@ -156,17 +159,15 @@ function drawFigures(index) {
   const own = data.beliefs !== null;
   const useful = own ? null : percent(Q.sub(nothing.bob, best.bob), Q.sub(nothing.bob, full.bob));
   const hidden = own ? null : percent(Q.sub(best.eve, full.eve), Q.sub(nothing.eve, full.eve));
-  const show = (share) => `${Number(share.toPrecision(3))}\u00a0%`;
+  const show = (share) => `${Number(share.toPrecision(3))}%`;
   $("bob-kept").textContent = own ? `full release ${Q.both(full.bob)}, null release ${Q.both(nothing.bob)}` : useful === null ? "Bob gains nothing even from the full data." : `${show(useful)} of what the full data are worth to Bob`;
   $("eve-kept").textContent = own ? `full release ${Q.both(full.eve)}, null release ${Q.both(nothing.eve)}` : hidden === null ? "Eve gains nothing even from the full data." : `${show(hidden)} of the privacy of releasing nothing`;
-  bar($("bob-bar"), useful, $("bob-kept").textContent);
-  bar($("eve-bar"), hidden, $("eve-kept").textContent);
   const piece = data.pieces[index];
   const tie = index > 0 && Q.cmp(starts[index], lam) === 0;
   const spanned = !model || provedPiece(index) !== false;
   $("range").textContent = data.partial || !spanned ? "" : `This mechanism is optimal for λ from ${Q.short(starts[index])} ${piece.end === null ? "on" : `to ${Q.short(Q.read(piece.end))}`}.`;
   $("gist").textContent = (useful === null || hidden === null ? "" :
-    `At this price ${data.conditions ? "a best release that meets the conditions" : "a best release"} keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
+    `At this price ${data.conditions ? "an optimal release that meets the conditions" : "an optimal release"} keeps ${show(useful)} of the usefulness of the full data and ${show(hidden)} of the privacy of releasing nothing.`) +
     (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
   const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 && data.lambda.choice ? `, ${data.lambda.choice}` :
     data.lambda.calibrated !== null && Q.cmp(lam, Q.read(data.lambda.calibrated)) === 0 ? ", calibrated: full and null release are equally good" : "";
@@ -247,7 +248,7 @@ function card({ signal, probability, data: posterior, theta, bob, eve }) {
       strip.firstElementChild.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
       return make("div", { class: "share" }, quoted(label), make("span", {}, strip, make("span", {}, words)));
     }), ...(others ? [make("p", { class: "often" }, others === 1 ? "or one other" : `or one of ${others} others`)] : [])];
-  const decides = (role) => ([name, best, more]) => make("p", { class: `agent ${role}` }, quoted(name),
+  const decides = (role) => ([name, best, more]) => make("p", { class: `agent ${role}` }, ...person(name, true),
     ...(best.length + more === 1 ? [" decides ", make("b", {}, quoted(best[0])), "."] :
       [data.exact ? " is exactly indifferent between " : " is indifferent, up to rounding, between ", ...listed(best, " and ", more), "."]));
   return make("article", { class: "card" }, make("h4", {}, "“", quoted(signal), "”"), make("p", { class: "often" }, `sent with probability ${probability}`),
@@ -306,7 +307,7 @@ function drawProof(index) {
   const price = Q.text(lam);
   $("commands").textContent = data.bundle ? `bap verify ${data.file}` : `bap solve ${data.file} --lambda ${price} --out proof\nbap verify proof`;
   $("checks").replaceChildren();
-  $("check").hidden = !model;
+  $("check").hidden = $("covered").hidden = !model;
   if (automatic()) showChecks(index);
   else banner(model ? "open" : "none");
 }
@@ -323,11 +324,12 @@ function banner(state, words = "") {
   const said = data.exact && (!data.partial || data.tolerance === 0) ? `Said to be optimal ${among}, in exact fractions` : `Said to be optimal ${among} up to rounding, with a proved tolerance`;
   $("verdict").textContent = {
     good: `Proved optimal ${among}, in exact fractions: this browser has checked it at this λ.`,
-    open: `${said}. Not yet checked here: press “Check the proof in this browser”.`,
+    open: `${said}. Not yet checked here: `,
     none: `${said}. This page carries no proof that a browser can check; the command at its end checks it.`,
     bad: "The check failed: what this page shows is not proved. Do not rely on it.",
     broken: `This page is damaged and shows nothing that can be relied on: ${words}.`,
   }[state];
+  if (state === "open") $("verdict").append(make("button", { type: "button", click: () => showChecks() }, "check the proof in this browser"), ".");
   $("sign").hidden = state === "bad" || state === "broken";
   $("verdict").className = `verdict${{ good: "", open: " float", none: " float" }[state] ?? " bad"}`;
 }
@@ -397,7 +399,7 @@ function start() {
   document.title = `${title} – release report`;
   $("title").replaceChildren(quoted(title));
   $("map-words").textContent = "Every mechanism is a point: the further right, the more Bob learns; the further up, the more Eve learns. Alice wants to go right and down.";
-  $("omitted").replaceChildren(...data.omitted.map(([name, reason]) => make("p", { class: "hint" }, `Left out: ${name}: `, quoted(reason))));
+  $("omitted").replaceChildren(...data.omitted.map(([name, reason]) => make("p", { class: "hint" }, `Left out: ${name}, because `, quoted(reason), ".")));
   if (data.conditions) $("least").textContent = "least of those that meet the conditions";
   if (data.bundle) {
     const { made, how, source, files } = data.bundle, lines = Object.entries(files).map(([name, digest]) => `${digest}  ${name}`);
@@ -418,6 +420,10 @@ function start() {
   $("previous").addEventListener("click", () => move(starts.slice(1).filter((s) => Q.cmp(s, lam) < 0).at(-1)));
   $("next").addEventListener("click", () => move(starts.slice(1).find((s) => Q.cmp(s, lam) > 0)));
   $("check").addEventListener("click", () => showChecks());
+  if (!data.exact) {
+    $("fractions").firstElementChild.textContent = "The numbers";
+    $("follows").textContent = "everything below follows.";
+  }
   drawOrigin();
   legend();
   drawProblem();

@@ -17,44 +17,51 @@ function agentRisks(role, k, index) {
     const best = total(views.flatMap((view) => heard(view).map((row) => least(row))));
     const known = dot(model.p, table.map(least)), blind = total(views.map((view) => least(view[0].map((_, d) => dot(model.p, view.map((row) => row[d]))))));
     demand(joint.length === table.length, "a loss has the wrong shape");
-    return { wrong: said.wrong && part && (role === "bob" || binary), best, full: known, null: blind };
+    return { wrong: said.wrong && part && (role === "bob" || binary), best, full: known, null: blind, scale: [least(table.flat()), largest(table.flat())] };
   }
   const detail = detailOf(index), alone = data.sign.bobs.length + data.sign.eves.length === 2;
   const place = role === "bob" ? k : data.sign.bobs.length + k;
   const best = detail ? Q.read(detail.agents[place]) : alone && !data.problem[`${role}s`][k].weight ? Q.read(data.pieces[index][role]) : null;
-  return { wrong: said.wrong, best, full: Q.read(said.full), null: Q.read(said.null) };
+  return { wrong: said.wrong, best, full: Q.read(said.full), null: Q.read(said.null), scale: said.scale.map(Q.read) };
 }
 
-const rounded = ({ wrong, best, full, null: none }) => ({ wrong, best: best === null ? null : Q.float(best), full: Q.float(full), null: Q.float(none) });
-// How a risk is told: Bob by wrong decisions, Eve by right guesses, or either by an expected loss
-function toldRisk(role, wrong, risk) {
+const largest = (values) => values.reduce((a, b) => (Q.cmp(a, b) < 0 ? b : a));
+const rounded = ({ wrong, best, full, null: none, scale }) => ({ wrong, best: best === null ? null : Q.float(best), full: Q.float(full), null: Q.float(none), scale: scale.map(Q.float) });
+// How a risk is told: Bob by wrong decisions, Eve by right guesses, either by an expected loss, or by what Alice counts
+function toldRisk(role, wrong, risk, harm) {
   if (risk === null) return "not shown";
+  if (harm) return `Alice counts ${figure3(risk)} on average`;
   if (!wrong) return risk === 0 ? "loses nothing" : `loses ${figure3(risk)} on average`;
   return role === "bob" ? `wrong in ${ofHundred(risk)} of 100 decisions` : `right in ${ofHundred(1 - risk)} of 100 guesses`;
 }
+const signed3 = (value) => (value < 0 ? `−${figure3(value)}` : figure3(value));
 const shortRisk = (role, wrong, risk) => (!wrong ? figure3(risk) : ofHundred(role === "bob" ? risk : 1 - risk));
 
 function shortCard(role, k, index) {
   const agent = data.problem[`${role}s`][k], risks = rounded(agentRisks(role, k, index)), say = (risk) => shortRisk(role, risks.wrong, risk);
   const span = risks.null - risks.full, done = risks.best === null || span === 0 ? null : Math.min(1, Math.max(0, (risks.null - risks.best) / span));
-  const strip = make("div", { class: "bar", role: "img", "aria-label": done === null ? "no scale" : `${figure3(100 * done)} % of the way from no release to the full data` }, make("i"));
+  const strip = make("div", { class: "bar", role: "img", "aria-label": done === null ? "no scale" : `${figure3(100 * done)}% of the way from no release to the full data` }, make("i"));
   strip.firstElementChild.style.width = `${100 * (done ?? 0)}%`;
   const rest = role === "eve" ? `${say(risks.null)} before the release, ${say(risks.full)} with all the data` : `${say(risks.full)} with all the data, ${say(risks.null)} without a release`;
-  return make("div", { class: `figure ${role}` }, make("h3", {}, quoted(agent.name), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
-    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best)), make("p", { class: "exactly" }, rest), strip,
+  const unit = risks.wrong ? [] : [make("p", { class: "exactly" }, `one decision ${agent.harm ? "counts" : "costs"} ${signed3(risks.scale[0])} to ${signed3(risks.scale[1])}`)];
+  return make("div", { class: `figure ${role}` }, make("h3", {}, ...person(agent.name, true), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
+    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, rest), ...unit, strip,
     make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data")));
 }
 
-// The change from one pair of risks to another, of all Bobs and of all Eves together
-function changes(from, to) {
+// The change from one pair of risks to another, of all Bobs and of all Eves together; the one told first starts a sentence
+function changes(from, to, first = null) {
   const only = { bob: data.problem.bobs.length === 1 && !data.problem.bobs[0].weight, eve: data.problem.eves.length === 1 && !data.problem.eves[0].weight };
   return ["bob", "eve"].map((role) => {
     const list = data.problem[`${role}s`], single = list.length === 1, change = to[role] - from[role];
-    const wrong = only[role] && agentRisks(role, 0, pieceAt(lam)).wrong, name = single ? quoted(list[0].name) : role === "bob" ? "the Bobs together" : "the Eves together";
-    if (Math.abs(change) < 1e-12) return [name, wrong ? (role === "eve" ? " guesses right as often" : " is wrong as often") : single ? " loses as much" : " lose as much"];
-    if (!wrong) return [name, `${single ? " loses" : " lose"} ${figure3(change)} ${change > 0 ? "more" : "less"}`];
+    const wrong = only[role] && agentRisks(role, 0, pieceAt(lam)).wrong, start = role === first;
+    const name = single ? person(list[0].name, start) : [`${start ? "The" : "the"} ${role === "bob" ? "Bobs" : "Eves"} together`];
+    if (list.some(({ harm }) => harm)) return [`${start ? "What" : "what"} Alice counts for `, ...(single ? person(list[0].name) : [role === "bob" ? "the Bobs" : "the Eves"]),
+      Math.abs(change) < 1e-12 ? " is the same" : ` ${change > 0 ? "rises" : "falls"} by ${figure3(change)}`];
+    if (Math.abs(change) < 1e-12) return [...name, wrong ? (role === "eve" ? " guesses right as often" : " is wrong as often") : single ? " loses the same" : " lose the same"];
+    if (!wrong) return [...name, `${single ? " loses" : " lose"} ${figure3(change)} ${change > 0 ? "more" : "less"}`];
     const count = ofHundred(Math.abs(change));
-    return role === "bob" ? [name, ` makes ${count} ${change > 0 ? "more" : "fewer"} wrong decisions in 100`] : [name, ` makes ${count} ${change > 0 ? "fewer" : "more"} right guesses in 100`];
+    return role === "bob" ? [...name, ` makes ${count} ${change > 0 ? "more" : "fewer"} wrong decisions in 100`] : [...name, ` makes ${count} ${change > 0 ? "fewer" : "more"} right guesses in 100`];
   });
 }
 
@@ -89,18 +96,19 @@ function offered(index) {
   return [...new Set([...some, index])].sort((a, b) => a - b);
 }
 
-const lossWords = (role) => (data.problem[`${role}s`].some(({ weight }) => weight) ? ": weighted loss" : ": average loss");
+const lossWords = (role) => (data.problem[`${role}s`].some(({ weight }) => weight) ? "weighted loss" : "average loss");
 
 function drawLines(index) {
   const one = (role) => data.problem[`${role}s`].length === 1 && !data.problem[`${role}s`][0].weight && agentRisks(role, 0, index).wrong;
-  const [bobWrong, eveWrong] = [one("bob"), one("eve")], name = (role, several) => (data.problem[`${role}s`].length === 1 ? quoted(data.problem[`${role}s`][0].name) : several);
-  const head = ["λ", make("span", {}, name("bob", "the Bobs"), bobWrong ? ": wrong in 100" : lossWords("bob")), make("span", {}, name("eve", "the Eves"), eveWrong ? ": right in 100" : lossWords("eve")), "compared with the line above", ""];
+  const [bobWrong, eveWrong] = [one("bob"), one("eve")], name = (role, several, start) => (data.problem[`${role}s`].length === 1 ? person(data.problem[`${role}s`][0].name, start) : [several]);
+  const over = (who, what) => make("span", {}, ...who, make("span", { class: "what" }, what));
+  const head = ["λ", over(name("bob", "The Bobs", true), bobWrong ? "wrong in 100" : lossWords("bob")), over(name("eve", "The Eves", true), eveWrong ? "right in 100" : lossWords("eve")), "compared with the line above", ""];
   const bob = (risk) => shortRisk("bob", bobWrong, risk), eve = (risk) => shortRisk("eve", eveWrong, risk), shown = offered(index);
   const range = (k) => (data.partial ? figure3(Q.float(lam)) : data.pieces[k].end === null ? `from ${figure3(Q.float(starts[k]))} on` : `${figure3(Q.float(starts[k]))} to ${figure3(Q.float(Q.read(data.pieces[k].end)))}`);
   const rows = shown.map((k, row) => {
-    if (provedPiece(k) === false) return { here: k === index, cells: [make("td", {}, range(k)), "not proved", "not proved", make("td", { class: "words" }, "–"), make("td", { class: "screen" })] };
-    const risks = floats(bestRisks(k)), before = row && provedPiece(shown[row - 1]) !== false ? floats(bestRisks(shown[row - 1])) : null, [b, e] = before ? changes(before, risks) : [];
-    return { here: k === index, cells: [make("td", {}, range(k)), bob(risks.bob), eve(risks.eve), make("td", { class: "words" }, ...(before ? [...e, "; ", ...b] : ["–"])),
+    if (provedPiece(k) === false) return { here: k === index, cells: [make("td", {}, range(k)), "not proved", "not proved", make("td", { class: "words first" }, "–"), make("td", { class: "screen" })] };
+    const risks = floats(bestRisks(k)), before = row && provedPiece(shown[row - 1]) !== false ? floats(bestRisks(shown[row - 1])) : null, [b, e] = before ? changes(before, risks, "eve") : [];
+    return { here: k === index, cells: [make("td", {}, range(k)), bob(risks.bob), eve(risks.eve), before ? make("td", { class: "words" }, ...e, "; ", ...b) : make("td", { class: "words first" }, "–"),
       make("td", { class: "screen" }, k === index ? "shown" : make("button", { type: "button", click: () => move(inside(k)) }, "show"))] };
   });
   if (data.partial) for (const [words, risks] of [["everything is released", full], ["nothing is released", nothing]])
@@ -108,7 +116,7 @@ function drawLines(index) {
   $("lines").replaceChildren(table(head, rows));
   const hidden = data.pieces.length - shown.length;
   $("lines-more").textContent = hidden > 0 ? `${hidden} more lines lie between these; the slider below reaches them.` : "";
-  $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : "one more unit of loss", " for ", name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decisions of " : " more units of loss of ", name("bob", "the Bobs"),
+  $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : "one more unit of loss", " for ", ...name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decisions of " : " more units of loss of ", ...name("bob", "the Bobs"),
     data.partial ? "." : ". Each line is the best release for its range of λ; sign the last one whose step you still find worth its price.");
 }
 

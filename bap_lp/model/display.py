@@ -6,7 +6,8 @@ A class that shows itself defines `_headline`, one line without its own name, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from bap_lp.model.risks import Number
 LISTED = 6  # items of a list inside a sentence
 READABLE = 24  # characters of a fraction that somebody might still read
 _LABEL = 80
+_BARE = re.compile(r"(?:the|a|an|my|our|every|each|one|two|all)\b|(?:alice|bob|eve)$")  # names that take no article
 _ROWS, _COLUMNS = 20, 12  # of a table in a notebook
 
 
@@ -63,12 +65,25 @@ def listed(names: Sequence[str], last: str = ", ") -> str:
     return ", ".join(shown[:-1]) + last + shown[-1] if len(shown) > 1 else shown[0]
 
 
+def person(name: str, start: bool = False) -> str:
+    """An agent in a sentence: a common noun such as "journalist" takes an article."""
+    told = clean(name)
+    if not told[:1].islower() or _BARE.match(told):
+        return told
+    return f"{'The' if start else 'the'} {told}"
+
+
+def people(names: Iterable[str]) -> str:
+    """Agents in a sentence, one after the other."""
+    return listed([person(name) for name in names], " and ")
+
+
 def decided(agent: str, decisions: Sequence[str], exact: bool) -> str:
     """One sentence: what an agent decides, or between what it is indifferent."""
     if len(decisions) == 1:
-        return f"{clean(agent)} decides {clean(decisions[0])}."
+        return f"{person(agent, start=True)} decides {clean(decisions[0])}."
     how = "exactly indifferent" if exact else "indifferent, up to rounding,"
-    return f"{clean(agent)} is {how} between {listed(decisions, ' and ')}."
+    return f"{person(agent, start=True)} is {how} between {listed(decisions, ' and ')}."
 
 
 def kind(exact: bool) -> str:

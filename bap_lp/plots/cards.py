@@ -11,6 +11,7 @@ from typing import Any
 
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
+from bap_lp.model.display import person
 from bap_lp.model.evaluation import AgentDecisions, Signal, evaluate
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -101,7 +102,7 @@ def _draw(ax: Any, x: float, top: float, height: float, rows: list[_Row]) -> Non
 def _decided(one: AgentDecisions, exact: bool) -> str:
     names = one.decisions
     if len(names) == 1:
-        return f"{one.agent} decides {names[0]}."
+        return f"{person(one.agent, start=True)} decides {names[0]}."
     how = "exactly indifferent" if exact else "indifferent, up to rounding,"
     many = " and ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-    return f"{one.agent} is {how} between {many}."
+    return f"{person(one.agent, start=True)} is {how} between {many}."

@@ -1,8 +1,9 @@
 """What each condition costs: R_A with it minus R_A without it, the others kept; and the shadow prices of its numbers.
 
 A shadow price is the rate at which R_A falls as the number of a demand is relaxed, read off the multipliers: the bound
-they prove holds at other numbers too, and its slope is the price. Where R_A has a kink in the number, the price lies
-between the slopes on the two sides. Under determinism or max_signals R_A jumps, and there are no shadow prices.
+they prove holds at other numbers too, and its slope is the price. Where R_A has a kink in the number, the slopes on the
+two sides differ, and the price lies between them if the optimal mechanism or the multipliers are unique. Under
+determinism or max_signals R_A jumps, and there are no shadow prices.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def _null_rows(problem: Problem, q: Array, where: Sequence[int] | None = None) -
 
 def _posterior(problem: Problem, release: str) -> Array:
     if problem.theta is None:
-        raise InputError("theta", None, f"is needed for the release '{release}': give the problem as a model")
+        raise InputError("theta", None, f"is needed for '{release}': give the problem as a model")
     table = problem.theta.posterior
     return table if problem.exact else floats(table)
 

@@ -16,6 +16,8 @@ from sphinx.application import Sphinx
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
 SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$")
 SPECIAL = re.compile(r"([\\*|_])")
+OPENING = re.compile(r"[(\[\u201c]+$")
+CLOSING = re.compile(r"^[.,;:)\]?!\u2019\u201d]+")
 
 
 def mathml(node: nodes.math | nodes.math_block, block: bool) -> str:
@@ -24,7 +26,9 @@ def mathml(node: nodes.math | nodes.math_block, block: bool) -> str:
 
 
 def inline_math(writer: Any, node: nodes.math) -> None:
-    writer.body.append(mathml(node, block=False))
+    before, after = node.get("before", ""), node.get("after", "")
+    drawn = before + mathml(node, block=False) + after
+    writer.body.append(f'<span class="together">{drawn}</span>' if before or after else drawn)
     raise nodes.SkipNode
 
 
@@ -72,14 +76,30 @@ def restore(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
 
 
 def trim(app: Sphinx, doctree: nodes.document) -> None:
-    """An example ends with an empty line for doctest, which nobody has to see."""
+    """An example ends with an empty line for doctest, which nobody has to see. Sphinx colours a block only if its
+    source is its text."""
     for block in doctree.findall(nodes.literal_block):
-        block[:] = [nodes.Text(block.astext().rstrip())]
+        block.rawsource = block.astext().rstrip()
+        block[:] = [nodes.Text(block.rawsource)]
+
+
+def keep_together(app: Sphinx, doctree: nodes.document) -> None:
+    """A browser may break a line on either side of a formula: signs that touch it become part of it."""
+    for formula in list(doctree.findall(nodes.math)):
+        parent = formula.parent
+        at = parent.index(formula)
+        if at and isinstance(parent[at - 1], nodes.Text) and (found := OPENING.search(parent[at - 1])):
+            formula["before"] = found[0]
+            parent[at - 1] = nodes.Text(parent[at - 1][: found.start()])
+        if at + 1 < len(parent) and isinstance(parent[at + 1], nodes.Text) and (found := CLOSING.match(parent[at + 1])):
+            formula["after"] = found[0]
+            parent[at + 1] = nodes.Text(parent[at + 1][found.end() :])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
     app.connect("doctree-read", trim)
+    app.connect("doctree-read", keep_together)
     app.connect("autodoc-process-docstring", rewrite, priority=100)  # Napoleon comes at 500
     app.connect("autodoc-process-docstring", restore, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

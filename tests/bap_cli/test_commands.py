@@ -162,7 +162,7 @@ def test_compare_lists_the_usual_releases_and_what_is_left_out(run: Run) -> None
     assert rows["randomised response"]["parameter"] == "w = 3/13"
     code, out, err = run("compare", "district")
     assert (code, err) == (0, "")
-    assert "Left out: posterior sample: theta is needed" in out
+    assert "Left out: posterior sample, because theta is needed" in out
 
 
 def test_zero_probability_states_are_reported(run: Run) -> None:
@@ -174,8 +174,8 @@ def test_zero_probability_states_are_reported(run: Run) -> None:
 
 def test_several_eves_are_named(run: Run) -> None:
     out = run("solve", "two_eves")[1]
-    assert "  journalist is exactly indifferent between ordinary and psychiatric.\n" in out
-    assert "  employer decides long.\n" in out
+    assert "  The journalist is exactly indifferent between ordinary and psychiatric.\n" in out
+    assert "  The employer decides long.\n" in out
     run("solve", "two_eves", "--out", "d")
     assert "  journalist alone: " in run("evaluate", "two_eves", "d/mechanism.json")[1]
 

@@ -11,6 +11,7 @@ from bap_cli.explanation import explanation, margins
 from bap_cli.inputs import load
 from bap_cli.main import main
 from bap_lp import Conditions, Problem, evaluate, lambda_path, solve
+from bap_lp.model.display import person
 from bap_lp.questions.uniqueness import is_unique
 
 TITLES = [
@@ -44,7 +45,7 @@ def test_an_explanation_says_what_the_optimum_is(name: str) -> None:
     ]
     assert chapters["Who is indifferent"].startswith("Nobody") == (not ties)
     for signal, agent in ties[:6]:
-        assert f"At “{signal}” {agent} is exactly indifferent" in chapters["Who is indifferent"]
+        assert f"At “{signal}” {person(agent)} is exactly indifferent" in chapters["Who is indifferent"]
     random = int(((best.mechanism.q > 0).sum(axis=1)[np.asarray(best.problem.p) > 0] > 1).sum())
     first = chapters[TITLES[3]].split()[0]
     assert first == ("None:" if random == 0 else str(random))

@@ -104,6 +104,44 @@ def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(
 
 
 @pytest.mark.slow
+def test_harm_is_what_alice_counts_and_not_how_often_somebody_is_right(page_of: Open) -> None:
+    """The judge's harm is 1 for every conviction: 0.6 after the release, 0 before, 0.3 if everything is known."""
+    page = page_of("prosecutor")
+    card, words = page.inner_text("#short .figure.eve"), page.inner_text("#sign")
+    assert "The judge must not learn too much" in card
+    assert "Alice counts 0.6 on average" in card
+    assert "0 before the release, 0.3 with all the data\n\none decision counts 0 to 1" in card
+    assert "what Alice counts for the judge rises by 0.3" in words
+    assert " right " not in words
+    assert "The check in this browser covers" not in page.inner_text("main")  # this page carries no such check
+
+
+@pytest.mark.slow
+def test_a_loss_has_a_unit_and_a_common_noun_its_article(page_of: Open) -> None:
+    page = page_of("two_eves")
+    cards = page.locator("#short .figure").all_inner_texts()
+    assert "The journalist must not learn too much" in cards[1]
+    assert "0.5 before the release, 0 with all the data\n\none decision costs 0 to 5" in cards[1]
+    assert "The Eves together lose" in page.inner_text("#lines")
+    assert "She wants Bob to lose little and the journalist and the employer to lose much" in page.inner_text("#words")
+    assert "The journalist decides ordinary." in page.inner_text("#cards")
+
+
+@pytest.mark.slow
+def test_a_large_proof_is_checked_from_the_banner(page_of: Open, tmp_path: Path) -> None:
+    document = json.loads(json.dumps(WIDE))
+    size = 16  # more products than are checked at every move
+    document["data"] = {"prior": [f"1/{size}"] * size}
+    document["bob"] = {"loss": [[abs(x - i) for i in range(size)] for x in range(size)]}
+    document["eve"] = {"loss": [[int(x != j) for j in range(size)] for x in range(size)]}
+    (tmp_path / "large.json").write_text(json.dumps(document))
+    page = page_of(tmp_path / "large.json")
+    assert page.inner_text("#verdict").endswith("Not yet checked here: check the proof in this browser.")
+    page.click("#verdict button")
+    assert page.inner_text("#verdict").startswith("Proved optimal among all mechanisms")
+
+
+@pytest.mark.slow
 def test_the_cards_say_what_the_library_computes(page_of: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(BITS))
     loaded = load(str(tmp_path / "p.json"))
@@ -317,7 +355,7 @@ SENTENCES = [
     ({"posterior_caps": [{"event": ["b"], "at_most": "4/5"}]}, "the probability of “b” is at most 80 in 100"),
     ({"posterior_ratio": [{"event": ["b"], "exp_epsilon": "3/2"}]}, "of “b” by more than a factor of 1.5"),
     ({"independent_of": [["b", "c"]]}, "tell nothing about whether the data are “b or c”"),
-    ({"signal_floor": "1/20"}, "After every message, every Eve loses at least 0.05 on average."),
+    ({"signal_floor": "1/20"}, "After every message, Eve loses at least 0.05 on average."),
     ({"signal_floor": {"Eve": "1/20"}}, "After every message, Eve loses at least 0.05 on average."),
     ({"pufferfish": {"pairs": [[["a"], ["b"]]], "exp_epsilon": 3}}, "a factor of 3 for every message: “a” and “b”."),
     ({"max_leakage": "3/2"}, "right at most 1.5 times as often"),

@@ -16,7 +16,7 @@ import math
 from functools import lru_cache
 
 from bap_lp.model.risks import Risks
-from gaussian.eves import MinEve
+from gaussian.eves import MinEve, separate
 from gaussian.masses import ROUNDING, bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.median_law import median_bob_law, median_eve_law, statistic_kinks
@@ -51,6 +51,10 @@ def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effo
     >>> round(found.bob, 6), round(found.eve, 6)
     (0.188081, 0.14424)
     """
+    if len(apart := separate(eve)) > 1:
+        parts = [(weight, risks(model, member, release, effort)) for member, weight in apart]
+        total, error = (sum(w * getattr(own, name) for w, own in parts) for name in ("eve", "eve_error"))
+        return Risks(bob=parts[0][1].bob, eve=total, bob_error=parts[0][1].bob_error, eve_error=error)
     form, standard = standard_release(model, eve, release)
     bob, bob_error = _bob(form.model, standard)
     harmless = _harmless(form.model, form.eve)
@@ -91,12 +95,14 @@ def calibrate(model: GaussianModel, eve: Eve) -> float:
     >>> round(calibrate(GaussianModel(n=5), MaxEve(2.0)), 6)
     1.515803
     """
-    form = standard_form(model, eve)
-    law = cell_law(form.model, form.eve).finer
-    silent = float((law.weights * law.masses).min())
+    silent = wrong = 0.0
+    for member, weight in separate(eve):
+        form = standard_form(model, member)
+        law = cell_law(form.model, form.eve).finer
+        silent += weight * float((law.weights * law.masses).min())
+        wrong += weight * float((law.weights * law.errors)[(law.weights * law.masses).argmin()])
     if not silent > 0:
         raise ValueError(f"eve = {eve} must be able to err: her risk is 0 under every release, so no lam calibrates it")
-    wrong = float((law.weights * law.errors)[(law.weights * law.masses).argmin()])
     if silent <= 1e3 * wrong:
         raise ValueError(
             f"eve = {eve} must err more often without a release: her risk {silent:.1e} is known only to {wrong:.0e}, "

@@ -341,6 +341,13 @@ def questions(eve: Eve) -> tuple[ThresholdEve, ...]:
     return (eve,) if isinstance(eve, ThresholdEve) else eve.members
 
 
+def separate(eve: Eve) -> tuple[tuple[Eve, float], ...]:
+    """Eves who reply separately, each with the weight of her risk; an Eve who is one is alone with weight one."""
+    if not isinstance(eve, GaussianEves) or eve.either:
+        return ((eve, 1.0),)
+    return tuple(zip(eve.members, eve.weights or (1.0,) * len(eve.members), strict=True))
+
+
 def betting_weights(eve: Eve) -> Array:
     """What Eve loses in each cell if she bets against it: the least of her losses there, a false alarm or a miss."""
     return np.array([min(cell) for cell in product(*((q.loss[1], q.loss[0]) for q in questions(eve)))])

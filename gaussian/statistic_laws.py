@@ -225,11 +225,24 @@ def reducible(n: int, eve: Eve) -> bool:
     """
     if isinstance(eve, GaussianEves) and not eve.either and len(eve.members) > 1:
         return False
-    return sum(not StatisticLaw(n, q).decided for q in questions(eve)) <= 1
+    return _undecided(n, eve) <= 1
+
+
+def _undecided(n: int, eve: Eve) -> int:
+    """How many of Eve's questions xbar does not decide."""
+    return sum(not StatisticLaw(n, question).decided for question in questions(eve))
 
 
 def cell_probabilities(n: int, eve: Eve, xbar: ArrayLike) -> Array:
-    """P(cell | xbar) of a reducible Eve, shape (cells, *xbar.shape), in the order of `eves.cell_index`."""
+    """P(cell | xbar), shape (cells, *xbar.shape), in the order of `eves.cell_index`.
+
+    A product of the answers, as at most one of them is not decided by xbar; two that are not depend on each other.
+    """
+    if _undecided(n, eve) > 1:
+        raise ValueError(
+            f"eve = {eve} must not ask two questions that the sample mean leaves open: her cells have no known "
+            "probabilities. gaussian.eve_simulator draws them"
+        )
     x = np.asarray(xbar, dtype=float)
     out = np.ones((1, *x.shape))
     for question in questions(eve):

@@ -1,7 +1,8 @@
 """The best parameter of a family of releases, sigma* or tau*, and the kind of the optimum.
 
 One-bit. With masses m_k^-(t), m_k^+(t) of cell k on the two sides of the threshold t in xbar,
-    R_A(t) = min_i b_i^- + min_i b_i^+ - lam (min_k m_k^- + min_k m_k^+).
+    R_A(t) = min_i b_i^- + min_i b_i^+ - lam (min_k m_k^- + min_k m_k^+),
+and several Eves who reply separately have a weighted term each.
 Its kinks are the t at which two masses of a side are equal: there Bob or Eve changes a decision, and plateaus end.
 Between kinks its stationary points are the zeros of a combination of the sub-densities. Kinks and stationary points are
 roots of piecewise polynomials, so the list is complete and the minimum is global.
@@ -13,7 +14,7 @@ and the null release. Every local minimum of a scan is refined by Brent's method
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise
@@ -24,6 +25,7 @@ from bap_lp.model.risks import Risks
 from gaussian import _checks
 from gaussian.arrays import Array
 from gaussian.evaluate import calibrate, risks
+from gaussian.eves import separate
 from gaussian.masses import bit_risk
 from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve, standard_form
@@ -151,21 +153,22 @@ def _gaps(pair: Piecewise, t: Array) -> Array:
     return sides[:, 0] - sides[:, 1]
 
 
-def _slope(laws: tuple[Piecewise, Piecewise], sides: tuple[Array, Array], t: Array) -> Array:
-    return (sides[0] @ laws[0](t) + sides[1] @ laws[1](t))[None]
+def _slope(laws: Sequence[Piecewise], sides: Sequence[Array], t: Array) -> Array:
+    return np.sum([side @ law(t) for side, law in zip(sides, laws, strict=True)], axis=0)[None]
 
 
 def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> TunedRelease:
     form = standard_form(model, eve)
-    bob_law, eve_law = mean_bob_law(form.model), mean_eve_law(form.model, form.eve)
+    apart = [(-lam * weight, mean_eve_law(form.model, one)) for one, weight in separate(form.eve)]
+    laws = [(1.0, mean_bob_law(form.model)), *apart]
 
     def value(t: Array) -> Array:
-        return bit_risk(bob_law, t)[0] - lam * bit_risk(eve_law, t)[0]
+        return np.sum([weight * bit_risk(law, t)[0] for weight, law in laws], axis=0)
 
-    kinks = np.unique(np.concatenate([_ties(bob_law), _ties(eve_law)]))
-    ends = (max(bob_law.breaks[0], eve_law.breaks[0]), min(bob_law.breaks[-1], eve_law.breaks[-1]))
+    kinks = np.unique(np.concatenate([_ties(law) for _, law in laws]))
+    ends = np.array([max(law.breaks[0] for _, law in laws), min(law.breaks[-1] for _, law in laws)])
     kinks = kinks[(kinks > ends[0]) & (kinks < ends[1])]
-    stationary = _stationary(bob_law, eve_law, lam, np.concatenate([ends[:1], kinks, ends[1:]]))
+    stationary = _stationary(laws, np.concatenate([ends[:1], kinks, ends[1:]]))
     points = np.concatenate([kinks, stationary])
     null = risks(model, eve, Null())
     floor = float(null.alice(lam))
@@ -181,22 +184,25 @@ def _best_bit(model: GaussianModel, eve: Eve, lam: float) -> TunedRelease:
     return TunedRelease(OneBit, tau, risks(model, eve, OneBit(tau, t)), lam, kind, t)
 
 
-def _stationary(bob_law: Piecewise, eve_law: Piecewise, lam: float, edges: Array) -> Array:
-    """Zeros of dR_A/dt in each interval between kinks, where the least masses of both sides keep their indices."""
+def _stationary(laws: Sequence[tuple[float, Piecewise]], edges: Array) -> Array:
+    """Zeros of dR_A/dt in each interval between kinks, where the least masses of both sides keep their indices.
+
+    laws: what every agent loses, with the weight of the agent's risk in R_A.
+    """
     found = []
-    laws = (bob_law, eve_law)
-    breaks = np.concatenate([bob_law.breaks, eve_law.breaks])
+    breaks = np.concatenate([law.breaks for _, law in laws])
+    # the slope has a rounding error of about 1e-16 times the weights: a smaller tolerance cannot be reached
+    tolerance = 1e-15 * max(1.0, sum(abs(weight) for weight, _ in laws[1:]))
     for low, high in pairwise(edges):
         sides = []
-        for law, weight in zip(laws, (1.0, -lam), strict=True):
+        for weight, law in laws:
             below, above = law.sides((low + high) / 2)
             side = np.zeros(len(law.coef))
             # d/dt of the mass below t is the density, of the mass above t its negative.
             side[int(below.argmin())] += weight
             side[int(above.argmin())] -= weight
             sides.append(side)
-        if sides[0].any() or sides[1].any():
-            # the slope has a rounding error of about 1e-16 max(1, lam): a smaller tolerance cannot be reached
-            slope = fit(partial(_slope, laws, (sides[0], sides[1])), breaks.clip(low, high), 1e-15 * max(1.0, lam))
+        if any(side.any() for side in sides):
+            slope = fit(partial(_slope, [law for _, law in laws], sides), breaks.clip(low, high), tolerance)
             found.append(slope.roots([1.0]))
     return np.concatenate(found) if found else np.empty(0)

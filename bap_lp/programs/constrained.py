@@ -216,12 +216,15 @@ class ChannelProgram:
 
     def _good(self, q: Array, dual: Multipliers) -> bool:
         """Whether a float optimum meets its conditions and its gap is small; only then is it worth publishing."""
-        if self.elastic or not self.bob_weight:
+        if self.elastic:
             return True
         arrays = self.layout.whole
         sent = SentSignals(arrays, self.signals, self.layout.rows(q))
         if self._broken(q):
+            self._near = self._near or not self.bob_weight
             return False
+        if not self.bob_weight:
+            return True
         gap = sent.told_risk - self.lam * sent.eve_risk - self._bound(dual)
         if self.signals.eve is not None and not self.layout.problem.misaligned:
             # agents who decide for themselves must not lose less than they are told to, but for rounding

@@ -22,6 +22,7 @@ from bap_lp import (
     InputError,
     Problem,
     evaluate,
+    lambda_path,
     robust,
     solve,
     tiers,
@@ -349,3 +350,18 @@ def test_a_margin_is_judged_on_what_tells_two_decisions_apart() -> None:
     problem = Problem([1.0], [[6e9, 1, 1]], [[0, 1]])
     with pytest.raises(InputError, match=r"margin = 0.1 is not attainable"):
         solve(problem, 0.5, conditions=Conditions(margin=0.1))
+
+
+def test_the_most_private_mechanism_of_a_float_path_is_followed_too() -> None:
+    """Its channel was not checked: it promised an R_E that agents who act on their own beliefs do not leave."""
+    bob = Agent(
+        [[9e9, 1e-9], [1e-9, 0], [3e-9, 4e9], [8e-9, 7], [9e9, 7]],
+        name="Bob",
+        prior=[2 / 3, 1 / 3, 0, 0, 0],
+        harm=[[0, 1], [0, 0], [1, 0], [0, 0], [0, 0]],
+    )
+    eve = Agent([[2e-9, 0], [0, 0], [2e9, 9e-9], [9, 0], [9, 8e9]], name="Eve")
+    problem = Problem([0.2] * 5, bobs=[bob], eves=[eve])
+    path = lambda_path(problem)
+    assert path.verify()
+    assert evaluate(problem, path.pieces[-1].mechanism).eve == pytest.approx(path.pieces[-1].risks.eve)

@@ -7,7 +7,7 @@ reply:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,7 @@ class PricedMaster:
         """More columns, and the pairs (i, g) they touch; new ones are non-basic, new t basic at the first reply."""
         old, old_pairs, basic = self.columns, self.pairs, self.basic
         self.columns = np.union1d(old, columns)
-        x, i = np.divmod(self.columns, self.b)
+        x, i = self.entries
         group = self.program.group[x]
         touched = (i[:, None] * self.G + group)[group >= 0]
         self.pairs = np.unique(touched)
@@ -73,80 +73,78 @@ class PricedMaster:
         t[place], slack[place] = basic[1], basic[2]
         self.basic = flags, t, slack
 
-    def layout(self) -> tuple[Array, Array, Array, Array]:
-        """x and i of the columns; for every (pair, reply) the row, -1 beyond the replies of its group; rows in all."""
+    @property
+    def entries(self) -> tuple[Array, Array]:
+        """x and i of the columns."""
         x, i = np.divmod(self.columns, self.b)
+        return x, i
+
+    @property
+    def rows(self) -> Array:
+        """The row of every (pair, reply), -1 beyond the replies of its group."""
         inside = self.inside[self.pairs % self.G]
-        rows = np.where(inside, self.n + np.cumsum(inside.ravel()).reshape(inside.shape) - 1, -1)
-        return x, i, rows, np.array(self.n + int(inside.sum()))
+        return np.where(inside, self.n + np.cumsum(inside.ravel()).reshape(inside.shape) - 1, -1)
+
+    def touched(self, x: Array, i: Array) -> Iterator[tuple[int, Array, Array]]:
+        """For every slot s of groups, which columns (x, i) touch one there, and the place of the pair."""
+        for s in range(self.program.group.shape[1]):
+            group = self.program.group[x, s]
+            live = np.flatnonzero(group >= 0)
+            yield s, live, np.searchsorted(self.pairs, i[live] * self.G + group[live])
 
     def program_on(self, field: Field) -> LinearProgram:
         given = self.program
-        x, i, rows, height = self.layout()
-        count, exact = len(x), field.exact
+        (x, i), rows = self.entries, self.rows
+        count, exact, inside = len(x), field.exact, rows >= 0
+        height = self.n + int(inside.sum())
         loss = given.loss if exact else self.small
         parts_r, parts_c, parts_v = [x], [np.arange(count)], [field.full(count, 1)]
-        for s in range(given.group.shape[1]):
-            live = np.flatnonzero(given.group[x, s] >= 0)
-            place = np.searchsorted(self.pairs, i[live] * self.G + given.group[x[live], s])
-            row = rows[place]
-            keep = row >= 0
-            parts_r.append(row[keep])
+        for s, live, place in self.touched(x, i):
+            keep = inside[place]
+            parts_r.append(rows[place][keep])
             parts_c.append(np.repeat(live, keep.sum(axis=1)))
             parts_v.append(-loss[x[live], s][keep])
-        inside = rows >= 0
         parts_r.append(rows[inside])
         parts_c.append(count + np.repeat(np.arange(len(self.pairs)), inside.sum(axis=1)))
         parts_v.append(field.full(int(inside.sum()), 1))
         cost = given.entries(x, i) if exact else given.table[x, i]
         p = given.p if exact else floats(given.p)
         lam = field.number(given.lam)
-        is_state = np.arange(int(height)) < self.n
         return from_entries(
             np.concatenate([cost, field.full(len(self.pairs), -lam)]),
             np.concatenate(parts_r),
             np.concatenate(parts_c),
             np.concatenate(parts_v),
-            np.concatenate([p, field.zeros(int(height) - self.n)]),
-            is_state,
+            np.concatenate([p, field.zeros(height - self.n)]),
+            np.arange(height) < self.n,
             np.arange(count + len(self.pairs)) >= count,
         )
 
     def start(self, lp: LinearProgram) -> Array | None:
         if self.basic is None:
             return None
-        columns, t, slack = self.basic
-        _, _, rows, _ = self.layout()
-        m = lp.shape[1]
-        return np.concatenate(
-            [np.flatnonzero(columns), len(columns) + np.flatnonzero(t), m + np.sort(rows[(rows >= 0) & slack])]
-        )
+        (columns, t, slack), rows = self.basic, self.rows
+        slacks = lp.shape[1] + np.sort(rows[(rows >= 0) & slack])
+        return np.concatenate([np.flatnonzero(columns), len(columns) + np.flatnonzero(t), slacks])
 
     def remember(self, basic: Array, lp: LinearProgram) -> None:
-        _, _, rows, _ = self.layout()
-        flags = np.zeros(sum(lp.shape), dtype=bool)
-        flags[basic] = True
-        count = len(self.columns)
+        flags, rows, count = ~lp.outside(basic), self.rows, len(self.columns)
         slack = flags[lp.shape[1] + np.where(rows >= 0, rows, 0)] & (rows >= 0)
         self.basic = flags[:count], flags[count : lp.shape[1]], slack
 
     def keys(self, own: Array) -> None:
         """The basis at which every state sends its own decision."""
-        flags = np.isin(self.columns, np.arange(self.n) * self.b + own)
-        x, i, rows, _ = self.layout()
-        heard = np.zeros((len(self.pairs), self.w))
+        heard, slack = np.zeros((len(self.pairs), self.w)), self.rows >= 0
         p = floats(self.program.p)
-        for s in range(self.program.group.shape[1]):
-            live = np.flatnonzero(flags & (self.program.group[x, s] >= 0))
-            place = np.searchsorted(self.pairs, i[live] * self.G + self.program.group[x[live], s])
-            np.add.at(heard, place, p[x[live], None] * self.small[x[live], s])
-        slack = rows >= 0
-        slack[np.arange(len(slack)), np.where(rows >= 0, heard, np.inf).argmin(axis=1)] = False
+        for s, live, place in self.touched(np.arange(self.n), own):
+            np.add.at(heard, place, p[live, None] * self.small[live, s])
+        slack[np.arange(len(slack)), np.where(slack, heard, np.inf).argmin(axis=1)] = False
+        flags = np.isin(self.columns, np.arange(self.n) * self.b + own)
         self.basic = flags, np.ones(len(self.pairs), dtype=bool), slack
 
     def replies(self, y: Array) -> Array:
         """u of the pairs (pairs, w) from the duals."""
-        _, _, rows, _ = self.layout()
+        rows = self.rows
         out = field_of(y).zeros(rows.shape)
         out[rows >= 0] = -y[rows[rows >= 0]]
         return out

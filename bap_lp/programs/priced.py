@@ -142,7 +142,7 @@ def _late(master: PricedMaster, R: Array, slack: float) -> Array:
 
 
 def _ties(master: PricedMaster) -> list[Array]:
-    x, i, *_ = master.layout()
+    x, i = master.entries
     columns = np.arange(len(x) + len(master.pairs))
     places = master.program.places[x] + i
     return tie_costs(columns[: len(x)], columns[len(x) :], len(columns), master.program.field, places)
@@ -189,7 +189,7 @@ def _exact_late(master: PricedMaster, pricing: ReplyPricing, u: Array, v: Array,
 
 def _concluded(master: PricedMaster, pricing: ReplyPricing, z: Array, v: Array, u: Array, rounds: int) -> PricedOptimum:
     program = master.program
-    x, i, *_ = master.layout()
+    x, i = master.entries
     rho = z[: len(x)]
     if program.field.exact:
         live = np.flatnonzero([bool(r) for r in rho])

@@ -72,7 +72,7 @@ def solve_lp(
         basis = _from_inside(lp) if lazy is None else _by_rows(lp, lazy)
     highs = _loaded(lp, **({} if start is None else {"simplex_strategy": PRIMAL}))
     if basis is not None:
-        set_basis(highs, np.isin(np.arange(sum(lp.shape)), basis))
+        set_basis(highs, _flags(basis, sum(lp.shape)))
     _run(highs)
     y, value, status = np.array(highs.getSolution().row_dual), highs.getObjectiveValue(), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
@@ -100,7 +100,7 @@ def solve_lp(
 def primal_basis(lp: LinearProgram, start: Array) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one; nothing else is read."""
     highs = _loaded(lp, simplex_strategy=PRIMAL)
-    set_basis(highs, np.isin(np.arange(sum(lp.shape)), start))
+    set_basis(highs, _flags(start, sum(lp.shape)))
     _run(highs)
     flags = basic_flags(highs)
     if not len(flags):
@@ -205,6 +205,12 @@ def set_basis(highs: highspy.Highs, basic: Array) -> None:
     status = [kinds.kBasic if on else kinds.kNonbasic for on in basic.tolist()]
     out.col_status, out.row_status, out.valid = status[:n], status[n:], True
     highs.setBasis(out)
+
+
+def _flags(basic: Array, count: int) -> Array:
+    out = np.zeros(count, dtype=bool)
+    out[basic] = True
+    return out
 
 
 def basic_flags(highs: highspy.Highs) -> Array:

@@ -181,7 +181,7 @@ def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risk
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
-    return _with_errors(arrays.bob_risk(rho), arrays.eve_risk(rho), rho)
+    return _with_errors(*arrays.risks(rho), rho)
 
 
 def _with_errors(bob: Any, eve: Any, rho: Array) -> Risks:

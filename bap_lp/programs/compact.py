@@ -35,7 +35,7 @@ _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
 STOPPED = "stopped before the optimum"
 # columns rho up to which simplex on the whole program beats the structured method: 9 against 11 ms at 2500 in floats;
 # losses of few values need many degenerate pivots, 22 against 16 ms at 1600
-_DIRECT, _DIRECT_TIED = 2500, 3200
+_DIRECT, _DIRECT_TIED, _DIRECT_TIED_FLOATS = 2500, 3200, 1000
 _MANY = 300_000  # products up to which a gap is computed in rationals
 
 
@@ -219,7 +219,8 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
 
 
 def _direct(arrays: Arrays) -> bool:
-    return arrays.B.size <= (_DIRECT_TIED if _tied_losses(arrays.rounded) else _DIRECT)
+    tied = _DIRECT_TIED if arrays.exact else _DIRECT_TIED_FLOATS
+    return arrays.B.size <= (tied if _tied_losses(arrays.rounded) else _DIRECT)
 
 
 def _tied_losses(small: Arrays) -> bool:

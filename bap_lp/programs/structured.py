@@ -25,7 +25,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 
 from bap_lp.model.arrays import UNIT, Arrays, weighted_sums
-from bap_lp.rational import EXACT, Array, common_denominator, floats, objects, tree_sum
+from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, objects, tree_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,24 +222,27 @@ def _slacks_hold(arrays: Arrays, basis: CompactBasis, layout: _Layout, rho: Arra
 
 def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
     """The (x, i) other than keys with B(x,i) - u_i.E(x) equal to that of the key; None if one lies below it."""
-    x, i = arrays.near_minimum(u)
+    whole = arrays.whole_margins(u)
+    x, i = arrays.near_minimum(u) if whole is None else np.nonzero(whole[1] == whole[1].min(axis=1, keepdims=True))
     nearest = key[x] == i
-    if len(set(x[nearest].tolist())) < len(key):
+    if np.count_nonzero(nearest) < len(key):
         return None  # some key lies surely above another decision
     x, i = x[~nearest], i[~nearest]
-    if not len(x):
+    if not len(x) or whole is not None:
         return x, i
     gain = _gains(arrays.B, arrays, u, key, x, i)
-    if any(v < 0 for v in gain):
-        return None
-    equal = np.array([not v for v in gain])
-    return x[equal], i[equal]
+    return None if (gain < 0).any() else (x[gain == 0], i[gain == 0])
 
 
 def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array:
-    """The reduced costs of (x, i), times a positive number."""
+    """The reduced costs of (x, i), times a positive number; integers that floats hold are computed as floats."""
     scale = common_denominator(u)
     long = u * scale
+    if arrays.integers is not None and not is_exact(losses):
+        unit, _, E = arrays.integers
+        cost, short = floats(losses[x, i] - losses[x, key[x]]) * float(unit * scale), floats(long)
+        if np.abs(cost).max(initial=0.0) + 2 * np.abs(short).max() * E.max() * E.shape[1] < 2.0**53:
+            return cost - ((short[i] - short[key[x]]) * E[x]).sum(axis=1)
     return EXACT.array(losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 
@@ -282,4 +285,4 @@ def _still_tied(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i
         return None
     near = np.flatnonzero(terms <= error)
     gain = _gains(losses, arrays, u, key, x[near], i[near])
-    return None if any(v < 0 for v in gain) else near[[not v for v in gain]]
+    return None if (gain < 0).any() else near[gain == 0]

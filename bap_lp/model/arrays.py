@@ -109,9 +109,11 @@ class Arrays(ReadOnly, Displayed):
             if live.all():
                 return self, np.arange(len(self.p))
             return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
-        index, count = merge_index(
-            self.p, np.hstack([self.B, self.E] if further is None else [self.B, self.E, further])
-        )
+        tables = [self.B, self.E] if further is None else [self.B, self.E, further]
+        small = None
+        if self.exact and self.B.size > _FEW:
+            small = np.hstack([self.rounded.B, self.rounded.E, *map(floats, tables[2:])])
+        index, count = merge_index(self.p, np.hstack(tables), small)
         if count == len(index):
             return self, index
         first = np.flatnonzero(index >= 0)[np.unique(index[index >= 0], return_index=True)[1]]

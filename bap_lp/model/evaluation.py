@@ -158,7 +158,9 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
     if len(mechanism.q) != len(problem.p):
         raise InputError("channel", None, f"has {len(mechanism.q)} rows, must have {len(problem.p)}, one per state")
     if problem.exact and mechanism.exact:
-        return problem.p[:, None] * mechanism.q, problem.p
+        rho, (x, s) = mechanism.q.copy(), np.nonzero(mechanism.q.astype(bool))
+        rho[x, s] *= problem.p[x]
+        return rho, problem.p
     p = floats(problem.p)
     return p[:, None] * floats(mechanism.q), p
 

@@ -33,10 +33,13 @@ def _row_words(*tables: Array) -> Array:
     return out
 
 
-def merge_index(p: Array, rows: Array) -> tuple[Array, int]:
-    """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes."""
+def merge_index(p: Array, rows: Array, rounded: Array | None = None) -> tuple[Array, int]:
+    """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes.
+
+    rounded: the same rows as floats, if they are at hand.
+    """
     live = np.flatnonzero(p > 0)
-    small = np.ascontiguousarray(floats(rows if len(live) == len(p) else rows[live])) + 0.0  # -0.0 becomes 0.0
+    small = (floats(rows) if rounded is None else rounded)[live] + 0.0  # -0.0 becomes 0.0
     first: dict[bytes, int] = {}  # by rounded rows: rationals are slow to hash
     keys = small.view(f"V{8 * small.shape[1]}").ravel().tolist()
     found = [first.setdefault(key, x) for x, key in enumerate(keys)]

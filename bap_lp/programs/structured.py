@@ -102,10 +102,9 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     tied = _tied(arrays, u, layout.key)
     if tied is None:
         return None
-    scale = common_denominator(arrays.p)
-    keys = tree_sum((arrays.p * scale) * arrays.B[np.arange(len(arrays.p)), layout.key]) / scale
+    keys = weighted_sums(arrays.p, arrays.B[np.arange(len(arrays.p)), layout.key][:, None])[0]
     moved = arrays.B[layout.state, layout.signal] - arrays.B[layout.state, layout.other]
-    value = keys + tree_sum(splits * moved) - lam * table.sum()
+    value = keys + weighted_sums(splits, moved[:, None])[0] - lam * table.sum()
     chosen = _ties_settled(core, basis, u, tied, ties, table.sum())
     return StructuredVertex(rho, u, value, chosen, layout.key, tied)
 
@@ -152,13 +151,14 @@ class _Core:
         matrix[r, s] = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
         # a column holds losses of one state: times their common denominator it is short integers
         self.unit = objects(common_denominator(column) for column in matrix.T)
-        self.matrix: Any = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()) if m else None
+        self.matrix: Any = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()).numer_denom()[0] if m else None
 
     def _solve(self, matrix: Any, right: Array) -> Array | None:
         if self.matrix is None:
             return objects([])
+        whole, denominator = fmpq_mat(len(right), 1, right.tolist()).numer_denom()
         try:
-            return objects(matrix.solve(fmpq_mat(len(right), 1, right.tolist())).entries())
+            return objects((matrix.solve(whole) / denominator).entries())
         except ZeroDivisionError:  # singular
             return None
 
@@ -176,10 +176,11 @@ class _Core:
         rho[layout.state, layout.signal] = amounts
         np.subtract.at(rho, (layout.state, other), amounts)
         table = sums[np.arange(b)[:, None], layout.first]
-        for k in range(len(arrays.groups)):
-            at = layout.first[:, k]
-            np.add.at(table[:, k], layout.signal, amounts * arrays.E[layout.state, at[layout.signal]])
-            np.subtract.at(table[:, k], other, amounts * arrays.E[layout.state, at[other]])
+        for signal in range(b):
+            come, gone = np.flatnonzero(layout.signal == signal), np.flatnonzero(other == signal)
+            states = layout.state[np.append(come, gone)]
+            moved = weighted_sums(np.append(amounts[come], -amounts[gone]), arrays.E[states][:, layout.first[signal]])
+            table[signal] += moved
         return rho, table, amounts
 
     def dual(self, losses: Array, lam: Any) -> Array | None:

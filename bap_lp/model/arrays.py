@@ -346,10 +346,13 @@ def signal_losses(rho: Array, loss: Array) -> Array:
 
 def _heard(column: Array, loss: Array) -> Array:
     """sum_x column[x] loss[x,d] per decision; split states have long denominators and are summed apart."""
-    live = np.flatnonzero(column.astype(bool))
-    bits = np.array([v.height_bits() for v in column[live].tolist()])
-    parts = [live[long] for long in (bits <= _LONG, bits > _LONG) if long.any()]
-    return sum((weighted_sums(column[part], loss[part]) for part in parts), EXACT.zeros(loss.shape[1]))
+    short: list[int] = []
+    long: list[int] = []
+    for x, v in enumerate(column.tolist()):
+        if v:
+            (short if v.height_bits() <= _LONG else long).append(x)
+    parts = [weighted_sums(column[part], loss[part]) for part in (short, long) if part]
+    return sum(parts[1:], parts[0]) if parts else EXACT.zeros(loss.shape[1])
 
 
 def weighted_sums(weights: Array, table: Array) -> Array:

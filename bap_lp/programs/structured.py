@@ -176,11 +176,14 @@ class _Core:
         rho[layout.state, layout.signal] = amounts
         np.subtract.at(rho, (layout.state, other), amounts)
         table = sums[np.arange(b)[:, None], layout.first]
-        for signal in range(b):
-            come, gone = np.flatnonzero(layout.signal == signal), np.flatnonzero(other == signal)
-            states = layout.state[np.append(come, gone)]
-            moved = weighted_sums(np.append(amounts[come], -amounts[gone]), arrays.E[states][:, layout.first[signal]])
-            table[signal] += moved
+        signals = np.arange(b)[:, None]
+        come = (layout.signal == signals).astype(int) - (other == signals)
+        i, s = np.nonzero(come)
+        for k in range(len(arrays.groups) if len(s) else 0):
+            losses = EXACT.zeros(come.shape)
+            losses[i, s] = arrays.E[layout.state[s], layout.first[i, k]] * come[i, s]
+            moved = fmpq_mat(*come.shape, losses.ravel().tolist()) * fmpq_mat(len(amounts), 1, amounts.tolist())
+            table[:, k] += objects(moved.entries())
         return rho, table, amounts
 
     def dual(self, losses: Array, lam: Any) -> Array | None:

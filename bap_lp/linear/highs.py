@@ -73,7 +73,7 @@ def solve_lp(
     options: dict[str, Any] = {} if start is None else {"simplex_strategy": PRIMAL}
     highs = loaded_program(lp, **options)
     if basis is not None:
-        set_basis(highs, np.isin(np.arange(sum(lp.shape)), basis))
+        set_basis(highs, _flags(basis, sum(lp.shape)))
     _run(highs)
     y, status = np.array(highs.getSolution().row_dual), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
@@ -101,7 +101,7 @@ def solve_lp(
 def primal_basis(lp: LinearProgram, start: Array) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one; nothing else is read."""
     highs = loaded_program(lp, simplex_strategy=PRIMAL)
-    set_basis(highs, np.isin(np.arange(sum(lp.shape)), start))
+    set_basis(highs, _flags(start, sum(lp.shape)))
     _run(highs)
     flags = basic_flags(highs)
     if not len(flags):
@@ -211,6 +211,12 @@ def set_basis(highs: highspy.Highs, basic: Array) -> None:
     status = [kinds.kBasic if on else kinds.kNonbasic for on in basic.tolist()]
     out.col_status, out.row_status, out.valid = status[:n], status[n:], True
     highs.setBasis(out)
+
+
+def _flags(basic: Array, count: int) -> Array:
+    out = np.zeros(count, dtype=bool)
+    out[basic] = True
+    return out
 
 
 def basic_flags(highs: highspy.Highs) -> Array:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -131,16 +132,22 @@ def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:
     largest = np.zeros(kinds)
     np.maximum.at(largest, (lp.row_kind[lp.index], lp.column_kind[lp.column_of]), np.abs(lp.value))
     r, c = np.nonzero(largest)
-    equations = np.zeros((len(r), sum(kinds)))
-    equations[np.arange(len(r)), r] = equations[np.arange(len(r)), kinds[0] + c] = 1.0
-    logs = np.linalg.lstsq(equations, -np.log2(largest[r, c]), rcond=None)[0]
-    factors = np.exp2(np.round(logs))
+    factors = np.exp2(np.round(_balance((largest != 0).tobytes(), kinds) @ -np.log2(largest[r, c])))
     row, column = factors[: kinds[0]][lp.row_kind], factors[kinds[0] :][lp.column_kind]
     cost, rhs = lp.cost * column, lp.rhs * row
     sizes = np.abs(cost).max(initial=0.0), np.abs(rhs).sum() / max(np.count_nonzero(rhs), 1)
     k, h = (_power(1 / size) if size > 0 else 1.0 for size in sizes)
     value = lp.value * row[lp.index] * column[lp.column_of]
     return replace(lp, cost=k * cost, value=value, rhs=h * rhs), column / h, row / k
+
+
+@lru_cache(maxsize=64)
+def _balance(live: bytes, kinds: tuple[int, int]) -> Array:
+    """The matrix that gives the logarithms of the factors, of rows and then of columns, by least squares."""
+    r, c = np.nonzero(np.frombuffer(live, dtype=bool).reshape(kinds))
+    equations = np.zeros((len(r), sum(kinds)))
+    equations[np.arange(len(r)), r] = equations[np.arange(len(r)), kinds[0] + c] = 1.0
+    return np.linalg.pinv(equations)
 
 
 def _power(value: float) -> float:

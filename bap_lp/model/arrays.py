@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from flint import fmpq_mat
+from flint import fmpq, fmpq_mat
 
 from bap_lp.model.display import Displayed, kind
 from bap_lp.model.merging import class_sums, first_members, merge_index
@@ -26,6 +26,7 @@ from bap_lp.rational import (
     Array,
     Field,
     ReadOnly,
+    common_denominator,
     floats,
     is_exact,
     lifted,
@@ -39,6 +40,8 @@ _LONG = 200  # bits
 _FEW = 64  # entries of a joint table up to which a product of object arrays is faster than flint's
 _FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
+_FIRST, _WHOLE, _NEAR = 4, 2.0**24, 2.0**-20  # rows whose denominator is tried; small integers; distance from them
+_LEAST = 5e-324  # the smallest float
 _NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
 
@@ -115,9 +118,11 @@ class Arrays(ReadOnly, Displayed):
             if live.all():
                 return self, np.arange(len(self.p))
             return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
-        index, count = merge_index(
-            self.p, np.hstack([self.B, self.E] if further is None else [self.B, self.E, further])
-        )
+        tables = [self.B, self.E] if further is None else [self.B, self.E, further]
+        small = None
+        if self.exact and self.B.size > _FEW:
+            small = np.hstack([self.rounded.B, self.rounded.E, *map(floats, tables[2:])])
+        index, count = merge_index(self.p, np.hstack(tables), small)
         if count == len(index):
             return self, index
         return replace(self.states(first_members(index)), p=class_sums(self.p, index, count)), index
@@ -187,6 +192,8 @@ class Arrays(ReadOnly, Displayed):
 
     def least_replies(self, losses: Array) -> Array:
         """The minimum over each Eve's decisions of a table signals x Eves' decisions: signals x Eves."""
+        if len(self.groups) == 1:
+            return losses.min(axis=1, keepdims=True)
         return np.stack([losses[:, g].min(axis=1) for g in self.groups], axis=1)
 
     def reply_columns(self, losses: Array) -> Array:
@@ -199,13 +206,19 @@ class Arrays(ReadOnly, Displayed):
         rho[np.arange(len(rho)), sent] = self.p
         return rho
 
-    def bob_risk(self, rho: Array) -> Any:
-        """R_B if Bob decides for himself at every signal."""
-        return tree_sum(signal_minima(rho, self.B))
+    def risks(self, rho: Array) -> tuple[Any, Any]:
+        """R_B and R_E, the latter summed over the Eves, if everybody decides for himself at every signal."""
+        if not is_exact(rho) or rho.size <= _FEW:
+            return tree_sum(signal_losses(rho, self.B).min(axis=1)), self.eve_risk(rho)
+        loss, rounded = (np.hstack([data.B, data.E]) for data in (self, self.rounded))
+        least = _least_losses(rho, loss, rounded, np.append(np.zeros(self.B.shape[1], dtype=int), 1 + self.group_of))
+        return tree_sum(least[:, 0]), tree_sum(least[:, 1:].ravel())
 
     def eve_risk(self, rho: Array) -> Any:
         """R_E, summed over the Eves."""
-        return self.least_replies(signal_losses(rho, self.E)).sum()
+        if not is_exact(rho) or rho.size <= _FEW:
+            return self.least_replies(signal_losses(rho, self.E)).sum()
+        return tree_sum(_least_losses(rho, self.E, self.rounded.E, self.group_of).ravel())
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
         """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""
@@ -253,6 +266,9 @@ class Arrays(ReadOnly, Displayed):
         """min_i (B(x,i) - sum_j u[i,j] E(x,j)) for every x, exactly; floats say which i may attain it."""
         if self.B.size * self.E.shape[1] <= _FILTERED:
             return (self.B - self.E.dot(u.T)).min(axis=1)
+        whole = self.whole_margins(u)
+        if whole is not None:
+            return objects(fmpq(int(v)) for v in whole[1].min(axis=1).tolist()) / whole[0]
         x, i = self.near_minimum(u)
         state, column = np.nonzero(self.E != 0)
         cuts = np.searchsorted(state, np.arange(len(self.p) + 1))
@@ -264,6 +280,35 @@ class Arrays(ReadOnly, Displayed):
                 loss = loss - row[j] * self.E[at, j]
             out[at] = loss if out[at] is None or loss < out[at] else out[at]
         return objects(out)
+
+    @cached_property
+    def integers(self) -> tuple[fmpq, Array, Array] | None:
+        """A number d such that d B and d E are small integers, and these as floats; None if there is none."""
+        if not self.exact:
+            return None
+        unit, out = common_denominator(np.append(self.B[:_FIRST], self.E[:_FIRST])), []
+        for table, small in ((self.B, self.rounded.B), (self.E, self.rounded.E)):
+            whole = np.rint(small * float(unit))
+            if whole.max() >= _WHOLE or np.abs(small * float(unit) - whole).max() > _NEAR:
+                return None
+            if any(v.q != 1 for v in (table if unit == 1 else table * unit).ravel().tolist()):
+                return None
+            out.append(whole)
+        return unit, *out
+
+    def whole_margins(self, u: Array) -> tuple[fmpq, Array] | None:
+        """A number c > 0 and the integers c (B(x,i) - u_i.E(x)) as floats, without rounding; None if they are too long.
+
+        Every partial sum is an integer below 2^53.
+        """
+        if self.integers is None:
+            return None
+        unit, B, E = self.integers
+        scale = common_denominator(u)
+        long = floats(u * scale)
+        if float(scale) * B.max() + np.abs(long).sum(axis=1).max() * E.max() >= 2.0**53:
+            return None
+        return unit * scale, float(scale) * B - E @ long.T
 
     def near_minimum(self, u: Array) -> tuple[Array, Array]:
         """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, by a float filter.
@@ -308,11 +353,19 @@ def signal_losses(rho: Array, loss: Array) -> Array:
         return rho.T.dot(loss)
     out = EXACT.zeros((rho.shape[1], loss.shape[1]))
     for s, column in enumerate(rho.T):
-        bits = np.array([v.height_bits() if v else 0 for v in column.tolist()])
-        for part in ((bits > 0) & (bits <= _LONG), bits > _LONG):  # split states have long denominators
-            if part.any():
-                out[s] += weighted_sums(column[part], loss[part])
+        out[s] = _heard(column, loss)
     return out
+
+
+def _heard(column: Array, loss: Array) -> Array:
+    """sum_x column[x] loss[x,d] per decision; split states have long denominators and are summed apart."""
+    short: list[int] = []
+    long: list[int] = []
+    for x, v in enumerate(column.tolist()):
+        if v:
+            (short if v.height_bits() <= _LONG else long).append(x)
+    parts = [weighted_sums(column[part], loss[part]) for part in (short, long) if part]
+    return sum(parts[1:], parts[0]) if parts else EXACT.zeros(loss.shape[1])
 
 
 def weighted_sums(weights: Array, table: Array) -> Array:
@@ -321,9 +374,24 @@ def weighted_sums(weights: Array, table: Array) -> Array:
     return objects((fmpq_mat(1, n, weights.tolist()) * fmpq_mat(n, width, table.ravel().tolist())).entries())
 
 
-def signal_minima(rho: Array, loss: Array) -> Array:
-    """min_d sum_x rho[x,s] loss[x,d] per signal."""
-    return signal_losses(rho, loss).min(axis=1)
+def _least_losses(rho: Array, loss: Array, rounded: Array, group_of: Array) -> Array:
+    """min_{d in g} sum_x rho[x,s] loss[x,d], signals x groups, summed in rationals where floats do not exclude d.
+
+    A float sum of n products is off by at most n + 4 ulp of the sum of their sizes, the rounding of the data included;
+    the doubled count covers the rounding of the bound itself, and the last two terms underflow.
+    """
+    starts, small = np.flatnonzero(np.diff(group_of, prepend=-1)), floats(rho)
+    found, size = small.T @ rounded, np.abs(small).T @ np.abs(rounded)
+    error = 2 * (len(rho) + 4) * UNIT * size + _TINY + _LEAST * np.abs(rounded).sum(axis=0)
+    top = np.minimum.reduceat(found + error, starts, axis=1)
+    out = []
+    for column, near in zip(rho.T, ~(found - error > top[:, group_of]), strict=True):
+        open_ = np.flatnonzero(near)
+        least: list[Any] = [None] * len(starts)
+        for g, total in zip(group_of[open_].tolist(), _heard(column, loss[:, open_]), strict=True):
+            least[g] = total if least[g] is None or total < least[g] else least[g]
+        out += least
+    return objects(out).reshape(len(found), -1)
 
 
 def groups_of(widths: Sequence[int]) -> tuple[slice, ...]:

@@ -96,6 +96,6 @@ def lam_of(problem: Problem, lam: Any) -> Any:
         value = number(lam, "lam")
     if value < 0:
         raise InputError("lam", value, "must not be negative")
-    if public(value) > 1e300 / max(float(problem.arrays.rounded.E.max()), 1.0):
+    if value > 1 and public(value) > 1e300 / max(float(problem.arrays.rounded.E.max()), 1.0):  # E is at most 1e300
         raise InputError("lam", value, "times Eve's largest loss must be at most 1e300")
     return value

@@ -38,6 +38,10 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
     """P(X = x, signal = s) and p, as floats if either side is."""
     if len(mechanism.q) != len(problem.p):
         raise InputError("channel", None, f"has {len(mechanism.q)} rows, must have {len(problem.p)}, one per state")
+    if problem.exact and mechanism.exact:
+        rho, (x, s) = mechanism.q.copy(), np.nonzero(mechanism.q.astype(bool))
+        rho[x, s] *= problem.p[x]
+        return rho, problem.p
     p, q = same_kind(problem.p, mechanism.q)
     return p[:, None] * q, p
 
@@ -60,7 +64,7 @@ def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risk
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     """The risks of a joint table whose receivers decide for themselves, with the rounding error of a float one."""
-    return Risks.summed(arrays.bob_risk(rho), arrays.eve_risk(rho), len(rho))
+    return Risks.summed(*arrays.risks(rho), len(rho))
 
 
 def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:

@@ -228,10 +228,7 @@ class Mechanism(ReadOnly, Tabular):
 
 def without_unused(q: Array, signals: Sequence[str], p: Array) -> tuple[Array, list[str]]:
     """Drop signals that no state of positive probability sends."""
-    if is_exact(p):
-        used = [s for s in range(q.shape[1]) if any(v > 0 and mass > 0 for v, mass in zip(q[:, s], p, strict=True))]
-    else:
-        used = [s for s in range(q.shape[1]) if ((q[:, s] > 0) & (p > 0)).any()]
+    used = np.flatnonzero(((q if is_exact(q) else q > 0)[p > 0]).astype(bool).any(axis=0)).tolist()
     return q if len(used) == q.shape[1] else q[:, used], [signals[s] for s in used]
 
 

@@ -1,6 +1,7 @@
 """States that nobody can tell apart: which ones have the same loss rows, and sums over such classes.
 
-Every row is hashed to one word. Equal rows have equal words, so only rows with the same word need comparing.
+Rows are looked up by the bits of their rounded numbers, or hashed to one word where there are many. Equal rows have
+equal bits, so only rows with the same bits need comparing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import numpy as np
 
 from bap_lp.rational import Array, field_of, floats
 
-_FEW = 32  # states up to which a dictionary is faster than hashing by arrays
 _BLOCK = 16384  # rows hashed or compared at a time
 _PROBE = 4096
 
@@ -33,36 +33,26 @@ def _row_words(*tables: Array) -> Array:
     return out
 
 
-def merge_index(p: Array, rows: Array) -> tuple[Array, int]:
-    """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes."""
-    if len(p) <= _FEW:
-        firsts: list[Any] = []
-        near: dict[tuple[float, ...], list[int]] = {}  # classes by their rounded row: rationals are slow to hash
-        found = []
-        for mass, row, rounded in zip(p.tolist(), rows.tolist(), (floats(rows) + 0.0).tolist(), strict=True):
-            if mass <= 0:
-                found.append(-1)
-                continue
-            alike = near.setdefault(tuple(rounded), [])
-            same = next((k for k in alike if firsts[k] == row), None)
-            if same is None:
-                same = len(firsts)
-                firsts.append(row)
-                alike.append(same)
-            found.append(same)
-        return np.array(found), len(firsts)
+def merge_index(p: Array, rows: Array, rounded: Array | None = None) -> tuple[Array, int]:
+    """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes.
+
+    rounded: the same rows as floats, if they are at hand.
+    """
     live = np.flatnonzero(p > 0)
-    index = np.full(len(p), -1)
-    words = _row_words(floats(rows)[live])
-    _, first, group = np.unique(words, return_index=True, return_inverse=True)
-    group = first[group]  # the first state with this word
+    small = (floats(rows) if rounded is None else rounded)[live] + 0.0  # -0.0 becomes 0.0
+    first: dict[bytes, int] = {}  # by rounded rows: rationals are slow to hash
+    keys = small.view(f"V{8 * small.shape[1]}").ravel().tolist()
+    found = [first.setdefault(key, x) for x, key in enumerate(keys)]
+    if len(first) == len(p):
+        return np.arange(len(p)), len(p)
+    group = np.array(found)
     doubtful = np.flatnonzero(group != np.arange(len(live)))
     same = (rows[live[doubtful]] == rows[live[group[doubtful]]]).all(axis=1)
     seen: dict[tuple[Any, ...], int] = {}
-    for x in doubtful[~same].tolist():  # one word, different rows: rationals closer than floats can tell
+    for x in doubtful[~same].tolist():  # rationals closer than floats can tell
         group[x] = seen.setdefault(tuple(rows[live[x]].tolist()), x)
-    heads, order = np.unique(group, return_inverse=True)
-    index[live] = order
+    index = np.full(len(p), -1)
+    heads, index[live] = np.unique(group, return_inverse=True)
     return index, len(heads)
 
 

@@ -34,8 +34,8 @@ from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
 STOPPED = "stopped before the optimum"
 # columns rho up to which simplex on the whole program beats the structured method: 9 against 11 ms at 2500 in floats;
-# losses of few values need many degenerate pivots, 22 against 16 ms at 1600
-_DIRECT, _DIRECT_TIED = 2500, 3200
+# in floats, losses of few values need many degenerate pivots, 22 against 16 ms at 1600; in rationals they are perturbed
+_DIRECT, _DIRECT_TIED = 2500, 1000
 _MANY = 300_000  # products up to which a gap is computed in rationals
 
 
@@ -142,7 +142,7 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weigh
         rho = arrays.obedient(normalised(rho, arrays, u))
         return JointOptimum(rho, u, arrays.bound(u), how)
 
-    if _direct(arrays):
+    if arrays.B.size <= (_DIRECT_TIED if few_values(arrays.B) and few_values(arrays.E) else _DIRECT):
         start = _first_guess(arrays, lam, weight)
         try:
             vertex = optimum(compact_program(arrays, lam), ties=float_ties(arrays, weight), start=start)
@@ -185,9 +185,10 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
         if not lowered.narrow:
             best = _exactly(lowered, lam, progress, weight)
             return replace(best, bound=best.bound + constant)
-    ties, direct = float_ties(arrays, weight), _direct(arrays)
+    ties, direct = float_ties(arrays, weight), arrays.B.size <= _DIRECT
     if direct:
-        basic, how = _simplex_basis(arrays, lam, weight), "compact program, HiGHS simplex"
+        perturbed = few_values(arrays.rounded.B) and few_values(arrays.rounded.E)
+        basic, how = _simplex_basis(arrays, lam, weight, perturbed), "compact program, HiGHS simplex"
     else:
         _, _, basic, how = _structured_basis(arrays.rounded, float(lam), progress, weight, stoppable=False)
 
@@ -197,7 +198,7 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
     tied, found = basic, vertex_of(basic)
     if not (found is not None and found.chosen):
         if direct:
-            tied = _simplex_basis(arrays, lam, weight, ties, basic if found is not None else None)
+            tied = _simplex_basis(arrays, lam, weight, False, ties, basic if found is not None else None)
         elif found is not None:
             tied = _face_basis(arrays, lam, found, ties)
         found = vertex_of(tied) if tied is not basic else found
@@ -211,21 +212,18 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
     return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, {vertex.how}")
 
 
-def _direct(arrays: Arrays) -> bool:
-    return arrays.B.size <= (_DIRECT_TIED if _tied_losses(arrays.rounded) else _DIRECT)
-
-
-def _tied_losses(small: Arrays) -> bool:
-    return few_values(small.B) and few_values(small.E)
-
-
 def _simplex_basis(
-    arrays: Arrays, lam: Any, weight: Array, ties: Sequence[Array] = (), start: Array | None = None
+    arrays: Arrays,
+    lam: Any,
+    weight: Array,
+    perturbed: bool,
+    ties: Sequence[Array] = (),
+    start: Array | None = None,
 ) -> Array | None:
-    """The float basis of the whole program; without ties, losses of few values are perturbed as the ties choose."""
+    """The float basis of the whole program; `perturbed`: its costs, as the ties choose."""
     small = arrays.rounded
     lp, columns, _ = scaled(compact_program(small, float(lam)))
-    if not ties and _tied_losses(small):
+    if perturbed:
         noise = np.append(_NOISE * 2.0**-32 * weight.ravel(), _MORE_PRIVATE * lp.cost[weight.size :])
         lp = replace(lp, cost=lp.cost + noise)
     start = _first_guess(small, float(lam), weight) if start is None else start

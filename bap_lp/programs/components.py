@@ -55,9 +55,10 @@ def components_of(arrays: Arrays) -> Split | None:
     touched = np.zeros((N, len(arrays.groups)), dtype=bool)
     settled: dict[int, int] = {}
     for k, g in enumerate(arrays.groups):
-        rows = arrays.E[:, g]
-        low = reduce(np.minimum, rows.T)  # column by column, since rows are short
-        above = rows != low[:, None]
+        rough = _above(arrays.rounded.E[:, g])
+        if arrays.exact and rough.any(axis=0).all() and reduce(np.logical_or, rough.T).all():
+            return None  # she joins all states: floats that differ prove it
+        above = _above(arrays.E[:, g]) if arrays.exact else rough
         best = np.flatnonzero(~above.any(axis=0))
         if len(best):
             settled[k] = int(best[0])
@@ -77,14 +78,19 @@ def components_of(arrays: Arrays) -> Split | None:
     return Split(tuple(parts), free, settled)
 
 
+def _above(losses: Array) -> Array:
+    """Which replies are worse than the best one at each state; column by column, since rows are short."""
+    return losses != reduce(np.minimum, losses.T)[:, None]
+
+
 def _labels(touched: Array) -> Array:
     """The component of every state, in the order of their first states; -1 for states that touch nothing."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     N, G = touched.shape
     if G == 1:
         return touched[:, 0].astype(int) - 1
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     x, g = np.nonzero(touched)
     out = np.full(N, -1)
     if len(x):

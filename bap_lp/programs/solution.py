@@ -11,7 +11,7 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.labels import labels
-from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
@@ -102,7 +102,10 @@ class Solution(Tabular):
 
 def published(problem: Problem, arrays: Arrays, index: Array, joint: Array, names: Sequence[str]) -> Mechanism:
     """The channel of a joint table on merged states, on the states of the problem and without unused signals."""
-    q, signals = without_unused(joint / arrays.p[:, None], names, arrays.p)
+    q, (x, s) = joint.copy(), np.nonzero(joint.astype(bool))
+    q[x, s] /= arrays.p[x]
+    used = sorted(set(s.tolist()))
+    q, signals = q if len(used) == q.shape[1] else q[:, used], [names[s] for s in used]
     if len(q) == len(problem.p):  # nothing was merged
         return Mechanism.of(q, signals, problem.states, "optimum")
     merged = Mechanism.of(q, signals, labels(None, "classes", len(q)), "optimum")

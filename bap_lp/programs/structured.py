@@ -25,7 +25,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 
 from bap_lp.model.arrays import UNIT, Arrays, weighted_sums
-from bap_lp.rational import EXACT, Array, common_denominator, floats, objects, tree_sum
+from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, objects, tree_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +102,9 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     tied = _tied(arrays, u, layout.key)
     if tied is None:
         return None
-    scale = common_denominator(arrays.p)
-    keys = tree_sum((arrays.p * scale) * arrays.B[np.arange(len(arrays.p)), layout.key]) / scale
+    keys = weighted_sums(arrays.p, arrays.B[np.arange(len(arrays.p)), layout.key][:, None])[0]
     moved = arrays.B[layout.state, layout.signal] - arrays.B[layout.state, layout.other]
-    value = keys + tree_sum(splits * moved) - lam * table.sum()
+    value = keys + weighted_sums(splits, moved[:, None])[0] - lam * table.sum()
     chosen = _ties_settled(core, basis, u, tied, ties, table.sum())
     return StructuredVertex(rho, u, value, chosen, layout.key, tied)
 
@@ -152,13 +151,14 @@ class _Core:
         matrix[r, s] = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
         # a column holds losses of one state: times their common denominator it is short integers
         self.unit = objects(common_denominator(column) for column in matrix.T)
-        self.matrix: Any = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()) if m else None
+        self.matrix: Any = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()).numer_denom()[0] if m else None
 
     def _solve(self, matrix: Any, right: Array) -> Array | None:
         if self.matrix is None:
             return objects([])
+        whole, denominator = fmpq_mat(len(right), 1, right.tolist()).numer_denom()
         try:
-            return objects(matrix.solve(fmpq_mat(len(right), 1, right.tolist())).entries())
+            return objects((matrix.solve(whole) / denominator).entries())
         except ZeroDivisionError:  # singular
             return None
 
@@ -176,10 +176,14 @@ class _Core:
         rho[layout.state, layout.signal] = amounts
         np.subtract.at(rho, (layout.state, other), amounts)
         table = sums[np.arange(b)[:, None], layout.first]
-        for k in range(len(arrays.groups)):
-            at = layout.first[:, k]
-            np.add.at(table[:, k], layout.signal, amounts * arrays.E[layout.state, at[layout.signal]])
-            np.subtract.at(table[:, k], other, amounts * arrays.E[layout.state, at[other]])
+        signals = np.arange(b)[:, None]
+        come = (layout.signal == signals).astype(int) - (other == signals)
+        i, s = np.nonzero(come)
+        for k in range(len(arrays.groups) if len(s) else 0):
+            losses = EXACT.zeros(come.shape)
+            losses[i, s] = arrays.E[layout.state[s], layout.first[i, k]] * come[i, s]
+            moved = fmpq_mat(*come.shape, losses.ravel().tolist()) * fmpq_mat(len(amounts), 1, amounts.tolist())
+            table[:, k] += objects(moved.entries())
         return rho, table, amounts
 
     def dual(self, losses: Array, lam: Any) -> Array | None:
@@ -222,24 +226,27 @@ def _slacks_hold(arrays: Arrays, basis: CompactBasis, layout: _Layout, rho: Arra
 
 def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
     """The (x, i) other than keys with B(x,i) - u_i.E(x) equal to that of the key; None if one lies below it."""
-    x, i = arrays.near_minimum(u)
+    whole = arrays.whole_margins(u)
+    x, i = arrays.near_minimum(u) if whole is None else np.nonzero(whole[1] == whole[1].min(axis=1, keepdims=True))
     nearest = key[x] == i
-    if len(set(x[nearest].tolist())) < len(key):
+    if np.count_nonzero(nearest) < len(key):
         return None  # some key lies surely above another decision
     x, i = x[~nearest], i[~nearest]
-    if not len(x):
+    if not len(x) or whole is not None:
         return x, i
     gain = _gains(arrays.B, arrays, u, key, x, i)
-    if any(v < 0 for v in gain):
-        return None
-    equal = np.array([not v for v in gain])
-    return x[equal], i[equal]
+    return None if (gain < 0).any() else (x[gain == 0], i[gain == 0])
 
 
 def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array:
-    """The reduced costs of (x, i), times a positive number."""
+    """The reduced costs of (x, i), times a positive number; integers that floats hold are computed as floats."""
     scale = common_denominator(u)
     long = u * scale
+    if arrays.integers is not None and not is_exact(losses):
+        unit, _, E = arrays.integers
+        cost, short = floats(losses[x, i] - losses[x, key[x]]) * float(unit * scale), floats(long)
+        if np.abs(cost).max(initial=0.0) + 2 * np.abs(short).max() * E.max() * E.shape[1] < 2.0**53:
+            return cost - ((short[i] - short[key[x]]) * E[x]).sum(axis=1)
     return EXACT.array(losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 
@@ -282,4 +289,4 @@ def _still_tied(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i
         return None
     near = np.flatnonzero(terms <= error)
     gain = _gains(losses, arrays, u, key, x[near], i[near])
-    return None if any(v < 0 for v in gain) else near[[not v for v in gain]]
+    return None if (gain < 0).any() else near[gain == 0]

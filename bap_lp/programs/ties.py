@@ -58,7 +58,7 @@ def compact_ties(arrays: Arrays) -> list[Array]:
 def table_weights(arrays: Arrays, places: Array | None = None) -> Array:
     """The fixed weights of a joint table, N x b, as floats; places: the numbers of (x, 0), if they are not x * b."""
     N, b, _ = arrays.shape
-    return weight_at((np.arange(N) * b if places is None else places)[:, None] + np.arange(b))
+    return weights(N * b, FLOAT).reshape(N, b) if places is None else weight_at(places[:, None] + np.arange(b))
 
 
 def float_ties(arrays: Arrays, weight: Array) -> list[Array]:

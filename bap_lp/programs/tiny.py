@@ -11,8 +11,11 @@ the reduced costs of the slacks are Eve's replies u.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
+import numpy as np
 from flint import fmpq
 
 from bap_lp.model.arrays import Arrays
@@ -32,14 +35,8 @@ def dictionary_size(arrays: Arrays) -> int:
 def tiny_optimum(arrays: Arrays, lam: fmpq, weight: Array) -> tuple[Array, Array]:
     """rho and u of the most private optimum, and among those the one of least weight; weight is an N x b table."""
     N, b, e = arrays.shape
-    start = _Start(arrays)
-    zero = fmpq(0)
-    none = [[zero] * b for _ in range(N)]
-    costs = [
-        start.objective(arrays.B.tolist(), lam),
-        start.objective(none, fmpq(1)),
-        start.objective(EXACT.array(weight).tolist(), zero),
-    ]
+    start, whole = _Start(arrays), weight.astype(np.int64).tolist()
+    costs = [start.objective(start.B, lam), start.objective(None, fmpq(1)), start.objective(whole, fmpq(0))]
     rows, basic, free = start.rows(), start.basic, start.free
     _minimise(rows, costs, basic, free)
     rho, u = EXACT.zeros((N, b)), EXACT.zeros((b, e))
@@ -83,9 +80,9 @@ class _Start:
     """The first dictionary. Variables are named (1, x, i) for rho and (0, i, j) for slacks."""
 
     def __init__(self, arrays: Arrays) -> None:
-        self.p, B, self.E = arrays.p.tolist(), arrays.B.tolist(), arrays.E.tolist()
+        self.p, self.B, self.E = arrays.p.tolist(), arrays.B.tolist(), arrays.E.tolist()
         N, b, _ = arrays.shape
-        self.key = [row.index(min(row)) for row in B]
+        self.key = [row.index(min(row)) for row in self.B]
         sums = [[fmpq(0)] * len(self.E[0]) for _ in range(b)]
         for x, i in enumerate(self.key):
             sums[i] = [s + self.p[x] * v for s, v in zip(sums[i], self.E[x], strict=True)]
@@ -103,6 +100,8 @@ class _Start:
         self.free = [*((1, x, i) for x, i in self.moves), *((0, i, j) for i, j in self.tight)]
         self.basic: list[Any] = [*((1, x, i) for x, i in enumerate(self.key)), *((0, i, j) for i, j, _ in self.slack)]
         self.sums = sums
+        heard = [[reduce(add, [row[j] for j in first]) for first in self.first] for row in self.E]
+        self.heard = [heard[x][i] - heard[x][self.key[x]] for x, i in self.moves]
 
     def rows(self) -> list[_Row]:
         """Basic variables as constant minus row times free variables; the constant stands last."""
@@ -118,10 +117,9 @@ class _Start:
             out.append([*row, self.sums[i][j] - self.sums[i][first]])
         return out
 
-    def objective(self, losses: list[_Row], lam: fmpq) -> _Row:
+    def objective(self, losses: list[_Row] | None, lam: fmpq) -> _Row:
         """Reduced costs of the free variables for the cost `losses` on rho and -lam on t; the last entry is unused."""
-
-        def cost(x: int, i: int) -> Any:
-            return losses[x][i] - lam * sum((self.E[x][j] for j in self.first[i]), fmpq(0)) if lam else losses[x][i]
-
-        return [*(cost(x, i) - cost(x, self.key[x]) for x, i in self.moves), *(lam for _ in self.tight), fmpq(0)]
+        told = [-lam * v for v in self.heard]
+        if losses is not None:
+            told = [v + losses[x][i] - losses[x][self.key[x]] for v, (x, i) in zip(told, self.moves, strict=True)]
+        return [*told, *([lam] * len(self.tight)), fmpq(0)]

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays, signal_minima
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind
@@ -68,8 +68,8 @@ class Scenario:
 
     def alice(self, channel: Array) -> Any:
         """R_A of a channel, with Bob and Eve deciding for themselves."""
-        rho = self.arrays.p[:, None] * channel
-        return signal_minima(rho, self.arrays.B).sum() - self.lam * self.arrays.eve_risk(rho)
+        bob, eve = self.arrays.risks(self.arrays.p[:, None] * channel)
+        return bob - self.lam * eve
 
 
 def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, allow_float: bool = True) -> Verdict:

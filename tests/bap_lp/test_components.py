@@ -68,6 +68,7 @@ def test_a_component_is_perturbed_by_the_weights_of_its_own_places(monkeypatch: 
         return solve_game(*args, noise=noise, **options)
 
     monkeypatch.setattr(compact, "solve_game", watched)
+    monkeypatch.setattr(compact, "_DIRECT", 0)
     monkeypatch.setattr(compact, "_DIRECT_TIED", 0)
     for data, lam in ((arrays, fmpq(1)), (arrays.rounded, 1.0)):
         solve_undivided(data, lam, None, places)

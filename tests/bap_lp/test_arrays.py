@@ -1,0 +1,72 @@
+"""The shortcuts of `Arrays` through floats give the rationals of the definitions, whatever the numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import problems
+
+from bap_lp import Problem
+from bap_lp.model import arrays as module
+from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.rational import EXACT
+
+
+def sent(arrays: Arrays, seed: int, signals: int) -> np.ndarray:
+    """A joint table of small fractions, with zeros."""
+    draw = np.random.default_rng(seed).integers(0, 4, (len(arrays.p), signals))
+    return arrays.p[:, None] * np.array([[fmpq(int(v), 7) for v in row] for row in draw], dtype=object)
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(states=30, decisions=4), st.integers(0, 99), st.integers(1, 5))
+def test_risks_filtered_by_floats_are_those_of_the_definition(problem: Problem, seed: int, signals: int) -> None:
+    arrays = problem.arrays
+    rho = sent(arrays, seed, signals)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FEW", 0)
+        bob, eve = arrays.risks(rho)
+        assert eve == arrays.eve_risk(rho)
+    assert bob == signal_losses(rho, arrays.B).min(axis=1).sum()
+    assert eve == arrays.least_replies(signal_losses(rho, arrays.E)).sum()
+
+
+def test_risks_of_losses_that_floats_cannot_tell_apart_are_exact() -> None:
+    near = [[1 + F(k, 10**20), 1 + F(3 - k % 3, 10**20), 1 + F(1, 10**20)] for k in range(80)]
+    arrays = Problem([F(1, 80)] * 80, near, near).arrays
+    rho = sent(arrays, 1, 2)
+    least = signal_losses(rho, arrays.B).min(axis=1).sum()
+    assert arrays.risks(rho) == (least, least)
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(states=12, decisions=4), st.integers(0, 99), st.integers(1, 40))
+def test_margins_in_integers_are_those_in_rationals(problem: Problem, seed: int, most: int) -> None:
+    arrays = problem.arrays
+    random = np.random.default_rng(seed)
+    top, bottom = (random.integers(low, most + 1, arrays.shape[1:]) for low in (0, 1))
+    u = np.vectorize(lambda a, c: fmpq(int(a), int(c)), otypes=[object])(top, bottom)
+    margins, whole = arrays.B - arrays.E.dot(u.T), arrays.whole_margins(u)
+    if whole is not None:
+        scale, integers = whole
+        assert (EXACT.array(integers) == scale * margins).all()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FILTERED", 0)
+        assert (arrays.least_margins(u) == margins.min(axis=1)).all()
+
+
+def test_losses_that_round_to_integers_are_not_taken_for_integers() -> None:
+    thirds = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [["1/3", 1], ["2/3", 0]]).arrays.integers
+    assert thirds is not None
+    assert thirds[0] == 3
+    assert thirds[1].tolist() == [[0, 3], [3, 0]]
+    assert thirds[2].tolist() == [[1, 3], [2, 0]]
+    losses = [[0, 1], [1, 0]] * 4
+    assert Problem([F(1, 8)] * 8, losses, losses).arrays.integers is not None
+    assert Problem([F(1, 8)] * 8, losses, [*losses[:7], [1 + F(1, 10**30), 0]]).arrays.integers is None
+    assert Problem([1], [[2**60]], [[1]]).arrays.integers is None

@@ -70,7 +70,7 @@ def _allowance(program: RecordProgram, lam: float, size: float) -> float:
     """The largest gap of a float optimum; size is R_B + lam R_E, of which sums over n record types round n units."""
     (full_bob, full), (null_bob, null) = extremes_of(program)
     spread = null_bob - full_bob + lam * (weighted_risk(program, null) - weighted_risk(program, full))
-    return float(TOLERANCE * spread + 16 * (len(program.p) + 20) * UNIT * size)
+    return float(TOLERANCE * spread + 16 * (len(program.p) + 20) * UNIT * max(size, 1e-300))
 
 
 _BLOCK = 1 << 20
@@ -127,14 +127,12 @@ def _unproved(found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRow
                 score[mine] -= paid
                 size[mine] += paid
         gap = score - small[cut : cut + len(states), None]
-        error = (
-            16 * (len(program.losses) + width + 8) * UNIT * (size + np.abs(small[cut : cut + len(states), None]))
-            + 1e-290
-        )
+        error = 16 * (len(program.losses) + width + 8) * UNIT * (size + np.abs(small[cut : cut + len(states), None]))
         if not exact:
             proved = (score - error).min(axis=1)
             lower[cut : cut + len(states)] = np.minimum(small[cut : cut + len(states)], proved)
             continue
+        error += 1e-290
         if (gap < -error).any():
             return f"v of record type {states[np.argwhere(gap < -error)[0][0]]} is too large", lower
         for x, i in np.argwhere(gap <= error).tolist():

@@ -3,9 +3,10 @@
 In a part, B(x,i) - sum_g u[i,g].E_g(x) >= v(x) is asked for every record type and every decision. Floats with a
 proved error bound decide where they can, rationals elsewhere. Nothing here imports a solver.
 
-In floats the rows of rho are scaled to the probabilities and the replies to lam, v is lowered to what the replies prove
-with their rounding errors, and the gap that is left may be TOLERANCE of the spread between full and null release, plus
-what the rounding of R_B and lam R_E can change. A huge loss of a decision that nobody takes does not widen it.
+In floats the rows of rho are scaled to the probabilities and the replies to lam, and v is what the replies prove, less
+their rounding errors. The gap may be TOLERANCE of the spread between full and null release, plus what rounding can
+change. All this is computed with the least loss of every row subtracted, which changes no gap. So neither a huge loss
+of a decision that nobody takes nor a constant in the losses widens it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bap_lp.model.arrays import UNIT
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import TOLERANCE, Array, field_of, floats, tree_sum
 from microdata.parts import EveRows, eve_rows
-from microdata.records import RecordProgram
+from microdata.records import RecordProgram, TableEve
 from microdata.risks_of_records import column_risks, eve_risk, extremes_of, summed, weighted_risk
 from microdata.solved import RecordComponent, RecordOptimum, joint_table
 
@@ -27,7 +28,8 @@ from microdata.solved import RecordComponent, RecordOptimum, joint_table
 def verify_records(found: RecordOptimum) -> Verdict:
     """Check marginals, replies, v and the values of an optimum; no solver takes part."""
     program, lam = found.program, found._lam
-    rows, field = eve_rows(program), field_of(program.p)
+    judged, field = program if program.exact else _lowered(program), field_of(program.p)
+    rows = eve_rows(judged)
     seen = np.concatenate([part.states for part in found.components])
     if len(seen) != found.types or len(np.unique(seen)) != found.types:
         return Verdict(False, "the components do not hold every record type once")
@@ -43,19 +45,31 @@ def verify_records(found: RecordOptimum) -> Verdict:
         rho = rho * (program.p / np.where(sums > 0, sums, 1.0))[state]
     bound = field.zero
     for number_, part in enumerate(found.components):
-        wrong_part, lower = _unproved(found, part, rows, lam)
+        wrong_part, lower = _unproved(found, judged, part, rows, lam)
         if wrong_part:
             return Verdict(False, f"component {number_}: {wrong_part}")
         bound = bound + tree_sum(program.p[part.states] * lower)
-    columns = column_risks(program, state, decision, rho)
-    risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
-    bob, eve = sum(columns[1:], columns[0]), weighted_risk(program, risks)
-    value = bob - lam * eve
-    slack = 0 if program.exact else _allowance(program, lam, bob + lam * eve)
-    if not (value - bound <= slack and abs(value - field.number(found.value)) <= slack):  # also if one is not a number
+
+    def risks_with(losses: RecordProgram) -> tuple[Any, list[Any], Any, Any]:
+        columns = column_risks(losses, state, decision, rho)
+        risks = [eve_risk(eve, state, decision, rho) for eve in losses.eves]
+        return columns, risks, sum(columns[1:], columns[0]), weighted_risk(losses, risks)
+
+    columns, risks, bob, eve = risks_with(program)
+    value, gap = bob - lam * eve, bob - lam * eve - bound
+    slack: Any = 0
+    if not program.exact:
+        _, _, less_bob, less_eve = risks_with(judged)
+        gap = less_bob - lam * less_eve - bound
+        most = _allowance(judged, lam, less_bob + lam * less_eve)
+        slack = most + _rounding(program, bob + lam * eve)
+        bound = value - gap
+        if not gap <= most:  # also if it is not a number
+            return Verdict(False, f"rho has value {value}, the replies prove {bound}")
+    if not (gap <= slack and abs(value - field.number(found.value)) <= slack):
         return Verdict(False, f"rho has value {value}, v proves {bound}, the optimum claims {found.value}")
     own = {"R_B": (found.bob, bob), "R_E": (found.eve, eve), "bound": (found.bound, bound)}
-    own["gap"] = (found.gap, value - bound)
+    own["gap"] = (found.gap, gap)
     claimed = [*own.items(), *(("a risk of Eve", pair) for pair in zip(found.eves, risks, strict=True))]
     claimed += [("the risk of a column", pair) for pair in zip(found.columns, columns, strict=True)]
     for name, (claim, true) in claimed:
@@ -63,26 +77,42 @@ def verify_records(found: RecordOptimum) -> Verdict:
             return Verdict(False, f"rho and v give {true} for {name}, the optimum claims {claim}")
     if program.exact:
         return Verdict(True, f"R_A = {value} is optimal: rho attains it and u proves that no release goes below")
-    return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound, 0.0):.2g} of optimal")
+    return Verdict(True, f"R_A = {value:.12g} is within {max(gap, 0.0):.2g} of optimal")
 
 
 def _allowance(program: RecordProgram, lam: float, size: float) -> float:
-    """The largest gap of a float optimum; size is R_B + lam R_E, of which sums over n record types round n units."""
+    """The largest gap of a float optimum; size is R_B + lam R_E."""
     (full_bob, full), (null_bob, null) = extremes_of(program)
     spread = null_bob - full_bob + lam * (weighted_risk(program, null) - weighted_risk(program, full))
-    return float(TOLERANCE * spread + 16 * (len(program.p) + 20) * UNIT * max(size, 1e-300))
+    return float(TOLERANCE * spread + _rounding(program, size))
+
+
+def _rounding(program: RecordProgram, size: float) -> float:
+    """What rounding can change in sums over n record types: n units of their size."""
+    return float(16 * (len(program.p) + 20) * UNIT * max(size, 1e-300))
+
+
+def _lowered(program: RecordProgram) -> RecordProgram:
+    """The least loss of every row subtracted."""
+    losses = tuple(table - table.min(axis=1)[:, None] for table in program.losses)
+    eves = tuple(
+        TableEve(e.name, e.secret, e.known, e.loss - e.loss.min(axis=1)[:, None], e.weight) for e in program.eves
+    )
+    return RecordProgram(program.p, program.codes, losses, eves)
 
 
 _BLOCK = 1 << 20
 
 
-def _unproved(found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRows], lam: Any) -> tuple[str, Array]:
-    """Why v is not proved in a part, if it is not, and v; in floats the least of v and what the replies prove.
+def _unproved(
+    found: RecordOptimum, program: RecordProgram, part: RecordComponent, rows: Sequence[EveRows], lam: Any
+) -> tuple[str, Array]:
+    """Why v is not proved in a part, if it is not, and v; in floats what the replies prove in its place.
 
     Floats decide where they can, rationals elsewhere.
     """
-    program, exact = found.program, found.exact
-    u, lower = None, part.v if exact else part.v.copy()
+    exact = found.exact
+    u, lower = None, part.v if exact else np.zeros(len(part.states))
     if part.groups:
         u = found._all_replies(part)
         if u.shape != (found.decisions, sum(rows[n].guesses for n, _ in part.groups)):
@@ -126,13 +156,12 @@ def _unproved(found: RecordOptimum, part: RecordComponent, rows: Sequence[EveRow
                 paid = loss[mine] @ reply[:, z : z + rows[n].guesses].T
                 score[mine] -= paid
                 size[mine] += paid
-        gap = score - small[cut : cut + len(states), None]
-        error = 16 * (len(program.losses) + width + 8) * UNIT * (size + np.abs(small[cut : cut + len(states), None]))
+        unit = 16 * (len(program.losses) + width + 8) * UNIT
         if not exact:
-            proved = (score - error).min(axis=1)
-            lower[cut : cut + len(states)] = np.minimum(small[cut : cut + len(states)], proved)
+            lower[cut : cut + len(states)] = (score - unit * size).min(axis=1)
             continue
-        error += 1e-290
+        gap = score - small[cut : cut + len(states), None]
+        error = unit * (size + np.abs(small[cut : cut + len(states), None])) + 1e-290
         if (gap < -error).any():
             return f"v of record type {states[np.argwhere(gap < -error)[0][0]]} is too large", lower
         for x, i in np.argwhere(gap <= error).tolist():

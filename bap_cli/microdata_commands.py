@@ -26,6 +26,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `ba
 Table = Annotated[Path, typer.Argument(metavar="FILE", help="A table of records, CSV or Parquet.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Attackers = Annotated[bool, typer.Option(help="Train scikit-learn's classifiers as attackers.")]
+AllowFloat = Annotated[bool, typer.Option("--allow-float", help="Accept a float proof although the study is exact.")]
 Threshold = Annotated[
     int, typer.Option(min=0, metavar="K", help="Warn about combinations of known columns with fewer records than this.")
 ]
@@ -93,6 +94,8 @@ def solve_command(
             "bap: warning: the search stopped before the optimum was proved: `release` will refuse it",
             file=sys.stderr,
         )
+    if out is not None and not solution.exact and _exact(loaded.study):
+        print("bap: the study is exact and this proof is in floats: `release` needs --allow-float", file=sys.stderr)
     for cells in small_cells(loaded.study, threshold):
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 
@@ -108,6 +111,7 @@ def release_command(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    allow_float: AllowFloat = False,
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism."""
@@ -117,7 +121,7 @@ def release_command(
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError("--out", str(out), "must not be the table itself")
     with Progress("reading") as progress:
-        solution = _proved(folder, progress)
+        solution = _proved(folder, progress, allow_float)
         kept = _kept(folder) if keep is None else tuple(keep)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
@@ -145,13 +149,15 @@ def release_command(
 
 
 @app.command("audit")
-def audit_command(folder: Folder, file: Table, attackers: Attackers = True, as_json: Json = False) -> None:
+def audit_command(
+    folder: Folder, file: Table, attackers: Attackers = True, allow_float: AllowFloat = False, as_json: Json = False
+) -> None:
     """Judge the mechanism of a solved study on other records."""
     from bap_cli.microdata_show import show_audit
     from microdata.tables import read_table
 
     with Progress("reading") as progress:
-        solution = _proved(folder, progress)
+        solution = _proved(folder, progress, allow_float)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("auditing")
@@ -172,6 +178,7 @@ def report_command(
     public: Annotated[bool, typer.Option("--public", help="Without the prior and without exact fractions.")] = False,
     threshold: Threshold = 10,
     attackers: Attackers = True,
+    allow_float: AllowFloat = False,
 ) -> None:
     """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
     from bap_cli.microdata_report import report_page
@@ -179,7 +186,7 @@ def report_command(
 
     check_file(out)
     with Progress("reading") as progress:
-        solution = _proved(folder, progress)
+        solution = _proved(folder, progress, allow_float)
         page = report_page(
             solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
         )
@@ -191,20 +198,35 @@ def report_command(
             print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 
 
-def _proved(folder: Path, progress: Progress) -> Any:
-    """The solution of a folder, whose proof holds."""
+def _proved(folder: Path, progress: Progress, allow_float: bool) -> Any:
+    """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
     from microdata.bundle import Unproved, disagreement, load_solution
 
     try:
         solution = load_solution(folder)
+        if not (solution.exact or allow_float) and _exact(solution.study):
+            rule = "does not prove its optimum exactly: the study is exact and its proof is in floats"
+            raise Unproved(source_name(folder), None, f"{rule} (--allow-float accepts it)")
         progress("checking the proof")
         verdict = solution.verify()
         if wrong := disagreement(folder, solution) if verdict else verdict.reason:
             raise Unproved(source_name(folder), None, f"does not prove its optimum: {wrong}")
-    except Unproved as error:
+    except InputError as error:
+        if not isinstance(error, Unproved):
+            raise
         print(f"bap: {clean(str(error), 600)}", file=sys.stderr)
         raise typer.Exit(1) from None
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
+        # the tables were forged so that they do not fit each other: whatever they say, they prove nothing
+        words = f"{source_name(folder)} does not prove its optimum: its files do not belong together"
+        print(f"bap: {clean(words, 600)}", file=sys.stderr)
+        raise typer.Exit(1) from None
     return solution
+
+
+def _exact(study: Any) -> bool:
+    """Whether an exact proof can be asked for."""
+    return bool(study.program.exact and (study.conditions is None or study.conditions.exact))
 
 
 def _kept(folder: Path) -> tuple[str, ...]:

@@ -126,6 +126,8 @@ def mutated(draw: random.Random, bundles: list[Files]) -> Files:
         files[name] = other[name]
     elif kind < 0.35:
         _everywhere(draw, files)
+    elif kind < 0.45:
+        _demand(draw, files, bundles)
     else:
         for _ in range(draw.choice((1, 1, 1, 2, 3))):
             name = draw.choice((*FILES, FILES[2], FILES[2], MANIFEST))
@@ -160,6 +162,20 @@ def _everywhere(draw: random.Random, files: Files) -> None:
     old, new = draw.choice(numbers), draw.choice([*numbers, "1/7", "0", "2"])
     for name in FILES:
         files[name] = files[name].replace(json.dumps(old).encode(), json.dumps(new).encode())
+
+
+def _demand(draw: random.Random, files: Files, bundles: list[Files]) -> None:
+    """A condition of another bundle, or a hostile one, in the problem and mostly in the certificate too."""
+    theirs = json.loads(draw.choice(bundles)[FILES[0]]).get("conditions", {})
+    name = draw.choice([*theirs, *Conditions.__dataclass_fields__])
+    value = theirs[name] if name in theirs and draw.random() < 0.5 else draw.choice(HOSTILE)
+    channel = json.loads(files[FILES[1]]).get("channel")
+    for place in (FILES[0], FILES[2]) if draw.random() < 0.8 else (FILES[0],):
+        document = json.loads(files[place])
+        document["conditions"] = document.get("conditions", {}) | {name: value}
+        if place == FILES[2]:
+            document.setdefault("channel", channel)
+        files[place] = json.dumps(document).encode()
 
 
 def _numbers(node: Any) -> list[str]:

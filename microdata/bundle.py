@@ -26,7 +26,7 @@ from bap_lp.files.certificates import certificate_document, load_certificate
 from bap_lp.files.documents import dumps, located, read_document, source_name
 from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import long_number, texts
-from bap_lp.rational import Array, InputError, ReadOnly, array, number, objects, public, text
+from bap_lp.rational import Array, InputError, ReadOnly, array, is_exact, number, objects, public, text
 from microdata.audit import counted_types
 from microdata.levels import Column
 from microdata.prior import fit
@@ -315,6 +315,8 @@ def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolu
         for c in document["components"]
     )
     program = study.program if document["exact"] else study.program.as_float()
+    for part in components:
+        _fitting(program, part)
     read = _value if program.exact else float
     numbers = {name: read(document[name]) for name in ("value", "bob", "eve", "bound", "gap")}
     best = RecordOptimum(
@@ -327,3 +329,27 @@ def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolu
         **numbers,
     )
     return solution_of(study, best)
+
+
+def _fitting(program: RecordProgram, part: RecordComponent) -> None:
+    """Raise ValueError if a part has positions outside its tables, or numbers of another kind than the program."""
+    types, decisions, n = len(program.p), program.decisions, len(part.states)
+    tables = [part.rho, part.v]
+    sound = _within(part.states, types) and _within(part.row, n) and _within(part.decision, decisions)
+    sound = sound and len(part.row) == len(part.decision) == len(part.rho) and part.v.shape == (n,)
+    if isinstance(part.replies, WrittenReplies):
+        place, table = part.replies.place, part.replies.table
+        sound = sound and place.shape == (decisions,) and _within(place, len(table)) and table.ndim == 2
+        tables.append(table)
+    known = [int(eve.known.max()) + 1 for eve in program.eves]
+    sound = sound and all(0 <= eve < len(known) and 0 <= z < known[eve] for eve, z in part.groups)
+    if not sound or bool(part.groups) != (part.replies is not None):
+        raise ValueError("a component does not fit the study")
+    if any(is_exact(table) != program.exact for table in tables):
+        raise ValueError("the numbers of a component must be of the kind that is said")
+
+
+def _within(places: Array, count: int) -> bool:
+    """Whether these are positions in a list of this length."""
+    whole = places.ndim == 1 and np.issubdtype(places.dtype, np.integer)
+    return bool(whole and (places >= 0).all() and (places < count).all())

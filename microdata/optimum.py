@@ -15,16 +15,17 @@ import numpy as np
 from bap_lp.programs.ties import weight_at
 from bap_lp.programs.workers import Workers
 from bap_lp.programs.workers import answers as solved_parts
-from bap_lp.rational import Array, InputError, field_of, is_exact, public
+from bap_lp.rational import EXACT, Array, InputError, field_of, floats, is_exact, public
 from microdata.columns import all_decisions
 from microdata.merging_records import expanded, merged_records
 from microdata.paired_parts import PairedTask
 from microdata.parts import Parts, parts_of, spreads_of
 from microdata.records import RecordProgram
 from microdata.risks_of_records import record_lam
-from microdata.solved import RecordComponent, RecordOptimum, conclude_records
+from microdata.solved import RecordComponent, RecordOptimum, RoundedReplies, conclude_records
 
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
+_REPAIRED = 200_000  # record types times decisions up to which floats are repaired, which takes seconds
 _PAIRS = True  # whether parts with one Eve of two guesses are solved by pairs; tests compare the two ways
 
 
@@ -67,8 +68,34 @@ def optimise(
     if exact and not (program.exact and is_exact(price)):
         rule = 'must be exact, such as "1/3", for an exact solution'
         raise InputError("lam" if program.exact else "program", public(price) if program.exact else None, rule)
-    if not exact:
-        program, price = program.as_float(), float(price)
+    if exact:
+        return _optimum(program, price, workers, client, progress)
+    found = _optimum(program.as_float(), float(price), workers, client, progress)
+    if found.types * found.decisions <= _REPAIRED and not found.verify():
+        return _repaired(found)
+    return found
+
+
+def _repaired(found: RecordOptimum) -> RecordOptimum:
+    """Floats that miss the tolerance of their own check are replaced by the exact optimum of these floats, rounded."""
+    program, price = found.program, EXACT.number(found.lam)
+    best = _optimum(program.lifted(), price, None, None, None)
+    every, parts = np.arange(best.decisions), []
+    for part in best.components:
+        replies = None
+        if part.replies is not None:
+            replies = RoundedReplies(floats(part.replies.of(best.program, every)))
+        rho = floats(part.rho)
+        sums = np.bincount(part.row, weights=rho, minlength=len(part.states))
+        rho = rho * (program.p[part.states] / sums)[part.row]
+        parts.append(RecordComponent(part.states, part.row, part.decision, rho, floats(part.v), part.groups, replies))
+    return conclude_records(program, found.lam, parts, "components with priced decisions, exact optimum in floats")
+
+
+def _optimum(
+    program: RecordProgram, price: Any, workers: Workers, client: Any, progress: RecordProgress | None
+) -> RecordOptimum:
+    """The optimum in the numbers of the program."""
     small, index = merged_records(program)
     parts = parts_of(small)
     plans = [_plan(small, parts, members, price) for members in parts.members]
@@ -88,7 +115,7 @@ def optimise(
         found.append(RecordComponent(states, a.row, a.decision, a.rho, v, groups, a.replies))
     whole = [expanded(program, small, index, part) for part in found if len(part.states)]
     how = "components with priced decisions"
-    return conclude_records(program, price, whole, how + (", exact" if exact else ", in floats"))
+    return conclude_records(program, price, whole, how + (", exact" if program.exact else ", in floats"))
 
 
 def base_of(program: RecordProgram, parts: Parts, states: Array, lam: Any) -> Array:

@@ -32,6 +32,16 @@ class Replies(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class RoundedReplies(ReadOnly):
+    """Replies that were found in rationals and rounded: a row per decision."""
+
+    table: Array
+
+    def of(self, program: RecordProgram, decision: Array) -> Array:
+        return self.table[decision]
+
+
+@dataclass(frozen=True, eq=False)
 class RecordComponent(ReadOnly):
     """One independent part: its record types, the joint table on them, and its proof.
 

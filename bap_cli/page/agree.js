@@ -58,8 +58,7 @@ function agreedDetail(model, problem, detail, k) {
   demand(distinct(rows.map(({ at }) => (single ? at[0] : keyOf(at[0])))), "a row is shown twice");
   const cards = detail.cards.map((card) => {
     const may = index.filter((c, x) => c >= 0 && joint[c][card.column].n !== 0n && prior[x].n !== 0n).length, { listed } = card.data;
-    demand(distinct(listed.map(([, , , x]) => x)) && listed.every(([, , , x]) => index[x] >= 0), "a share belongs to no state");
-    demand(listed.length <= may, "a share belongs to no state");
+    demand(distinct(listed.map(([, , , x]) => x)) && listed.every(([, , , x]) => index[x] >= 0 && joint[index[x]][card.column].n !== 0n && prior[x].n !== 0n), "a share belongs to no state");
     return { ...card, data: { listed: listed.map(([label, words, share, x]) => [named(x, label), words, share, x]), others: may - listed.length } };
   });
   return { ...detail, rows, cards, hiddenRows: (single ? index.length : sizes.size) - rows.length, hiddenSignals: used.filter(Boolean).length - columns.length };

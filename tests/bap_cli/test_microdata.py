@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tomllib
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -16,6 +17,8 @@ import pytest
 from bap_cli.main import main
 from bap_lp import solve
 from microdata import Eve, Study, load_study
+from microdata.risks_of_records import eve_risk, extremes_of, weighted_risk
+from microdata.solved import RecordOptimum, joint_table
 
 STUDY = """
 data = "survey.csv"
@@ -443,3 +446,65 @@ def test_numbers_of_a_csv_file_are_numbers_in_parquet(folder, capsys):
     out = pd.read_parquet(folder / "out.parquet")
     assert out["rating"].dtype == "int64"
     assert set(out["faith"].dropna()) <= {"none", "some"}
+
+
+def test_an_exact_study_needs_an_exact_proof(folder, capsys):
+    code, _, err = run(capsys, "solve", "study.toml", "--float", "--out", "D", "--no-attackers")
+    assert code == 0
+    assert "`release` needs --allow-float" in err
+    code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+    assert (code, out) == (1, "")
+    assert "the study is exact and its proof is in floats (--allow-float accepts it)" in err
+    assert not (folder / "out.csv").exists()
+    assert run(capsys, "release", "D", "survey.csv", "-o", "out.csv", "--allow-float")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "place", ["states", "row", "decision", "rho", "v", "reply_of", "groups", "replies", "a float", "eves"]
+)
+def test_tables_that_do_not_fit_each_other_prove_nothing(folder, capsys, place):
+    run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+
+    def change(document):
+        part = next(c for c in document["components"] if c["groups"])
+        if place == "eves":
+            document["eves"].append("0")
+        elif place == "a float":
+            part["rho"][0] = 0.25
+        elif place == "groups":
+            part["groups"] = [[7, 0]]
+        elif place == "replies":
+            part["replies"] = [row[:1] for row in part["replies"]]
+        elif place in ("rho", "v"):
+            part[place].append(part[place][-1])
+        else:
+            part[place][-1] = 10**6
+
+    _forged(folder, {"certificate.json": change})
+    code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+    assert "does not prove its optimum" in err
+
+
+def test_a_huge_loss_does_not_make_a_false_float_proof_true():
+    """Publishing the data was "within 0 of optimal" beside a loss of 1e9 that nobody has."""
+    frame = survey()
+    loss = [[0, 1, 2, 10**9], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]
+    eves = [Eve("affair", knows=["faith"], loss=[[0, 1], [2, 0]])]
+    best = Study(frame[["rating", "faith", "affair"]], publish={"rating": loss}, eves=eves).solve(2, False).proof
+    assert isinstance(best, RecordOptimum)
+    assert best.verify()
+    program, parts = best.program, []
+    for part in best.components:
+        own = program.codes[part.states, 0]  # the data as they are
+        table = {"row": np.arange(len(own)), "decision": own, "rho": program.p[part.states]}
+        parts.append(replace(part, **table, v=part.v + 0.4))
+    full, _ = extremes_of(program)
+    state, decision, rho = joint_table(parts)
+    eve = [eve_risk(one, state, decision, rho) for one in program.eves]
+    value = full[0] - 2 * weighted_risk(program, eve)
+    bound = sum(float(program.p[part.states] @ part.v) for part in parts)
+    assert value > best.value + 1e-3
+    claims = {"value": value, "bob": full[0], "eve": weighted_risk(program, eve), "bound": bound, "gap": value - bound}
+    forged = replace(best, components=tuple(parts), eves=tuple(eve), columns=(full[0],), **claims)
+    assert not forged.verify()

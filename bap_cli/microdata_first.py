@@ -36,8 +36,8 @@ def first_screen(solution: StudySolution, audit: Audit | None, public: bool, fol
         f'<p class="released">{symbols(_released(solution, public))}</p>',
         f'<div class="figures" id="short">{_columns(solution, audit, public)}{_eves(solution, audit, public)}</div>',
         f'<h3 class="sub">What λ means</h3><p id="meaning">{symbols(_meaning(solution, public))}</p>',
-        "" if public else _fractions(solution),
         _origin(folder, public),
+        "" if public else _fractions(solution),
         "</section>",
     ]
     return "".join(parts)

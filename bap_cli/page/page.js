@@ -2,6 +2,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const WIDE = 5; // signals up to which a mechanism is a table with its zeros
+const PRINTED = 8; // decisions up to which a table of losses fits a sheet of paper
 const AUTOMATIC = 3000; // products up to which the proof is re-done at every move
 let stops, starts, full, nothing, lam, model = null;
 
@@ -436,7 +437,10 @@ function start() {
     drawMarks();
     drawPicture(pieceAt(lam), releasesNow());
   });
-  window.addEventListener("beforeprint", () => { $("losses").open = $("fractions").open = true; });
+  window.addEventListener("beforeprint", () => {
+    $("fractions").open = true;
+    $("losses").open = [...data.problem.bobs, ...data.problem.eves].every(({ decisions }) => decisions.length <= PRINTED); // else the sheet would be shrunk
+  });
 }
 
 try {

@@ -115,7 +115,7 @@ function drawLines(index) {
     rows.push({ cells: [make("td", {}, words), bob(floats(risks).bob), eve(floats(risks).eve), make("td", { class: "words" }, "for comparison"), make("td", { class: "screen" })] });
   $("lines").replaceChildren(table(head, rows));
   const hidden = data.pieces.length - shown.length;
-  $("lines-more").textContent = hidden > 0 ? `${hidden} more lines lie between these; the slider below reaches them.` : "";
+  $("lines-more").replaceChildren(...(hidden > 0 ? [`${counted(hidden, "more line")} between these`, make("span", { class: "screen" }, "; the slider below reaches them"), "."] : []));
   $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : "one more unit of loss", " for ", ...name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decisions of " : " more units of loss of ", ...name("bob", "the Bobs"),
     data.partial ? "." : ". Each line is the best release for its range of λ; sign the last one whose step you still find worth its price.");
 }

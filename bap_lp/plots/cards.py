@@ -63,7 +63,8 @@ def signal_cards(problem: Problem, mechanism: Mechanism, *, ax: Any = None) -> A
 
 def _rows(signal: Signal, problem: Problem) -> list[_Row]:
     exact = problem.exact and not isinstance(signal.probability, float)
-    rows = [_Row(f"“{lt.drawable(signal.signal, 25, 1)}”", 1.5, size=11, bold=True)]
+    title = lt.drawable(signal.signal, 25, 2)
+    rows = [_Row(f"“{title}”", 1.5 + 1.3 * title.count("\n"), size=11, bold=True)]
     rows.append(_Row(f"sent with probability {lt.short(signal.probability)}", 1.35, colour=pt.SOFT))
     ranked = sorted(((v, s) for s, v in signal.posterior.items() if v > 0), key=lambda pair: -pair[0])
     shown = ranked if len(ranked) <= _BARS else ranked[: _BARS - 1]

@@ -24,6 +24,7 @@ from bap_lp.rational import Array, array, floats, public
 
 _ROWS = 24  # rows drawn
 _SIGNALS = 12
+_LETTERS = 22  # of a line of a row's name
 _SMALL = 48  # cells up to which a zero is written
 _GREENS = LinearSegmentedColormap.from_list("greens", pt.GREENS)
 _SLATES = LinearSegmentedColormap.from_list("slates", pt.SLATES)
@@ -101,6 +102,15 @@ def _name(states: list[str]) -> str:
     return f"{states[0]}; {states[1]}; {len(states) - 2} more"
 
 
+def _drawn(name: str) -> str:
+    """A row's name on two lines. Of several states the first one is cut, and not how many there are."""
+    first, semicolon, count = name.rpartition("; ")
+    whole = lt.drawable(name, _LETTERS, 2)
+    if not (whole.endswith("…") and semicolon and count.endswith(" more")):
+        return whole
+    return f"{lt.drawable(first.split('; ')[0], _LETTERS, 1)}\nand {int(count.split()[0]) + 1} more"
+
+
 def channel_heatmap(mechanism: Mechanism, prior: Any = None, *, ax: Any = None) -> Any:
     """q(s|x), a row per state and a column per signal; given the prior, the posterior p(x|s) in a block below.
 
@@ -110,7 +120,7 @@ def channel_heatmap(mechanism: Mechanism, prior: Any = None, *, ax: Any = None) 
     blocks = [(found.channel, "q(signal | data)", _GREENS)]
     if prior is not None:
         blocks.append((found.posterior, "p(data | signal)", _SLATES))
-    names = [lt.drawable(name, 22, 2) for name in found.rows]
+    names = [_drawn(name) for name in found.rows]
     count, zeros = len(names), found.channel.size <= _SMALL
     height = (count * 0.36 + 0.5) * len(blocks) + 0.9
     ax = lt.axes(ax, 2.6 + 1.05 * len(found.columns), min(height, 20))

@@ -48,7 +48,7 @@ def value_of_epsilon(path: EpsilonPath, *, axes: Any = None) -> Any:
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(loc="best", fontsize=8.5, frameon=False)
     ticks = [k for k in 2.0 ** np.arange(0, 21) if K[0] <= k <= K[-1]]
-    step = max(1, len(ticks) // 9)
+    step = -(-len(ticks) // 8)  # eight labels of two lines fit the width
     below.set_xticks(ticks[::step], [f"{k:g}\n(ε = {np.log(k):.2g})" for k in ticks[::step]])
     below.set_xlabel("exp(ε), with ε below")
     if path.problem.title:

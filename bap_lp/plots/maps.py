@@ -186,13 +186,14 @@ def _marks(
     labels.texts[0].set_fontweight("bold")
 
 
-def _legend(ax: Any, title: str) -> None:
+def _legend(ax: Any, title: str, columns: int = 2) -> None:
     legend = ax.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8.5, frameon=False, borderaxespad=0.2,
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, fontsize=8.5, frameon=False, borderaxespad=0.2,
         title=lt.drawable(title, 70, 2) if title else None, alignment="left",
     )  # fmt: skip
     for text in (*legend.get_texts(), legend.get_title()):
-        text.set_parse_math("$R_A$" in text.get_text() and text is not legend.get_title())
+        own = "$R_A$" in text.get_text() or "$V(" in text.get_text()  # other text may be somebody's label
+        text.set_parse_math(own and text is not legend.get_title())
     legend.get_title().set_fontweight("bold")
 
 
@@ -214,7 +215,11 @@ def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
     ax.plot(*curve.T, color=pt.ALICE, lw=2.6, label=f"optimum $V(\\lambda)${among}", zorder=4)
     if kinks:
         ax.plot(*np.array(kinks).T, "o", color=pt.ALICE, mec=pt.INK, mew=0.7, ms=6, zorder=5)
-    points, texts = kinks, [f"λ = {lt.short(b)}" for b in path.breakpoints]
+    written = [lt.short(b) for b in path.breakpoints]
+    if any("." in number for number in written):  # fractions next to decimals are hard to compare
+        every = [[f"{float(b):.{digits}g}" for b in path.breakpoints] for digits in range(3, 7)]
+        written = next((some for some in every if len(set(some)) == len(some)), every[-1])
+    points, texts = kinks, [f"λ = {number}" for number in written]
     if price is not None:
         points = [(float(price), float(path.value(price))), *points]
         texts = [f"λ = {lt.short(price)}: V = {lt.short(path.value(price))}", *texts]
@@ -222,9 +227,10 @@ def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
     ax.set_xlim(0, end)
     ax.margins(y=0.12)
     lines = [curve, *(np.column_stack([ends, float(r.bob) - ends * float(r.eve)]) for r in (full, null))]
-    lt.Labels(ax, points, texts, [pt.INK] * len(texts), lines)
+    room = [_STAR] * (price is not None) + [6.5] * len(kinks)
+    lt.Labels(ax, points, texts, [pt.INK] * len(texts), lines, room=room)
     ax.set_xlabel("price of privacy  $\\lambda$")
     ax.set_ylabel("$R_A = R_B - \\lambda R_E$")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8.5, frameon=False, borderaxespad=0.2)
+    _legend(ax, path.problem.title, 3)
     return ax

@@ -27,6 +27,11 @@ _CELLS = 240
 _SENT = pt.signal_colours(2)[0]
 
 
+def _told(found: Bracket, width: int) -> str:
+    """The rule in words, with the sample mean as the axis names it."""
+    return "\n".join(wrap(found.describe(), width)).replace("xbar", r"$\mathbf{\bar{x}}$")
+
+
 def rule_pictures(found: Sequence[Bracket]) -> Any:
     """Several rules in one figure, two in a row, with one legend; at a size that can be read on a page."""
     import matplotlib.pyplot as plt
@@ -39,7 +44,7 @@ def rule_pictures(found: Sequence[Bracket]) -> Any:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
         ax.get_legend().remove()
-        ax.set_title("\n".join(wrap(one.describe(), 46)), loc="left", fontsize=10.5, fontweight="bold")
+        ax.set_title(_told(one, 46), loc="left", fontsize=10.5, fontweight="bold")
     for ax in panels.flat[len(found) :]:
         ax.axis("off")
     panels.flat[len(found)].legend(handles.values(), handles.keys(), loc="center", fontsize=10.5, frameon=False)
@@ -75,7 +80,7 @@ def rule_picture(found: Bracket, ax: Any = None) -> Any:
     ax.set_xlabel(r"sample mean $\bar x$")
     ax.set_ylabel("largest value  max x")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.set_title("\n".join(wrap(found.describe(), 70)), loc="left", fontsize=10, fontweight="bold", pad=38)
+    ax.set_title(_told(found, 70), loc="left", fontsize=10, fontweight="bold", pad=38)
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8, frameon=False, borderaxespad=0.2)
     return ax
 

@@ -218,6 +218,17 @@ def test_a_phone_does_not_scroll_sideways_and_labels_keep_apart(opened: Open, tm
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "opens"), [("coin_toss", True), ("location_grid", False)])
+def test_no_wide_table_shrinks_a_printed_page(opened: Open, name: str, opens: bool) -> None:
+    """A browser scales a whole document down until its widest table fits the sheet (A4 without margins: 688 px)."""
+    page = opened(name, width=688)
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.getElementById('losses').open") == opens
+    assert page.evaluate("document.documentElement.scrollWidth") <= 688
+
+
+@pytest.mark.slow
 def test_print_shows_the_chosen_state_and_no_controls(opened: Open, tmp_path: Path) -> None:
     page = opened("medical_test", width=700)
     page.fill("#lambda", "3/4")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ matplotlib.use("agg")
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from bap_lp import Agent, Conditions, Mechanism, Problem, evaluate, plots, solve
+from bap_lp import Agent, Conditions, Mechanism, Problem, epsilon_path, evaluate, plots, solve
 from bap_lp.files.problems import load_problem
 from bap_lp.model.risks import Risks
 from bap_lp.path.pieces import lambda_path
 from bap_lp.path.region import attainable_region
 from bap_lp.plots.channels import drawn_channel
+from bap_lp.plots.epsilon import value_of_epsilon
 from bap_lp.plots.labels import Labels, drawable, short
 from bap_lp.releases import full, null, randomised_response
 from bap_lp.releases.families import randomised_response_family
@@ -291,3 +292,39 @@ def test_a_label_without_room_is_hidden() -> None:
     drawn = [t for t in labels.texts if t.get_visible()]
     assert 0 < len(drawn) < 40
     assert apart([Text.get_window_extent(t) for t in drawn])
+
+
+def test_a_cut_row_still_says_how_many_states_it_is() -> None:
+    states = [f"household type {k}" for k in range(60)]
+    ax = plots.channel_heatmap(Mechanism([[k % 2, 1 - k % 2] for k in range(60)], states=states))
+    assert [text.get_text() for text in ax.get_yticklabels()] == [
+        "household type 1\nand 29 more",
+        "household type 0\nand 29 more",
+    ]
+
+
+def test_cards_of_long_signals_can_be_told_apart() -> None:
+    loaded = load_problem(EXAMPLES / "prosecutor.toml")
+    ax = plots.signal_cards(loaded.problem, solve(loaded.problem, loaded.lam).mechanism)
+    titles = [text.get_text() for text in ax.texts if text.get_text().startswith("“")]
+    assert titles == ["“nothing to decide /\nconvict”", "“nothing to decide /\nacquit”"]
+
+
+def test_breakpoints_are_all_fractions_or_all_decimals_that_differ() -> None:
+    loaded = load_problem(EXAMPLES / "location_grid.toml")
+    path = lambda_path(loaded.problem)
+    ax = plots.value_of_lambda(path)
+    written = [text.get_text() for text in ax.texts if text.get_text().startswith("λ = ")]
+    assert len(written) == len(set(written)) == len(path.breakpoints)
+    assert not any("/" in text for text in written)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["coin_toss", "location_grid"])
+def test_the_labels_of_many_epsilons_do_not_touch(name: str) -> None:
+    loaded = load_problem(EXAMPLES / f"{name}.toml")
+    below = value_of_epsilon(epsilon_path(loaded.problem, loaded.lam, tolerance="1/20", exact=False))[1]
+    below.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in below.get_xticklabels()]
+    assert 3 < len(boxes) <= 8  # of eleven powers of two, more would touch
+    assert min(b.x0 - a.x1 for a, b in pairwise(boxes)) > 6  # pixels, the width of a letter

@@ -125,6 +125,11 @@ def is_exact(value: Any) -> bool:
     return value.dtype == object if isinstance(value, np.ndarray) else not isinstance(value, float)
 
 
+def finite(*values: Any) -> bool:
+    """Whether no float among these numbers and arrays is infinite or undefined."""
+    return all(is_exact(v) or bool(np.isfinite(v).all()) for v in values)
+
+
 def array(values: Any, field: str, ndim: int) -> Array:
     """Read a vector (ndim 1) or table (ndim 2) of non-negative finite numbers; exact unless it holds a float."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":

@@ -48,12 +48,13 @@ class SupportLine:
 
 
 Oracle = Callable[[Any], SupportLine]  # lam -> the optimum there
+Stretch = tuple[Any, Multipliers, SupportLine]  # where a piece starts, multipliers that are optimal there, its line
 
 
 def envelope(
     arrays: Arrays, solve: Oracle, last: SupportLine, progress: Callable[[int, float], None] | None
-) -> tuple[list[tuple[Any, Multipliers, SupportLine]], float]:
-    """(start, multipliers at the start, line) of every piece by increasing lam, and the tolerance of the envelope."""
+) -> tuple[list[Stretch], float]:
+    """Every piece by increasing lam, and the tolerance of the envelope."""
     search = _LineSearch(arrays, solve)
     zero = arrays.field.zero
     first = search.solve(zero)

@@ -27,7 +27,7 @@ from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.arrays import Arrays
-from bap_lp.path.envelope import SupportLine
+from bap_lp.path.envelope import Stretch, SupportLine
 from bap_lp.programs.compact import compact_program, start_basis
 from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT, Array, floats
@@ -35,8 +35,8 @@ from bap_lp.rational import EXACT, Array, floats
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
 
 
-def vertices(arrays: Arrays) -> Iterator[tuple[Any, Multipliers, SupportLine]]:
-    """Every piece by increasing lam: its start, Eve's replies that are optimal there, and its line."""
+def vertices(arrays: Arrays) -> Iterator[Stretch]:
+    """Every piece by increasing lam."""
     walk = _Walk(arrays)
     ceiling = arrays.eve_risk(arrays.p[:, None])
     while walk.line.eve < ceiling:  # every vertex but the last has less than the R_E of the null release

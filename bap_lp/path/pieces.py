@@ -24,7 +24,7 @@ from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed,
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.path.envelope import SupportLine, envelope
+from bap_lp.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
 from bap_lp.programs.attainable import within_range
@@ -169,7 +169,7 @@ def lambda_path(
     if exact is False:
         problem = problem.as_float()
     arrays, index = problem.arrays.merged()
-    found: list[tuple[Any, Multipliers, SupportLine]] = []
+    found: list[Stretch] = []
     drift, tolerance, method = Multipliers(arrays.null_replies(arrays.shape[1]), {}), 0.0, ""
     if problem.exact:
         method = "parametric simplex in exact arithmetic"
@@ -212,9 +212,9 @@ def _wide(arrays: Arrays) -> bool:
     return any(noise * null < null - full < _WIDE * float(loss.max()) for full, null, loss in pairs)
 
 
-def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[tuple[Any, Multipliers, SupportLine]], float]:
+def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretch], float]:
     """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
-    found: list[tuple[Any, Multipliers, SupportLine]] = []
+    found: list[Stretch] = []
     gaps = [0.0]
     for start, replies, vertex in vertices(arrays.lifted()):
         lam = float(start)
@@ -235,7 +235,7 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[tuple[
 
 
 def _spans(
-    found: list[tuple[Any, Multipliers, SupportLine]], drift: Multipliers
+    found: list[Stretch], drift: Multipliers
 ) -> Iterator[tuple[Number, Number, tuple[Multipliers, Multipliers], SupportLine]]:
     """Start, end, multipliers at both (or the drift) and line of every piece."""
     for k, (start, dual, line) in enumerate(found):

@@ -45,7 +45,6 @@ class PricedOptimum:
     rho: Array
     v: Array
     u: Array
-    rounds: int
 
 
 def solve_priced(program: PricedProgram) -> PricedOptimum:
@@ -72,7 +71,7 @@ def solve_priced(program: PricedProgram) -> PricedOptimum:
     exact, pricing = _solved(whole), ReplyPricing(program)
     pricing.u = floats(exact.u)
     v = (program.table - pricing.paid()).min(axis=1)
-    return PricedOptimum(exact.state, exact.decision, floats(exact.rho), v, pricing.u, exact.rounds)
+    return PricedOptimum(exact.state, exact.decision, floats(exact.rho), v, pricing.u)
 
 
 def _solved(program: PricedProgram) -> PricedOptimum:
@@ -81,53 +80,44 @@ def _solved(program: PricedProgram) -> PricedOptimum:
     master.add(first_columns(program, own))
     master.keys(own)
     size = max(float(program.table.max()), float(program.lam) * float(pricing.loss.max()), 1e-300)
-    rounds = _in_floats(master, pricing, size)
-    for last in range(rounds, rounds + _ROUNDS):
+    _in_floats(master, pricing, size)
+    for _ in range(_ROUNDS):
         lp = master.program_on(program.field)
         start = master.start(lp)
         found = optimum(lp, ties=_ties(master), start=start)
         master.remember(found.basic, lp)
         v, u = found.y[: master.n], master.replies(found.y)
+        R = pricing.place(master, floats(u), floats(v))
         if program.field.exact:
-            late = _exact_late(master, pricing, u, v, pricing.place(master, floats(u), floats(v)))
+            replies = _lifted_replies(master, pricing, u)
+            late = _exact_late(master, pricing, replies, v)
         else:
-            _, late = _priced(master, pricing, u, v, _CLEAR * size)
+            replies, late = pricing.u, _late(master, R, _CLEAR * size)
         if not len(late):
-            return _concluded(master, pricing, found.z, v, u, last)
+            return _concluded(master, pricing, found.z, v, replies)
         master.add(late)
     raise ArithmeticError(f"a component of {master.n} states is not priced out after {_ROUNDS} rounds")
 
 
-def _in_floats(master: PricedMaster, pricing: ReplyPricing, size: float) -> int:
+def _in_floats(master: PricedMaster, pricing: ReplyPricing, size: float) -> None:
     """Solve and price in floats until no reduced cost is negative; then let the tied columns enter."""
     many = True
-    for rounds in range(1, _ROUNDS):
+    for _ in range(_ROUNDS):
         lp, _, rows = scaled(master.program_on(field_of(master.program.table)))
         try:
             fresh = many and lp.shape[0] > _LARGE
             vertex = solve_interior(lp) if fresh else solve_lp(lp, start=master.start(lp))
         except SolverError:
-            return rounds
+            return
         master.remember(vertex.basic, lp)
         y = vertex.y * rows
-        R, late = _priced(master, pricing, master.replies(y), y[: master.n], _CLEAR * size)
+        R = pricing.place(master, master.replies(y), y[: master.n])
+        late = _late(master, R, _CLEAR * size)
         many = len(late) > _FEW * master.n
         if not len(late):
-            tied = np.flatnonzero((_TIED * size >= R).ravel())
-            master.add(tied)
-            return rounds
+            master.add(np.flatnonzero((_TIED * size >= R).ravel()))
+            return
         master.add(late)
-    return _ROUNDS
-
-
-def _priced(master: PricedMaster, pricing: ReplyPricing, u: Array, v: Array, slack: float) -> tuple[Array, Array]:
-    """R, and the columns that enter: with replies placed again where that helps, at last with those of the duals."""
-    R = pricing.place(master, u, v, slack)
-    late = _late(master, R, slack)
-    if len(late) or R.min() >= -slack:
-        return R, late
-    R = pricing.place(master, u, v)
-    return R, _late(master, R, slack)
 
 
 def _late(master: PricedMaster, R: Array, slack: float) -> Array:
@@ -163,11 +153,10 @@ def _lifted_replies(master: PricedMaster, pricing: ReplyPricing, u: Array) -> Ar
     return out
 
 
-def _exact_late(master: PricedMaster, pricing: ReplyPricing, u: Array, v: Array, R: Array) -> Array:
+def _exact_late(master: PricedMaster, pricing: ReplyPricing, u: Array, v: Array) -> Array:
     """Columns outside the master whose reduced cost is not positive, exactly; floats decide where they can."""
     program = master.program
-    whole = _lifted_replies(master, pricing, u)
-    pricing.u = floats(whole)
+    pricing.u = floats(u)
     paid = pricing.paid()
     small = floats(v)[:, None]
     R = program.table - paid - small
@@ -180,20 +169,19 @@ def _exact_late(master: PricedMaster, pricing: ReplyPricing, u: Array, v: Array,
     for state, decision, cost in zip(x.tolist(), i.tolist(), program.entries(x, i).tolist(), strict=True):
         for s, g in enumerate(program.group[state].tolist()):
             if g >= 0:
-                cost = cost - whole[decision, g].dot(program.loss[state, s])
+                cost = cost - u[decision, g].dot(program.loss[state, s])
         if cost <= v[state]:
             late.append(state * master.b + decision)
-    pricing.exact_u = whole  # type: ignore[attr-defined]
     return np.array(late, dtype=np.int64)
 
 
-def _concluded(master: PricedMaster, pricing: ReplyPricing, z: Array, v: Array, u: Array, rounds: int) -> PricedOptimum:
+def _concluded(master: PricedMaster, pricing: ReplyPricing, z: Array, v: Array, u: Array) -> PricedOptimum:
     program = master.program
     x, i = master.entries
     rho = z[: len(x)]
     if program.field.exact:
         live = np.flatnonzero([bool(r) for r in rho])
-        return PricedOptimum(x[live], i[live], rho[live], v, pricing.exact_u, rounds)  # type: ignore[attr-defined]
+        return PricedOptimum(x[live], i[live], rho[live], v, u)
     margins = program.table - pricing.paid()
     rho = np.where(rho > 1e-13 * program.p[x], rho, 0.0)
     total = np.bincount(x, weights=rho, minlength=master.n)
@@ -204,7 +192,7 @@ def _concluded(master: PricedMaster, pricing: ReplyPricing, z: Array, v: Array, 
     state, decision = np.append(x[live], lost), np.append(i[live], margins[lost].argmin(axis=1))
     rho = np.append(rho[live], program.p[lost])
     # v is what the replies prove, whatever the solver did
-    return PricedOptimum(state, decision, rho, margins.min(axis=1), pricing.u, rounds)
+    return PricedOptimum(state, decision, rho, margins.min(axis=1), u)
 
 
 def _value(program: PricedProgram, found: PricedOptimum) -> float:

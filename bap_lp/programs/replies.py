@@ -13,8 +13,6 @@ import numpy as np
 from bap_lp.programs.master import PricedMaster, PricedProgram
 from bap_lp.rational import Array, floats
 
-_SWEEPS = 3  # times that replies of the master are placed again
-
 
 class ReplyPricing:
     """Replies of all pairs (i, g) in floats, and the reduced costs they give."""
@@ -44,12 +42,8 @@ class ReplyPricing:
                 out[x] += self.loss[x, s] @ self.u[:, g].T
         return out
 
-    def place(self, master: PricedMaster, y_replies: Array, v: Array, slack: float | None = None) -> Array:
-        """Take the replies of pairs in the master, place the others; R of all columns.
-
-        With `slack`, replies in the master that leave a column below minus this are placed again: a dual vertex is
-        often one of many solutions.
-        """
+    def place(self, master: PricedMaster, y_replies: Array, v: Array) -> Array:
+        """Take the replies of pairs in the master, place the others; R of all columns."""
         i, g = np.divmod(master.pairs, self.G)
         present = np.zeros((self.b, self.G), dtype=bool)
         present[i, g] = True
@@ -59,14 +53,6 @@ class ReplyPricing:
             free = np.flatnonzero(~present[:, k])
             if len(free):
                 self._place(k, free, R)
-        for _ in range(_SWEEPS if slack is not None else 0):
-            bad = -slack > R  # type: ignore[operator]
-            if not bad.any():
-                break
-            for k, parts in enumerate(self.members):
-                late = np.flatnonzero(np.any([bad[x].any(axis=0) for _, x in parts], axis=0))
-                if len(late):
-                    self._place(k, late, R)
         return R
 
     def _place(self, g: int, free: Array, R: Array) -> None:

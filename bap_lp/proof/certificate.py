@@ -29,7 +29,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
 from bap_lp.proof.sums import on_sums
-from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, floats, is_exact, public, shown, text
+from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, finite, floats, is_exact, public, shown, text
 
 _MANY = 300_000  # products up to which rationals take about a second
 
@@ -136,7 +136,7 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
     """
     (N, b, e), proof = problem.shape, certificate.proof
     rho, u, exact = certificate.rho, certificate.u, certificate.exact
-    if not all(map(_finite, certificate._numbers())):
+    if not finite(*certificate._numbers()):
         return Verdict(False, "lambda, value, rho, u, channel and multipliers must be finite")
     able = problem.exact and (proof is None or proof.conditions.exact)
     if exact and not able:
@@ -145,7 +145,7 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
         return Verdict(False, "the numbers of the problem are exact and those of the certificate are floats")
     if certificate.lam < 0:
         return Verdict(False, f"lambda = {text(certificate.lam)} is negative")
-    if not exact and not all(map(_finite, (problem.as_float().B, problem.as_float().E))):
+    if not exact and not finite(problem.as_float().B, problem.as_float().E):
         return Verdict(False, "the numbers of the problem are too large for floats")
     if proof is not None:
         return Verdict(*verify_conditions(problem, certificate, EXACT.number(0.0 if exact else TOLERANCE), slack))
@@ -159,10 +159,6 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
     if early is None and N * b * e > limit("work"):
         return Verdict(False, f"floats cannot decide, and fractions need {N * b * e} steps {raising('work')}")
     return early or _verify(problem, certificate, EXACT.number(TOLERANCE), slack)
-
-
-def _finite(values: Any) -> bool:
-    return bool(is_exact(values) or np.isfinite(values).all())
 
 
 def _verify(problem: Problem, certificate: Certificate, unit: Any, slack: float | None) -> Verdict:

@@ -42,6 +42,7 @@ from bap_lp.rational import (
     Field,
     InputError,
     ReadOnly,
+    finite,
     float_below,
     floats,
     is_exact,
@@ -263,14 +264,8 @@ def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate, allo
     count = len(problems)
     if not len(certificate.lams) == len(certificate.weights) == len(certificate.replies) == count:
         return Verdict(False, f"the certificate is about {len(certificate.lams)} tiers, there are {count}")
-    numbers: tuple[Any, ...] = (
-        *certificate.lams,
-        *certificate.weights,
-        certificate.value,
-        certificate.rho,
-        *certificate.replies,
-    )
-    if not all(is_exact(v) or np.isfinite(v).all() for v in numbers):
+    tables = certificate.rho, *certificate.replies
+    if not finite(*certificate.lams, *certificate.weights, certificate.value, *tables):
         return Verdict(False, "lambdas, weights, value, rho and replies must be finite")
     if any(v < 0 for v in certificate.lams) or any(v <= 0 for v in certificate.weights):
         return Verdict(False, "lambdas must not be negative, and weights must be positive")
@@ -281,7 +276,7 @@ def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate, allo
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
     given = given if exact else tuple(problem.as_float() for problem in given)
-    if not all(is_exact(table) or np.isfinite(table).all() for one in given for table in (one.B, one.E)):
+    if not finite(*(table for one in given for table in (one.B, one.E))):
         return Verdict(False, "the numbers of a problem are too large for floats")
     unit = EXACT.number(0.0 if exact else TOLERANCE)
     rough = Nest.of(given, certificate.lams, certificate.weights, EXACT)

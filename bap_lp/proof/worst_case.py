@@ -11,7 +11,6 @@ A mechanism that attains the bound is optimal, and w is a least favourable mixtu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -29,7 +28,7 @@ from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.conditional import allowance, rounding
 from bap_lp.proof.sums import on_sums
-from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, is_exact, shown
+from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, finite, is_exact, shown
 
 _MOST_SIGNALS = 4096
 
@@ -92,7 +91,7 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
     >>> print(verify_robust(coins, robust(coins, "1/3").certificate).reason)
     the worst case 3/16 is optimal: the mixture of scenarios proves that none goes below
     """
-    if not all(is_exact(lam) or math.isfinite(lam) for lam in certificate.lams):
+    if not finite(*certificate.lams):
         return Verdict(False, "the lambdas must be finite")
     given, _ = scenarios_of(problems, list(certificate.lams))
     exact, able = certificate.exact, all(s.exact for s in given)
@@ -101,15 +100,8 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
     if able and not exact and not allow_float:
         return Verdict(False, "the numbers of the problems are exact and those of the certificate are floats")
     losses = [t for s in given for t in (s.as_float().B, s.as_float().E)] if not exact else []
-    numbers: tuple[Any, ...] = (
-        *losses,
-        *certificate.lams,
-        certificate.value,
-        certificate.channel,
-        certificate.weights,
-        *certificate.replies,
-    )
-    if not all(is_exact(a) or np.isfinite(a).all() for a in numbers):
+    tables = certificate.channel, certificate.weights, *certificate.replies
+    if not finite(certificate.value, *tables, *losses):
         return Verdict(False, "channel, weights, replies, lambdas and value must be finite")
     scenarios = [s.lifted() for s in working_scenarios(given, certificate.lams, EXACT if exact else FLOAT)[0]]
     unit = EXACT.number(0.0 if exact else TOLERANCE)

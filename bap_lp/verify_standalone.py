@@ -872,16 +872,22 @@ def main(arguments):
     if len(folders) != 1:
         print(__doc__.splitlines()[0], file=sys.stderr)
         return 2
-    for setting in filter(None, os.environ.get("BAP_LIMITS", "").split(",")):
-        name, _, value = setting.strip().partition("=")
-        if name in LIMITS:
-            LIMITS[name] = int(value)
     try:
-        print(f"verified: {check(folders[0], '--allow-float' in arguments)}")
+        for setting in filter(None, os.environ.get("BAP_LIMITS", "").split(",")):
+            name, _, value = setting.strip().partition("=")
+            if not re.fullmatch("[0-9]{1,18}", value) or name not in (*LIMITS, "depth"):
+                print(f"BAP_LIMITS: {setting[:60]!r} must be NAME=NUMBER, of {', '.join(LIMITS)}", file=sys.stderr)
+                return 2
+            LIMITS[name] = int(value)
+        print(f"verified: {check(folders[0], '--allow-float' in arguments)}", flush=True)
         return 0
     except Refused as why:
         print(f"not proved: {why}", file=sys.stderr)
         return 1
+    except OSError as error:  # the verdict could not be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"verify_standalone: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

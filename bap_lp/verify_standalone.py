@@ -151,6 +151,8 @@ class Game:
         bobs, eves = ([agent(one, p, R, role) for one in listed(document[role], "no agent")] for role in roles)
         for group in (bobs, eves):
             labels([a.name for a in group], len(group))
+        fits = all(a.weight <= 1 or a.weight * max(map(max, a.harm)) <= MOST for a in bobs + eves)
+        need(rounded or fits, "a weight makes a loss larger than 1e300")
         columns = math.prod(len(a.decisions) for a in bobs)
         need(len(bobs) == 1 or (columns <= LIMITS["columns"] and columns * self.N <= LIMITS["cells"]), "too large")
         times = lambda w, rows: [[R(w * v) for v in row] for row in rows]

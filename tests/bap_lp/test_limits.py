@@ -26,6 +26,7 @@ from bap_lp import (
     load_problem,
     save_bundle,
     solve,
+    tiers,
     verify,
     verify_standalone,
 )
@@ -319,3 +320,13 @@ def test_tables_that_multiply_are_counted(added: dict[str, Any]) -> None:
     certificate = {"rho": [["1"]], "u": [["1"]], **added}
     assert proof_steps({}, certificate) > limit("work")
     assert verify_standalone.single_steps({}, certificate) == proof_steps({}, certificate)
+
+
+def test_a_weight_does_not_make_a_loss_too_large() -> None:
+    losses, huge = [[0, 1], [1, 0]], [[0, "9e299"], [1, 0]]
+    with pytest.raises(InputError, match="makes a loss larger than 1e300"):
+        solve(Problem(["1/2", "1/2"], losses, eves=[Agent(huge, weight="1e200")]), 1)
+    coin = Problem(["1/2", "1/2"], losses, losses)
+    for weight in (1e308, 10**301, 10**400):
+        with pytest.raises(InputError, match="times the largest loss must be at most 1e300"):
+            tiers([coin, coin], 1, [weight, 1])

@@ -2,7 +2,7 @@
 
       0  done                                   2  bad input or usage            130  interrupted
       1  the certificate proves nothing        70  a defect of bap itself        141  the reader of stdout left
-    143  terminated
+    143  terminated                         129  the terminal was closed
 
 Nothing heavy is imported here, so an interrupt during start-up is still answered with one line.
 """
@@ -25,15 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _open_streams()
         if arguments is None:
-            signal.signal(signal.SIGTERM, _terminated)
+            for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+                if signal.getsignal(number) == signal.SIG_DFL:  # nohup asks to live on
+                    signal.signal(number, _terminated)
         sys.set_int_max_str_digits(_DIGITS)
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
-    except _Terminated:
-        return 143
+    except _Terminated as stop:
+        return 128 + stop.number
     except BrokenPipeError:
         _silence(sys.stdout)
         return 141
@@ -54,9 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 class _Terminated(BaseException):
     """The request to end, as an exception, so that nothing half-written is left."""
 
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__()
 
-def _terminated(*_: object) -> None:
-    raise _Terminated
+
+def _terminated(number: int, _: object) -> None:
+    raise _Terminated(number)
 
 
 def _open_streams() -> None:

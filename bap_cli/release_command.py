@@ -192,6 +192,8 @@ def _states(source: str, column: str | None) -> tuple[list[str], str]:
     from bap_lp.rational import InputError
 
     where = "stdin" if source == "-" else source_name(source)
+    if source == "-" and sys.stdin is None:
+        raise InputError(where, None, "is closed: give STATE or --from")
     try:
         raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         rows = list(csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True))

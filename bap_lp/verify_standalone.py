@@ -151,6 +151,8 @@ class Game:
         bobs, eves = ([agent(one, p, R, role) for one in listed(document[role], "no agent")] for role in roles)
         for group in (bobs, eves):
             labels([a.name for a in group], len(group))
+        fits = all(a.weight <= 1 or a.weight * max(map(max, a.harm)) <= MOST for a in bobs + eves)
+        need(rounded or fits, "a weight makes a loss larger than 1e300")
         columns = math.prod(len(a.decisions) for a in bobs)
         need(len(bobs) == 1 or (columns <= LIMITS["columns"] and columns * self.N <= LIMITS["cells"]), "too large")
         times = lambda w, rows: [[R(w * v) for v in row] for row in rows]
@@ -872,16 +874,22 @@ def main(arguments):
     if len(folders) != 1:
         print(__doc__.splitlines()[0], file=sys.stderr)
         return 2
-    for setting in filter(None, os.environ.get("BAP_LIMITS", "").split(",")):
-        name, _, value = setting.strip().partition("=")
-        if name in LIMITS:
-            LIMITS[name] = int(value)
     try:
-        print(f"verified: {check(folders[0], '--allow-float' in arguments)}")
+        for setting in filter(None, os.environ.get("BAP_LIMITS", "").split(",")):
+            name, _, value = setting.strip().partition("=")
+            if not re.fullmatch("[0-9]{1,18}", value) or name not in (*LIMITS, "depth"):
+                print(f"BAP_LIMITS: {setting[:60]!r} must be NAME=NUMBER, of {', '.join(LIMITS)}", file=sys.stderr)
+                return 2
+            LIMITS[name] = int(value)
+        print(f"verified: {check(folders[0], '--allow-float' in arguments)}", flush=True)
         return 0
     except Refused as why:
         print(f"not proved: {why}", file=sys.stderr)
         return 1
+    except OSError as error:  # the verdict could not be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"verify_standalone: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ import numpy as np
 from flint import fmpq, fmpz
 
 from bap_lp.files.documents import parse_document, source_name
+from bap_lp.files.effort import check_denominators
+from bap_lp.limits import limit, raising
 from bap_lp.rational import Array, InputError, is_exact, objects
 
 _KEY = "array"
@@ -97,6 +99,8 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Array]:
     out = {}
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
+        if sum(entry.compress_size for entry in entries) > os.path.getsize(path):  # each has its own bytes
+            raise ValueError("its members overlap")
         if len(entries) > _MOST_MEMBERS or len({entry.filename for entry in entries}) < len(entries):
             raise ValueError("its members are too many, or two have one name")
         for entry in entries:
@@ -111,6 +115,8 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Array]:
                 data = file.read()
             if by_columns or dtype.str not in ("<f8", "<i8", "|u1"):
                 raise ValueError(f"{entry.filename!r} is of type {dtype.str}")
+            if not shape:
+                raise ValueError(f"{entry.filename!r} is a single number and no table")
             out[entry.filename.removesuffix(".npy")] = np.frombuffer(data, dtype).reshape(shape)
     return out
 
@@ -135,6 +141,10 @@ def _long_table(text: bytes, shape: list[int], where: str) -> Array:
     for p, _, q in numbers:
         if not (p.removeprefix(b"-").isdigit() and q.isdigit() and q.strip(b"0")):
             raise InputError(where, (p + b"/" + q)[:40].decode(errors="replace"), "is not a fraction")
+        if max(len(p), len(q)) > limit("digits"):
+            raise InputError(where, None, f"must have at most {limit('digits')} digits {raising('digits')}")
+    longest = max(len(p) + len(q) for p, _, q in numbers) // 2
+    check_denominators(longest, {q.decode() for _, _, q in numbers}, len(numbers), where)
     values = objects(fmpq(fmpz(p.decode()), fmpz(q.decode())) for p, _, q in numbers)
     if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) != len(values):
         raise InputError(where, shape, f"must be the shape of {len(values)} numbers")

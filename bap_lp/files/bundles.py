@@ -321,7 +321,7 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     ...     print(load_bundle(f"{folder}/coin").verify().reason)
     R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     """
-    raw = {name: read_bytes(Path(path) / name, plain=True) for name in (MANIFEST, *FILES)}
+    raw = _read_files(Path(path))
     manifest = document_of(raw[MANIFEST], Path(path) / MANIFEST)
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
     with located(where[0]):
@@ -368,6 +368,15 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         with located(where[3]):
             _normal_conditions(proved.get("conditions", {}))
     return Bundle(problems, channel, certificate, manifest, source_name(path), weights)
+
+
+def _read_files(folder: Path) -> dict[str, bytes]:
+    """The bytes of the four files; again, if the folder was replaced by another one between two of them."""
+    for _ in range(10):
+        raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *FILES)}
+        if read_bytes(folder / MANIFEST, plain=True) == raw[MANIFEST]:
+            break
+    return raw
 
 
 def _kind(document: Any, source: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bap_lp.files.certificates import prices_document, read_prices
 from bap_lp.files.documents import located, read_document, source_name
+from bap_lp.files.effort import check_effort, proof_steps
 from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import signed_table, texts
 from bap_lp.proof.infeasible import ConflictError, Infeasibility
@@ -36,6 +37,7 @@ def load_conflict(path: str | os.PathLike[str]) -> Infeasibility | None:
     document = read_document(path)
     if not isinstance(document, dict) or document.get("infeasible") is not True:
         return None
+    check_effort((document,), proof_steps({}, document), source_name(path))
     with located(source_name(path)):
         for key in ("conditions", "u"):
             if key not in document:

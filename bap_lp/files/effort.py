@@ -28,16 +28,19 @@ _SLOW = 32_000  # products of digits that take as long as one operation with sho
 
 def check_effort(documents: Sequence[Any], steps: int, source: str) -> None:
     """Raise InputError if a check of so many steps with the numbers of these documents takes too much work."""
-    most = limit("work")
-    longest, denominators = _written(documents)
-    common = fmpz(1)
+    check_denominators(*_written(documents), steps, source)
+
+
+def check_denominators(longest: int, denominators: Iterable[str], steps: int, source: str) -> None:
+    """The same, given the digits of the longest fraction and all denominators."""
+    most, common = limit("work"), fmpz(1)
     for q in denominators:
         common = common.lcm(fmpz(q)) if q.strip("0") else common
         if steps * (1 + int(common.bit_length()) * 3 // 10 * longest // _SLOW) > most:
             break
     work = steps * (1 + int(common.bit_length()) * 3 // 10 * longest // _SLOW)
     if work > most:
-        rule = f"takes more than {most} steps to check: its tables are too large or its numbers too long"
+        rule = f"takes more than {most} steps: its tables are too large or its numbers too long"
         raise InputError(source, None, f"{rule} {raising('work')}")
 
 

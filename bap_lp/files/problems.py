@@ -21,6 +21,7 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.events import plain
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
+from bap_lp.files.effort import check_effort, items, table
 from bap_lp.files.tables import texts
 from bap_lp.files.writing import write_files
 from bap_lp.model.knowledge import text_of
@@ -74,7 +75,10 @@ def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
     >>> found.problem == coin, found.lam, found.conditions
     (True, Fraction(1, 3), None)
     """
-    document = unpacked(path) if is_binary(path) else read_document(path)
+    if is_binary(path):
+        return problem_from_dict(unpacked(path), source_name(path))
+    document = read_document(path)
+    check_effort((document,), len(items(table(document, "data"), "prior")), source_name(path))
     return problem_from_dict(document, source_name(path))
 
 

@@ -136,6 +136,8 @@ def counted_loss(agent: Agent) -> Array:
         out: Array = agent.weight * table
     if not is_exact(out) and not np.isfinite(out).all():
         raise InputError(f"weight of {agent.name}", agent.weight, "makes a loss too large for floats")
+    if is_exact(out) and agent.weight > 1 and out.max() > 10**300:
+        raise InputError(f"weight of {agent.name}", agent.weight, "makes a loss larger than 1e300")
     return out
 
 

@@ -221,11 +221,12 @@ def tiers_of(
         raise InputError("problems", None, f"have {count} tuples of decisions, more than {_MOST}")
     prices = _each(lams, "lams", len(given))
     shares = _each(1 if weights is None else weights, "weights", len(given))
-    return (
-        given,
-        tuple(lam_of(problem, lam) for problem, lam in zip(given, prices, strict=True)),
-        tuple(weight_of(w, f"weights[{k}]") for k, w in enumerate(shares)),
-    )
+    working = tuple(weight_of(w, f"weights[{k}]") for k, w in enumerate(shares))
+    for k, (problem, weight) in enumerate(zip(given, working, strict=True)):
+        largest = max(float(problem.arrays.rounded.B.max()), float(problem.arrays.rounded.E.max()), 1.0)
+        if weight > 1 and EXACT.number(weight) * EXACT.number(largest) > 10**300:
+            raise InputError(f"weights[{k}]", weight, "times the largest loss must be at most 1e300")
+    return given, tuple(lam_of(problem, lam) for problem, lam in zip(given, prices, strict=True)), working
 
 
 def _each(value: Any, field: str, count: int) -> list[Any]:

@@ -177,7 +177,7 @@ def test_an_interrupt_that_the_solver_answers_with_its_best_pair_still_ends_the_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_stopped_solve_writes_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
     name = large(tmp_path / "large.json")
     for delay in (0.0, 0.2, 0.5):

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -190,3 +191,10 @@ def test_too_many_draws_are_refused_at_once(run: Run, bundle: str, count: str) -
     code, out, err = run("release", bundle, state, "--count", "5000")
     assert (code, len(out.splitlines())) == (0, 5000)
     assert "Eve's risk is below 3/4 (0.75) (draws = 5000 give too many outcomes" in err
+
+
+def test_a_closed_stdin_is_one_line(bundle: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["release", bundle]) == 2
+    assert capsys.readouterr() == ("", "bap: stdin is closed: give STATE or --from\n")

@@ -2,7 +2,9 @@
 
 import io
 import json
+import struct
 import zipfile
+import zlib
 from contextlib import suppress
 from fractions import Fraction as F
 from pathlib import Path
@@ -105,6 +107,23 @@ CHANNEL = {"channel": {"array": "0"}}
             "is not a fraction",
         ),
         ({"document": text({"channel": {"array": ["0"]}})}, "is missing"),
+        ({"document": text(CHANNEL), "0": member(np.array(5.0))}, "is a single number and no table"),
+        (
+            {
+                "document": text(CHANNEL),
+                "0.text": member(np.frombuffer(b"1/" + b"3" * 30_000, np.uint8)),
+                "0.shape": member(np.array([1, 1])),
+            },
+            "must have at most 20000 digits",
+        ),
+        (
+            {
+                "document": text(CHANNEL),
+                "0.text": member(np.frombuffer(b"\n".join(b"1/%d" % (10**2000 + k) for k in range(900)), np.uint8)),
+                "0.shape": member(np.array([900, 1])),
+            },
+            "takes more than 20000000 steps",
+        ),
         ({"document": member(np.frombuffer(b"\xff\xfe", np.uint8))}, "is not UTF-8 text"),
     ],
 )
@@ -117,6 +136,27 @@ def test_compressed_members_are_refused_before_they_are_read(tmp_path: Path) -> 
     bomb = {"document": text(CHANNEL), "0": member(np.zeros((1000, 1000)))}
     with pytest.raises(InputError, match="not a stored"):
         load_mechanism(archive(tmp_path / "m.npz", bomb, zipfile.ZIP_DEFLATED))
+
+
+def test_members_that_overlap_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    # a member's bytes hold the members after it, so that a small file would unfold to a very large one
+    inner = b"\0" * 50_000
+    entries: list[tuple[bytes, int, int, int]] = []
+    for k in range(20):
+        name = f"{k}.npy".encode()
+        body = member(np.frombuffer(inner, np.uint8))
+        check = zlib.crc32(body)
+        head = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 20, 0, 0, 0, 33, check, len(body), len(body), len(name), 0)
+        inner = head + name + body
+        entries.append((name, check, len(body), len(inner)))
+    listing = b""
+    for name, check, size, length in entries:
+        numbers = (check, size, size, len(name), 0, 0, 0, 0, 0, len(inner) - length)
+        listing += struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 20, 20, 0, 0, 0, 33, *numbers) + name
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, len(entries), len(entries), len(listing), len(inner), 0)
+    (tmp_path / "m.npz").write_bytes(inner + listing + end)
+    with pytest.raises(InputError, match="its members overlap"):
+        load_mechanism(tmp_path / "m.npz")
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -37,6 +37,7 @@ from bap_lp import (
     verify_standalone,
 )
 from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.files import bundles
 from bap_lp.files.bundles import FILES, MANIFEST, Mismatch, write_bundle
 from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.rational import EXACT
@@ -349,3 +350,22 @@ def test_a_changed_file_is_another_file_even_if_it_cannot_be_read(tmp_path: Path
         load_bundle(tmp_path)
     with pytest.raises(verify_standalone.Refused, match="not the file of the manifest"):
         verify_standalone.check(str(tmp_path))
+
+
+def test_a_bundle_that_is_replaced_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, seen = tmp_path / "d", []
+    save_bundle(folder, solve(COIN, "1/3"))
+    read = bundles.read_bytes
+
+    def replaced_at_the_third_file(path: Path, plain: bool = False) -> bytes:
+        seen.append(path.name)
+        if len(seen) == 3:
+            save_bundle(folder, solve(COIN, "1/2"))
+        return read(path, plain)
+
+    monkeypatch.setattr(bundles, "read_bytes", replaced_at_the_third_file)
+    found = load_bundle(folder)
+    assert found.verify()
+    assert found.lam == F(1, 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flint import fmpq
+from flint import fmpq, fmpz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tampering import refit
@@ -24,7 +24,9 @@ from bap_lp import (
     load_bundle,
     load_certificate,
     load_problem,
+    save_bundle,
     solve,
+    tiers,
     verify,
     verify_standalone,
 )
@@ -166,6 +168,34 @@ def test_limits_come_from_the_environment(tmp_path: Path) -> None:
     assert done.stdout.split() == ["7", "9"]
 
 
+@pytest.mark.parametrize("setting", ["digits=x", "digits=-5", "digits", "nothing=5", "digits=" + "9" * 20])
+def test_a_wrong_limit_is_one_line_in_the_stand_alone_checker(setting: str, tmp_path: Path) -> None:
+    save_bundle(tmp_path, solve(Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])))
+    command = [sys.executable, "-m", "bap_lp.verify_standalone", str(tmp_path)]
+    done = subprocess.run(
+        command, env={**os.environ, "BAP_LIMITS": setting}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "must be NAME=NUMBER" in done.stderr
+
+
+def test_a_verdict_that_cannot_be_written_is_no_verdict(tmp_path: Path) -> None:
+    save_bundle(tmp_path, solve(Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])))
+    command = [sys.executable, "-m", "bap_lp.verify_standalone", str(tmp_path)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_problem_whose_numbers_have_nothing_in_common_is_not_added_up(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    prior = [f"1/{fmpz(draw.randrange(10**1999, 10**2000))}" for _ in range(900)]
+    losses = {"loss": [[0, 1]] * 900}
+    (tmp_path / "p.json").write_text(json.dumps({"data": {"prior": prior}, "bob": losses, "eve": losses}))
+    with pytest.raises(InputError, match="takes more than 20000000 steps"):
+        load_problem(tmp_path / "p.json")
+
+
 SEEDS = [json.dumps(COIN), json.dumps({**COIN, "conditions": {"exp_epsilon": 2, "neighbours": [[0, 1]]}})]
 SEEDS += [(Path(__file__).parents[2] / "examples" / f"{name}.toml").read_text() for name in ("coin_toss", "two_eves")]
 bits = st.sampled_from([b"", b"0", b"9" * 50, b"e9", b"_", b'"', b"[", b"{", b"}", b"\x00", b"\xff", b"\xc3\xa9", b"=",
@@ -261,7 +291,7 @@ def test_the_work_of_a_check_is_bounded_in_all_and_not_only_per_number(tmp_path:
     for name, raw in files.items():
         (tmp_path / name).write_bytes(raw)
     refit(tmp_path)
-    with pytest.raises(InputError, match="takes more than 20000000 steps to check") as refused:
+    with pytest.raises(InputError, match="takes more than 20000000 steps") as refused:
         load_bundle(tmp_path)
     assert "--limit work=N raises this" in str(refused.value)
     with pytest.raises(verify_standalone.Refused, match="takes more than 20000000 steps"):
@@ -290,3 +320,13 @@ def test_tables_that_multiply_are_counted(added: dict[str, Any]) -> None:
     certificate = {"rho": [["1"]], "u": [["1"]], **added}
     assert proof_steps({}, certificate) > limit("work")
     assert verify_standalone.single_steps({}, certificate) == proof_steps({}, certificate)
+
+
+def test_a_weight_does_not_make_a_loss_too_large() -> None:
+    losses, huge = [[0, 1], [1, 0]], [[0, "9e299"], [1, 0]]
+    with pytest.raises(InputError, match="makes a loss larger than 1e300"):
+        solve(Problem(["1/2", "1/2"], losses, eves=[Agent(huge, weight="1e200")]), 1)
+    coin = Problem(["1/2", "1/2"], losses, losses)
+    for weight in (1e308, 10**301, 10**400):
+        with pytest.raises(InputError, match="times the largest loss must be at most 1e300"):
+            tiers([coin, coin], 1, [weight, 1])

@@ -99,7 +99,7 @@ def solve_lp(
 
 def primal_basis(lp: LinearProgram, start: Array) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one; nothing else is read."""
-    highs = _loaded(lp, simplex_strategy=PRIMAL)
+    highs = _loaded(lp, simplex_strategy=PRIMAL, primal_simplex_bound_perturbation_multiplier=0.0)  # a tenth faster
     set_basis(highs, _flags(start, sum(lp.shape)))
     _run(highs)
     flags = basic_flags(highs)

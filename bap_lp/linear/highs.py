@@ -202,7 +202,7 @@ def loaded(
 def set_basis(highs: highspy.Highs, basic: Array) -> None:
     """Start from a basis: which columns are basic, then which rows (their slacks)."""
     kinds, out, n = highspy.HighsBasisStatus, highspy.HighsBasis(), highs.getNumCol()
-    status = [kinds.kBasic if on else kinds.kNonbasic for on in basic.tolist()]
+    status = np.array([kinds.kNonbasic, kinds.kBasic], dtype=object)[basic.astype(int)].tolist()
     out.col_status, out.row_status, out.valid = status[:n], status[n:], True
     highs.setBasis(out)
 

@@ -250,7 +250,11 @@ class Field:
         self.tolerance: Any = self.zero if exact else TOLERANCE
 
     def zeros(self, shape: int | tuple[int, ...]) -> Array:
-        return np.full(shape, self.zero, dtype=object) if self.exact else np.zeros(shape)
+        if not self.exact:
+            return np.zeros(shape)
+        out = np.empty(shape, dtype=object)
+        out.fill(self.zero)  # faster than np.full
+        return out
 
     def full(self, shape: int | tuple[int, ...], value: Any) -> Array:
         return np.full(shape, self.number(value), dtype=object if self.exact else float)

@@ -100,7 +100,8 @@ def solve_lp(
 
 def primal_basis(lp: LinearProgram, start: Array) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one; nothing else is read."""
-    highs = loaded_program(lp, simplex_strategy=PRIMAL)
+    # without a second perturbation: a tenth faster
+    highs = loaded_program(lp, simplex_strategy=PRIMAL, primal_simplex_bound_perturbation_multiplier=0.0)
     set_basis(highs, _flags(start, sum(lp.shape)))
     _run(highs)
     flags = basic_flags(highs)
@@ -208,7 +209,7 @@ def loaded(
 def set_basis(highs: highspy.Highs, basic: Array) -> None:
     """Start from a basis: which columns are basic, then which rows (their slacks)."""
     kinds, out, n = highspy.HighsBasisStatus, highspy.HighsBasis(), highs.getNumCol()
-    status = [kinds.kBasic if on else kinds.kNonbasic for on in basic.tolist()]
+    status = np.array([kinds.kNonbasic, kinds.kBasic], dtype=object)[basic.astype(int)].tolist()
     out.col_status, out.row_status, out.valid = status[:n], status[n:], True
     highs.setBasis(out)
 

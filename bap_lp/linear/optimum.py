@@ -130,7 +130,7 @@ def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:
     """The float program at ordinary size, and the factors that bring its z and y back."""
     kinds = int(lp.row_kind.max(initial=0)) + 1, int(lp.column_kind.max(initial=0)) + 1
     largest = np.zeros(kinds)
-    np.maximum.at(largest, (lp.row_kind[lp.index], lp.column_kind[lp.column_of]), np.abs(lp.value))
+    np.maximum.at(largest.ravel(), lp.row_kind[lp.index] * kinds[1] + lp.column_kind[lp.column_of], np.abs(lp.value))
     r, c = np.nonzero(largest)
     factors = np.exp2(np.round(_balance((largest != 0).tobytes(), kinds) @ -np.log2(largest[r, c])))
     row, column = factors[: kinds[0]][lp.row_kind], factors[kinds[0] :][lp.column_kind]

@@ -39,9 +39,8 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
     if len(mechanism.q) != len(problem.p):
         raise InputError("channel", None, f"has {len(mechanism.q)} rows, must have {len(problem.p)}, one per state")
     if problem.exact and mechanism.exact:
-        rho, (x, s) = mechanism.q.copy(), np.nonzero(mechanism.q.astype(bool))
-        rho[x, s] *= problem.p[x]
-        return rho, problem.p
+        q = mechanism.q
+        return np.multiply(q, problem.p[:, None], out=q.copy(), where=q.astype(bool)), problem.p
     p, q = same_kind(problem.p, mechanism.q)
     return p[:, None] * q, p
 

@@ -58,7 +58,8 @@ def components_of(arrays: Arrays) -> Split | None:
         rough = _above(arrays.rounded.E[:, g])
         if arrays.exact and rough.any(axis=0).all() and reduce(np.logical_or, rough.T).all():
             return None  # she joins all states: floats that differ prove it
-        above = _above(arrays.E[:, g]) if arrays.exact else rough
+        # floats of small integers differ where these do
+        above = rough if not arrays.exact or arrays.integers is not None else _above(arrays.E[:, g])
         best = np.flatnonzero(~above.any(axis=0))
         if len(best):
             settled[k] = int(best[0])

@@ -102,9 +102,9 @@ class Solution(Tabular):
 
 def published(problem: Problem, arrays: Arrays, index: Array, joint: Array, names: Sequence[str]) -> Mechanism:
     """The channel of a joint table on merged states, on the states of the problem and without unused signals."""
-    q, (x, s) = joint.copy(), np.nonzero(joint.astype(bool))
-    q[x, s] /= arrays.p[x]
-    used = sorted(set(s.tolist()))
+    sent = joint.astype(bool)
+    q = np.divide(joint, arrays.p[:, None], out=joint.copy(), where=sent)
+    used = np.flatnonzero(sent.any(axis=0)).tolist()
     q, signals = q if len(used) == q.shape[1] else q[:, used], [names[s] for s in used]
     if len(q) == len(problem.p):  # nothing was merged
         return Mechanism.of(q, signals, problem.states, "optimum")

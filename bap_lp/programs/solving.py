@@ -84,10 +84,11 @@ def solve(
             found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)
         else:
             found = _solve_free(problem, price, exact, formulation, progress, workers, client)
-    _LOG.info(
-        "%s: R_A %.9g, gap %.2g, %s, %.3f s",
-        problem, float(found.value), float(found.gap), found.method, time.perf_counter() - start,
-    )  # fmt: skip
+    if _LOG.isEnabledFor(logging.INFO):
+        _LOG.info(
+            "%s: R_A %.9g, gap %.2g, %s, %.3f s",
+            problem, float(found.value), float(found.gap), found.method, time.perf_counter() - start,
+        )  # fmt: skip
     return found
 
 

@@ -150,7 +150,8 @@ class _Core:
         matrix = EXACT.zeros((m, m))
         matrix[r, s] = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
         # a column holds losses of one state: times their common denominator it is short integers
-        self.unit = objects(common_denominator(column) for column in matrix.T)
+        whole = arrays.integers
+        self.unit = EXACT.full(m, whole[0]) if whole else objects(common_denominator(column) for column in matrix.T)
         self.matrix: Any = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()).numer_denom()[0] if m else None
 
     def _solve(self, matrix: Any, right: Array) -> Array | None:

@@ -161,7 +161,7 @@ def tiers_document(found: TierSolution) -> dict[str, Any]:
 
 def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequence[str], written: str) -> None:
     """What `bap tiers` prints."""
-    from bap_cli.show import channel, console, plain_table, say, short
+    from bap_cli.show import channel, console, plain_table, put, say, short
     from bap_lp.model.display import both, clean, equals
 
     out = console()
@@ -174,7 +174,7 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequen
     ):
         numbers = (lam, weight, own.bob, own.eve, own.alice(lam), found.separate_values[k])
         table.add_row(f"{k + 1}: {clean(problem.title or loaded[k].source)}", *map(short, numbers))
-    out.print(table)
+    put(out, table)
     for k, mechanism in enumerate(found.mechanisms):
         out.print()
         channel(out, mechanism, f"Tier {k + 1}")
@@ -188,6 +188,6 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequen
     out.print(f"Method: {found.method}.")
     if written:
         names = f"mechanism-1.json to mechanism-{len(files)}.json and certificate.json"
-        out.print(f"Wrote {names} to {clean(written, 500)}.", soft_wrap=True)
+        say(out, f"Wrote {names} to {clean(written, 500)}.")
     command = shlex.join(["bap", "tiers", *files, "--check", f"{written or 'DIR'}/certificate.json"])
     out.print(f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)

@@ -223,13 +223,14 @@ class RecordOptimum(Displayed):
             if not 0 <= code < len(table):
                 raise InputError(f"codes[{k}]", int(code), f"must be a level from 0 to {len(table) - 1}")
             score = (score[:, None] + table[int(code)]).ravel()
-        everything = np.arange(self.decisions)
+        everything, size = np.arange(self.decisions), abs(score).max()  # rounding is judged on the terms of the score
         for n, (eve, secret, z) in enumerate(zip(program.eves, secrets, known, strict=True)):
             if not 0 <= secret < len(eve.loss):
                 raise InputError(f"secrets[{n}]", int(secret), f"must be a level from 0 to {len(eve.loss) - 1}")
             if self._lam:
-                score = score - self._replies(everything, n, int(z)).dot(eve.loss[int(secret)] * eve.weight)
-        slack = 0 if self.exact else 1e-12 * (float(np.abs(score).max()) + 1e-300)
+                prices = self._replies(everything, n, int(z)).dot(eve.loss[int(secret)] * eve.weight)
+                score, size = score - prices, size + abs(prices).max()
+        slack = 0 if self.exact else 1e-12 * (float(size) + 1e-300)
         return int(np.flatnonzero(score <= score.min() + slack)[0])
 
     def verify(self) -> Verdict:

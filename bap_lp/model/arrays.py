@@ -158,9 +158,9 @@ class Arrays(ReadOnly, Displayed):
 
     def extremes(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """(R_B, R_E) of the full and of the null release."""
-        full = [self.p.dot(loss.min(axis=1)) for loss in self.tables]
-        null = [self.p.dot(loss).min() for loss in self.tables]
-        zero = self.field.zero
+        losses, zero = self.tables, self.field.zero
+        full = [self.p.dot(loss.min(axis=1)) for loss in losses]
+        null = [self.p.dot(loss).min() for loss in losses]
         return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
 
     @cached_property

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.labels import probability
-from bap_lp.rational import Array, Field, InputError, array, floats, is_exact
+from bap_lp.rational import Array, Field, InputError, array, floats, is_exact, text
 
 
 def knowledge_of(knows: Any, knowledge: Any, field: str, rows: int) -> tuple[tuple[str, ...] | None, Array | None]:
@@ -76,4 +76,4 @@ def text_of(knows: tuple[str, ...] | None, knowledge: Array | None) -> dict[str,
         return {"knows": list(knows)}
     if knowledge is None:
         return {}
-    return {"knowledge": [[v if isinstance(v, float) else str(v) for v in row] for row in knowledge.tolist()]}
+    return {"knowledge": [[text(v) for v in row] for row in knowledge.tolist()]}

@@ -11,8 +11,9 @@ from typing import Any
 
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from bap_lp.model.display import person
-from bap_lp.model.evaluation import AgentDecisions, Signal, evaluate
+from bap_lp.model.display import decided
+from bap_lp.model.evaluated import Signal
+from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.plots import labels as lt
@@ -74,7 +75,7 @@ def _rows(signal: Signal, problem: Problem) -> list[_Row]:
         rows.append(_Row(f"{len(ranked) - len(shown)} others", 1.05, rest, pt.SOFT, 8))
     rows.append(_Row("", 0.35))
     for one in signal.decisions[:4]:
-        text = lt.drawable(_decided(one, exact), 40, 3)
+        text = lt.drawable(decided(one.agent, one.decisions, exact), 40, 3)
         rows.append(_Row(text, 1.05 * (text.count("\n") + 1) + 0.1, mark=pt.BOB if one.role == "bob" else pt.EVE))
     if len(signal.decisions) > 4:
         rows.append(_Row(f"and {len(signal.decisions) - 4} more decisions", colour=pt.SOFT))
@@ -98,12 +99,3 @@ def _draw(ax: Any, x: float, top: float, height: float, rows: list[_Row]) -> Non
                 ax.add_patch(Rectangle((x + 0.52, y - 0.68), width, 0.6, fc=colour, ec="none"))
             ax.text(x + 0.80, y, lt.short(row.share, 7), va="top", fontsize=8, color=pt.INK)
         y -= row.lines
-
-
-def _decided(one: AgentDecisions, exact: bool) -> str:
-    names = one.decisions
-    if len(names) == 1:
-        return f"{person(one.agent, start=True)} decides {names[0]}."
-    how = "exactly indifferent" if exact else "indifferent, up to rounding,"
-    many = " and ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-    return f"{person(one.agent, start=True)} is {how} between {many}."

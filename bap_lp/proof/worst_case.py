@@ -144,8 +144,10 @@ def _scaled(
     signals = len(scenarios[0].told)
     if q.shape != (len(scenarios[0].arrays.p), signals) or not len(w) == len(out) == len(scenarios) or w.ndim != 1:
         return "channel, weights and replies do not have the shape of the scenarios", q, w, out
-    if (q < 0).any() or (w < 0).any() or abs(w.sum() - 1) > unit:
-        return "the channel has negative entries, or the weights are not a mixture of scenarios", q, w, out
+    if (q < 0).any():
+        return "the channel must not be negative", q, w, out
+    if (w < 0).any() or abs(w.sum() - 1) > unit:
+        return "the weights are not a mixture of scenarios", q, w, out
     wrong, q = on_sums(q, EXACT.one, unit, ("channel", "a distribution to"))
     w = w / w.sum()
     for k, (s, u) in enumerate(zip(scenarios, out, strict=True)):

@@ -217,7 +217,8 @@ class Game:
 
 
 # ---- effort: what the check would take, before a number is used. The unit is an operation with short fractions; to add
-# a fraction of m digits to a sum of d digits takes d m / 32000 more. d is at most what all denominators have in common.
+# a fraction of m digits to a sum of d digits takes d m / 32000 more. d is at most what all denominators have in common,
+# and m the mean length of the numbers in the table where it is largest.
 
 
 def size(table, key):
@@ -241,15 +242,20 @@ def affordable(problem, mechanism, certificate):
                             for u in size(certificate, "replies")[2] if type(u) is list)
     else:
         steps = single_steps(problem, certificate)
-    todo, longest, denominators, common = [problem, mechanism, certificate], 0, set(), 1
-    while todo:
-        node = todo.pop()
-        if type(node) in (dict, list):
-            todo += node.values() if type(node) is dict else node
-        elif type(node) is str and (fraction := re.fullmatch(r"[ \t\r\n]*[-+]?[0-9]+/([0-9]+)[ \t\r\n]*", node)):
-            longest = max(longest, len(node) // 2)
-            denominators.add(fraction[1])
-    fits = lambda: steps * (1 + common.bit_length() * 3 // 10 * longest // 32_000) <= LIMITS["work"]
+    todo, sizes, denominators, common = [("", problem), ("", mechanism), ("", certificate)], {}, set(), 1
+    while todo:  # numbers in lists, by key; those outside of lists are used once
+        key, node = todo.pop()
+        if type(node) is dict:
+            todo += [(name, item) for name, item in node.items() if type(item) in (dict, list)]
+        elif type(node) is list:
+            todo += [(key, item) for item in node]
+        else:
+            found = re.fullmatch(r"[ \t\r\n]*[-+]?[0-9]+(?:/([0-9]+))?[ \t\r\n]*", node) if type(node) is str else None
+            below = found and found[1]
+            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
+            denominators |= {below} if below else set()
+    digits = max((sum(own) // len(own) for own in sizes.values()), default=0)
+    fits = lambda: steps * (1 + common.bit_length() * 3 // 10 * digits // 32_000) <= LIMITS["work"]
     for q in denominators if fits() else ():
         common = math.lcm(common, int(q)) if q.strip("0") else common
         if not fits():
@@ -271,8 +277,8 @@ def single_steps(problem, certificate):
     branches = size(certificate, "branches")[2]
     for part in branches:
         steps += N * size(part, "signals")[0] * (2 + e)
-    for part in (certificate, *branches):
-        steps += N * sum(len(rows) for rows in part.values() if type(rows) is list) if type(part) is dict else 0
+    for part in (certificate, *branches):  # a price is about a row of up to N numbers
+        steps += N * sum(size(part, name)[0] for name in ("obedience", *WIDTHS))
     if asked.get("deterministic") is True and not branches:
         bobs = math.prod(min(size(bob, "decisions")[0], 2**20) for bob in size(problem, "bob")[2])
         maps = bobs ** min(sum(mass not in (0, "0") for mass in size(problem.get("data"), "prior")[2]), 64)

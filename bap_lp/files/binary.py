@@ -143,8 +143,8 @@ def _long_table(text: bytes, shape: list[int], where: str) -> Array:
             raise InputError(where, (p + b"/" + q)[:40].decode(errors="replace"), "is not a fraction")
         if max(len(p), len(q)) > limit("digits"):
             raise InputError(where, None, f"must have at most {limit('digits')} digits {raising('digits')}")
-    longest = max(len(p) + len(q) for p, _, q in numbers) // 2
-    check_denominators(longest, {q.decode() for _, _, q in numbers}, len(numbers), where)
+    digits = sum(len(p) + len(q) for p, _, q in numbers) // (2 * len(numbers))
+    check_denominators(digits, {q.decode() for _, _, q in numbers}, len(numbers), where)
     values = objects(fmpq(fmpz(p.decode()), fmpz(q.decode())) for p, _, q in numbers)
     if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) != len(values):
         raise InputError(where, shape, f"must be the shape of {len(values)} numbers")

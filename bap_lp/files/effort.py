@@ -5,8 +5,9 @@ their denominators, which a short file can make very long, and a product of thre
 there are numbers. The unit is one operation with short fractions. An operation that adds a fraction of m digits to a
 sum with d digits takes about d m / 32000 units more (measured with `fractions.Fraction`). So the work is about
     steps (1 + d m / 32000),
-with d the digits of L, m the longest number that is written, and as many steps as the loops of the check have:
-N S (e + ...) for N states, S signals and e decisions of the Eves. `verify_standalone` has the same estimate.
+with d the digits of L, m the mean digits of the fractions of a table (of the table where they are digits), and as many
+steps as the loops of the check have: N S (e + ...) for N states, S signals and e decisions of the Eves. Numbers outside
+tables, such as the value, are used once and do not count. `verify_standalone` has the same estimate.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from flint import fmpz
 from bap_lp.limits import limit, raising
 from bap_lp.rational import InputError
 
-_FRACTION = re.compile(r"[ \t\r\n]*[-+]?[0-9]+/([0-9]+)[ \t\r\n]*")
+_NUMBER = re.compile(r"[ \t\r\n]*[-+]?[0-9]+(?:/([0-9]+))?[ \t\r\n]*")
 _CONES = ("posterior_caps", "posterior_ratio", "independent_of")
+_PRICED = ("privacy", "approximate_privacy", "beliefs", "max_leakage", *_CONES, "signal_floor", "pufferfish")
 _SLOW = 32_000  # products of digits that take as long as one operation with short fractions
 
 
@@ -31,14 +33,14 @@ def check_effort(documents: Sequence[Any], steps: int, source: str) -> None:
     check_denominators(*_written(documents), steps, source)
 
 
-def check_denominators(longest: int, denominators: Iterable[str], steps: int, source: str) -> None:
-    """The same, given the digits of the longest fraction and all denominators."""
+def check_denominators(digits: int, denominators: Iterable[str], steps: int, source: str) -> None:
+    """The same, given the mean digits of the numbers and all denominators."""
     most, common = limit("work"), fmpz(1)
     for q in denominators:
         common = common.lcm(fmpz(q)) if q.strip("0") else common
-        if steps * (1 + int(common.bit_length()) * 3 // 10 * longest // _SLOW) > most:
+        if steps * (1 + int(common.bit_length()) * 3 // 10 * digits // _SLOW) > most:
             break
-    work = steps * (1 + int(common.bit_length()) * 3 // 10 * longest // _SLOW)
+    work = steps * (1 + int(common.bit_length()) * 3 // 10 * digits // _SLOW)
     if work > most:
         rule = f"takes more than {most} steps: its tables are too large or its numbers too long"
         raise InputError(source, None, f"{rule} {raising('work')}")
@@ -60,7 +62,8 @@ def proof_steps(problem: Any, certificate: Any) -> int:
     parts = [certificate, *items(certificate, "branches")]
     for part in parts[1:]:
         steps += N * length(part, "signals") * (2 + e)
-    steps += N * sum(len(rows) for part in parts for rows in table(part).values() if isinstance(rows, list))
+    for part in parts:  # a price is about a row of up to N numbers
+        steps += N * sum(length(part, name) for name in ("obedience", *_PRICED))
     if asked.get("deterministic") is True and len(parts) == 1:
         bobs = math.prod(min(length(bob, "decisions"), 2**20) for bob in items(problem, "bob"))
         live = sum(mass not in (0, "0") for mass in items(table(problem, "data"), "prior"))
@@ -77,16 +80,25 @@ def nested_steps(certificate: Any, joint: str) -> int:
 
 
 def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
-    """The length of the longest fraction, and the denominators."""
-    longest, found, todo = 0, set(), list(documents)
+    """The mean digits of the numbers in the table where it is largest, and the denominators in tables.
+
+    A table is what lists hold under one key.
+    """
+    found: set[str] = set()
+    sizes: dict[str, list[int]] = {}
+    todo: list[tuple[str, Any]] = [("", document) for document in documents]
     while todo:
-        node = todo.pop()
-        if isinstance(node, (dict, list)):
-            todo.extend(node.values() if isinstance(node, dict) else node)
-        elif isinstance(node, str) and (fraction := _FRACTION.fullmatch(node)):
-            longest = max(longest, len(node) // 2)
-            found.add(fraction[1])
-    return longest, found
+        key, node = todo.pop()
+        if isinstance(node, dict):
+            todo.extend((name, item) for name, item in node.items() if isinstance(item, (dict, list)))
+        elif isinstance(node, list):
+            todo.extend((key, item) for item in node)
+        else:
+            number = _NUMBER.fullmatch(node) if isinstance(node, str) else None
+            below = number[1] if number is not None else None
+            sizes.setdefault(key, []).append(len(node) // (1 if below is None else 2) if number is not None else 0)
+            found |= {below} if below is not None else set()
+    return max((sum(own) // len(own) for own in sizes.values()), default=0), found
 
 
 def _floating(value: Any) -> bool:
@@ -118,5 +130,5 @@ def length(document: Any, key: str) -> int:
 
 
 def width(document: Any, key: str) -> int:
-    """The longest row of a list in a table."""
+    """The digits row of a list in a table."""
     return max(map(_size, items(document, key)), default=0)

@@ -280,7 +280,7 @@ def test_a_verdict_about_long_numbers_is_a_short_sentence() -> None:
 
 def test_the_work_of_a_check_is_bounded_in_all_and_not_only_per_number(tmp_path: Path) -> None:
     # each number has fewer digits than are allowed; their denominators have nothing in common, so sums have very many
-    count, draw = 60, random.Random(1)
+    count, draw = 100, random.Random(1)
     problem = Problem([f"1/{count}"] * count, [[k % 3, 1] for k in range(count)], [[k % 2, 1] for k in range(count)])
     files = bundle_files(solve(problem, "1/3"))
     mechanism, certificate = (json.loads(files[name]) for name in ("mechanism.json", "certificate.json"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs, outputs
 from bap_cli.progress import Progress
-from bap_cli.show import conditions_in_words, console, heading, plain_table, say, short
+from bap_cli.show import conditions_in_words, console, heading, plain_table, put, say, short
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.problems import conditions_document
 from bap_lp.model.display import counted, equals
@@ -76,7 +76,7 @@ def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
     for p in shown:
         risks = (p.value, p.risks.bob, p.risks.eve)
         table.add_row(short(p.exp_epsilon), f"{p.epsilon:.4g}", *(short(v) for v in risks))
-    out.print(table)
+    put(out, table)
     if len(shown) < len(path.points):
         out.print(f"... and {counted(len(path.points) - len(shown), 'more value')} between them (--json gives all)")
     out.print()
@@ -86,7 +86,7 @@ def _show(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
     proved = "proved exactly" if path.exact else "proved up to rounding"
     between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
     say(out, f"Every value is {proved}; {between}.")
-    out.print("A picture: bap plot FILE --kind epsilon -o epsilon.svg")
+    say(out, "A picture: bap plot FILE --kind epsilon -o epsilon.svg")
 
 
 def _others(conditions: Conditions) -> str:

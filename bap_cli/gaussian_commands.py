@@ -33,7 +33,7 @@ from bap_cli.gaussian_options import (
 from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
-from bap_cli.show import console, plain_table, say
+from bap_cli.show import console, plain_table, put, say
 from bap_lp.files.writing import write_files
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
@@ -77,19 +77,19 @@ def table_command(
         said = f" (paper {paper.lam:g})" if paper else ""
         say(out, f"lambda = {result.lam:.6f}{said}; corner R_A* = {result.corner:.6f}")
         out.print()
-        out.print(_rendered(result))
+        put(out, _rendered(result))
         if paper:
             out.print()
             say(out, "The paper's value, and ours minus it")
             out.print()
-            out.print(_beside(result, paper))
+            put(out, _beside(result, paper))
         if any(_by_threshold(row) for row in result.rows):
             out.print()
             say(out, "t: the bit tells whether the sample mean is above t; its tau is 0 or 1 to four digits")
 
 
 def _title(eve: str, model: GaussianModel) -> str:
-    words = f"{eve} adversary, n = {model.n}, sigma_0 = {model.prior_sd:g}, c_B = {model.bob_threshold:g}"
+    words = f"Eve tests: {eve}; n = {model.n}, sigma_0 = {model.prior_sd:g}, c_B = {model.bob_threshold:g}"
     if model.prior_mean != 0 or model.noise_sd != 1:
         words += f", prior mean {model.prior_mean:g}, noise {model.noise_sd:g}"
     if model.bob_loss != (1.0, 1.0):

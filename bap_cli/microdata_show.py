@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from bap_cli.show import console, plain_table, risk_table, say, short
+from bap_cli.show import console, plain_table, put, risk_table, say, short
 from bap_lp.model.display import clean, counted, equals
 from microdata.audit import Audit
 from microdata.solution import StudySolution
@@ -30,13 +30,13 @@ def show_solution(solution: StudySolution, source: str, choice: str) -> None:
     table = plain_table("column", "risk", "cells changed", right=(1, 2))
     for target, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
         table.add_row(clean(target.column), short(risk), f"{float(changed):.1%}")
-    out.print(table)
+    put(out, table)
     out.print()
     table = plain_table("Eve", "wants", "knows", "risk", "no release", "whole record", right=(3, 4, 5))
     for spy, *risks in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
         knows = ", ".join(clean(study.names[k]) for k in spy.knows) or "nothing"
         table.add_row(clean(spy.name), clean(study.names[spy.secret]), knows, *map(short, risks))
-    out.print(table)
+    put(out, table)
     out.print()
     if solution.exact and solution.gap == 0:
         say(out, f"This is proved exactly: no release has a smaller R_A. {equals('Value = bound', solution.value)}.")
@@ -54,7 +54,7 @@ def show_audit(audit: Audit) -> None:
     table = plain_table("agent", "column, or how she decides", "risk", "standard error", right=(2, 3))
     for agent, how, risk, error in audit._grid().rows:
         table.add_row(clean(agent), clean(how or "all columns"), f"{risk:.4f}", f"{error:.4f}")
-    out.print(table)
+    put(out, table)
     out.print()
     say(out, "Disclosure, given the columns Eve knows")
     out.print()
@@ -72,7 +72,7 @@ def show_audit(audit: Audit) -> None:
         ]
         for k, (name, before, after) in enumerate(rows):
             table.add_row(clean(eve.name) if not k else "", name, str(before), str(after))
-    out.print(table)
+    put(out, table)
     out.print()
     u = audit.utility
     changed = ", ".join(f"{clean(name)} {share:.1%}" for name, share in u.changed.items())

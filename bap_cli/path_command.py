@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -126,7 +127,7 @@ def _piece(piece: Piece) -> dict[str, Any]:
 def show_path(loaded: ProblemFile, path: Path) -> None:
     """What `bap path` prints."""
     from bap_cli.inputs import choice
-    from bap_cli.show import conditions_in_words, console, heading, plain_table, say, short
+    from bap_cli.show import conditions_in_words, console, heading, plain_table, put, say, short, width_of
     from bap_lp.model.calibration import lam_of
     from bap_lp.model.display import counted, equals
     from bap_lp.rational import InputError, public
@@ -136,12 +137,25 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     if loaded.conditions is not None:
         say(out, f"Conditions: {conditions_in_words(loaded.conditions)}")
     out.print()
-    table = plain_table("piece", "lambda from", "to", "R_B", "R_E", "least R_A", right=range(5))
-    for k, piece in enumerate(path.pieces[:_ROWS], start=1):
-        end = "inf" if piece.end == math.inf else short(piece.end)
-        bob, eve = short(piece.risks.bob), short(piece.risks.eve)
-        table.add_row(str(k), short(piece.start), end, bob, eve, _line(bob, eve))
-    out.print(table)
+    headings = ("piece", "lambda from", "to", "R_B", "R_E", "least R_A")
+    forms: list[Callable[[Any], str]] = [short, lambda v: short(v, 9), lambda v: f"{float(v):.6g}"]
+    for form in forms:
+        rows = []
+        for k, piece in enumerate(path.pieces[:_ROWS], start=1):
+            bob, eve = form(piece.risks.bob), form(piece.risks.eve)
+            end = "inf" if piece.end == math.inf else form(piece.end)
+            rows.append((str(k), form(piece.start), end, bob, eve, _line(bob, eve)))
+        if width_of([headings[:5], *(row[:5] for row in rows)]) <= out.width:
+            break
+    columns = 6 if width_of([headings, *rows]) <= out.width else 5  # the last one follows from the two before
+    table = plain_table(*headings[:columns], right=range(5))
+    for row in rows:
+        table.add_row(*row[:columns])
+    put(out, table)
+    if columns == 5:
+        say(out, "On a piece the least R_A is R_B - lambda R_E.")
+    if form is forms[-1] and path.exact:
+        out.print("Rounded to fit; --json has the fractions.")
     if len(path.pieces) > _ROWS:
         out.print(f"... and {counted(len(path.pieces) - _ROWS, 'more piece')} (--json gives all)")
     out.print()
@@ -158,12 +172,12 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     if path.exact:
         among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"
         say(out, f"Every breakpoint is exact, and every piece is proved optimal{among}.")
-        if any("≈" in short(v) for piece in path.pieces for v in (*piece.line, piece.start)):
-            out.print("≈ stands for an exact fraction too long for the table; --json gives it.")
+        if any("≈" in cell for row in rows for cell in row):
+            say(out, "≈ stands for an exact fraction too long for the table; --json gives it.")
     else:
         bound = f"{path.tolerance:.2g} max(B, lambda E)"
         say(out, f"The least R_A lies at most {bound} below this, B and E being the largest losses.")
-    out.print("The mechanism of a piece: --json, or `bap solve` with a --lambda on it.")
+    say(out, "The mechanism of a piece: --json, or `bap solve` with a --lambda on it.")
 
 
 def _line(bob: str, eve: str) -> str:

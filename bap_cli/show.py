@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
 _WIDE = 100
 _SHORT = 12  # characters of a fraction in a table
+_WORD = 12  # characters of a word that a column of text must hold
 _QUOTED, _JOIN = re.compile("“[^“”]{1,30}”"), "\x01"  # labels have no control characters
 _COMPARED = 100  # states up to which `bap solve` adds the comparison of `bap compare`
 
@@ -98,7 +99,7 @@ def show_solution(
     out.print(f"Method: {solution.method}.")
     if written:
         names = "problem.json, mechanism.json, certificate.json and manifest.json"
-        out.print(f"Wrote {names} to {clean(written, 500)}.", soft_wrap=True)
+        say(out, f"Wrote {names} to {clean(written, 500)}.")
     check = shlex.join(["bap", "verify", written or "DIR", *(["--allow-float"] if rounded else [])])
     out.print(f"Check it:  {clean(check, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
 
@@ -231,7 +232,7 @@ def show_verdict(
     if proof is not None and not proof.conditions.empty:
         say(out, f"Conditions: {conditions_in_words(proof.conditions)}.")
     for line in more:
-        out.print(line, soft_wrap=True)
+        say(out, line)
 
 
 def heading(out: Console, problem: Problem, exact: bool) -> None:
@@ -273,7 +274,7 @@ def risk_table(out: Console, risks: Risks, lam: Number) -> None:
         ("R_A", "Alice's = R_B - lambda R_E", risks.alice(lam)),
     ):
         table.add_row(name, what, fraction(value), *(() if as_floats else (decimal(value),)))
-    out.print(table)
+    put(out, table)
 
 
 def channel(out: Console, mechanism: Mechanism, what: str) -> None:
@@ -287,7 +288,7 @@ def channel(out: Console, mechanism: Mechanism, what: str) -> None:
         table = plain_table("data", *(clean(s) for s in signals))
         for state, row in zip(states, rows, strict=False):
             table.add_row(clean(state), *row)
-        out.print(table)
+        put(out, table)
     else:
         for state, row in zip(states, rows, strict=False):
             parts = [f"“{clean(s)}” {v}" for s, v in zip(signals, row, strict=True) if v != "0"]
@@ -354,17 +355,17 @@ def _releases(out: Console, comparison: Comparison) -> None:
             [name, *map(form, own), epsilon, *([("no" if row.breaks else "yes")] if asked else [])]
             for name, own, epsilon, row in zip(names, numbers, epsilons, comparison.rows, strict=True)
         ]
-        if _width([headings, *rows]) <= out.width:
+        if width_of([headings, *rows]) <= out.width:
             break
     table = plain_table(*headings, right=range(1, 6))
     for cells in rows:
         table.add_row(*cells)
-    out.print(table)
+    put(out, table)
     if form is forms[-1] and comparison.optimum.exact:
         out.print("Rounded to fit; --json has the fractions.")
 
 
-def _width(rows: Sequence[Sequence[str]]) -> int:
+def width_of(rows: Sequence[Sequence[str]]) -> int:
     """The width of a table with these rows, if no cell is folded."""
     return sum(
         2 + max(len(line) for cell in column for line in cell.splitlines()) for column in zip(*rows, strict=True)
@@ -375,6 +376,22 @@ def short(value: Number, longest: int = _SHORT) -> str:
     """A number of a table: a fraction of at most so many characters, or a decimal."""
     text = fraction(value)
     return text if len(text) <= longest else f"{'' if isinstance(value, float) else '≈ '}{decimal(value)}"
+
+
+def put(out: Console, table: Table) -> None:
+    """Print a table. Numbers are never cut: a terminal that is too narrow for them folds whole lines instead."""
+    widths = []
+    for column in table.columns:
+        cells = [str(cell) for cell in (column.header, *column.cells)]
+        parts = (part for cell in cells for part in (cell.splitlines() if column.no_wrap else cell.split()))
+        longest = max(map(len, parts), default=0)
+        widths.append(longest if column.no_wrap else min(longest, _WORD))
+    needed = sum(widths) + 2 * len(widths)
+    if needed > out.width:
+        table.width = needed
+        for column, least in zip(table.columns, widths, strict=True):
+            column.min_width = least
+    out.print(table, crop=False)
 
 
 def plain_table(*columns: str, right: Iterable[int] = ()) -> Table:

@@ -183,7 +183,7 @@ def tiers_document(found: TierSolution) -> dict[str, Any]:
 
 def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequence[str], written: str) -> None:
     """What `bap tiers` prints."""
-    from bap_cli.show import channel, console, plain_table, say, short
+    from bap_cli.show import channel, console, plain_table, put, say, short
     from bap_lp.model.display import both, clean, equals
 
     out = console()
@@ -196,7 +196,7 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequen
     ):
         numbers = (lam, weight, own.bob, own.eve, own.alice(lam), found.separate_values[k])
         table.add_row(f"{k + 1}: {clean(problem.title or loaded[k].source)}", *map(short, numbers))
-    out.print(table)
+    put(out, table)
     for k, mechanism in enumerate(found.mechanisms):
         out.print()
         channel(out, mechanism, f"Tier {k + 1}")
@@ -210,7 +210,7 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequen
     out.print(f"Method: {found.method}.")
     if written:
         names = f"a bundle and mechanism-1.json to mechanism-{len(loaded)}.json"
-        out.print(f"Wrote {names} to {clean(written, 500)}.", soft_wrap=True)
+        say(out, f"Wrote {names} to {clean(written, 500)}.")
     command = shlex.join(["bap", "tiers", *files, "--check", f"{written or 'DIR'}/certificate.json"])
     rounded = not found.exact and all(one.problem.exact for one in loaded)
     if written:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bap_cli.inputs import load
 from bap_cli.main import main
+from bap_lp import lambda_path
 
 CONDITIONED = """
 [conditions]
@@ -100,3 +102,33 @@ def test_a_terminal_gets_bold_headings_and_a_pipe_or_no_color_gets_none(
     monkeypatch.setenv("NO_COLOR", "1")
     plain = "\n".join(printed(capsys, ("compare", "coin_toss"), ""))
     assert not re.search(r"\x1b\[[0-9;]*3\d", plain)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_a_narrow_terminal_cuts_no_digit_of_a_path(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """34343/168000 must not become 34343/16800."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = printed(capsys, ("path", "location_grid"), "")
+    start = next(k for k, line in enumerate(lines) if line.startswith("piece "))
+    pieces = lambda_path(load("location_grid").problem).pieces
+    for line, piece in zip(lines[start + 1 :], pieces, strict=False):
+        cells = re.split(r"  +", line.strip())[1:5]
+        true = (piece.start, piece.end, piece.risks.bob, piece.risks.eve)
+        for cell, value in zip(cells, true, strict=True):
+            shown = cell.removeprefix("≈ ")
+            assert shown in (str(value), f"{float(value):.6g}"), line
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_narrow_terminal_cuts_no_digit_of_the_papers_table(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+    for columns in (width, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = printed(capsys, ("gaussian", "table", "--eve", "mean"), "")
+        tables = lines[next(k for k, line in enumerate(lines) if line.startswith("mechanism  ")) :]
+        seen.append(re.findall(r"[-+]?\d+\.\d+|\d+e-\d+", "\n".join(tables)))
+    assert seen[0] == seen[1]

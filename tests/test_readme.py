@@ -51,6 +51,7 @@ def test_the_survey_gives_the_numbers_shown(
     share = float(sum(map(Fraction, changed)) / len(changed))
     assert f"**the optimum**: {share:.0%} of the cells changed" in README
     assert 20 * rows["optimum"].risks.bob < rows["suppress all"].risks.bob  # "less than a twentieth"
+    assert rows["optimum"].risks.eve == rows["suppress all"].risks.eve  # "as uncertain as she was without a release"
 
 
 def test_three_readers_have_a_link_on_the_first_screen() -> None:

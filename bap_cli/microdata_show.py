@@ -53,7 +53,7 @@ def show_audit(audit: Audit) -> None:
     out.print()
     table = plain_table("agent", "column, or how she decides", "risk", "standard error", right=(2, 3))
     for agent, how, risk, error in audit._grid().rows:
-        table.add_row(clean(agent), clean(how or "all columns"), f"{risk:.4f}", f"{error:.4f}")
+        table.add_row(clean(agent), clean(how), f"{risk:.4f}", f"{error:.4f}")
     put(out, table)
     out.print()
     say(out, "Disclosure, given the columns Eve knows")

@@ -97,12 +97,12 @@ class Audit(Tabular):
         return f": {counted(self.records, 'record')}, R_B = {self.bob}, R_E = {self.eve}, at least {self.informed}"
 
     def _grid(self, most: int | None = None) -> Grid:
-        rows: list[Any] = [("Bob", "", self.bob.value, self.bob.error)]
+        rows: list[Any] = [("Bob", "all columns", self.bob.value, self.bob.error)]
         rows += [("Bob", name, one.value, one.error) for name, one in self.columns.items()]
         for eve in self.eves:
             kinds = {"Alice's prior": eve.prior, "informed": eve.informed, "null release": eve.null} | eve.attackers
             rows += [(eve.name, name, one.value, one.error) for name, one in kinds.items()]
-        return Grid(("agent", "who decides how", "risk", "standard error"), rows[:most], len(rows))
+        return Grid(("agent", "column, or how she decides", "risk", "standard error"), rows[:most], len(rows))
 
 
 def counted_types(codes: Array, levels: Sequence[int]) -> tuple[Array, Array]:

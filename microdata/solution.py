@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
+from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.rational import Array, InputError, floats, is_exact, lifted, number, objects, public, text
@@ -228,7 +228,7 @@ class StudySolution(Tabular):
         for s, risk, null, full in zip(study.spies, self.eves, self.nulls, self.fulls, strict=True):
             knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
             lines.append(
-                f"{s.name} wants {study.names[s.secret]} and knows {knows}: risk {both(risk)}, "
+                f"{person(s.name, start=True)} wants {study.names[s.secret]} and knows {knows}: risk {both(risk)}, "
                 f"{float(null):.6g} without a release, {float(full):.6g} with the whole record."
             )
         return "\n".join(lines)

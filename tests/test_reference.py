@@ -26,7 +26,8 @@ RAISES_NOTHING = {  # the arguments are checked already, or the answer is a verd
 def listed(package: str) -> list[str]:
     """The names that the page of a package shows."""
     text = (API / f"{package}.rst").read_text()
-    names = re.findall(r"^\.\. auto(?:class|function|exception|data):: ([\w.]+)$", text, re.MULTILINE)
+    # a dotted path is the class behind a name that is shown before it
+    names = re.findall(r"^\.\. auto(?:class|function|exception|data):: (\w+)$", text, re.MULTILINE)
     modules = re.findall(rf"^\.\. automodule:: {package}\.(\w+)$", text, re.MULTILINE)
     return [*names, *modules]
 

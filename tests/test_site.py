@@ -65,6 +65,10 @@ def every_public_name_has_a_place(site: Path) -> None:
     for package in (bap_lp, discretise, gaussian, microdata):
         page = (site / "api" / f"{package.__name__}.html").read_text()
         places = set(re.findall(r'id="([\w.]+)"', page)) | set(re.findall(r'id="module-([\w.]+)"', page))
+        assert "PEP 604" not in page  # what Python says about every union
+        for target in re.findall(r'alias of <a class="reference internal" href="#([\w.]+)"', page):
+            assert f'id="{target}"' in page
+        assert page.count("alias of") == len(re.findall(r'alias of <a class="reference internal" href="#', page))
         missing = [name for name in package.__all__ if f"{package.__name__}.{name}" not in places]
         assert missing == []
 

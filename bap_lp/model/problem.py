@@ -74,7 +74,7 @@ class Problem(ReadOnly, Tabular):
         theta: the parameter behind the data; `from_model` sets it.
 
     Raises:
-        InputError: a number is not one, a probability is negative, a sum is not 1, or a table does not fit.
+        InputError: an entry is not a number, a probability is negative, a sum is not 1, or a table does not fit.
 
     >>> from bap_lp import Problem, solve
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], states=["tails", "heads"])
@@ -217,7 +217,7 @@ class Problem(ReadOnly, Tabular):
             The problem with p(x) = sum_theta pi(theta) p(x|theta) and B(x,i) = sum_theta pi(theta|x) L_B(theta,i).
 
         Raises:
-            InputError: a number is not one, a sum is not 1, or a table does not fit.
+            InputError: an entry is not a number, a sum is not 1, or a table does not fit.
 
         >>> from bap_lp import Problem
         >>> coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])

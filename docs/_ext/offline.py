@@ -7,7 +7,8 @@ terminal: `name` stands for code, and signs such as | and * for themselves. Here
 from __future__ import annotations
 
 import re
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -55,6 +56,10 @@ def argument(line: str) -> tuple[str, str]:
 
 def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Before Napoleon reads a docstring. Examples (from >>> to an empty line) stay as they are."""
+    if isinstance(obj, UnionType):  # its docstring is that of all unions
+        names = [f"``{kind.__name__}``" for kind in get_args(obj)]
+        lines[:] = [f"A type that stands for {', '.join(names[:-1])} or {names[-1]}."]
+        return
     out, example, section = [], False, False
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))

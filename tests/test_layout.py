@@ -25,14 +25,15 @@ PACKAGES = {
     "microdata": {"bap_lp"},
     "bap_cli": {"bap_lp", "gaussian", "discretise", "microdata"},
 }
-BASE = {"limits", "rational", "clock", "model"}
+BASE = {"limits", "rational", "arguments", "clock", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
 ROOMS = {
     "limits": set(),
     "verify_standalone": set(),
     "rational": {"limits"},
+    "arguments": {"rational"},
     "clock": {"rational"},
-    "model": {"limits", "rational"},
+    "model": {"limits", "rational", "arguments"},
     "linear": BASE,
     "conditions": BASE,
     "proof": BASE | {"conditions"},

@@ -51,6 +51,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.convex.tangents import Tangents, tangents
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
@@ -329,6 +330,7 @@ def _cap(value: Any, field: str) -> float | None:
     return cap
 
 
+@checked
 def to_cvxpy(problem: Problem, lam: Any = None) -> Bridge:
     """The problem as a cvxpy program, to which any convex constraint can be added.
 

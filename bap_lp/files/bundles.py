@@ -25,6 +25,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
@@ -220,6 +221,7 @@ def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
     return given
 
 
+@checked
 def save_bundle(
     path: str | os.PathLike[str],
     solution: Any,
@@ -301,6 +303,7 @@ def bundle_files(
     return files | {MANIFEST: dumps(manifest).encode()}
 
 
+@checked
 def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     """Read a bundle and check its hashes; `verify` then judges the proof.
 

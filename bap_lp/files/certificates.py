@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import Multipliers, Prices
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
@@ -61,6 +62,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
+@checked
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate. Signs, sums and sizes are for `verify` to judge; here it only has to be made of numbers.
 
@@ -112,6 +114,7 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
     return document
 
 
+@checked
 def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> None:
     """Write a certificate file (JSON).
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.events import plain
 from bap_lp.files.binary import is_binary, packed, unpacked
@@ -54,6 +55,7 @@ class ProblemFile:
     conditions: Conditions | None = None
 
 
+@checked
 def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
     """Read a problem file: TOML, JSON, or the binary .npz of `save_problem`.
 
@@ -213,6 +215,7 @@ def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict
     }
 
 
+@checked
 def save_problem(path: str | os.PathLike[str], problem: Problem, lam: Any = "calibrated") -> None:
     """Write a problem file: what was built in Python can be reported and shared from the command line.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of
 from bap_lp.model.labels import labels, probability, weight_of
@@ -66,7 +67,7 @@ def read_agents(
         raise InputError(f"{role}_loss", None, f"or {role}s must be given, one of the two")
     alone = agents is None
     out = []
-    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else agents):
+    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else several(f"{role}s", agents, Agent)):
         field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
         table = array(agent.loss, field, 2)
         if len(table) != rows:
@@ -74,6 +75,8 @@ def read_agents(
         where = f"{role}_decisions" if alone else f"{role}s[{k}].decisions"
         names = labels(agent.decisions, where, table.shape[1])
         weight = weight_of(agent.weight, f"{role}s[{k}].weight")
+        if not isinstance(agent.name, str):
+            raise InputError(f"{role}s[{k}].name", agent.name, "must be a string")
         name = agent.name or role.capitalize() + (str(k + 1) if k else "")
         knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
         if role == "bob" and (knows is not None or knowledge is not None):
@@ -141,6 +144,7 @@ def counted_loss(agent: Agent) -> Array:
     return out
 
 
+@checked
 def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     """One Eve on the product of the decision spaces, with the smallest of the weighted losses.
 

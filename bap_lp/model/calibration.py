@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bap_lp.arguments import checked
 from bap_lp.model.arrays import UNIT
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
@@ -22,6 +23,7 @@ from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, number, public
 
 
+@checked
 def calibrate(problem: Problem) -> Number:
     """The lam at which full and null releases tie: (R_B^null - R_B^full) / (R_E^null - R_E^full).
 

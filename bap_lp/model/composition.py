@@ -12,6 +12,7 @@ from math import comb, factorial, prod
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.rational import InputError
 
@@ -19,6 +20,7 @@ _MOST = 2_000_000  # entries of the channel of counts
 _MOST_PRODUCTS = 4_000_000  # an entry is a product of as many probabilities as there are draws
 
 
+@checked
 def composed(mechanism: Mechanism, draws: int) -> Mechanism:
     """The mechanism whose signal is the outcome of several independent draws for the same data.
 

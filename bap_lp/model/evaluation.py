@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.beliefs import TIE, Belief, replies, shared
 from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
@@ -66,6 +67,7 @@ def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     return Risks.summed(*arrays.risks(rho), len(rho))
 
 
+@checked
 def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
     """Risks of any channel and, per signal, probability, posteriors and all optimal decisions of each agent.
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from bap_lp.arguments import checked
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
@@ -34,6 +35,7 @@ class LamInterval:
         return bool(self.start <= public(number(lam, "lam")) <= self.end)
 
 
+@checked
 def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) -> LamInterval:
     """All lam for which the mechanism is optimal.
 
@@ -75,6 +77,7 @@ def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) ->
     return LamInterval(zeros_at[0], math.inf if endless else zeros_at[-1])
 
 
+@checked
 def excess(problem: Problem, mechanism: Mechanism, lam: Any = "calibrated") -> Number:
     """R_A of the mechanism minus the least R_A of all: what choosing it costs at lam.
 

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, both, counted, equals, fraction, kind, risks_line
@@ -161,6 +163,7 @@ class EpsilonPath(Tabular):
         return Grid(columns, rows, len(self.points))
 
 
+@checked
 def epsilon_path(
     problem: Problem,
     lam: Any = "calibrated",
@@ -200,7 +203,9 @@ def epsilon_path(
         raise InputError("tolerance", allowed, "must be positive")
     price, given = public(lam_of(problem, lam)), conditions or Conditions()
     rest = replace(given, exp_epsilon=None, epsilon=None, neighbours=None, metric=None, delta=None)
-    found = _Sampler(problem, price, given, exact, most, progress)
+    if not isinstance(most, Integral) or most < 1:
+        raise InputError("most", most, "must be a positive integer")
+    found = _Sampler(problem, price, given, exact, int(most), progress)
     free = solve(problem, price, exact, conditions=None if rest.empty else rest).value
     impossible = found.start()
     goal = allowed * max(found.points[min(found.points)].value - free, 0)

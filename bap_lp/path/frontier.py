@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from bap_lp.arguments import checked
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import Displayed, equals, fraction, risks_line
 from bap_lp.model.evaluation import risks as risks_of
@@ -34,6 +35,7 @@ from bap_lp.rational import InputError, is_exact, number, public, show
 _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the largest risk, is meant to be the vertex
 
 
+@checked
 def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
     """The vertices of the efficient edge, from full utility to full privacy, each with its risks and mechanism.
 
@@ -78,6 +80,7 @@ class Corner(Displayed):
         return f": {risks_line(self.risks.bob, self.risks.eve)}, {'' if self.attained else 'not '}attained"
 
 
+@checked
 def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
     """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path.
 
@@ -109,7 +112,7 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     try:
         price, undefined = public(lam_of(problem, lam)), False
     except InputError as error:
-        if error.value != "calibrated":
+        if not isinstance(error.value, str) or error.value != "calibrated":
             raise
         price, undefined = public(number(1, "lam")), True
     if price == 0:  # at lam = 0 privacy is worth nothing, and reaching R_B^full shows nothing
@@ -150,6 +153,7 @@ class DisclosureControl(Displayed):
         return self.certificate.lam
 
 
+@checked
 def sdc(
     problem: Problem, *, min_eve_risk: Any = None, max_bob_risk: Any = None, path: Path | None = None
 ) -> DisclosureControl:
@@ -180,6 +184,8 @@ def sdc(
     exact = problem.exact and is_exact(wanted)
     path = all_mechanisms(path)
     path = path if path is not None and path.exact == exact else lambda_path(problem, exact=exact)
+    if wanted > 10**300:
+        raise InputError(field, public(wanted), "must be at most 1e300")
     level = public(wanted) if exact else float(wanted)
     pieces = path.pieces
     levels = [piece.risks.eve if by_eve else piece.risks.bob for piece in pieces]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import UNIT, Arrays
@@ -135,6 +136,7 @@ class Path(Tabular):
         return Grid(columns, rows, len(self.pieces))
 
 
+@checked
 def lambda_path(
     problem: Problem,
     exact: bool | None = None,

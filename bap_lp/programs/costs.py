@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.conditions.obedience import Obedience
@@ -45,6 +46,7 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     return {name: {label: public(price) for label, price in own.items()} for name, own in found.items()}
 
 
+@checked
 def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
     """What each condition of a solution costs, with its shadow prices.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import signal_losses
@@ -76,6 +77,7 @@ class WorstCase(Displayed):
         return f"{clean(self.mechanism.name, 40)!r}: {equals('R_A', self.worst, fraction)} in scenario {self.scenario}"
 
 
+@checked
 def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None) -> RobustSolution:
     """Minimise the largest R_A over several scenarios: problems with the same states and their own priors and losses.
 
@@ -136,6 +138,7 @@ def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | 
     )
 
 
+@checked
 def rank_worst_case(
     problems: Sequence[Problem], mechanisms: Sequence[Mechanism], lams: Any = "calibrated"
 ) -> tuple[WorstCase, ...]:

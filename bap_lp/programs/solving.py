@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.clock import time_limited
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import lam_of
@@ -31,6 +32,7 @@ from bap_lp.rational import InputError, is_exact, public
 _LOG = logging.getLogger(__name__)
 
 
+@checked
 def solve(
     problem: Problem,
     lam: Any = "calibrated",

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import ProgramBuilder
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
@@ -115,6 +116,7 @@ class TierSolution(Tabular):
         return Grid(("tier", "title", "lambda", "weight", "R_B", "R_E", "R_A", "signals"), rows, len(parts))
 
 
+@checked
 def tiers(
     problems: Sequence[Problem], lams: Any = "calibrated", weights: Any = None, exact: bool | None = None
 ) -> TierSolution:

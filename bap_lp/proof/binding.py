@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.signals import Signals, signals_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -28,6 +29,7 @@ from bap_lp.proof.worst_case import RobustCertificate, verify_robust, working_sc
 from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, InputError, shown
 
 
+@checked
 def verify_mechanism(
     problem: Problem, mechanism: Mechanism, certificate: Certificate, allow_float: bool = True
 ) -> Verdict:

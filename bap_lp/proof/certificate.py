@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.limits import limit, raising
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
@@ -115,6 +116,7 @@ class Verdict(Displayed):
         return f"{self.ok}: {clean(self.reason, 120)}"
 
 
+@checked
 def verify(problem: Problem, certificate: Certificate, allow_float: bool = True, slack: float | None = None) -> Verdict:
     """Check a certificate with arithmetic alone: exactly if it is exact, up to a gap if it is a float one.
 

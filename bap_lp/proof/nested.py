@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.model.arrays import UNIT, Arrays
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
@@ -242,6 +243,7 @@ def _same_prior(one: Problem, other: Problem) -> bool:
     return bool(np.allclose(floats(one.p), floats(other.p), rtol=1e-9, atol=0))
 
 
+@checked
 def verify_tiers(problems: Sequence[Problem], certificate: TierCertificate, allow_float: bool = True) -> Verdict:
     """Check with arithmetic alone that nested releases are optimal: exactly if the certificate is exact.
 

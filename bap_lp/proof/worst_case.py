@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
@@ -71,6 +72,7 @@ class Scenario:
         return bob - self.lam * eve
 
 
+@checked
 def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, allow_float: bool = True) -> Verdict:
     """Check a worst-case certificate with arithmetic alone: exactly if it is exact, to a tolerance in floats.
 

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.convex.cvxpy_bridge import information as mutual_information
 from bap_lp.linear.optimum import Infeasible, Optimum, optimum
 from bap_lp.linear.program import LinearProgram
@@ -69,6 +70,7 @@ class Uniqueness(Displayed):
         return f": {what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
 
 
+@checked
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     """Whether one mechanism only is optimal; if not, an optimal one with few signals and one that discloses least.
 
@@ -111,6 +113,7 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     return Uniqueness(False, public(best.bound), fewest, least[0], said, said_by_fewest, proved)
 
 
+@checked
 def is_unique(problem: Problem, lam: Any = "calibrated") -> bool:
     """Whether one mechanism only is optimal: the answer of `uniqueness` without its mechanisms.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.conditions.base import SentSignals
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.signals import Signals
@@ -136,6 +137,7 @@ class Comparison(Tabular):
         return Grid(columns, rows, len(self.rows))
 
 
+@checked
 def compare(
     problem: Problem,
     lam: Any = "calibrated",

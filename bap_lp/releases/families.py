@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import checked
 from bap_lp.model.arrays import signal_losses
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
@@ -255,6 +256,7 @@ def lower_envelope(heights: Sequence[Any], slopes: Sequence[Any], length: Any = 
         pieces.append((t, line))
 
 
+@checked
 def randomised_response_family(problem: Problem, end: Any = None) -> Family:
     """Randomised response for w from 0 (full) to (N - 1)/N (null), where the true state is the likeliest signal.
 

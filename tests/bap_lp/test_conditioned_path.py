@@ -121,3 +121,9 @@ def test_progress_under_conditions_counts_lines() -> None:
     lambda_path(COIN, progress=lambda count, lam: seen.append((count, lam)), conditions=Conditions(exp_epsilon=9))
     assert seen
     assert all(count >= 2 for count, _ in seen)
+
+
+def test_risks_of_a_float_path_are_plain_floats() -> None:
+    problem = Problem([0.75, 0.25], [[0.25, 0.75], [1, 0]], [[0, 1], [10, 0]])
+    for piece in lambda_path(problem, conditions=Conditions(exp_epsilon=3)).pieces:
+        assert {type(value) for value in (piece.risks.bob, piece.risks.eve)} == {float}

@@ -1,0 +1,108 @@
+"""Objects that users hand over: one of another kind is refused in one line that names it, as a wrong number is.
+
+`checked` reads the annotations of a public function. An argument annotated with a class of this package, with that or
+None, or with a sequence of such objects, must be one. So must flags (bool) and names of files (a string or a path). All
+other arguments are the function's own business.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, wraps
+from inspect import signature
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from bap_lp.rational import InputError
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """The classes of an argument, in words; whether it is a sequence of such objects, and whether None will do."""
+
+    classes: tuple[Any, ...]
+    words: str
+    several: bool
+    optional: bool
+
+
+def checked(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+    """The function, which first looks at the kinds of its arguments."""
+    names = tuple(signature(function).parameters)
+
+    @cache
+    def kinds() -> dict[str, _Kind]:
+        hints = get_type_hints(function)
+        found = {name: _kind(hints[name]) for name in names if name in hints}
+        return {name: kind for name, kind in found.items() if kind is not None}
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
+        given = [_fitting(name, value, kinds()) for name, value in zip(names, args, strict=False)]
+        named = {name: _fitting(name, value, kinds()) for name, value in kwargs.items()}
+        return function(*given, *args[len(names) :], **named)  # type: ignore[arg-type]
+
+    return call
+
+
+_PATH, _FLAG = (str, os.PathLike), (bool, np.bool_)
+
+
+def _kind(hint: Any) -> _Kind | None:
+    """What an annotation asks for; None if that is not checked here."""
+    parts = [part for part in _parts(hint) if part is not NoneType]
+    optional = len(parts) < len(_parts(hint))
+    if [get_origin(part) or part for part in parts] == list(_PATH):
+        return _Kind(_PATH, "a string or a path", False, optional)
+    if len(parts) != 1:
+        return None
+    several = get_origin(parts[0]) is Sequence
+    one = get_args(parts[0])[0] if several else parts[0]
+    if one is bool:
+        return _Kind(_FLAG, "True or False", False, optional)
+    ours = isinstance(one, type) and one.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return _Kind((one,), _article(one), several, optional) if ours else None
+
+
+def _article(kind: type) -> str:
+    return f"a{'n' if kind.__name__[0] in 'AEIOU' else ''} {kind.__name__}"
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _fitting(name: str, value: Any, kinds: dict[str, _Kind]) -> Any:
+    """The argument, a sequence as a list; refuses one of another kind."""
+    kind = kinds.get(name)
+    if kind is None or (value is None and kind.optional):
+        return value
+    return _all(name, value, kind) if kind.several else _one(name, value, kind)
+
+
+def several(name: str, value: Any, kind: type) -> list[Any]:
+    """A list of objects of one kind; refuses all else."""
+    return _all(name, value, _Kind((kind,), _article(kind), True, False))
+
+
+def _all(name: str, value: Any, kind: _Kind) -> list[Any]:
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, *kind.classes)):
+        raise InputError(name, None, f"must be a list, each of them {kind.words}, is {_said(value)}")
+    return [_one(f"{name}[{k}]", item, kind) for k, item in enumerate(value)]
+
+
+def _one(name: str, value: Any, kind: _Kind) -> Any:
+    if not isinstance(value, kind.classes):
+        raise InputError(name, None, f"must be {kind.words}, is {_said(value)}")
+    return value
+
+
+def _said(value: Any) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"

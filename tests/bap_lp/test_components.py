@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from clusters import local_client
 from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,10 +106,8 @@ def test_processes_give_the_same_answer() -> None:
 
 @pytest.mark.slow
 def test_a_dask_client_gives_the_same_answer() -> None:
-    distributed = pytest.importorskip("distributed")
     problem = large(2)
-    local = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
-    with local as cluster, distributed.Client(cluster) as client:
+    with local_client(workers=1) as client:
         there = solve(problem, "1/2", client=client)
     assert (there.certificate.rho == solve(problem, "1/2").certificate.rho).all()
 

@@ -3,13 +3,13 @@
 import os
 import signal
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+from clusters import local_client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -344,17 +344,12 @@ def test_interrupted_chunks_return_a_certified_answer() -> None:
 
 
 def test_workers_give_the_same_digits() -> None:
-    import distributed
-
     game = dense(5000, 3, 3)
     alone = solve_chunks(chunked(game, 4), 1.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-            found = solve_chunks(chunked(game, 4), 1.0, client=client)
-            futures = client.scatter(chunked(game, 4, lambda block: lambda: block))
-            again = solve_chunks(futures, 1.0, client=client)
+    with local_client() as client:
+        found = solve_chunks(chunked(game, 4), 1.0, client=client)
+        futures = client.scatter(chunked(game, 4, lambda block: lambda: block))
+        again = solve_chunks(futures, 1.0, client=client)
     for other in (found, again):
         assert (other.value, other.bound) == (alone.value, alone.bound)
         np.testing.assert_array_equal(other.u, alone.u)
@@ -363,14 +358,8 @@ def test_workers_give_the_same_digits() -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Two worker processes that are started again when they die."""
-    import dask.config
-    import distributed
-
-    with warnings.catch_warnings(), dask.config.set({"distributed.admin.system-monitor.gil.enabled": False}):
-        warnings.simplefilter("ignore", ResourceWarning)
-        options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-        with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
-            yield client
+    with local_client(processes=True) as client:
+        yield client
 
 
 @pytest.mark.slow

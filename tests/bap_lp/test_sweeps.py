@@ -18,9 +18,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import distributed
 import numpy as np
 import pytest
+from clusters import local_client
 from flint import fmpq
 
 from bap_lp.model.problem import Problem
@@ -51,16 +51,7 @@ def processes() -> Iterator[Executor]:
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Executor]:
-    quiet = {"distributed.worker.memory.terminate": False, "distributed.admin.system-monitor.gil.enabled": False}
-    import dask.config
-
-    with (
-        dask.config.set(quiet),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True, silence_logs=40
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_client(processes=True) as client:
         yield client.get_executor()
 
 

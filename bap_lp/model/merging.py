@@ -40,7 +40,7 @@ def merge_index(p: Array, rows: Array, rounded: Array | None = None) -> tuple[Ar
     """
     live = np.flatnonzero(p > 0)
     small = (floats(rows) if rounded is None else rounded) + 0.0  # -0.0 becomes 0.0
-    small = small if len(live) == len(p) else small[live]
+    small = np.ascontiguousarray(small if len(live) == len(p) else small[live])  # a view needs its rows in one piece
     first: dict[bytes, int] = {}  # by rounded rows: rationals are slow to hash
     keys = small.view(f"V{8 * small.shape[1]}").ravel().tolist()
     found = [first.setdefault(key, x) for x, key in enumerate(keys)]

@@ -78,7 +78,7 @@ def solve(
     start = time.perf_counter()
     with time_limited(time_limit):
         price, asked = lam_of(problem, lam), conditions is not None and not conditions.empty
-        if formulation not in ("compact", "paper"):
+        if not isinstance(formulation, str) or formulation not in ("compact", "paper"):
             raise InputError("formulation", formulation, 'must be "compact" or "paper"')
         if formulation != "compact" and asked:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')

@@ -30,6 +30,7 @@ def test_what_is_no_problem_is_refused(name: str, junk: Any) -> None:
 CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda junk: solve(COIN, 1, conditions=junk or 0), "conditions must be a Conditions"),
     (lambda junk: solve(COIN, 1, exact=junk or 1), "exact must be True or False"),
+    (lambda junk: solve(COIN, 1, formulation=np.array(["compact", "paper"])), "formulation .*must be"),
     (lambda junk: bap_lp.evaluate(COIN, junk), "mechanism must be a Mechanism"),
     (lambda junk: bap_lp.chooses(COIN, junk), "mechanism must be a Mechanism"),
     (lambda junk: bap_lp.chooses(COIN, BEST.mechanism, junk or 0), "path must be a Path"),

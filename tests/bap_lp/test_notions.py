@@ -405,3 +405,14 @@ def test_an_event_that_is_certain_in_floats_asks_nothing(wanted: Any) -> None:
     free, found = solve(problem, 0.5), solve(problem, 0.5, conditions=Conditions(**wanted))
     assert found.value == pytest.approx(free.value, abs=1e-12)
     assert verify(problem, found.certificate)
+
+
+@pytest.mark.parametrize("wanted", [None, {"posterior_ratio": [{"event": [0], "exp_epsilon": 2}]}])
+def test_tables_may_lie_in_memory_column_by_column(wanted: Any) -> None:
+    """Tables of one column, transposed tables, and rows of conditions that are transposed ones."""
+    conditions = None if wanted is None else Conditions(**wanted)
+    for bob, eve in (([[0], [1], [2]], [[0], [1], [2]]), ([[0, 1], [1, 0], [1, 1]], [[0, 1], [1, 0], [2, 0]])):
+        exact = solve(Problem(["1/2", "1/4", "1/4"], bob, eve), 1, conditions=conditions)
+        columns = (np.asfortranarray(table, dtype=float) for table in (bob, eve))
+        found = solve(Problem([0.5, 0.25, 0.25], *columns), 1.0, conditions=conditions)
+        assert found.value == pytest.approx(float(exact.value), abs=1e-9)

@@ -20,7 +20,7 @@ OF_A_PROBLEM = [
 ]
 
 
-@pytest.mark.parametrize("junk", JUNK, ids=repr)
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: type(junk).__name__)
 @pytest.mark.parametrize("name", OF_A_PROBLEM)
 def test_what_is_no_problem_is_refused(name: str, junk: Any) -> None:
     with pytest.raises(InputError, match=r"^problem must be a Problem, is .*$"):
@@ -46,7 +46,7 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("junk", [junk for junk in JUNK if not isinstance(junk, np.ndarray)], ids=repr)
+@pytest.mark.parametrize("junk", [junk for junk in JUNK if not isinstance(junk, np.ndarray)], ids=lambda junk: type(junk).__name__)
 @pytest.mark.parametrize(("call", "message"), CALLS, ids=[message for _, message in CALLS])
 def test_other_objects_of_the_wrong_kind_are_refused(call: Any, message: str, junk: Any) -> None:
     with pytest.raises(InputError, match=f"^{message}"):

@@ -46,7 +46,9 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("junk", [junk for junk in JUNK if not isinstance(junk, np.ndarray)], ids=lambda junk: type(junk).__name__)
+@pytest.mark.parametrize(
+    "junk", [junk for junk in JUNK if not isinstance(junk, np.ndarray)], ids=lambda junk: type(junk).__name__
+)
 @pytest.mark.parametrize(("call", "message"), CALLS, ids=[message for _, message in CALLS])
 def test_other_objects_of_the_wrong_kind_are_refused(call: Any, message: str, junk: Any) -> None:
     with pytest.raises(InputError, match=f"^{message}"):

@@ -86,7 +86,9 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
     )
     how = f", {choice}" if choice else ""
     yield f"She minimises R_A = R_B - lambda R_E at {equal('lambda', best.lam)}{how}."
-    yield f"So one unit of Eve's loss counts as much as {short(best.lam)} units of Bob's loss."
+    bobs = "Bob's" if len(problem.bobs) == 1 else "the Bobs'"
+    eves = "Eve's" if len(problem.eves) == 1 else "the Eves'"
+    yield f"So one unit of {eves} loss counts as much as {short(best.lam)} units of {bobs} loss."
     if best.conditions is not None:
         yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
 

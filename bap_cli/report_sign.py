@@ -33,7 +33,10 @@ _NEAR = 1e-12  # a float loss this close to 1 - pi(theta|x) is the same number
 
 
 def signing(problem: Problem) -> dict[str, Any]:
-    """Per agent: whether its risk is the probability to be wrong, and its risk if all or nothing is released."""
+    """Per agent: whether its risk is the probability to be wrong, and its risk if all or nothing is released.
+
+    `most` is the largest number of its table: without it an expected loss has no unit.
+    """
     full, null = _agent_extremes(problem)
     agents, bobs = (*problem.bobs, *problem.eves), len(problem.bobs)
     told = [
@@ -41,7 +44,7 @@ def signing(problem: Problem) -> dict[str, Any]:
             "wrong": counts_errors(problem, agent, k < bobs),
             "full": text(full[k]),
             "null": text(null[k]),
-            "scale": [text(end) for end in _scale(problem, agent)],
+            "most": text(public(_counted(problem, agent).max())),
         }
         for k, agent in enumerate(agents)
     ]
@@ -51,12 +54,6 @@ def signing(problem: Problem) -> dict[str, Any]:
 def _counted(problem: Problem, agent: Agent) -> Array:
     """What Alice counts for the agent, in the states that occur."""
     return np.asarray(agent.loss if agent.harm is None else agent.harm)[np.asarray(problem.p) > 0]
-
-
-def _scale(problem: Problem, agent: Agent) -> list[Any]:
-    """The least and the largest number in the agent's table: without it an expected loss has no unit."""
-    counted = _counted(problem, agent)
-    return public(np.array([counted.min(), counted.max()])).tolist()
 
 
 def counts_errors(problem: Problem, agent: Agent, bob: bool) -> bool:

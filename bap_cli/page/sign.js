@@ -17,16 +17,16 @@ function agentRisks(role, k, index) {
     const best = total(views.flatMap((view) => heard(view).map((row) => least(row))));
     const known = dot(model.p, table.map(least)), blind = total(views.map((view) => least(view[0].map((_, d) => dot(model.p, view.map((row) => row[d]))))));
     demand(joint.length === table.length, "a loss has the wrong shape");
-    return { wrong: said.wrong && part && (role === "bob" || binary), best, full: known, null: blind, scale: [least(table.flat()), largest(table.flat())] };
+    return { wrong: said.wrong && part && (role === "bob" || binary), best, full: known, null: blind, most: largest(table.flat()) };
   }
   const detail = detailOf(index), alone = data.sign.bobs.length + data.sign.eves.length === 2;
   const place = role === "bob" ? k : data.sign.bobs.length + k;
   const best = detail ? Q.read(detail.agents[place]) : alone && !data.problem[`${role}s`][k].weight ? Q.read(data.pieces[index][role]) : null;
-  return { wrong: said.wrong, best, full: Q.read(said.full), null: Q.read(said.null), scale: said.scale.map(Q.read) };
+  return { wrong: said.wrong, best, full: Q.read(said.full), null: Q.read(said.null), most: Q.read(said.most) };
 }
 
 const largest = (values) => values.reduce((a, b) => (Q.cmp(a, b) < 0 ? b : a));
-const rounded = ({ wrong, best, full, null: none, scale }) => ({ wrong, best: best === null ? null : Q.float(best), full: Q.float(full), null: Q.float(none), scale: scale.map(Q.float) });
+const rounded = ({ wrong, best, full, null: none, most }) => ({ wrong, best: best === null ? null : Q.float(best), full: Q.float(full), null: Q.float(none), most: Q.float(most) });
 // How a risk is told: Bob by wrong decisions, Eve by right guesses, either by an expected loss, or by what Alice counts
 function toldRisk(role, wrong, risk, harm) {
   if (risk === null) return "not shown";
@@ -34,7 +34,6 @@ function toldRisk(role, wrong, risk, harm) {
   if (!wrong) return risk === 0 ? "loses nothing" : `loses ${figure3(risk)} on average`;
   return role === "bob" ? `wrong in ${ofHundred(risk)} of 100 decisions` : `right in ${ofHundred(1 - risk)} of 100 guesses`;
 }
-const signed3 = (value) => (value < 0 ? `−${figure3(value)}` : figure3(value));
 const shortRisk = (role, wrong, risk) => (!wrong ? figure3(risk) : ofHundred(role === "bob" ? risk : 1 - risk));
 
 function shortCard(role, k, index) {
@@ -43,10 +42,10 @@ function shortCard(role, k, index) {
   const strip = make("div", { class: "bar", role: "img", "aria-label": done === null ? "no scale" : `${figure3(100 * done)}% of the way from no release to the full data` }, make("i"));
   strip.firstElementChild.style.width = `${100 * (done ?? 0)}%`;
   const rest = role === "eve" ? `${say(risks.null)} before the release, ${say(risks.full)} with all the data` : `${say(risks.full)} with all the data, ${say(risks.null)} without a release`;
-  const unit = risks.wrong ? [] : [make("p", { class: "exactly" }, `one decision ${agent.harm ? "counts" : "costs"} ${signed3(risks.scale[0])} to ${signed3(risks.scale[1])}`)];
+  const unit = risks.wrong || risks.most === 0 ? [] : [make("p", { class: "exactly" }, `one decision ${agent.harm ? "counts" : "costs"} at most ${figure3(risks.most)}`)];
   return make("div", { class: `figure ${role}` }, make("h3", {}, ...person(agent.name, true), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
-    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, rest), ...unit, strip,
-    make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data")));
+    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, rest), ...unit,
+    ...(agent.harm ? [] : [strip, make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data"))])); // harm may lie beyond both ends
 }
 
 // The change from one pair of risks to another, of all Bobs and of all Eves together; the one told first starts a sentence
@@ -96,7 +95,7 @@ function offered(index) {
   return [...new Set([...some, index])].sort((a, b) => a - b);
 }
 
-const lossWords = (role) => (data.problem[`${role}s`].some(({ weight }) => weight) ? "weighted loss" : "average loss");
+const lossWords = (role) => (data.problem[`${role}s`].some(({ harm }) => harm) ? "counted by Alice" : data.problem[`${role}s`].some(({ weight }) => weight) ? "weighted loss" : "average loss");
 
 function drawLines(index) {
   const one = (role) => data.problem[`${role}s`].length === 1 && !data.problem[`${role}s`][0].weight && agentRisks(role, 0, index).wrong;
@@ -116,7 +115,7 @@ function drawLines(index) {
   $("lines").replaceChildren(table(head, rows));
   const hidden = data.pieces.length - shown.length;
   $("lines-more").replaceChildren(...(hidden > 0 ? [`${counted(hidden, "more line")} between these`, make("span", { class: "screen" }, "; the slider below reaches them"), "."] : []));
-  $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : "one more unit of loss", " for ", ...name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decisions of " : " more units of loss of ", ...name("bob", "the Bobs"),
+  $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : data.problem.eves.some(({ harm }) => harm) ? "one more unit that Alice counts" : "one more unit of loss", " for ", ...name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decisions of " : " more units of loss of ", ...name("bob", "the Bobs"),
     data.partial ? "." : ". Each line is the best release for its range of λ; sign the last one whose step you still find worth its price.");
 }
 

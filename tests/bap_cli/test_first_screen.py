@@ -110,7 +110,8 @@ def test_harm_is_what_alice_counts_and_not_how_often_somebody_is_right(page_of: 
     card, words = page.inner_text("#short .figure.eve"), page.inner_text("#sign")
     assert "The judge must not learn too much" in card
     assert "Alice counts 0.6 on average" in card
-    assert "0 before the release, 0.3 with all the data\n\none decision counts 0 to 1" in card
+    assert "0 before the release, 0.3 with all the data\n\none decision counts at most 1" in card
+    assert page.locator("#short .figure.eve .bar").count() == 0  # the harm lies beyond that of full and null release
     assert "what Alice counts for the judge rises by 0.3" in words
     assert " right " not in words
     assert "The check in this browser covers" not in page.inner_text("main")  # this page carries no such check
@@ -121,7 +122,7 @@ def test_a_loss_has_a_unit_and_a_common_noun_its_article(page_of: Open) -> None:
     page = page_of("two_eves")
     cards = page.locator("#short .figure").all_inner_texts()
     assert "The journalist must not learn too much" in cards[1]
-    assert "0.5 before the release, 0 with all the data\n\none decision costs 0 to 5" in cards[1]
+    assert "0.5 before the release, 0 with all the data\n\none decision costs at most 5" in cards[1]
     assert "The Eves together lose" in page.inner_text("#lines")
     assert "She wants Bob to lose little and the journalist and the employer to lose much" in page.inner_text("#words")
     assert "The journalist decides ordinary." in page.inner_text("#cards")

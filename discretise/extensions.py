@@ -20,11 +20,19 @@ from bap_lp.rational import floats
 from discretise.models import GriddedProblem
 from gaussian.arrays import Array
 
+_TIE = 1e-10  # of the losses: far above what rounding and threads change in u, far below what a choice costs
+
+
+def rule_of(u: Array, B: Array, E: Array) -> tuple[Array, NDArray[np.intp]]:
+    """B(x,i) - u_i . E(x,.), and for each row the first i with the least of them, up to rounding."""
+    value = B - E @ u.T
+    size = np.abs(B).max(axis=1) + np.abs(E).max(axis=1) * np.abs(u).sum(axis=1).max(initial=0.0)
+    return value, (value <= (value.min(axis=1) + _TIE * size)[:, None]).argmax(axis=1)
+
 
 def dual_choice(u: Array, B: Array, E: Array) -> tuple[NDArray[np.intp], Array]:
     """argmin_i B(x,i) - u_i . E(x,.) for each row, and the margin to the second smallest (inf if there is only one)."""
-    value = B - E @ u.T
-    best = value.argmin(axis=1)
+    value, best = rule_of(u, B, E)
     if value.shape[1] == 1:
         return best, np.full(len(value), np.inf)
     two = np.partition(value, 1, axis=1)

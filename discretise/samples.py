@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import Agent, InputError, Problem, Risks, Solution
 from bap_lp.rational import floats
-from discretise.extensions import dual_choice
+from discretise.extensions import dual_choice, rule_of
 from discretise.losses import EveTask, Loss, ZeroOne, decisions_of, eve_tasks, loss_of, loss_table, names
 from discretise.neighbours import Neighbours, default_neighbours
 from gaussian.arrays import Array
@@ -252,9 +252,8 @@ class SampledProblem(Problem):
         B, _ = self.posterior(fresh.statistic, fresh.x, rng)
         E = self.eve_losses(fresh.target)
         u, lam = floats(solution.certificate.u), float(solution.lam)
-        value = B - E @ u.T
-        chosen = value.argmin(axis=1)
-        bound = value[np.arange(size), chosen]
+        value, chosen = rule_of(u, B, E)
+        bound = value.min(axis=1)
         # an exact B is the mean of Bob's loss over theta and has a smaller variance than the loss
         exact = self.posterior_loss is not None
         bob = (B if exact else self.bob_losses(fresh.theta))[np.arange(size), chosen]

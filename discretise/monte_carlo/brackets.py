@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp import InputError, Risks, calibrate
 from bap_lp.game.solver import solve_game
 from bap_lp.model.display import Grid, Tabular
+from discretise.extensions import rule_of
 from discretise.losses import names
 from discretise.monte_carlo.confidence import interval_terms, largest_mean
 from discretise.samples import Draws, SampledProblem, draw_block
@@ -273,12 +274,10 @@ def _judge(problem: SampledProblem, u: Array, lam: float, size: int, seed: int, 
         count = min(_BLOCK, size - start)
         fresh = draw_block(problem, rng, count, len(problem.p) + start)
         B, E, lost = _losses(problem, fresh, rng)
-        value = B - E @ u.T
-        chosen = value.argmin(axis=1)
-        row = np.arange(count)
+        value, chosen = rule_of(u, B, E)
         # an exact B is the mean of Bob's loss over theta given the data, with the same mean and less variance
-        bob = (B if exact else lost)[row, chosen]
-        sums.add(chosen, bob, E, value[row, chosen], B - lost)
+        bob = (B if exact else lost)[np.arange(count), chosen]
+        sums.add(chosen, bob, E, value.min(axis=1), B - lost)
     return _ends(problem, sums, lam, level, span)
 
 

@@ -10,6 +10,7 @@ from gaussian_cases import draw_data
 from numpy.typing import NDArray
 
 from bap_lp import InputError, solve
+from discretise.extensions import rule_of
 from discretise.losses import zero_one
 from discretise.neighbours import Neighbours, default_neighbours
 from discretise.samples import SampledProblem, sample
@@ -137,3 +138,14 @@ def test_a_bad_argument_of_sample_is_refused_by_name(change: dict[str, Any], mes
     }  # fmt: skip
     with pytest.raises(InputError, match=message):
         sample(**{**given, **change})
+
+
+def test_a_tie_is_broken_in_the_same_way_whatever_rounding_does_to_the_replies() -> None:
+    rng = np.random.default_rng(5)
+    B, E = rng.integers(0, 6, (400, 3)) / 5, rng.integers(0, 2, (400, 2)).astype(float)
+    u = np.array([[0.2, 0.6], [0.4, 0.4], [0.6, 0.2]])
+    chosen = rule_of(u, B, E)[1]
+    exact = 5 * np.rint(5 * B) - E @ np.rint(25 * u).T  # whole numbers
+    assert (chosen == exact.argmin(axis=1)).all()
+    for _ in range(20):
+        assert (rule_of(u * (1 + 1e-15 * rng.normal(size=u.shape)), B, E)[1] == chosen).all()

@@ -113,7 +113,7 @@ def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = Fals
     conflict = list(parts)
     for part in parts:
         fewer = [other for other in conflict if other is not part]
-        if not _feasible(_laid(layout, [p.at(p.value) for p in fewer])):
+        if not _feasible(laid(layout, [p.at(p.value) for p in fewer])):
             conflict = fewer
     labels = tuple(part.label for part in conflict)
     near: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def _given(part: Part, decimals: bool) -> Any:
     return float(part.value) if decimals else public(part.value)
 
 
-def _laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
+def laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
     """The layout with these demands; those of one notion become one."""
     # agents with beliefs of their own obey whatever else is demanded
     by_name: dict[str, Condition] = {d.name: d.at(0 * d.margin) for d in layout.demands if isinstance(d, Obedience)}
@@ -221,7 +221,7 @@ def _feasible(layout: ChannelLayout) -> bool:
 def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
     """The number of a demand nearest to the one given that the others allow; None if there is none."""
     if part.label in _RULES:  # the least R_B and the largest R_E are optima themselves
-        rest, zero = _laid(layout, [p.at(p.value) for p in parts if p is not part]), layout.arrays.field.zero
+        rest, zero = laid(layout, [p.at(p.value) for p in parts if p is not part]), layout.arrays.field.zero
         try:
             if part.label == "max_bob_risk":
                 return rest.sent(ChannelProgram(rest, zero).solve().q).told_risk
@@ -230,7 +230,7 @@ def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
             return None
 
     def feasible(value: Any) -> bool:
-        return _feasible(_laid(layout, [p.at(value if p is part else p.value) for p in parts]))
+        return _feasible(laid(layout, [p.at(value if p is part else p.value) for p in parts]))
 
     no, yes, short = part.value, part.limit, None
     if not feasible(yes):

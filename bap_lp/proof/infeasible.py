@@ -50,7 +50,8 @@ class ConflictError(InputError):
     """Conditions that no mechanism meets.
 
     `attainable` has, for the conditions with a number, the number nearest to the one demanded that the others allow.
-    `proof` has the multipliers that prove the conflict; it is None if there are none to show.
+    `proof` has the multipliers that prove the conflict; it is None if there are none to show: where deterministic or
+    max_signals is in the conflict, a search through all mechanisms is the proof.
 
     Args:
         field: the condition that is named first.
@@ -59,6 +60,8 @@ class ConflictError(InputError):
 
     Attributes:
         conflict: the labels of conditions that cannot hold together, while they can if any of them is left out.
+            Where deterministic or max_signals is given, a condition is also listed if the search without it was given
+            up, at its limit of nodes or of time.
 
     >>> from bap_lp import Conditions, ConflictError, Problem, solve
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])

@@ -270,3 +270,31 @@ def test_with_determinism_no_number_is_called_attainable_that_needs_randomness()
             solve(problem, 1, conditions=Conditions(deterministic=True, **limits))
         for name, near in caught.value.attainable.items():
             assert solve(problem, 1, conditions=Conditions(deterministic=True, **{**limits, name: near}))
+
+
+THREE = Problem(
+    ["1/2", "1/3", "1/6"], [[0, 1, 2], [2, 0, 1], [1, 2, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]], states=["a", "b", "c"]
+)
+SEARCHED: list[tuple[Problem, dict[str, Any], set[str]]] = [
+    (COIN, {"deterministic": True, "max_bob_risk": "13/40", "min_eve_risk": "1/2", "max_leakage": 2},
+     {"deterministic", "max_bob_risk", "min_eve_risk"}),
+    (COIN, {"deterministic": True, "max_bob_risk": "13/40", "exp_epsilon": 7, "posterior_caps": [
+        {"event": ["heads"], "at_most": 1}]}, {"deterministic", "max_bob_risk", "exp_epsilon"}),
+    (THREE, {"max_signals": 1, "max_bob_risk": "1/2", "max_leakage": 3, "min_eve_risk": "1/10"},
+     {"max_signals", "max_bob_risk"}),
+    (THREE, {"max_signals": 2, "deterministic": True, "max_bob_risk": "1/10", "max_leakage": 3},
+     {"max_signals", "max_bob_risk"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("problem", "wanted", "conflict"), SEARCHED)
+def test_a_conflict_found_by_search_is_minimal(problem: Problem, wanted: dict[str, Any], conflict: set[str]) -> None:
+    with pytest.raises(ConflictError) as refused:
+        solve(problem, "1/3", conditions=Conditions(**wanted))
+    assert set(refused.value.conflict) == conflict
+    assert all(name in str(refused.value) for name in conflict)
+    solve(problem, "1/3", conditions=Conditions(**{k: v for k, v in wanted.items() if k not in conflict}))
+    with pytest.raises(ConflictError):
+        solve(problem, "1/3", conditions=Conditions(**{name: wanted[name] for name in conflict}))
+    for left_out in conflict:
+        solve(problem, "1/3", conditions=Conditions(**{k: wanted[k] for k in conflict - {left_out}}))

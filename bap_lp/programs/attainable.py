@@ -82,13 +82,23 @@ def _with(
 ) -> ConflictError:
     error.conflict = conflict
     error.__dict__["nearest"] = near
+    error.proof = _proof(layout, conditions)
+    if error.proof is None and not layout.arrays.exact and layout.weights.size <= _SEARCHED:
+        error.proof = _proof(layout.lifted(conditions), conditions)
+    return error
+
+
+def _proof(layout: ChannelLayout, conditions: Conditions) -> Infeasibility | None:
+    """The multipliers of the elastic program, if they prove the conflict."""
     try:
         found = ChannelProgram(layout.lowered, layout.arrays.field.zero, 0, elastic=True).solve()
-        proof = Infeasibility(conditions, found.dual.u, found.dual.prices)
-        error.proof = proof if proof.verify(layout.problem) else None
-    except (Infeasible, ArithmeticError):
-        error.proof = None
-    return error
+    except ArithmeticError:
+        return None
+    for dual in (found.dual.in_field(layout.problem.arrays.field), found.dual):  # rounded, if that is proof enough
+        proof = Infeasibility(conditions, dual.u, dual.prices)
+        if proof.verify(layout.problem):
+            return proof
+    return None
 
 
 def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = False) -> ConflictError:

@@ -16,7 +16,7 @@ from bap_lp.model.display import Displayed
 from bap_lp.model.problem import Problem
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.conditional import ConditionedProblem, proved
-from bap_lp.rational import Array, InputError, ReadOnly
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,11 +31,21 @@ class Infeasibility(ReadOnly, Displayed):
         return f": {', '.join(self.conditions.given())}"
 
     def verify(self, problem: Problem) -> Verdict:
-        """Whether the multipliers prove that no mechanism of the problem meets the conditions."""
+        """Whether the multipliers prove that no mechanism of the problem meets the conditions.
+
+        Where floats cannot tell, they are taken as the rationals they are.
+        """
         try:
             asked = ConditionedProblem.of(problem, self.conditions)
         except ValueError as error:
             return Verdict(False, f"its conditions do not fit the problem: {error}")
+        verdict = self._judged(asked)
+        if verdict or asked.arrays.exact:
+            return verdict
+        unit = EXACT.number(asked.unit)
+        return self._judged(ConditionedProblem.lifted(problem, self.conditions, unit))
+
+    def _judged(self, asked: ConditionedProblem) -> Verdict:
         field = asked.arrays.field
         dual = Multipliers(self.u, self.prices).in_field(field)
         wrong, bound = proved(asked.arrays, asked.demands, asked.signals, field.zero, dual, asked.unit, None, 0)

@@ -24,7 +24,7 @@ from bap_lp.linear.looks import looked
 from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import EXACT, Array, floats
 
-_SMALL = 30  # rows below which pivots are cheaper than a look
+FEW_ROWS = 30  # rows below which pivots are cheaper than a look
 _PATIENCE = 20  # degenerate pivots in a row before Bland's rule
 
 
@@ -58,15 +58,17 @@ def optimise(
     ties: Sequence[Array] = (),
     limit: int | None = None,
     otherwise: Array | None = None,
+    refined: bool = False,
 ) -> Optimum:
     """The exact optimum of an exact program, from any guess of a basis; `ties` are further costs, minimised in turn.
 
-    otherwise: a second guess, to start from if the first is not optimal.
+    otherwise: a second guess, to start from if the first is not optimal. refined: whether the guesses are as good as
+    looks can make them.
     Without a `limit` on the steps the walk always ends, but on a very degenerate program it may be long.
     Raises Infeasible, and LongWalk at the limit.
     """
     assert lp.field.exact
-    repairs, stalled, refined = 0, 0, lp.shape[0] < _SMALL
+    repairs, stalled, refined = 0, 0, refined or lp.shape[0] < FEW_ROWS
     while True:
         check()
         basic, factor, values = _regular(lp, basic)

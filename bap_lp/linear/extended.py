@@ -1,17 +1,18 @@
 """Solves with a basis to many more bits than floats have, without the cost of exact fractions.
 
-Rows are scaled to integers, the basis B is factored once in floats (SuperLU), and x is built up step by step (Wan,
-2006): with y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the bits
-of y are appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is seen
-as clearly as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A basis
-that passes is then proved in fractions.
+The program is written in integers, the basis B is factored once in floats (SuperLU), and x is built up step by step
+(Wan, 2006): with y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the
+bits of y are appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is
+seen as clearly as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A
+basis that passes is then proved in fractions.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +23,12 @@ _STEP = 24  # bits gained in a step; the factors have 53, less those lost to the
 _SMALL = 2**24  # entries up to which products with 24 bits can be summed in 64-bit integers
 SPARE = 40  # last bits of an answer, which are not to be trusted
 _DEEP = 160  # bits of an answer behind the point
+_LONG = 2**64  # common denominators of costs from which they are rounded
+_POINT = 256  # bits behind the point of a rounded program
+_PASSES = 3  # over rows and columns, to bring them to one size
+_FAR = 2**40  # beyond every exponent
+
+Ratios = list[tuple[int, int]]
 
 
 class Unsolved(ArithmeticError):
@@ -29,32 +36,90 @@ class Unsolved(ArithmeticError):
 
 
 class ExtendedProgram:
-    """The rows of a program as integers over one scale per row: scale[r] * (row r), rhs and cost likewise."""
+    """A program as integers, as short as they may be.
+
+    Where the denominators of every row have a short common multiple `scale`, and those of the costs a multiple `unit`,
+    the integers are scale * (row), scale * rhs and unit * cost. Otherwise (losses of many sizes, or with many
+    denominators) rows and columns are first brought to one size by powers of two, as in module `optimum`:
+        min 2^k (C c).z'   s.t.  R A C z' = 2^h R rhs,   z = 2^-h C z',   y = 2^-k R y',
+    and the numbers of that program are rounded to 2^-256, far below the 160 bits to which its bases are solved. Without
+    that the integers would have thousands of bits, and the float factors of their bases no correct one.
+    """
 
     def __init__(self, lp: LinearProgram) -> None:
         self.lp = lp
-        values, rhs = _ratios(lp.value), _ratios(lp.rhs)
-        scale = [q for _, q in rhs]
-        for r, (_, q) in zip(lp.index.tolist(), values, strict=True):
+        m, n = lp.shape
+        self.row, self.column = np.zeros(m, dtype=np.int64), np.zeros(n, dtype=np.int64)  # logarithms of R and C
+        self.k = self.h = self.point = 0  # point: the bits behind the point of all numbers
+        self.scale: Array = np.ones(m, dtype=object)
+        self.unit = 1
+        ratios = _ratios(lp.value), _ratios(lp.rhs), _ratios(lp.cost)
+        if not self._multiplied(*ratios):
+            self._rounded(*ratios)
+
+    def _multiplied(self, values: Ratios, rhs: Ratios, costs: Ratios) -> bool:
+        """Multiply by common denominators; whether the integers are short."""
+        scale, rows = [q for _, q in rhs], self.lp.index.tolist()
+        for r, (_, q) in zip(rows, values, strict=True):
             if q != 1:
                 scale[r] = math.lcm(scale[r], q)
-        self.scale = np.array(scale, dtype=object)
-        entries = [p * (scale[r] // q) for (p, q), r in zip(values, lp.index.tolist(), strict=True)]
-        self.value = np.array(entries, dtype=object)
+                if scale[r] >= _SMALL:
+                    return False
+        unit = 1
+        for q in {q for _, q in costs}:
+            unit = math.lcm(unit, q)
+            if unit >= _LONG:
+                return False
+        entries = [p * (scale[r] // q) for (p, q), r in zip(values, rows, strict=True)]
+        if max(map(abs, entries), default=0) >= _SMALL or max(scale, default=1) >= _SMALL:
+            return False
+        self.scale, self.unit = np.array(scale, dtype=object), unit
+        self.value, self.slack = np.array(entries, dtype=object), self.scale
         self.rhs = np.array([p * (s // q) for (p, q), s in zip(rhs, scale, strict=True)], dtype=object)
-        costs = _ratios(lp.cost)
-        self.unit = math.lcm(*{q for _, q in costs})
-        self.cost = np.array([p * (self.unit // q) for p, q in costs], dtype=object)
+        self.cost = np.array([p * (unit // q) for p, q in costs], dtype=object)
+        return True
+
+    def _rounded(self, values: Ratios, rhs: Ratios, costs: Ratios) -> None:
+        """Bring the program to one size and round it."""
+        index, column_of = self.lp.index, self.lp.column_of
+        sizes, live = _sizes(values), np.array([p != 0 for p, _ in values], dtype=bool)
+        for own, lines in ((self.row, index), (self.column, column_of)) * _PASSES:
+            left = (sizes + self.row[index] + self.column[column_of])[live]
+            most, least = np.full(len(own), -_FAR), np.full(len(own), _FAR)
+            np.maximum.at(most, lines[live], left)
+            np.minimum.at(least, lines[live], left)
+            own -= np.where(most >= least, (most + least) // 2, 0)
+        self.k, self.h = -_largest(costs, self.column), -_largest(rhs, self.row)
+        self.point = _POINT
+        self.value = _fixed(values, self.row[index] + self.column[column_of])
+        self.rhs, self.cost = _fixed(rhs, self.row + self.h), _fixed(costs, self.column + self.k)
+        self.slack = np.full(len(rhs), 1 << _POINT, dtype=object)
 
     def reduced(self, y: Array, bits: int) -> Array:
-        """unit 2^bits (c - A'y) for all columns, y over the scaled rows in units of 2^-bits / unit."""
+        """c - A'y for all columns in the units of `duals`, y as `ExtendedBasis.duals` gives it."""
         products = self.value * y[self.lp.index]
         starts = self.lp.start[:-1]
         sums = np.zeros(self.lp.shape[1], dtype=object)
         full = np.diff(self.lp.start) > 0
         if full.any():
             sums[full] = np.add.reduceat(products, starts[full])
-        return self.cost * (1 << bits) - sums
+        return (self.cost * (1 << bits) - sums) >> self.point
+
+    def duals(self, y: Array, bits: int) -> Array:
+        """y of the program at one size, as floats."""
+        return to_floats(y, bits, self.unit) * self.scale.astype(float)
+
+    @cached_property
+    def sized(self) -> LinearProgram:
+        """The program at one size, in floats."""
+        lp = self.lp.rounded
+        value = np.ldexp(lp.value, self.row[lp.index] + self.column[lp.column_of])
+        cost, rhs = np.ldexp(lp.cost, self.column + self.k), np.ldexp(lp.rhs, self.row + self.h)
+        return replace(lp, value=value, cost=cost, rhs=rhs)
+
+    def restored(self, z: Array, y: Array) -> tuple[Array, Array]:
+        """z and y of the program itself from those at one size."""
+        return np.ldexp(z, self.column - self.h), np.ldexp(y, self.row - self.k)
 
 
 class IntegerFactor:
@@ -111,7 +176,7 @@ class ExtendedBasis:
     def __init__(self, program: ExtendedProgram, basic: Array) -> None:
         self.program, self.basic = program, basic
         rows, columns, at, slacks = basis_places(program.lp, basic)
-        integers = np.concatenate([program.value[at], program.scale[slacks]])
+        integers = np.concatenate([program.value[at], program.slack[slacks]])
         self.factor = IntegerFactor(rows, columns, integers, program.lp.shape[0])
 
     def values(self) -> tuple[Array, int]:
@@ -132,16 +197,34 @@ class ExtendedBasis:
         raise Unsolved("the refinement does not converge")
 
 
-def _ratios(values: Array) -> list[tuple[int, int]]:
+def _ratios(values: Array) -> Ratios:
     if values.dtype == object:
         return [(int(v.p), int(v.q)) for v in values.tolist()]
     return [v.as_integer_ratio() for v in values.tolist()]
 
 
-def to_floats(numerators: Array, bits: int, unit: Any = 1) -> Array:
+def _sizes(ratios: Ratios) -> Array:
+    """Logarithms to base two, up to one."""
+    return np.array([abs(p).bit_length() - q.bit_length() for p, q in ratios], dtype=np.int64)
+
+
+def _largest(ratios: Ratios, factors: Array) -> int:
+    """The logarithm of the largest number after scaling; 0 if all are zero."""
+    live = np.array([p != 0 for p, _ in ratios], dtype=bool)
+    return int((_sizes(ratios) + factors)[live].max()) if live.any() else 0
+
+
+def _fixed(ratios: Ratios, factors: Array) -> Array:
+    """The numbers times 2^factors, in units of 2^-_POINT, rounded down."""
+    shifts = (factors + _POINT).tolist()
+    whole = [((p << s) // q if s >= 0 else p // (q << -s)) for (p, q), s in zip(ratios, shifts, strict=True)]
+    return np.array(whole, dtype=object)
+
+
+def to_floats(numerators: Array, bits: int, unit: int = 1) -> Array:
     """numerators 2^-bits / unit, correctly rounded up to an ulp or two."""
     out = np.empty(len(numerators))
     for k, v in enumerate(numerators.tolist()):
         spare = max(abs(v).bit_length() - 64, 0)
         out[k] = math.ldexp(float(v >> spare), spare - bits)
-    return out / np.array(unit, dtype=float)
+    return out / float(unit)

@@ -26,14 +26,20 @@ from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import Array
 
 _LOOKS = 12
-_LARGE = 1e5  # what is cut off
+_LARGE = 1e5  # bounds that are out of reach
+# costs that are cut off: losses from 1e-6 to 1e6 in one table needed up to 300 exact pivots after looks with 1e5, none
+# with 1e8 or 1e12
+_CUT = 1e8
 
 
 class Look:
-    """A basis with its values and duals, in floats that are right to the last bit, and how much is violated."""
+    """A basis with its values and duals, in floats that are right to the last bit, and how much is violated.
+
+    All of them are those of the program at one size (`ExtendedProgram.sized`).
+    """
 
     def __init__(self, program: ExtendedProgram, basic: Array, number: int = 0) -> None:
-        self.number = number  # of looks before this one
+        self.program, self.number = program, number  # of looks before this one
         lp, n = program.lp, program.lp.shape[1]
         basis = ExtendedBasis(program, basic)
         x, bits = basis.values()
@@ -42,7 +48,7 @@ class Look:
         self.basic = basic
         self.values = to_floats(_clean(x, bits), bits)
         self.reduced = to_floats(_clean(reduced, deep), deep, program.unit)
-        self.y = to_floats(_clean(y, deep), deep, program.unit) * program.scale.astype(float)
+        self.y = program.duals(_clean(y, deep), deep)
         self.reduced[basic[basic < n]] = 0.0
         wrong = np.where(lp.fixed_variables[basic], np.abs(self.values), np.maximum(-self.values, 0.0))
         self.primal = float(wrong[~lp.free_variables[basic]].max(initial=0.0))
@@ -54,12 +60,12 @@ class Look:
     def optimal(self) -> bool:
         return self.primal == self.dual == 0.0
 
-    def point(self, lp: LinearProgram) -> tuple[Array, Array]:
-        """z and y."""
-        z = np.zeros(lp.shape[1])
-        own = self.basic < lp.shape[1]
+    def point(self) -> tuple[Array, Array]:
+        """z and y of the program itself."""
+        n = self.program.lp.shape[1]
+        z, own = np.zeros(n), self.basic < n
         z[self.basic[own]] = self.values[own]
-        return z, self.y
+        return self.program.restored(z, self.y)
 
 
 def _clean(numerators: Array, bits: int) -> Array:
@@ -71,13 +77,14 @@ def _clean(numerators: Array, bits: int) -> Array:
 def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
     """The basis after some looks; None if extended precision cannot follow.
 
-    enough: violations (at the scale of the program) with which a float answer is content.
+    enough: violations, relative to the largest cost, with which a float answer is content.
     """
     if len(basic) != lp.shape[0]:
         return None
     level, look = math.inf, None
     try:
         program = ExtendedProgram(lp)
+        enough *= float(np.abs(program.sized.cost).max(initial=0.0))
         for number in range(_LOOKS):
             check()
             look = Look(program, basic, number)
@@ -87,7 +94,7 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
                 # while infeasibility is being mended, costs keep the scale at which they were last told apart
                 level = min(1 / look.dual, level) if look.primal else 1 / look.dual
             zoom = (1 / look.primal if look.primal else 1.0, level if level < math.inf else 1.0)
-            better = _magnified_basis(lp.rounded, look, zoom)
+            better = _magnified_basis(program.sized, look, zoom)
             if better is None or len(better) != lp.shape[0]:
                 return look
             basic = better
@@ -109,7 +116,7 @@ def _magnified_basis(rounded: LinearProgram, look: Look, zoom: tuple[float, floa
     inf = highspy.kHighsInf
     low, high = np.where(rounded.free_variables | far, -inf, lower), np.where(rounded.fixed_variables, lower, inf)
     highs = loaded(
-        (np.clip(cost, -_LARGE, _LARGE), low, high),
+        (np.clip(cost, -_CUT, _CUT), low, high),
         (np.zeros(m), np.zeros(m)),
         (
             np.concatenate([rounded.start, rounded.start[-1] + np.arange(1, m + 1)]),

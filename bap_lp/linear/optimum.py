@@ -79,10 +79,10 @@ def optimum(
             if accept is None or accept(z * columns, vertex.y * rows):
                 return Optimum(z * columns, vertex.y * rows, own, 0, "HiGHS simplex", False)
     if many and sure:
-        look = looked(lp, plain, _ENOUGH * float(np.abs(lp.cost).max(initial=0.0)))
-        if look is not None and accept is not None and accept(*look.point(lp)):
+        look = looked(lp, plain, _ENOUGH)
+        if look is not None and accept is not None and accept(*look.point()):
             how = f"HiGHS simplex, {counted(look.number, 'closer look')}"
-            return Optimum(*look.point(lp), look.basic, 0, how, False)
+            return Optimum(*look.point(), look.basic, 0, how, False)
     found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
     return replace(found, z=floats(found.z), y=floats(found.y), how="HiGHS simplex, finished in exact arithmetic")
 

@@ -40,6 +40,7 @@ _LONG = 200  # bits
 _FEW = 64  # entries of a joint table up to which a product of object arrays is faster than flint's
 _FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
+_LONG = 2**256  # common denominators from which integers are too long for floats
 _FIRST, _WHOLE, _NEAR = 4, 2.0**24, 2.0**-20  # rows whose denominator is tried; small integers; distance from them
 _LEAST = 5e-324  # the smallest float
 _NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
@@ -287,6 +288,8 @@ class Arrays(ReadOnly, Displayed):
         if not self.exact:
             return None
         unit, out = common_denominator(np.append(self.B[:_FIRST], self.E[:_FIRST])), []
+        if unit >= _LONG:
+            return None
         for table, small in ((self.B, self.rounded.B), (self.E, self.rounded.E)):
             whole = np.rint(small * float(unit))
             if whole.max() >= _WHOLE or np.abs(small * float(unit) - whole).max() > _NEAR:
@@ -305,6 +308,8 @@ class Arrays(ReadOnly, Displayed):
             return None
         unit, B, E = self.integers
         scale = common_denominator(u)
+        if scale >= _LONG:
+            return None
         long = floats(u * scale)
         if float(scale) * B.max() + np.abs(long).sum(axis=1).max() * E.max() >= 2.0**53:
             return None

@@ -82,13 +82,23 @@ def _with(
 ) -> ConflictError:
     error.conflict = conflict
     error.__dict__["nearest"] = near
+    error.proof = _proof(layout, conditions)
+    if error.proof is None and not layout.arrays.exact and layout.weights.size <= _SEARCHED:
+        error.proof = _proof(layout.lifted(conditions), conditions)
+    return error
+
+
+def _proof(layout: ChannelLayout, conditions: Conditions) -> Infeasibility | None:
+    """The multipliers of the elastic program, if they prove the conflict."""
     try:
         found = ChannelProgram(layout.lowered, layout.arrays.field.zero, 0, elastic=True).solve()
-        proof = Infeasibility(conditions, found.dual.u, found.dual.prices)
-        error.proof = proof if proof.verify(layout.problem) else None
-    except (Infeasible, ArithmeticError):
-        error.proof = None
-    return error
+    except ArithmeticError:
+        return None
+    for dual in (found.dual.in_field(layout.problem.arrays.field), found.dual):  # rounded, if that is proof enough
+        proof = Infeasibility(conditions, dual.u, dual.prices)
+        if proof.verify(layout.problem):
+            return proof
+    return None
 
 
 def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = False) -> ConflictError:
@@ -113,7 +123,7 @@ def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = Fals
     conflict = list(parts)
     for part in parts:
         fewer = [other for other in conflict if other is not part]
-        if not _feasible(_laid(layout, [p.at(p.value) for p in fewer])):
+        if not _feasible(laid(layout, [p.at(p.value) for p in fewer])):
             conflict = fewer
     labels = tuple(part.label for part in conflict)
     near: dict[str, Any] = {}
@@ -201,7 +211,7 @@ def _given(part: Part, decimals: bool) -> Any:
     return float(part.value) if decimals else public(part.value)
 
 
-def _laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
+def laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
     """The layout with these demands; those of one notion become one."""
     # agents with beliefs of their own obey whatever else is demanded
     by_name: dict[str, Condition] = {d.name: d.at(0 * d.margin) for d in layout.demands if isinstance(d, Obedience)}
@@ -221,7 +231,7 @@ def _feasible(layout: ChannelLayout) -> bool:
 def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
     """The number of a demand nearest to the one given that the others allow; None if there is none."""
     if part.label in _RULES:  # the least R_B and the largest R_E are optima themselves
-        rest, zero = _laid(layout, [p.at(p.value) for p in parts if p is not part]), layout.arrays.field.zero
+        rest, zero = laid(layout, [p.at(p.value) for p in parts if p is not part]), layout.arrays.field.zero
         try:
             if part.label == "max_bob_risk":
                 return rest.sent(ChannelProgram(rest, zero).solve().q).told_risk
@@ -230,7 +240,7 @@ def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
             return None
 
     def feasible(value: Any) -> bool:
-        return _feasible(_laid(layout, [p.at(value if p is part else p.value) for p in parts]))
+        return _feasible(laid(layout, [p.at(value if p is part else p.value) for p in parts]))
 
     no, yes, short = part.value, part.limit, None
     if not feasible(yes):

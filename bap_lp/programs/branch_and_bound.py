@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import check, remaining
-from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.linear.highs import SolverError, loaded_program
 from bap_lp.linear.optimum import Infeasible
@@ -32,7 +31,6 @@ from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelPr
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.conditional import broken
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.proof.infeasible import ConflictError
 from bap_lp.rational import ROUNDING, TOLERANCE, Array
 
 _NODES = 1000  # programs of a search at most; of 20 states and 3 decisions about a minute
@@ -51,17 +49,19 @@ _OPTIONS: dict[str, Any] = {
 def combinatorial(
     layout: ChannelLayout,
     lam: Any,
-    conditions: Conditions,
     relaxed: ChannelOptimum,
     bob_weight: int = 1,
     progress: SolveProgress | None = None,
 ) -> tuple[ChannelOptimum, Any, list[Branch]]:
-    """The best mechanism (with the multipliers of the relaxation), a bound on all, and the branches that prove it."""
+    """The best mechanism (with the multipliers of the relaxation), a bound on all, and the branches that prove it.
+
+    Raises NothingFound if there is none, and SolverError if none was found in the nodes allowed.
+    """
     arrays, signals = layout.arrays, layout.signals
     if layout.deterministic and enumerable(arrays, layout.local):
         found = best_deterministic(arrays, signals, layout.local, lam, arrays.field.tolerance, bob_weight)
         if found is None:
-            raise _hopeless(conditions)
+            raise NothingFound("no mechanism meets the conditions")
         how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
         return replace(relaxed, q=degenerate(found[1].tolist(), len(signals), arrays.exact), how=how), found[0], []
     search = _Search(layout, lam, relaxed, bob_weight)
@@ -71,7 +71,7 @@ def combinatorial(
     if search.best is None:
         if not done:
             raise SolverError(f"no mechanism that satisfies the conditions was found in {most} nodes")
-        raise _hopeless(conditions)
+        raise NothingFound("no mechanism meets the conditions")
     how = f"branch and bound, {search.count} nodes" + ("" if done else f", {STOPPED}")
     if not done and suggested is not None:
         claimed = layout.restored(suggested, lam, bob_weight)
@@ -89,11 +89,8 @@ def _near(layout: ChannelLayout, lam: float) -> float:
     return float(0.4 * TOLERANCE * arrays.spread(lam) + 0.25 * ROUNDING * arrays.range(lam))
 
 
-def _hopeless(conditions: Conditions) -> ConflictError:
-    name = "deterministic" if conditions.deterministic else "max_signals"
-    error = ConflictError(name, getattr(conditions, name), "cannot be met together with the other conditions")
-    error.conflict = tuple(conditions.given())
-    return error
+class NothingFound(ArithmeticError):
+    """The search has shown that no mechanism meets the conditions."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,13 @@ import numpy as np
 
 from bap_lp.clock import OutOfTime
 from bap_lp.game.solver import SolveProgress, few_values, solve_game
-from bap_lp.linear.exact import optimise
+from bap_lp.linear.exact import FEW_ROWS, optimise
 from bap_lp.linear.highs import SolverError, primal_basis, solve_lp
+from bap_lp.linear.looks import looked
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.display import counted
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.programs.ties import float_ties, table_weights
 from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
@@ -207,7 +209,13 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
     lp = compact_program(arrays, lam)
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     first, second = (slacks if guess is None else guess for guess in (tied, basic))
-    vertex = optimise(lp, first, [EXACT.array(cost) for cost in ties], otherwise=second)
+    look_closer = found is None and lp.shape[0] >= FEW_ROWS
+    look = looked(lp, second) if look_closer else None
+    if look is not None and look.optimal:
+        how, first, found = f"{how}, {counted(look.number, 'closer look')}", look.basic, vertex_of(look.basic)
+        if found is not None and found.chosen:
+            return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
+    vertex = optimise(lp, first, [EXACT.array(cost) for cost in ties], None, second, refined=look_closer)
     rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
     return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, {vertex.how}")
 

@@ -16,10 +16,11 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.programs.attainable import refusal, within_range
-from bap_lp.programs.branch_and_bound import combinatorial
+from bap_lp.programs.branch_and_bound import NothingFound, combinatorial
 from bap_lp.programs.compact import SolveProgress
 from bap_lp.programs.components import solve_compact
 from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
+from bap_lp.programs.searched_conflicts import searched_refusal
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Certificate
@@ -93,7 +94,10 @@ def best_channel(
     if not layout.deterministic and layout.most is None:
         relaxed = restored(relaxed)
         return relaxed, relaxed.bound, (), relaxed
-    found, bound, branches = combinatorial(low, lam, conditions, relaxed, bob_weight, progress)
+    try:
+        found, bound, branches = combinatorial(low, lam, relaxed, bob_weight, progress)
+    except NothingFound:
+        raise searched_refusal(layout, conditions, lam, bob_weight) from None
     return restored(found), low.restored(bound, lam, bob_weight), branches, restored(relaxed)
 
 

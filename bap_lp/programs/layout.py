@@ -84,6 +84,12 @@ class ChannelLayout(ReadOnly):
         arrays, whole = self.arrays.lowered(0)[0], self.whole.lowered(0)[0]
         return replace(self._demanding(demands), arrays=arrays, whole=whole, taken=taken)
 
+    def lifted(self, conditions: Conditions) -> ChannelLayout:
+        """In rationals, floats being the rationals they are."""
+        demands, table = conditions.demands(self.problem, EXACT), EXACT.array(self.weights)
+        own, whole = self.arrays.lifted(), self.whole.lifted()
+        return replace(self, demands=demands, arrays=own, whole=whole, weights=table, stated=None)
+
     @property
     def relaxed(self) -> ChannelLayout | None:
         """With conditions loosened by less than floats may miss them by; None if there are none to loosen."""

@@ -243,7 +243,7 @@ def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Arr
     """The reduced costs of (x, i), times a positive number; integers that floats hold are computed as floats."""
     scale = common_denominator(u)
     long = u * scale
-    if arrays.integers is not None and not is_exact(losses):
+    if arrays.integers is not None and not is_exact(losses) and scale < 2**256:
         unit, _, E = arrays.integers
         cost, short = floats(losses[x, i] - losses[x, key[x]]) * float(unit * scale), floats(long)
         if np.abs(cost).max(initial=0.0) + 2 * np.abs(short).max() * E.max() * E.shape[1] < 2.0**53:

@@ -16,7 +16,7 @@ from bap_lp.model.display import Displayed
 from bap_lp.model.problem import Problem
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.conditional import ConditionedProblem, proved
-from bap_lp.rational import Array, InputError, ReadOnly
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,11 +31,21 @@ class Infeasibility(ReadOnly, Displayed):
         return f": {', '.join(self.conditions.given())}"
 
     def verify(self, problem: Problem) -> Verdict:
-        """Whether the multipliers prove that no mechanism of the problem meets the conditions."""
+        """Whether the multipliers prove that no mechanism of the problem meets the conditions.
+
+        Where floats cannot tell, they are taken as the rationals they are.
+        """
         try:
             asked = ConditionedProblem.of(problem, self.conditions)
         except ValueError as error:
             return Verdict(False, f"its conditions do not fit the problem: {error}")
+        verdict = self._judged(asked)
+        if verdict or asked.arrays.exact:
+            return verdict
+        unit = EXACT.number(asked.unit)
+        return self._judged(ConditionedProblem.lifted(problem, self.conditions, unit))
+
+    def _judged(self, asked: ConditionedProblem) -> Verdict:
         field = asked.arrays.field
         dual = Multipliers(self.u, self.prices).in_field(field)
         wrong, bound = proved(asked.arrays, asked.demands, asked.signals, field.zero, dual, asked.unit, None, 0)
@@ -50,7 +60,8 @@ class ConflictError(InputError):
     """Conditions that no mechanism meets.
 
     `attainable` has, for the conditions with a number, the number nearest to the one demanded that the others allow.
-    `proof` has the multipliers that prove the conflict; it is None if there are none to show.
+    `proof` has the multipliers that prove the conflict; it is None if there are none to show: where deterministic or
+    max_signals is in the conflict, a search through all mechanisms is the proof.
 
     Args:
         field: the condition that is named first.
@@ -59,6 +70,8 @@ class ConflictError(InputError):
 
     Attributes:
         conflict: the labels of conditions that cannot hold together, while they can if any of them is left out.
+            Where deterministic or max_signals is given, a condition is also listed if the search without it was given
+            up, at its limit of nodes or of time.
 
     >>> from bap_lp import Conditions, ConflictError, Problem, solve
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])

@@ -16,6 +16,7 @@ from strategies import NOTIONS, few_lams, few_states, notion
 
 from bap_cli.main import main
 from bap_lp import Agent, Conditions, ConflictError, Problem, condition_costs, solve
+from bap_lp.files.conflicts import conflict_document, load_conflict
 from bap_lp.model.evaluation import risks
 from bap_lp.programs.attainable import simplest
 from bap_lp.rational import number
@@ -270,3 +271,51 @@ def test_with_determinism_no_number_is_called_attainable_that_needs_randomness()
             solve(problem, 1, conditions=Conditions(deterministic=True, **limits))
         for name, near in caught.value.attainable.items():
             assert solve(problem, 1, conditions=Conditions(deterministic=True, **{**limits, name: near}))
+
+
+THREE = Problem(
+    ["1/2", "1/3", "1/6"], [[0, 1, 2], [2, 0, 1], [1, 2, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]], states=["a", "b", "c"]
+)
+SEARCHED: list[tuple[Problem, dict[str, Any], set[str]]] = [
+    (COIN, {"deterministic": True, "max_bob_risk": "13/40", "min_eve_risk": "1/2", "max_leakage": 2},
+     {"deterministic", "max_bob_risk", "min_eve_risk"}),
+    (COIN, {"deterministic": True, "max_bob_risk": "13/40", "exp_epsilon": 7, "posterior_caps": [
+        {"event": ["heads"], "at_most": 1}]}, {"deterministic", "max_bob_risk", "exp_epsilon"}),
+    (THREE, {"max_signals": 1, "max_bob_risk": "1/2", "max_leakage": 3, "min_eve_risk": "1/10"},
+     {"max_signals", "max_bob_risk"}),
+    (THREE, {"max_signals": 2, "deterministic": True, "max_bob_risk": "1/10", "max_leakage": 3},
+     {"max_signals", "max_bob_risk"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("problem", "wanted", "conflict"), SEARCHED)
+def test_a_conflict_found_by_search_is_minimal(problem: Problem, wanted: dict[str, Any], conflict: set[str]) -> None:
+    with pytest.raises(ConflictError) as refused:
+        solve(problem, "1/3", conditions=Conditions(**wanted))
+    assert set(refused.value.conflict) == conflict
+    assert all(name in str(refused.value) for name in conflict)
+    solve(problem, "1/3", conditions=Conditions(**{k: v for k, v in wanted.items() if k not in conflict}))
+    with pytest.raises(ConflictError):
+        solve(problem, "1/3", conditions=Conditions(**{name: wanted[name] for name in conflict}))
+    for left_out in conflict:
+        solve(problem, "1/3", conditions=Conditions(**{k: wanted[k] for k in conflict - {left_out}}))
+
+
+def test_a_conflict_in_floats_is_proved_where_the_float_solver_sees_none(tmp_path: Path) -> None:
+    """Losses of 1e9 next to 1e-9 and a state of probability 1e-16: to the float solver the floor seems attainable."""
+    problem = Problem(
+        [5e-16, 0.5 - 2.5e-16, 0.5 - 2.5e-16],
+        bobs=[Agent([[6e-9], [2e9], [2e9]], name="Bob", weight=3.0, harm=[[1.0], [0.0], [1.0]])],
+        eves=[Agent([[0.0, 3e9], [3e-9, 1e-9], [2e9, 6e-9]], name="Eve")],
+    )
+    with pytest.raises(ConflictError) as refused:
+        solve(problem, 0.5, conditions=Conditions(signal_floor={"Eve": 1.5}))
+    proof = refused.value.proof
+    assert proof is not None
+    assert proof.verify(problem)
+    file = tmp_path / "conflict.json"
+    file.write_text(json.dumps(conflict_document(refused.value)))
+    loaded = load_conflict(file)
+    assert loaded is not None
+    assert loaded.verify(problem)
+    assert not replace(proof, conditions=Conditions(signal_floor={"Eve": 1e-15})).verify(problem)

@@ -110,7 +110,7 @@ def test_a_look_sees_what_the_float_solver_cannot() -> None:
     look = looked(lp, solve_lp(lp.rounded).basic)
     assert look is not None
     assert look.optimal
-    z, _ = look.point(lp)
+    z, _ = look.point()
     assert z.tolist() == [1 - 2.0**-90, 2.0**-90]
     exact = optimum(lp)
     assert [F(int(v.p), int(v.q)) for v in exact.z] == [1 - F(1, 2**90), F(1, 2**90)]

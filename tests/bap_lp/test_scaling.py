@@ -203,3 +203,30 @@ def test_floats_of_any_size_have_certified_gaps(case: str) -> None:
         assert verify(problem, found.certificate)
         scenarios = [problem, Problem(problem.prior[::-1], problem.bob_loss, problem.eve_loss)]
         assert verify_robust(scenarios, robust(scenarios).certificate)
+
+
+def entries_of_all_sizes(seed: int, shape: tuple[int, int, int], denominators: int | None) -> Problem:
+    """Every loss times its own power of ten from 1e-6 to 1e6; denominators: the largest, or None for powers of two."""
+    rng = np.random.default_rng(seed)
+
+    def losses(*size: int) -> list[list[Fraction]]:
+        table = rng.random(size) * 10.0 ** rng.integers(-6, 7, size)
+        read = [[F(v) for v in row] for row in table.tolist()]
+        return [[v.limit_denominator(denominators) for v in row] for row in read] if denominators else read
+
+    N, b, e = shape
+    weights = rng.integers(1, 1000, N).tolist()
+    return Problem([F(w, sum(weights)) for w in weights], losses(N, b), losses(N, e))
+
+
+@pytest.mark.parametrize("denominators", [None, 10**9])
+@pytest.mark.parametrize("seed", range(3))
+def test_closer_looks_leave_no_exact_repair_where_every_entry_has_its_own_size(
+    seed: int, denominators: int | None, repairs: list[int]
+) -> None:
+    """With many denominators the common one has thousands of digits: no float, and no short integer."""
+    problem = entries_of_all_sizes(seed, (150, 5, 5), denominators)
+    found = solve(problem)
+    assert found.gap == 0
+    assert verify(problem, found.certificate)
+    assert sum(repairs) == 0

@@ -53,7 +53,8 @@ def counts_command(
     with Progress("reading tables"):
         loaded = inputs.load(file)
     if not isinstance(loaded, CountsFile) or not isinstance(loaded.problem, TableProblem):
-        raise ValueError(f"{loaded.source}: table is missing: `bap counts` reads files about tables of counts")
+        rule = "table is missing: `bap counts` reads files about tables of counts, and `bap solve` reads this one"
+        raise ValueError(f"{loaded.source}: {rule}")
     with inputs.named(loaded, lam), Progress() as progress:
         price = inputs.wanted(loaded, lam)
         exact = False if use_floats else None

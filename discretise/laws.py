@@ -29,6 +29,8 @@ _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.5, 25)])
 _DEEP: Array = 10.0 ** -np.arange(17.0, 131.0)  # levels that matter for unbounded losses under heavy tails
 _SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
 _MOST_ATOMS = 200_000
+_FEWER_ATOMS = 5_000  # enough for a predictive law whose tail cannot be tabulated to the end
+_BEYOND = 10.0 ** -np.append(17.0, np.arange(13.0, 2.5, -0.5))  # predictive mass that a table of atoms may leave out
 _BLOCK = 1 << 20  # numbers tabulated at a time
 _SCAN = 1500  # points at which the predictive law is tabulated to place the edges
 
@@ -57,7 +59,10 @@ def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedP
         return WeightedPoints(values, weights, True)
     scalar_law(prior, "prior", "must be (values, weights) or a frozen scipy.stats distribution")
     if hasattr(prior, "pmf"):
-        values = _atoms([prior])
+        values, beyond = Likelihood(lambda _: prior, np.zeros(1)).atoms(np.ones(1))
+        if beyond > 2 * _BEYOND[0]:
+            rule = f"has {beyond:.1e} of its mass beyond {len(values)} values: give (values, weights)"
+            raise InputError("prior", None, rule)
         weights = np.asarray(prior.pmf(values), dtype=float)
         return WeightedPoints(values, weights / weights.sum(), True)
     z, w = np.polynomial.legendre.leggauss(nodes)
@@ -129,10 +134,11 @@ class Likelihood:
 
     def table(self, name: str, x: Array) -> Array:
         """cdf, sf, pdf, pmf or ppf at x, a row per theta."""
-        if self.together is not None:
-            rows = np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
-            return np.broadcast_to(rows, (len(self.thetas), len(x)))  # rows is one row if it does not depend on theta
-        return np.array([getattr(d, name)(x) for d in self.each or ()], dtype=float)
+        with np.errstate(all="ignore"):  # scipy.stats divides by zero at extreme thetas, and gives the right limits
+            if self.together is not None:
+                rows = np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
+                return np.broadcast_to(rows, (len(self.thetas), len(x)))  # one row if it does not depend on theta
+            return np.array([getattr(d, name)(x) for d in self.each or ()], dtype=float)
 
     def density(self, x: Array) -> Array:
         """f(x|theta), or P(x|theta) of a discrete law."""
@@ -150,24 +156,49 @@ class Likelihood:
         mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
         return np.maximum(mass, 0.0)
 
-    def atoms(self, exact: bool = True) -> Array:
-        """The values of a discrete law, without those of negligible probability.
+    def atoms(self, weights: Array, exact: bool = True, deep: bool = True) -> tuple[Array, float]:
+        """The values of a discrete law that are tabulated, and the predictive probability of all others.
 
         Laws of scipy.stats live on the integers, shifted by loc. If loc depends on theta, only a prior with finitely
-        many values has countably many data (`exact`).
+        many values has countably many data (`exact`). How far the table reaches is a question about the predictive law
+        with these weights: a heavy tail at a theta of little weight is light in the mixture. Unbounded losses need it
+        `deep`.
         """
         few = self.thetas[_few(self.thetas)]
         every = self.each if self.each is not None else [self.given(float(t)) for t in few]
         if all(hasattr(_bare(d), "xk") for d in every):
-            return _atoms(every)
+            return _tabled(every), 0.0
         places = self.table("ppf", np.array([0.5]))[:, 0]
-        shift = places - np.floor(places)
-        if np.ptp(shift) == 0:
-            return _atoms(every)
-        if not exact:
+        known = np.isfinite(places)
+        if not known.any():
+            raise InputError("likelihood", None, "must have finite quantiles")
+        places = np.where(known, places, places[known][0])
+        shifts = np.unique(places - np.floor(places))
+        if len(shifts) > 1 and not exact:
             rule = "moves its atoms with theta: with a continuous prior the data have no atoms, use discretise.sample"
             raise InputError("likelihood", None, rule)
-        return _atoms([self.given(float(t)) for t in self.thetas])
+        order = np.argsort(places)
+        centre = float(places[order][np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)])
+        reach: Array = np.unique(np.append(np.arange(64.0), np.round(np.geomspace(64.0, 2 * _MOST_ATOMS, 500))))
+        mass = weights / weights.sum()
+        below = mass @ self.table("cdf", centre - reach - 1e-6)
+        above = mass @ self.table("sf", centre + reach)
+        # the nearest places on either side beyond which the predictive law has a probability of at most q
+        levels = _BEYOND if deep else _BEYOND[1:]
+        sides = np.array([[_first(tail <= q) for tail in (below, above)] for q in levels])
+        count = np.append(reach, np.inf)[sides].sum(axis=1) * len(shifts)
+        limits = np.append(2 * _MOST_ATOMS if deep else _FEWER_ATOMS, np.full(len(levels) - 1, _FEWER_ATOMS))
+        fits = [*np.flatnonzero(count < limits), *np.flatnonzero(count < _MOST_ATOMS)]
+        if not fits:
+            rule = f"must be fewer than {_MOST_ATOMS}: more than {_BEYOND[-1]:g} of the predictive mass lies beyond"
+            raise InputError("atoms of the discrete law", None, rule)
+        lower, upper = sides[fits[0]]
+        low, high = centre - reach[lower], centre + reach[upper]
+        ends = np.array([d.support() for d in every], dtype=float)
+        low, high = max(low, float(ends[:, 0].min())), min(high, float(ends[:, 1].max()))
+        lattice = (np.arange(np.floor(low) - 1, np.ceil(high) + 1.5)[:, None] + shifts).ravel()
+        beyond = float(below[lower] + above[upper])
+        return np.unique(lattice[(lattice >= low) & (lattice <= high)]), beyond
 
 
 def _bare(law: Any) -> Any:
@@ -179,35 +210,15 @@ def _few(values: Array, count: int = 65) -> NDArray[np.intp]:
     return np.argsort(values)[np.unique(np.linspace(0, len(values) - 1, count).astype(int))]
 
 
-def _atoms(laws: list[Any]) -> Array:
-    """The atoms of discrete laws: their tables, or the lattices between their 1e-16 quantiles."""
-    if all(hasattr(_bare(d), "xk") for d in laws):
-        # the support of a shifted table tells by how much it was shifted
-        shifted = [np.ravel(_bare(d).xk) + (float(d.support()[0]) - np.min(_bare(d).xk)) for d in laws]
-        return np.unique(np.concatenate(shifted).astype(float))
-    ends = np.array([d.support() for d in laws], dtype=float)
-    for d in laws:
-        beyond = float(d.sf(_MOST_ATOMS + float(d.ppf(0.5))))
-        if beyond > 1e-16:
-            rule = f"must be fewer than {_MOST_ATOMS}: {beyond:.1e} of the mass lies beyond so many"
-            raise InputError("atoms of the discrete law", None, rule)
-    reach = np.array([(d.ppf(1e-16), d.isf(1e-16)) for d in laws], dtype=float)
-    lows = np.where(np.isfinite(ends[:, 0]), ends[:, 0], reach[:, 0])
-    highs = np.where(np.isfinite(ends[:, 1]) & (ends[:, 1] - lows < _MOST_ATOMS), ends[:, 1], reach[:, 1])
-    # the mass below a far low end is negligible too
-    lows = np.where(highs - lows < _MOST_ATOMS, lows, reach[:, 0])
-    places = np.array([float(d.ppf(0.5)) for d in laws])
-    shifts, which = np.unique(places - np.floor(places), return_inverse=True)
-    out = []
-    for k, shift in enumerate(shifts):
-        low, high = np.floor(lows[which == k].min()), np.ceil(highs[which == k].max())
-        if not (high - low) * len(shifts) < 2 * _MOST_ATOMS:
-            raise InputError(
-                "atoms of the discrete law", (high - low) * len(shifts), f"must be fewer than {_MOST_ATOMS}"
-            )
-        lattice = np.arange(low - 1, high + 1.5) + shift
-        out.append(lattice[(lattice >= lows[which == k].min()) & (lattice <= highs[which == k].max())])
-    return np.unique(np.concatenate(out))
+def _first(found: NDArray[np.bool_]) -> int:
+    """The position of the first True, or the length."""
+    return int(found.argmax()) if found.any() else len(found)
+
+
+def _tabled(laws: list[Any]) -> Array:
+    """The atoms of laws that are tables; the support of a shifted table tells by how much it was shifted."""
+    shifted = [np.ravel(_bare(d).xk) + (float(d.support()[0]) - np.min(_bare(d).xk)) for d in laws]
+    return np.unique(np.concatenate(shifted).astype(float))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from discretise.laws import Likelihood, Predictive, WeightedPoints, atom_edges, 
 from discretise.losses import (
     EveTask,
     Loss,
+    ZeroOne,
     bends,
     decisions_of,
     eve_slices,
@@ -38,10 +39,11 @@ from discretise.losses import (
     loss_table,
     names,
 )
-from discretise.tails import check_finite
+from discretise.tails import check_finite, check_reach
 from gaussian.arrays import Array
 
 _NODES = 8
+_BLOCK = 1 << 22  # numbers tabulated at a time
 
 
 class GriddedProblem(Problem):
@@ -127,11 +129,15 @@ class _Tables:
     def __init__(
         self, points: WeightedPoints, likelihood: Likelihood, edges: Array, bob: Array, eve: Array, posterior: bool
     ) -> None:
-        joint = points.weights[:, None] * likelihood.masses(edges)
-        self.p = joint.sum(axis=0)
-        safe = np.where(self.p > 0, self.p, 1.0)[:, None]
-        self.B, self.E = joint.T @ bob / safe, eve
-        self.posterior = joint.T / safe if posterior else joint[:0]
+        step = max(1, _BLOCK // len(points.values))
+        parts = []
+        for k in range(0, len(edges) - 1, step):
+            joint = points.weights[:, None] * likelihood.masses(edges[k : k + step + 1])
+            p = joint.sum(axis=0)
+            safe = np.where(p > 0, p, 1.0)[:, None]
+            parts.append((p, joint.T @ bob / safe, joint.T / safe if posterior else joint.T[:0]))
+        self.p, self.B, self.posterior = (np.concatenate(rows) for rows in zip(*parts, strict=True))
+        self.E = eve
 
     def distance(self, other: _Tables, groups: tuple[slice, ...]) -> tuple[float, float]:
         """sum_c max_i |p B - p' B'|, and the same for E, summed over the Eves."""
@@ -204,10 +210,13 @@ def model(
     eve_table(eves, np.zeros(1))  # a loss of the wrong shape is refused before it is integrated
     check_finite(prior, likelihood, bob, eves)
     pairs = _both(points, law, finer, finer_law)
+    beyond = 0.0
     if law.discrete:
-        atoms = finer_law.atoms(finer.exact)
+        deep = not (isinstance(bob[0], ZeroOne) and all(eve.bounded for eve in eves))
+        atoms, beyond = finer_law.atoms(finer.weights, finer.exact, deep)
+        check_reach(eves, atoms, beyond)
         cut = atom_edges(atoms, law.mixture(points.weights, atoms), data_cells, given)
-        eve = [_atom_average(w, f, atoms, cut, eves) for w, f in pairs]
+        eve = [_atom_average(w, f, atoms, cut, eves, beyond) for w, f in pairs]
     else:
         scan = predictive(law, points.weights, deep=not all(eve.bounded for eve in eves))
         cut = np.append(scan.quantile(np.linspace(0, 1, (data_cells or 100) + 1)[1:-1]), given)
@@ -221,7 +230,8 @@ def model(
         for grid, f, average in ((points, law, eve[0]), (finer, finer_law, eve[1]))
     ]
     bob_error, eve_error = (2 * d for d in tables[0].distance(tables[1], eve_slices(eves)))
-    errors = bob_error, eve_error
+    # Eve loses at most 1 at data that are not tabulated
+    errors = bob_error, eve_error + beyond * sum(eve.weight for eve in eves)
     return GriddedProblem(tables[0], cut, points, law, bob, eves, errors, title, prior, (breaks, bent))
 
 
@@ -231,11 +241,14 @@ def _both(
     return [(points.weights, law), (finer.weights, finer_law)]
 
 
-def _atom_average(weights: Array, law: Likelihood, atoms: Array, edges: Array, eves: tuple[EveTask, ...]) -> Array:
+def _atom_average(
+    weights: Array, law: Likelihood, atoms: Array, edges: Array, eves: tuple[EveTask, ...], beyond: float
+) -> Array:
     """E(c, j) as a sum over the atoms of the cell."""
     mass = law.mixture(weights, atoms)
-    if abs(float(mass.sum()) - 1) > 1e-6:
-        rule = f"has probabilities that sum to {mass.sum():.6g} over its atoms, must sum to 1"
+    total = float(mass.sum()) + beyond
+    if abs(total - 1) > 1e-6:
+        rule = f"has probabilities that sum to {total:.6g} over its atoms, must sum to 1"
         raise InputError("likelihood", None, rule)
     cell = np.searchsorted(edges[1:-1], atoms, side="left")
     return _weighted(mass, cell, len(edges) - 1, eve_table(eves, atoms))

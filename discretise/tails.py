@@ -10,6 +10,7 @@ Eve's risk has two tails: those of the data given theta, and those of m(theta) =
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ _X, _W = np.polynomial.legendre.leggauss(12)
 _CUTS = np.array([np.log(2.0), 1.5, 4.0, 9.0, 18.0, 36.0, 80.0, 170.0, 345.0])
 _V = ((_CUTS[:-1] + _CUTS[1:])[:, None] / 2 + np.diff(_CUTS)[:, None] / 2 * _X).ravel()
 _S = np.exp(-_V) * (np.diff(_CUTS)[:, None] / 2 * _W).ravel()
+NEGLIGIBLE = 1e-15  # a tail of the predictive law, of two sides and a few rounding errors
 _INFINITE = "the risk is infinite: choose a bounded loss or a lighter tail"
 
 
@@ -59,8 +61,19 @@ def check_finite(
                     raise InputError(field, np.inf, _INFINITE)
 
 
+def check_reach(eves: tuple[EveTask, ...], atoms: Array, beyond: float) -> None:
+    """Refuse a loss of Eve that is not bounded if the predictive tail beyond the tabulated atoms is not negligible."""
+    if beyond > NEGLIGIBLE and not all(eve.bounded for eve in eves):
+        rule = (
+            f"must be 0-1 loss: X has {beyond:.1e} of its probability outside the {len(atoms)} values from "
+            f"{atoms[0]:g} to {atoms[-1]:g}, where no other loss is known to be bounded"
+        )
+        raise InputError("eve_loss", None, rule)
+
+
 def _diverges(law: Any, loss: Callable[[Array], Any]) -> bool:
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # quantiles that scipy.stats cannot find are not used
         if hasattr(law, "pmf"):
             return _atoms_diverge(law, loss)
         for inverse in (law.ppf, law.isf):

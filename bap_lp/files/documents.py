@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -99,7 +99,9 @@ def parse_document(text: str, source: str, as_json: bool) -> Any:
     except RecursionError:
         raise InputError(source, None, "is nested too deeply") from None
     except ValueError as error:
-        raise InputError(source, None, f"is not {kind}: {' '.join(str(error).split())}") from None
+        records = source.lower().endswith((".csv", ".tsv", ".parquet"))
+        hint = "; `bap microdata init` reads tables of records" if records else ""
+        raise InputError(source, None, f"is not {kind}: {' '.join(str(error).split())}{hint}") from None
 
 
 def _shallow(text: str, as_json: bool) -> None:
@@ -176,12 +178,33 @@ def _walk_table(table: dict[str, Any], schema: Mapping[str, Any], field: str, de
         if key not in known:
             name = key if _BARE_KEY.fullmatch(key) else show(key)
             place = f"[{field}]" if field else "the file"
-            raise InputError(prefix + name, None, f"is not a known key: {place} may have {', '.join(known)}")
+            other = "" if field else other_kind(table, known)
+            raise InputError(prefix + name, None, f"is not a known key: {place} may have {', '.join(known)}{other}")
     for key in schema.get("required", ()):
         if key not in table:
-            raise InputError(prefix + key, None, "is missing")
+            raise InputError(prefix + key, None, "is missing" + ("" if field else other_kind(table, known)))
     for key, value in table.items():
         _walk(value, known[key], prefix + key, defs)
+
+
+_TELLING = {
+    "publish": "a study of records, which `bap microdata solve` reads",
+    "likelihood": "a model, which `bap model` reads",
+    "table": "a file about a table of counts, which `bap counts` and `bap solve` read",
+    "channel": "a mechanism, which `bap release` and `bap evaluate` read",
+    "theta": "a problem, which `bap solve` reads",
+    "data": "a problem, which `bap solve` reads",
+}
+
+
+def other_kind(document: Any, known: Collection[str]) -> str:
+    """What kind of file this is if it is of another kind than the one with the `known` keys, and who reads it."""
+    for key, words in _TELLING.items():
+        # the data of a problem are a table, those of a study the name of a file
+        if isinstance(document, dict) and key in document and (key != "data" or isinstance(document[key], dict)):
+            own = "theta" in known if key == "data" else key in known
+            return "" if own else f"; it looks like {words}"
+    return ""
 
 
 def _resolved(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -15,12 +15,14 @@ from discretise.continuum.panels import Functions, resolve
 from discretise.laws import Likelihood, predictive
 from discretise.losses import ZeroOne, eve_slices, eve_table, loss_table
 from discretise.models import GriddedProblem
+from discretise.tails import NEGLIGIBLE, check_reach
 from gaussian.arrays import Array
 
 _TAILS = 10.0 ** -np.arange(1, 17)
 _QUANTILES = np.concatenate([_TAILS[::-1], np.linspace(0.2, 0.8, 7), 1 - _TAILS[:15]])
 _MOST_ATOMS = 200_000
 _FADED = 1e-17
+_LEAST_POWER = 1.05  # sums of k^-a with a this close to 1 cannot be told from infinite ones
 _OFF = 1e-6  # sums that miss by more are no rounding: the likelihood is not what it claims to be
 
 
@@ -42,28 +44,33 @@ def law_of_data(problem: GriddedProblem) -> DataLaw:
         return np.hstack([beta, beta[:, :1] * eta]), np.hstack([wrong, wrong[:, :1] * eta])
 
     expected = mixture.expectation(columns)
+    weights, sizes = [eve.weight for eve in eves], [len(eve.decisions) for eve in eves]
     if mixture.discrete:
-        atoms, values, wrong = _at_atoms(functions, mixture, problem)
+        atoms, values, wrong, beyond = _at_atoms(functions, mixture, problem, unbounded)
         law = DataLaw(None, atoms, values, wrong, len(decisions), eve_slices(eves))
+        return _checked(law, expected, mixture.left_losses, np.repeat(weights, sizes), beyond)
     else:
         names = ["the predictive mass", *(f"E[bob_loss(theta, {d:.6g})]" for d in decisions)]
         names += [f"E[eve_loss(x, {d:.6g})]" for eve in eves for d in eve.decisions]
         edges, is_open = _first_edges(mixture, breaks)
         panels = resolve(functions, edges, is_open, names)
         law = DataLaw(panels, np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), len(decisions), eve_slices(eves))
-    return _checked(law, expected, mixture.left_losses)
+    return _checked(law, expected, mixture.left_losses, np.repeat(weights, sizes))
 
 
-def _checked(law: DataLaw, expected: Array, left: Array) -> DataLaw:
-    """The law with what the sums miss added to the errors of its first place."""
+def _checked(law: DataLaw, expected: Array, left: Array, most: Array, beyond: float = 0.0) -> DataLaw:
+    """The law with what the sums miss added to the errors of its first place.
+
+    `most` is what each column of Eve is at most if her loss is bounded, `beyond` the mass outside the table of atoms.
+    """
     totals, b = law.totals, law.decisions
     missed = np.abs(np.append(totals[0] - 1, totals[1 : 1 + b] - expected)) + np.append(0.0, left)
-    if abs(totals[0] - 1) > _OFF:
+    if abs(totals[0] + beyond - 1) > _OFF:
         rule = f"has densities that integrate to {totals[0]:.6g} over the data, must be 1"
         raise InputError("likelihood", None, rule)
     wrong = law.wrong if law.panels is None else law.panels.error
     wrong[0, : 1 + b] += missed
-    wrong[0, 1 + b :] += missed[0] * np.maximum(totals[1 + b :], 1.0)
+    wrong[0, 1 + b :] += missed[0] * np.maximum(totals[1 + b :], most)
     return law
 
 
@@ -94,19 +101,26 @@ def _first_edges(mixture: PriorMixture, breaks: Array) -> tuple[Array, tuple[boo
     return edges, (is_open[0], is_open[1])
 
 
-def _at_atoms(functions: Functions, mixture: PriorMixture, problem: GriddedProblem) -> tuple[Array, Array, Array]:
-    thetas, _ = mixture.nodes()
+def _at_atoms(
+    functions: Functions, mixture: PriorMixture, problem: GriddedProblem, deep: bool
+) -> tuple[Array, Array, Array, float]:
+    """Atoms, the functions there, their errors, and the probability of all other data."""
+    thetas, weights = mixture.nodes()
     law = Likelihood(mixture.likelihood, thetas, mixture.law)
-    atoms = law.atoms(mixture.points is not None)
+    atoms, beyond = law.atoms(weights, mixture.points is not None, deep)
+    check_reach(problem.eve_tasks, atoms, beyond)
     values, wrong = functions(atoms)
     step = float(np.diff(atoms).min()) if len(atoms) > 1 else 1.0
     support = [float(e) for e in problem.likelihood.given(float(thetas[len(thetas) // 2])).support()]
-    # unbounded losses may need atoms beyond the 1e-16 quantiles
+    # unbounded losses may need atoms beyond the last quantiles; a table that ends before them has its rest in `beyond`
     for side in (0, 1):
-        while np.isinf(support[side]):
+        while np.isinf(support[side]) and beyond <= NEGLIGIBLE:
             totals = np.maximum(np.abs(values).sum(axis=0), 1e-290)
             end = np.abs(values[-1 if side else 0]) * len(atoms) / totals
-            if (end < _FADED).all() or len(atoms) > _MOST_ATOMS:
+            if (end < _FADED).all():
+                break
+            if len(atoms) > _MOST_ATOMS:
+                wrong[0] += _rest(values if side else values[::-1])
                 break
             reach = step * np.arange(1, max(len(atoms) // 4, 16))
             more = atoms[-1] + reach if side else atoms[0] - reach[::-1]
@@ -115,4 +129,17 @@ def _at_atoms(functions: Functions, mixture: PriorMixture, problem: GriddedProbl
             pair = ((values, found), (wrong, off))
             values, wrong = (np.vstack(p if side else p[::-1]) for p in pair)
     live = values[:, 0] > 0
-    return atoms[live], values[live], wrong[live]
+    return atoms[live], values[live], wrong[live], beyond
+
+
+def _rest(values: Array) -> Array:
+    """Twice the sum of each column beyond its last row n, if it goes on to fall like k^-a: n f(n) / (a - 1).
+
+    a is measured between n/2 and n. A tail that falls faster than every power has a larger a farther out.
+    """
+    n = len(values)
+    half, last = (np.maximum(np.abs(values[k]), 1e-300) for k in (n // 2, n - 1))
+    power = np.log(half / last) / np.log((n - 1) / (n // 2))
+    if (power < _LEAST_POWER).any():
+        raise InputError("E[eve_loss(x, .)]", np.inf, "the risk is infinite: choose a bounded loss or a lighter tail")
+    return np.asarray(2 * n * last / (power - 1))

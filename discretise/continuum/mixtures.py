@@ -137,6 +137,10 @@ class PriorMixture:
 
     def _table(self, name: str, thetas: Array, x: Array) -> Array:
         """cdf, sf, pdf or pmf at thetas (pairs x nodes) and x (pairs)."""
+        with np.errstate(all="ignore"):  # as in Likelihood.table
+            return self._evaluated(name, thetas, x)
+
+    def _evaluated(self, name: str, thetas: Array, x: Array) -> Array:
         if self.law.together is not None:
             found = np.asarray(getattr(self.likelihood(thetas), name)(x[:, None]), dtype=float)
             return np.broadcast_to(found, thetas.shape)

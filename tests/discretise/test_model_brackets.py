@@ -12,7 +12,7 @@ from scipy import integrate, optimize, special, stats
 from bap_lp import InputError, Problem, solve
 from discretise import Bracket, absolute, bracket, model, squared, zero_one
 from discretise.continuum.brackets import ModelBracket
-from discretise.continuum.laws_of_data import law_of_data
+from discretise.continuum.laws_of_data import _rest, law_of_data
 from gaussian import GaussianModel, MeanEve
 
 TEST: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
@@ -310,3 +310,57 @@ def test_bracket_says_what_it_takes() -> None:
         with pytest.raises(InputError, match=message):
             bracket(*arguments, **keywords)
     assert bracket(problem, 0.5).lower == bracket(problem, lam=0.5).lower
+
+
+def test_a_heavy_tail_at_rare_thetas_does_not_refuse_a_model_whose_data_are_tame() -> None:
+    """Beta(5, 1) and a negative binomial: P(X = x) = 5 C(x+2, 2) B(8, x+1), and theta | x is Beta(8, x + 1)."""
+    c, lam, most = 0.8, 0.5, 400
+    found = bracket(model(stats.beta(5, 1), lambda q: stats.nbinom(3, q), zero_one(c), zero_one(1), **TEST), lam)
+    x = np.arange(most)
+    p = 5 * (x + 1) * (x + 2) / 2 * special.beta(8, x + 1)
+    above = special.betaincc(8, x + 1, c)
+    # beyond these data theta > c has a probability below 1e-200 and nobody's decision changes: one state for all
+    p, above = np.append(p, 1 - p.sum()), np.append(above, 0.0)
+    E = np.where(np.append(x, most)[:, None] > 1, [1.0, 0.0], [0.0, 1.0])
+    exact = finite_optimum(p, np.stack([above, 1 - above], axis=1), E, lam)
+    assert found.width < 1e-9
+    assert found.lower - 1e-7 <= exact <= found.upper + 1e-7
+
+
+def test_what_a_table_of_atoms_leaves_out_is_part_of_the_bracket() -> None:
+    """Uniform and geometric: P(X > x) = 1 / (x + 1), so that no table holds all of the data."""
+    found = bracket(model(stats.uniform(), stats.geom, zero_one(0.5), zero_one(2), **TEST), 0.5)
+    x = np.arange(1, 402)
+    # theta | x is Beta(2, x); the last state stands for all data from 401 on
+    p, above = np.where(x > 400, 1 / x, 1 / (x * (x + 1))), np.where(x > 400, 0.0, special.betaincc(2, x, 0.5))
+    E = np.where(x[:, None] > 2, [1.0, 0.0], [0.0, 1.0])
+    exact = finite_optimum(p, np.stack([above, 1 - above], axis=1), E, 0.5)
+    assert 1e-5 < found.width < 5e-3
+    assert found.lower <= exact <= found.upper
+    assert found.rule([1e9]).tolist() == found.rule([1000]).tolist()
+
+
+@pytest.mark.parametrize("weight", [1.0, 8.0])
+def test_the_left_out_mass_counts_with_the_weight_of_each_eve(weight: float) -> None:
+    given: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [[0, 1]], "eve_weights": [weight]}
+    found = bracket(model(stats.uniform(), stats.geom, zero_one(0.5), [zero_one(2)], **given), 1.0)
+    assert found.error >= (1 + weight) / (found.rule.edges[-1] + 1) * (1 - 1e-9)
+
+
+def test_an_unbounded_loss_is_refused_with_the_tail_of_the_data_not_of_one_theta() -> None:
+    with pytest.raises(InputError, match=r"eve_loss must be 0-1 loss: X has \d\.\de-0\d of its probability outside"):
+        model(stats.beta(2, 5), lambda q: stats.nbinom(3, q), "absolute", "absolute", bob_decisions=[0.3],
+              eve_decisions=[1])  # fmt: skip
+
+
+@pytest.mark.parametrize("power", [1.5, 2.0, 6.0])
+def test_the_rest_of_a_power_tail_is_covered_and_not_by_much(power: float) -> None:
+    k = np.arange(1, 200_001.0)
+    rest = float(_rest(k[:, None] ** -power)[0])
+    exact = float(special.zeta(power, 200_001))
+    assert exact < rest < 2.1 * exact
+
+
+def test_the_rest_of_a_harmonic_tail_is_infinite() -> None:
+    with pytest.raises(InputError, match="the risk is infinite"):
+        _rest(1 / np.arange(1, 200_001.0)[:, None])

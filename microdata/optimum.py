@@ -57,7 +57,8 @@ def optimise(
     >>> import numpy as np
     >>> from microdata import RecordProgram, TableEve, optimise
     >>> eve = TableEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
-    >>> table = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [1], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> records = np.array([[0], [1], [1]])
+    >>> table = RecordProgram(["1/2", "1/4", "1/4"], records, ([[0, 1], [1, 0]],), (eve,))
     >>> found = optimise(table, lam=2)
     >>> print(found.value, found.bob, found.eve, bool(found.verify()))
     -1/4 1/4 1/4 True

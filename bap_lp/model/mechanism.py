@@ -43,7 +43,8 @@ class Mechanism(ReadOnly, Tabular):
         InputError: a row is not a distribution, or the labels do not fit.
 
     >>> from bap_lp import Mechanism
-    >>> hide = Mechanism([[1, 0], ["3/10", "7/10"]], signals=["fixed", "fair"], states=["tails", "heads"])
+    >>> channel = [[1, 0], ["3/10", "7/10"]]
+    >>> hide = Mechanism(channel, signals=["fixed", "fair"], states=["tails", "heads"])
     >>> print(hide.channel[1, 1], hide.exact)
     7/10 True
     """
@@ -149,7 +150,9 @@ class Mechanism(ReadOnly, Tabular):
             InputError: x is not a state.
 
         >>> from bap_lp import Mechanism
-        >>> Mechanism([[1, 0], ["3/10", "7/10"]], signals=["hide", "tell"], states=["heads", "tails"]).release("heads")
+        >>> channel = [[1, 0], ["3/10", "7/10"]]
+        >>> some = Mechanism(channel, signals=["hide", "tell"], states=["heads", "tails"])
+        >>> some.release("heads")
         'hide'
         """
         return self.release_many([self.state_index(x)], generator)[0]

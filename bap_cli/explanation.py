@@ -29,7 +29,7 @@ from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.rational import Array, public
 
-_NAMED = 6  # states, signals and decisions that are told one by one
+_NAMED = 6  # states, signals and decisions that are named one by one
 
 
 @dataclass(frozen=True)

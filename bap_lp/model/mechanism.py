@@ -103,7 +103,7 @@ class Mechanism(ReadOnly, Tabular):
 
     @property
     def epsilon(self) -> float:
-        """The differential privacy of the channel, all pairs of states being neighbours: log of `max_ratio`."""
+        """The differential privacy of the channel if all pairs of states are neighbours: log of `max_ratio`."""
         ratio = self.max_ratio
         if isinstance(ratio, Fraction) and ratio > 10**300:  # larger numbers cannot be represented as floats
             return math.log(ratio.numerator) - math.log(ratio.denominator)
@@ -194,7 +194,7 @@ class Mechanism(ReadOnly, Tabular):
         for v in row:
             denominator = denominator * v.q // denominator.gcd(v.q)
         parts = [int(v.p * (denominator // v.q)) for v in row]
-        # float rows may miss one by rounding: the wheel is as large as its parts
+        # float rows may miss one by rounding: the draw is below the sum of the row
         return sum(parts), list(accumulate(parts))
 
     def expanded(self, index: Array, prior: Array, states: Sequence[str]) -> Mechanism:

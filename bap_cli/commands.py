@@ -238,13 +238,14 @@ def report(
     and the proof in the bundle, after they were verified.
     """
     from bap_cli import inputs, pictures, verifying
+    from bap_cli.show import console, say
     from bap_lp.model.display import clean
 
     if Path(file).is_dir():
         verifying.report(file, lam, allow_float, out)
     else:
         pictures.write_report(inputs.load(file), lam, file, out)
-    print(f"Wrote {clean(str(out), 500)}: open it in a browser.")
+    say(console(), f"Wrote {clean(str(out), 500)}: open it in a browser.")
 
 
 @app.command(**_USUAL)
@@ -261,10 +262,11 @@ def plot(
 ) -> None:
     """Draw a picture of the problem and its optimum."""
     from bap_cli import inputs, pictures
+    from bap_cli.show import console, say
     from bap_lp.model.display import clean
 
     pictures.write_plot(inputs.load(file), lam, kind, out)
-    print(f"Wrote {clean(str(out), 500)}.")
+    say(console(), f"Wrote {clean(str(out), 500)}.")
 
 
 app.command(**_USUAL)(release)

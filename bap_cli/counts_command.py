@@ -87,7 +87,7 @@ def counts_command(
         bob, eve = loaded.problem.error
         show.say(paper, f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
     if plot is not None:
-        paper.print(f"Wrote {show.clean(str(plot), 500)}.", soft_wrap=True)
+        show.say(paper, f"Wrote {show.clean(str(plot), 500)}.")
 
 
 def described(loaded: CountsFile) -> list[str]:

@@ -29,7 +29,7 @@ from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.rational import Array, public
 
-_NAMED = 6  # states, signals and decisions that are told one by one
+_NAMED = 6  # states, signals and decisions that are named one by one
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
     yield f"She minimises R_A = R_B - lambda R_E at {equal('lambda', best.lam)}{how}."
     bobs = "Bob's" if len(problem.bobs) == 1 else "the Bobs'"
     eves = "Eve's" if len(problem.eves) == 1 else "the Eves'"
-    yield f"So one unit of {eves} loss counts as much as {short(best.lam)} units of {bobs} loss."
+    units = "1 unit" if best.lam == 1 else f"{short(best.lam)} units"
+    yield f"So one unit of {eves} loss counts as much as {units} of {bobs} loss."
     if best.conditions is not None:
         yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
 
@@ -143,7 +144,7 @@ def _choice(agent: Any, chosen: tuple[str, ...], costs: Array) -> str:
     if len(chosen) > 1:
         return f"{name} finds {listed(chosen, ' and ')} equally good: each costs {both(costs[at])}."
     if not others:
-        return f"{name} can only decide {clean(chosen[0])}; it costs {both(costs[at])}."
+        return f"{name} has no other decision than “{clean(chosen[0])}”, which costs {both(costs[at])}."
     second = min(others, key=lambda k: costs[k])
     return (
         f"{name} decides {clean(chosen[0])}, which costs {both(costs[at])}; "

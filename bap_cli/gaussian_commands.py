@@ -33,7 +33,7 @@ from bap_cli.gaussian_options import (
 from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
-from bap_cli.show import console, plain_table, put, say
+from bap_cli.show import clean, console, plain_table, put, say
 from bap_lp.files.writing import write_files
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed
@@ -220,7 +220,7 @@ def plot_command(
     model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
     adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
     write_gaussian_plot(model, adversary, kind, out)
-    print(f"Wrote {out}.")
+    say(console(), f"Wrote {clean(str(out), 500)}.")
 
 
 app.command("optimum")(optimum_command)

@@ -21,7 +21,9 @@ def load(name: str) -> ProblemFile:
     """The problem of a file or catalogue name: a problem file, or one about a table of counts."""
     path = locate(name)
     if os.path.isdir(path):
-        raise InputError(source_name(path), None, "cannot be read: Is a directory; `bap verify` and `bap release` read bundles")
+        raise InputError(
+            source_name(path), None, "cannot be read: Is a directory; `bap verify` and `bap release` read bundles"
+        )
     document, source = read_document(path), source_name(path)
     if isinstance(document, dict) and "table" in document:
         from discretise.tables.files import counts_from_dict

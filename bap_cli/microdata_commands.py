@@ -62,6 +62,7 @@ def solve_command(
     """Find the optimal release of a table, prove it, and audit it on held-out records."""
     from bap_cli.inputs import choice_of
     from bap_cli.microdata_show import show_audit, show_solution
+    from bap_cli.show import console, say
     from microdata.bundle import bundle_texts
     from microdata.cells import small_cells
     from microdata.files import load_study
@@ -88,7 +89,8 @@ def solve_command(
             print()
             show_audit(audit)
         if out is not None:
-            print(f"Wrote {clean(str(out), 500)}: prior.json and certificate.json are as confidential as the table.")
+            secret = "prior.json and certificate.json are as confidential as the table"
+            say(console(), f"Wrote {clean(str(out), 500)}: {secret}.")
     if out is not None and solution.exact and solution.gap > 0:
         print(
             "bap: warning: the search stopped before the optimum was proved: `release` will refuse it",
@@ -182,6 +184,7 @@ def report_command(
 ) -> None:
     """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
     from bap_cli.microdata_report import report_page
+    from bap_cli.show import console, say
     from microdata.cells import small_cells
 
     check_file(out)
@@ -192,7 +195,7 @@ def report_command(
         )
     write_files({out: page})
     kind = "without the prior" if public else "internal: it shows the prior"
-    print(f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
+    say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
     if not public:
         for cells in small_cells(solution.study, threshold):
             print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)

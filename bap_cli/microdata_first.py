@@ -172,7 +172,8 @@ def _meaning(solution: StudySolution, public: bool) -> str:
     gain = "one right guess fewer" if alone and counts_wrong(one.loss) else "one more unit of loss"
     whom = person(one.name) if len(study.spies) == 1 else "the adversaries together"
     cells = len(study.targets) == 1 and study.targets[0].weight == 1 and counts_wrong(study.targets[0].loss)
-    price = f"{lam} more changed cells" if cells else f"{lam} more units of the analyst's loss"
+    end = "" if lam == "1" else "s"
+    price = f"{lam} more changed cell{end}" if cells else f"{lam} more unit{end} of the analyst's loss"
     said = f"λ is the rate of exchange: at λ = {lam}, {gain} for {whom} is worth {price}."
     return f"{said} The larger λ is, the less the adversaries learn and the more the analyst loses."
 

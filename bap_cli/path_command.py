@@ -176,7 +176,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
             say(out, "≈ stands for an exact fraction too long for the table; --json gives it.")
     else:
         bound = f"{path.tolerance:.2g} max(B, lambda E)"
-        say(out, f"The least R_A lies at most {bound} below this, B and E being the largest losses.")
+        say(out, f"The least R_A lies at most {bound} below this, where B and E are the largest losses.")
     say(out, "The mechanism of a piece: --json, or `bap solve` with a --lambda on it.")
 
 

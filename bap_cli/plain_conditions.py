@@ -18,7 +18,7 @@ _LISTED = 8  # sentences; the problem's section has all conditions
 
 
 def conditions_for_people(problem: Problem, conditions: Conditions) -> list[str]:
-    """One sentence per condition, as short as it can be said.
+    """One short sentence per condition.
 
     Args:
         problem: the problem, for the names of its agents.

@@ -3,7 +3,7 @@
 States come from the command line only if the user puts them there, since other users of a computer can read command
 lines; a file or standard input keeps them private. A mechanism that lies in a bundle is drawn from only if the bundle
 verifies: what is deployed is what was proved. A state that is drawn from K times leaves Eve less risk than one signal
-does; how much less is computed and said.
+does; how much less is computed and printed.
 """
 
 from __future__ import annotations

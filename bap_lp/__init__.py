@@ -1,6 +1,6 @@
 """Decide what to release about data: exact optimal mechanisms for Bayesian Adversarial Privacy, each with its proof.
 
-A name is imported from its room when it is first used, so that `import bap_lp` costs nothing by itself.
+A name is imported from its module when it is first used, so that `import bap_lp` costs nothing by itself.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ __all__ = [
     "verify_tiers",
 ]
 
-_ROOMS = {
+_MODULES = {
     "conditions.conditions": "Conditions",
     "convex.cvxpy_bridge": "to_cvxpy",
     "convex.quadratic": "quadratic",
@@ -142,7 +142,7 @@ _ROOMS = {
     "releases.families": "Family randomised_response_family",
     "sweeps": "sweep",
 }
-_HOMES = {name: f"bap_lp.{module}" for module, names in _ROOMS.items() for name in names.split()}
+_HOMES = {name: f"bap_lp.{module}" for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

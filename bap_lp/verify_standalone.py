@@ -575,7 +575,7 @@ def bound_of(demands, told, eve, lam, beta, u, prices, obedience, allowed=None):
     cost = [[beta * p * row[i] for i in told] for p, row in zip(game.p, game.B)]
     risk, constant, extra = [[lam] * len(game.groups) for _ in told], F(0), {}
     for name, place, w in rows:
-        need(name in demands.notions, f"there is a price for {name}, which is no condition")
+        need(name in demands.notions, f"there is a price for {name}, which is not a condition")
         C, D, A, r, _ = demands.notions[name][0](place, told, eve)
         for x, s, v in C:
             cost[x][s] += w * v

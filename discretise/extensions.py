@@ -53,8 +53,8 @@ class CellRule:
     >>> from scipy import stats
     >>> from bap_lp import solve
     >>> from discretise import model, zero_one
-    >>> problem = model(([-1, 1], [0.5, 0.5]), stats.norm, zero_one(0), zero_one(0), bob_decisions=[0, 1],
-    ...                 eve_decisions=[0, 1], data_cells=4)
+    >>> problem = model(([-1, 1], [0.5, 0.5]), stats.norm, zero_one(0), zero_one(0),
+    ...                 bob_decisions=[0, 1], eve_decisions=[0, 1], data_cells=4)
     >>> CellRule(problem, solve(problem, 0.1))
     <CellRule: 4 cells, signals 0, 1>
     """

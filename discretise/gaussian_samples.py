@@ -36,7 +36,8 @@ def gaussian_sample(model: GaussianModel, eve: Eve, size: int = _DRAWS, seed: in
         ValueError: Eve asks about a record that the model does not have.
 
     >>> from gaussian import GaussianEves, GaussianModel, MeanEve, RangeEve
-    >>> gaussian_sample(GaussianModel(n=3), GaussianEves((MeanEve(0.5), RangeEve(3.0))), size=1000).shape
+    >>> eves = GaussianEves((MeanEve(0.5), RangeEve(3.0)))
+    >>> gaussian_sample(GaussianModel(n=3), eves, size=1000).shape
     (1000, 2, 4)
     """
     drawn, (miss, alarm) = eve_simulator(model, eve), model.bob_loss

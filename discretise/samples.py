@@ -69,7 +69,8 @@ class OutOfSample:
     >>> def simulator(rng, size):
     ...     theta = rng.normal(size=size)
     ...     return theta, theta + rng.normal(size=size)
-    >>> drawn = sample(simulator, 500, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> drawn = sample(simulator, 500, zero_one(0), zero_one(1),
+    ...                bob_decisions=[0, 1], eve_decisions=[0, 1])
     >>> drawn.out_of_sample(solve(drawn, 0.5), 1000, seed=1).size
     1000
     """
@@ -110,7 +111,8 @@ class SampledProblem(Problem):
     >>> def simulator(rng, size):
     ...     theta = rng.normal(size=size)
     ...     return theta, theta + rng.normal(size=size)
-    >>> drawn = sample(simulator, 200, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1])
+    >>> drawn = sample(simulator, 200, zero_one(0), zero_one(1),
+    ...                bob_decisions=[0, 1], eve_decisions=[0, 1])
     >>> drawn.shape, drawn.bob_error > 0
     ((200, 2, 2), True)
     """
@@ -329,7 +331,8 @@ def sample(
     >>> def simulator(rng, size):
     ...     theta = rng.normal(size=size)
     ...     return theta, theta + rng.normal(size=size)
-    >>> sample(simulator, 200, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1], title="drawn")
+    >>> sample(simulator, 200, zero_one(0), zero_one(1),
+    ...        bob_decisions=[0, 1], eve_decisions=[0, 1], title="drawn")
     <SampledProblem 'drawn': float, (N, b, e) = (200, 2, 2)>
     """
     _count("size", size, 3)

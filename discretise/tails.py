@@ -81,7 +81,7 @@ def _diverges(law: Any, loss: Callable[[Array], Any]) -> bool:
             theta = np.asarray(inverse(np.exp(-v)), dtype=float)
             size = -v + np.log(np.asarray(loss(theta), dtype=float))
             known = np.flatnonzero(np.isfinite(size) & np.isfinite(theta))
-            # a loss that overflows where the quantile does not has outgrown every tail that floats can hold
+            # a loss that overflows where the quantile does not grows faster than any tail of floats can fall
             if np.isposinf(size[np.isfinite(theta)]).any() and (not len(known) or known[-1] < 3):
                 return True
             if len(known) > 1 and size[known[-1]] - size[known[-2]] > np.log(0.5):

@@ -342,7 +342,7 @@ def questions(eve: Eve) -> tuple[ThresholdEve, ...]:
 
 
 def separate(eve: Eve) -> tuple[tuple[Eve, float], ...]:
-    """Eves who reply separately, each with the weight of her risk; an Eve who is one is alone with weight one."""
+    """Eves who reply separately, each with the weight of her risk; a single Eve has weight one."""
     if not isinstance(eve, GaussianEves) or eve.either:
         return ((eve, 1.0),)
     return tuple(zip(eve.members, eve.weights or (1.0,) * len(eve.members), strict=True))

@@ -44,7 +44,8 @@ def eve_cells(n: int, eve: Eve, xbar: ArrayLike) -> Array:
         An array with one row per cell: (no, yes) for one test; 00, 01, 10, 11 for two, the first test first.
 
     Raises:
-        ValueError: n is not a positive integer, Eve tests a record after the n-th, or xbar leaves two questions open.
+        ValueError: n is not a positive integer, Eve tests a record after the n-th, or xbar decides neither of two
+            questions.
 
     >>> from gaussian import MaxEve
     >>> eve_cells(5, MaxEve(2.0), [0.0, 1.0]).round(4).tolist()

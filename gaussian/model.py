@@ -99,7 +99,7 @@ class GaussianModel(ShortRepr):
         return self.posterior_sd**2 * self.n / self.noise_sd**2
 
     def bob_score(self, xbar: ArrayLike) -> Array:
-        """The z with P(theta > c_B | xbar) = Phi(z): it tells posteriors apart that are 0 or 1 to the last digit."""
+        """The z with P(theta > c_B | xbar) = Phi(z): it distinguishes posteriors that round to 0 or 1."""
         centred = np.asarray(xbar, dtype=float) - self.prior_mean
         mean = self._gain * centred
         return np.asarray((mean - (self.bob_threshold - self.prior_mean)) / self.posterior_sd)
@@ -167,7 +167,7 @@ def standard_form(model: GaussianModel, eve: Eve) -> StandardForm:
 
 
 def _simplest(eve: Eve) -> Eve:
-    """One Eve of a list is herself, a weight multiplies her losses; "either the mean or the maximum" is BothEves."""
+    """A list of one Eve is this Eve, her losses times her weight; "either the mean or the maximum" is BothEves."""
     if not isinstance(eve, GaussianEves):
         return eve
     if len(eve.members) == 1:

@@ -63,7 +63,7 @@ def _few(n: int, m: int, d: Array) -> Array:
     for count, way in zip(j.tolist(), ways.tolist(), strict=True):
         body += np.exp(way + (n - count) * below + count * above - start[:, None])
     value = (body * speed).imag.sum(-1)
-    # where the probability is no float the sum may lose its sign: nan, which no table contains
+    # where the probability underflows, the sum may lose its sign: the result is nan, and no table contains it
     with np.errstate(invalid="ignore"):
         return np.asarray(start + np.log(math.sqrt(2 * n / math.pi) * length / points * value))
 

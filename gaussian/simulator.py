@@ -102,7 +102,8 @@ def eve_simulator(model: GaussianModel, eve: Eve) -> EveSimulator:
 
     >>> import numpy as np
     >>> from gaussian import GaussianEves, GaussianModel, MeanEve, RangeEve
-    >>> drawn = eve_simulator(GaussianModel(n=5), GaussianEves((MeanEve(0.5), RangeEve(3.0)), weights=(1.0, 2.0)))
+    >>> eves = GaussianEves((MeanEve(0.5), RangeEve(3.0)), weights=(1.0, 2.0))
+    >>> drawn = eve_simulator(GaussianModel(n=5), eves)
     >>> theta, x = drawn.simulator(np.random.default_rng(0), 1000)
     >>> drawn.posterior_loss(x).shape, [losses.shape for losses in drawn.eve_losses(x)]
     ((1000, 2), [(1000, 2), (1000, 2)])

@@ -71,7 +71,7 @@ class TableRow:
         return inner and self.parameter is not None and not 1e-9 < self.parameter < 1 - 1e-9
 
     def document(self) -> dict[str, object]:
-        """The row as plain JSON values; the threshold in xbar is added where tau does not tell it."""
+        """The row as plain JSON values; the threshold in xbar is added where tau does not determine it."""
         out: dict[str, object] = {
             "mechanism": self.mechanism,
             # JSON has no infinity; sigma = inf is the null release as the limit of a family.

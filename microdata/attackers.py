@@ -1,4 +1,4 @@
-"""Learned attackers: what scikit-learn's classifiers make of a released file.
+"""Learned attackers: what scikit-learn's classifiers learn from a released file.
 
 An attacker is trained on (released record, columns Eve knows) -> secret of the fitted half, as if somebody had
 leaked its secrets, and answers with the guess of least expected loss under the probabilities it predicts. It
@@ -78,7 +78,7 @@ def trained(name: str, features: Array, secret: Array, loss: Array) -> Callable[
         model.set_params(kneighborsclassifier__n_neighbors=min(25, len(secret)))
     from threadpoolctl import threadpool_limits
 
-    # tables of records are small, and threads that wait for each other cost more than they bring
+    # tables of records are small, and threads that wait for each other cost more than they gain
     with threadpool_limits(limits=1):
         model.fit(features, secret)
 

@@ -3,7 +3,7 @@
 A decision rule d(s, z) of Eve has the risk sum_x h(x) v(x), v(x) = sum_s q(s|x) L(secret(x), d(s, z(x))), where h
 is the distribution of the audited records: a mean over records, whose standard error is that of v. Three kinds of
 Eve decide:
-    prior       by Alice's prior, the Eve of the model; where the prior has never seen (s, z), as without a release
+    prior       by Alice's prior, the Eve of the model; if (s, z) is impossible under it, as without a release
     informed    by h itself: no adversary who sees (s, z) does better on these records
     attackers   learned from the released half that was fitted (`microdata.attackers`)
 The randomness of the release is averaged out, so "informed" is a lower limit for the other two, without sampling

@@ -346,7 +346,7 @@ def _fitting(program: RecordProgram, part: RecordComponent) -> None:
     if not sound or bool(part.groups) != (part.replies is not None):
         raise ValueError("a component does not fit the study")
     if any(is_exact(table) != program.exact for table in tables):
-        raise ValueError("the numbers of a component must be of the kind that is said")
+        raise ValueError("the numbers of a component must be of the kind that the file states")
 
 
 def _within(places: Array, count: int) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bap_lp.model.display import counted
+from bap_lp.model.display import counted, person
 from microdata.prior import rows_of
 from microdata.study import Study
 
@@ -24,8 +24,8 @@ class SmallCells:
     def __str__(self) -> str:
         named = "; ".join(f"{name} ({count})" for name, count in self.cells[:3])
         more = f" and {len(self.cells) - 3} more" if len(self.cells) > 3 else ""
-        cells = counted(len(self.cells), "combination")
-        return f"{cells} of the columns that {self.eve} knows with fewer than {self.threshold} records: {named}{more}"
+        cells = f"{counted(len(self.cells), 'combination')} of the columns that {person(self.eve)} knows"
+        return f"{cells} with fewer than {self.threshold} records: {named}{more}"
 
 
 def small_cells(study: Study, threshold: int = THRESHOLD) -> tuple[SmallCells, ...]:

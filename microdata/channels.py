@@ -234,7 +234,7 @@ def sample(channel: RecordChannel, types: Array, generator: np.random.Generator)
     assert isinstance(channel, TableChannel)
     distinct, inverse = np.unique(keys(types, channel.levels), return_inverse=True)
     row, signal, q = channel.rows(rows_of(distinct, channel.levels))
-    # cumulated within each row, and shifted by the row, the wheels of all rows are one increasing sequence
+    # cumulated within each row and shifted by the number of the row, all rows form one increasing sequence
     wheel = np.cumsum(floats(q).astype(float))
     start = np.searchsorted(row, np.arange(len(distinct)))
     before = np.concatenate([[0.0], wheel])[start]

@@ -76,7 +76,8 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = pathlib.Path(folder, "a.csv").write_text("ill,pay\\nno,1\\nno,2\\nyes,2\\n")
     ...     file = pathlib.Path(folder, "study.toml")
-    ...     _ = file.write_text('data = "a.csv"\\n[publish.pay]\\nloss = "0-1"\\n[[eve]]\\nsecret = "ill"\\n')
+    ...     lines = ['data = "a.csv"', "[publish.pay]", 'loss = "0-1"', "[[eve]]", 'secret = "ill"']
+    ...     _ = file.write_text("\\n".join(lines))
     ...     load_study(file).study
     <Study: 3 records, 3 record types, 2 decisions, 1 Eve>
     """

@@ -51,14 +51,14 @@ class Column:
 
     @property
     def recoded(self) -> bool:
-        """Whether levels are not cells: bands and merged levels are."""
+        """Whether levels differ from the cells, as bands and merged levels do."""
         return bool(self.bands or self.merged)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def codes(self, cells: Any, source: str) -> Array:
-        """The level of each cell; a cell that is no level is refused."""
+        """The level of each cell; a cell that is not a level is refused."""
         inverse, found = distinct(cells, f"{source}: column {show(self.name)}")
         table = {key_of(value, self.numeric): k for k, value in enumerate(self.values) if value is not None}
         band = banding(self.bands, f"{source}: column {show(self.name)}") if self.bands else None

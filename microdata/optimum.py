@@ -1,8 +1,8 @@
 """The optimal release of a table of records: parts, solved one by one or on workers, with one certificate.
 
 Records that no Eve can use are released at Bob's best decision. A part with one Eve of two guesses is a
-transportation problem (`paired_parts`); any other part is solved by pricing columns (`priced_parts`). No part needs
-to know of another, and the certificate of the whole is their concatenation.
+transportation problem (`paired_parts`); any other part is solved by pricing columns (`priced_parts`). Parts do not
+depend on each other, and the certificate of the whole is their concatenation.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def optimise(
     >>> import numpy as np
     >>> from microdata import RecordProgram, TableEve, optimise
     >>> eve = TableEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
-    >>> table = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [1], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> records = np.array([[0], [1], [1]])
+    >>> table = RecordProgram(["1/2", "1/4", "1/4"], records, ([[0, 1], [1, 0]],), (eve,))
     >>> found = optimise(table, lam=2)
     >>> print(found.value, found.bob, found.eve, bool(found.verify()))
     -1/4 1/4 1/4 True

@@ -102,7 +102,7 @@ class _Tree:
 
 
 class _Pairs:
-    """The data and a basis: arcs (node, node), the ground being the last node."""
+    """The data and a basis: arcs (node, node); the ground is the last node."""
 
     def __init__(self, supply: tuple[Array, Array], cost: Array, lam: Any, ties: TieCosts) -> None:
         self.shape = cost.shape

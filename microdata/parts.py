@@ -1,8 +1,8 @@
-"""The parts of a program of records that no Eve joins, and where Eve's guess matters at all.
+"""The independent parts of a program of records, and the groups in which Eve's guess matters.
 
 Subtract min_j from every row of Eve n's loss: R_E changes by a constant. What is left, E'(s,j), is zero for secrets
 at which all guesses are equally good; such records do not touch her groups. A group (n, z) in which one guess is best
-for every record that touches it has risk zero whatever is released, so it joins nobody either: it is *settled*, and
+for every record that touches it has risk zero whatever is released, so it joins no records either: it is *settled*, and
 Eve's reply there is that guess. Records that share a group that is not settled belong to one part.
 """
 

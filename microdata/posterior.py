@@ -10,8 +10,8 @@ shares of types given (s, z) that the draws imply are also what an Eve with this
 default a = min(1, sqrt(n) / types), so the prior weighs at most as much as sqrt(n) of the n records, the weight
 that is minimax for the shares of a multinomial.
 
-What the released columns do not identify stays as uncertain as the prior makes it: a secret that is not published
-is such a thing, unless the channel lets it through.
+What the released columns do not identify stays as uncertain as under the prior. An example is a secret that is not
+published, unless the channel depends on it.
 """
 
 from __future__ import annotations

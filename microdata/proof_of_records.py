@@ -5,8 +5,8 @@ proved error bound decide where they can, rationals elsewhere. Nothing here impo
 
 In floats the rows of rho are scaled to the probabilities and the replies to lam, and v is what the replies prove, less
 their rounding errors. The gap may be TOLERANCE of the spread between full and null release, plus what rounding can
-change. All this is computed with the least loss of every row subtracted, which changes no gap. So neither a huge loss
-of a decision that nobody takes nor a constant in the losses widens it.
+change. All this is computed with the least loss of every row subtracted, which changes no gap. So the allowed gap does
+not grow with a huge loss of a decision that nobody takes, or with a constant in the losses.
 """
 
 from __future__ import annotations

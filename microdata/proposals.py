@@ -124,7 +124,7 @@ def proposal(frame: Any, data: str) -> str:
 
 
 def _chosen(frame: Any, secret: Found, rest: list[Found], source: str) -> tuple[list[Found], list[Found], str]:
-    """Known and published columns and lambda, such that the study can be solved: the fewer known columns, the surer."""
+    """Known and published columns and lambda such that the study can be solved, with fewer known columns if need be."""
     ranked = sorted(rest, key=lambda c: c.levels)
     for count in range(min(_KNOWN, len(rest) - 1), -1, -1):
         known = ranked[:count]

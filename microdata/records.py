@@ -67,7 +67,8 @@ class RecordProgram(ReadOnly):
     >>> import numpy as np
     >>> from microdata import TableEve, RecordProgram
     >>> eve = TableEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
-    >>> program = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [0], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> records = np.array([[0], [0], [1]])
+    >>> program = RecordProgram(["1/2", "1/4", "1/4"], records, ([[0, 1], [1, 0]],), (eve,))
     >>> program.exact, program.decisions
     (True, 2)
     """

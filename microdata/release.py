@@ -127,7 +127,7 @@ def draw_signals(channel: Any, codes: Array, generator: Random | None = None) ->
             continue
         shares = exact_row(q[start[x] : start[x + 1]])
         common = common_denominator(shares)
-        # float rows may miss one by rounding: the wheel is as large as its parts
+        # float rows may miss one by rounding: the draw is below the sum of the row
         wheel = list(accumulate(int((v * common).p) for v in shares))
         out[mine] = [choices[bisect_right(wheel, source.randrange(wheel[-1]))] for _ in range(len(mine))]
     return out

@@ -34,7 +34,8 @@ def alices_rule(best: RecordOptimum, codes: Array, secrets: Array, known: Array)
     >>> import numpy as np
     >>> from microdata import RecordProgram, TableEve, optimise
     >>> eve = TableEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
-    >>> table = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [1], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> records = np.array([[0], [1], [1]])
+    >>> table = RecordProgram(["1/2", "1/4", "1/4"], records, ([[0, 1], [1, 0]],), (eve,))
     >>> found = optimise(table, lam=2)
     >>> alices_rule(found, np.array([[0], [1]]), np.array([[1], [1]]), np.array([[5], [1]])).tolist()
     [0, 1]

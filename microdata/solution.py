@@ -56,7 +56,8 @@ class StudySolution(Tabular):
 
     >>> import pandas
     >>> from microdata import Eve, Study
-    >>> frame = pandas.DataFrame({"age": [1, 1, 1, 2, 2, 2], "ill": [0, 0, 1, 0, 1, 1], "pay": [1, 2, 3, 1, 3, 3]})
+    >>> columns = {"age": [1, 1, 1, 2, 2, 2], "ill": [0, 0, 1, 0, 1, 1], "pay": [1, 2, 3, 1, 3, 3]}
+    >>> frame = pandas.DataFrame(columns)
     >>> eve = Eve("ill", knows=["age"], loss=[[0, 1], [2, 0]])
     >>> Study(frame, publish={"pay": "absolute"}, eves=[eve]).solve("1/2")
     <StudySolution: exact, R_A = -1/24 at lambda = 1/2, R_B = 5/24, R_E = 1/2, 5 record types>

@@ -79,7 +79,8 @@ class RecordOptimum(Displayed):
     >>> import numpy as np
     >>> from microdata import TableEve, RecordProgram, optimise
     >>> eve = TableEve("neighbour", np.array([0, 1, 1]), np.zeros(3, int), [[0, 1], [1, 0]])
-    >>> program = RecordProgram(["1/2", "1/4", "1/4"], np.array([[0], [0], [1]]), ([[0, 1], [1, 0]],), (eve,))
+    >>> records = np.array([[0], [0], [1]])
+    >>> program = RecordProgram(["1/2", "1/4", "1/4"], records, ([[0, 1], [1, 0]],), (eve,))
     >>> best = optimise(program, "1/2")
     >>> print(best.value, best.gap, bool(best.verify()))
     -1/8 0 True

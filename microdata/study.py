@@ -105,7 +105,8 @@ class Study(Displayed):
         InputError: a column, level, loss or number breaks a rule.
 
     >>> import pandas
-    >>> frame = pandas.DataFrame({"age": [1, 1, 2, 2], "ill": ["no", "yes", "no", "no"], "pay": [1, 3, 2, 3]})
+    >>> columns = {"age": [1, 1, 2, 2], "ill": ["no", "yes", "no", "no"], "pay": [1, 3, 2, 3]}
+    >>> frame = pandas.DataFrame(columns)
     >>> study = Study(frame, publish={"pay": "absolute"}, eves=[Eve("ill", knows=["age"])])
     >>> study
     <Study: 4 records, 4 record types, 3 decisions, 1 Eve>

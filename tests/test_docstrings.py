@@ -49,6 +49,15 @@ def test_the_examples_in_the_docstrings_run(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
+@pytest.mark.parametrize("name", [name for package in (*PACKAGES, bap_lp) for name in modules(package)])
+def test_the_examples_in_the_docstrings_fit_the_pages_of_the_site(name: str) -> None:
+    """A line of code with more than a hundred characters has to be scrolled there."""
+    module = importlib.import_module(name)
+    examples = [e for test in doctest.DocTestFinder().find(module) for e in test.examples]
+    lines = [f"    {line}" for e in examples for line in e.source.splitlines()]
+    assert [line for line in lines + [line for e in examples for line in e.want.splitlines()] if len(line) > 100] == []
+
+
 @pytest.mark.parametrize(
     ("package", "name"),
     [*(pair for package in PACKAGES for pair in public_functions(package)), *(("bap_lp", name) for name in DOCUMENTED)],

@@ -1,7 +1,8 @@
-"""The layout of the house: what each room may import, unique names, light imports at the top of a module.
+"""The layout of the packages: what each part may import, unique names, light imports at the top of a module.
 
-`ROOMS` is the map of `bap_lp`: a room may import the rooms listed behind it and nothing else, also inside functions and
-for type checkers. The order of the table is the order of the house, so that there is no cycle.
+`PARTS` is the table of the folders and single modules of `bap_lp`: each may import the parts listed behind it and
+nothing else, also inside functions and for type checkers. A part is listed after all that it imports, so that there is
+no cycle.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PACKAGES = {
 }
 BASE = {"limits", "rational", "arguments", "clock", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
-ROOMS = {
+PARTS = {
     "limits": set(),
     "verify_standalone": set(),
     "rational": {"limits"},
@@ -81,26 +82,26 @@ def imports(path: Path, everywhere: bool = False) -> Iterator[str]:
             yield from ([node.module] if not everywhere else (f"{node.module}.{alias.name}" for alias in node.names))
 
 
-def room(path: Path) -> str:
+def part_of(path: Path) -> str:
     inside = path.relative_to(ROOT / "bap_lp").parts
     return inside[0] if len(inside) > 1 else path.stem
 
 
 @pytest.mark.slow
-def test_a_room_imports_only_the_rooms_below_it() -> None:
+def test_a_part_imports_only_the_parts_listed_for_it() -> None:
     found = set()
     for path in files("bap_lp"):
         for name in imports(path, everywhere=True):
             package, _, rest = name.partition(".")
             if package == "bap_lp" and path != ROOT / "bap_lp" / "__init__.py":
-                found |= {(room(path), rest.split(".")[0])} - {(room(path), room(path))}
-    assert sorted((room, other) for room, other in found if other not in ROOMS[room]) == []
+                found |= {(part_of(path), rest.split(".")[0])} - {(part_of(path), part_of(path))}
+    assert sorted((part, other) for part, other in found if other not in PARTS[part]) == []
 
 
-def test_the_table_of_rooms_has_no_cycle_and_no_gap() -> None:
-    names = list(ROOMS)
-    assert [(name, other) for k, name in enumerate(names) for other in ROOMS[name] if other not in names[:k]] == []
-    assert {room(path) for path in files("bap_lp")} - {"__init__"} == set(ROOMS)
+def test_the_table_of_parts_has_no_cycle_and_no_gap() -> None:
+    names = list(PARTS)
+    assert [(name, other) for k, name in enumerate(names) for other in PARTS[name] if other not in names[:k]] == []
+    assert {part_of(path) for path in files("bap_lp")} - {"__init__"} == set(PARTS)
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ function releasedWords(index) {
   const ranked = cards.sort((a, b) => b.mass - a.mass), shown = ranked.slice(0, 4), more = ranked.length - shown.length + detail.hiddenSignals;
   if (ranked.length === 1 && !more) return ["Always the same message, “", quoted(ranked[0].signal), "”: nothing is given away."];
   return [`One of ${ranked.length + detail.hiddenSignals} messages, drawn by a rule that everybody may know: `,
-    ...shown.flatMap(({ signal, mass }, k) => [k ? (k === shown.length - 1 && !more ? " or " : ", ") : "", "“", quoted(signal), `” (${ofHundred(mass)} times in 100)`]), more ? `, or one of ${more} more.` : "."];
+    ...shown.flatMap(({ signal, mass }, k) => [k ? (k === shown.length - 1 && !more ? " or " : ", ") : "", "“", quoted(signal), `” (${ofHundred(mass)} times in 100)`]), more ? (more === 1 ? ", or one other." : `, or one of ${more} others.`) : "."];
 }
 
 function severalWords(index) {
@@ -115,7 +115,7 @@ function drawLines(index) {
   $("lines").replaceChildren(table(head, rows));
   const hidden = data.pieces.length - shown.length;
   $("lines-more").replaceChildren(...(hidden > 0 ? [`${counted(hidden, "more line")} between these`, make("span", { class: "screen" }, "; the slider below reaches them"), "."] : []));
-  $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : data.problem.eves.some(({ harm }) => harm) ? "one more unit that Alice counts" : "one more unit of loss", " for ", ...name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decisions of " : " more units of loss of ", ...name("bob", "the Bobs"),
+  $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : data.problem.eves.some(({ harm }) => harm) ? "one more unit that Alice counts" : "one more unit of loss", " for ", ...name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decision" : " more unit", figure3(Q.float(lam)) === "1" ? "" : "s", bobWrong ? " of " : " of loss of ", ...name("bob", "the Bobs"),
     data.partial ? "." : ". Each line is the best release for its range of λ; sign the last one whose step you still find worth its price.");
 }
 

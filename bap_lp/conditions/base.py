@@ -92,7 +92,7 @@ class MapTable:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A demand that can be told apart from the others of its notion.
+    """One of the demands of a notion.
 
     label: as in the user's table; value: its number, None if it has none; looser: 1 if larger numbers ask less, or
     -1; limit: a number that asks as little as possible; at: the condition with this demand alone, at another number.
@@ -137,7 +137,7 @@ class Condition:
         return (cls.name,)
 
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        """The demands it is made of, one by one."""
+        """Its single demands."""
         return [Part(self.name, None, 1, None, lambda _: self)]
 
     def joined(self, other: Condition) -> Condition:

@@ -1,4 +1,4 @@
-"""Conditions: what users demand of a mechanism beside the smallest R_A, and the table of all notions.
+"""Conditions the mechanism must satisfy, and the table of all notions.
 
     min_eve_risk           R_E >= floor
     max_bob_risk           R_B <= cap
@@ -18,7 +18,7 @@
 
 Which states. A swap of two states with equal loss rows that maps the conditions to themselves maps feasible mechanisms
 to feasible ones of the same value, and averaging the two raises R_E and keeps every linear condition. So equal states
-may be merged unless a condition tells them apart (`Condition.merges`).
+may be merged unless a condition distinguishes them (`Condition.merges`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Agent a acts on pi_a(x) and L_a(x,d) (see `model.beliefs`). If signal s prescribes own(s,a) to him, then for other d
     sum_x pi_a(x) (w_a L_a(x,own(s,a)) - w_a L_a(x,d) + m) q[x,s] <= 0
-with the margin m, zero unless one is asked for: ties are for Alice. States that only an agent believes possible have
-rows too. States are merged if the ratios pi_a(x) / p(x) and the losses are equal: then their rows are multiples.
+with the margin m, zero unless one is asked for: ties are broken for Alice. States that only an agent believes possible
+have rows too. States are merged if the ratios pi_a(x) / p(x) and the losses are equal: then their rows are multiples.
 
 Nobody has to demand this condition. It belongs to every problem in which an agent's prior or loss is not Alice's. One
 signal per tuple of decisions is then enough, and needed: signals of one tuple may be pooled, those of one decision not.
@@ -61,7 +61,7 @@ class Obedience(Condition):
         return Obedience(margin, self.beliefs, self.bobs, self.starts, self.p)
 
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        """The margin, if there is one; obedience itself is no demand that could be dropped."""
+        """The margin, if there is one; obedience itself cannot be dropped."""
         return [Part("margin", self.margin, -1, 0 * self.margin, self.at)] if self.margin > 0 else []
 
     def joined(self, other: Condition) -> Condition:

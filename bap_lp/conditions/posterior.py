@@ -10,7 +10,7 @@ each multiplied by P(s), which makes it linear (module `cone`). In this order, d
 at_least, above before below, decisions of the first Eve before those of the second, and of her first value z before the
 next. An event of probability zero has posterior zero at every signal. The losses of signal_floor are an Eve's own,
 without her weight. Where agents act on beliefs of their own, her risk is the harm that Alice counts, and a signal
-prescribes what she does: then the row of decision j is only about the signals that tell her j.
+prescribes what she does: then the row of decision j is only about the signals that prescribe j to her.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PosteriorRatio(RatioBound):
 
 
 def _shares(p: Array, inside: Array) -> tuple[Any, Any]:
-    """P(A) and 1 - P(A), each a sum: floats that do not quite sum to one make no difference out of nothing."""
+    """P(A) and 1 - P(A), each as a sum, so that floats that do not quite sum to one have no effect."""
     return p.dot(inside), p.dot(1 - inside)
 
 

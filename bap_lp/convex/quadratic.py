@@ -25,8 +25,8 @@ optimal: T then has a fractional eigenvalue, and the release needs noise.
 Certificate. For any n, l >= 0 and any Q >= H_{lam+n} with Q >= 0, from tr(HT) <= tr(QT) and
 l log det Y - tr(QY) <= l log det(l/Q) - l r at Y = 1 - T (r the dimension), every mechanism that meets both has
     R_A >= c_B - (lam + n) c_E + n f - 2 l cap - [ tr Q - l r - l log det(Q/l) ],
-the bracket being tr Q at l = 0. Q = max(H, l), eigenvalue by eigenvalue, makes it tight. A floor equal to c_E, where n
-would be infinite, forces tr(A'M_E A T) = 0: then T lives on the kernel of A'M_E A, and Q with it.
+where the bracket is tr Q at l = 0. Q = max(H, l), eigenvalue by eigenvalue, makes it tight. A floor equal to c_E, where
+n would be infinite, forces tr(A'M_E A T) = 0: then T lives on the kernel of A'M_E A, and Q with it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ _SCHEMA: dict[str, Any] = {
 
 @checked
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
-    """Read a certificate. Signs, sums and sizes are for `verify` to judge; here it only has to be made of numbers.
+    """Read a certificate. `verify` judges signs, sums and sizes; here only numbers are required.
 
     Args:
         path: the JSON file of `save_certificate`, or of `bap solve --out`.

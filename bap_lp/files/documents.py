@@ -48,7 +48,7 @@ def read_document(path: str | os.PathLike[str]) -> Any:
 
 
 def read_bytes(path: str | os.PathLike[str], plain: bool = False) -> bytes:
-    """The bytes of a file that is not too large; `plain` refuses what is no file, such as a pipe that never ends."""
+    """The bytes of a file that is not too large; `plain` refuses what is not a file, such as a pipe that never ends."""
     source, most = source_name(path), limit("bytes")
     try:
         if plain and not stat.S_ISREG(os.stat(path).st_mode):

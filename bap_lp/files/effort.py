@@ -119,7 +119,7 @@ def table(document: Any, key: str | None = None) -> dict[str, Any]:
 
 
 def items(document: Any, key: str) -> list[Any]:
-    """A list in a table, a table alone being a list of one; empty if there is none."""
+    """A list in a table; a table alone counts as a list of one; empty if there is none."""
     value = table(document).get(key)
     return value if isinstance(value, list) else [value] if isinstance(value, dict) else []
 
@@ -130,5 +130,5 @@ def length(document: Any, key: str) -> int:
 
 
 def width(document: Any, key: str) -> int:
-    """The digits row of a list in a table."""
+    """The length of the longest row of a list in a table."""
     return max(map(_size, items(document, key)), default=0)

@@ -77,7 +77,7 @@ def write_bundle(folder: Path, contents: Mapping[str, Content]) -> None:
 
 
 def file_place(path: Path) -> Path:
-    """Where a file is really written: behind a link of one's own; refuses what is there and is not a file."""
+    """Where a file is really written: links of the user are followed, and what is not a file is refused."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:

@@ -77,7 +77,8 @@ def parquet_blocks(
     ...     file = os.path.join(folder, "states.parquet")
     ...     columns = {"p": [0.5, 0.5], "hire": [0, 1], "pass": [1, 0], "guess": [1, 1]}
     ...     pyarrow.parquet.write_table(pyarrow.table(columns), file)
-    ...     [(p.tolist(), B.tolist()) for p, B, E in parquet_blocks(file, "p", ["hire", "pass"], ["guess"])()]
+    ...     blocks = parquet_blocks(file, "p", ["hire", "pass"], ["guess"])
+    ...     [(p.tolist(), B.tolist()) for p, B, E in blocks()]
     [([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]])]
     """
     import pyarrow.dataset

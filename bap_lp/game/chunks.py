@@ -189,7 +189,8 @@ def solve_chunks(
 
     >>> import numpy as np
     >>> from bap_lp import array_blocks, solve_chunks
-    >>> blocks = array_blocks(np.array([0.75, 0.25]), np.array([[1 / 3, 2 / 3], [1, 0]]), np.array([[0, 1], [10, 0]]))
+    >>> p, B = np.array([0.75, 0.25]), np.array([[1 / 3, 2 / 3], [1, 0]])
+    >>> blocks = array_blocks(p, B, np.array([[0, 1], [10, 0]]))
     >>> found = solve_chunks(blocks, lam=1 / 3)
     >>> round(found.value, 9), found.states, abs(found.gap) < 1e-12
     (0.075, 2, True)

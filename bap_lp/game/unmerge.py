@@ -1,8 +1,8 @@
-"""Merged states, told apart again: how the solution of a class becomes a vertex on its members.
+"""Merged states, separated again: how the solution of a class becomes a vertex on its members.
 
 A merged state of k members with weights rho_1..rho_m on its m basic columns is a transportation problem, members
 against columns. The north-west corner rule fills k + m - 1 cells that form a staircase, hence a tree: k - 1 basic
-variables more than the merged state had, for the k - 1 marginal rows that come back. So bases go to bases.
+variables more than the merged state had, for the k - 1 marginal rows that come back. So a basis becomes a basis.
 """
 
 from __future__ import annotations

@@ -1,10 +1,18 @@
 """Solves with a basis to many more bits than floats have, without the cost of exact fractions.
 
+<<<<<<< HEAD
 The program is written in integers, the basis B is factored once in floats (SuperLU), and x is built up step by step
 (Wan, 2006): with y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the
 bits of y are appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is
 seen as clearly as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A
 basis that passes is then proved in fractions.
+=======
+Rows are scaled to integers, the basis B is factored once in floats (SuperLU), and x is built up step by step (Wan,
+2006): with y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the bits
+of y are appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is as
+accurate as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A basis that
+passes is then proved in fractions.
+>>>>>>> prose2
 """
 
 from __future__ import annotations
@@ -157,7 +165,7 @@ class IntegerFactor:
             top = max(map(abs, residual.tolist()), default=0)
             if top == 0:
                 return
-            lost = max(top.bit_length() - 900, 0)  # bits of the residual that floats have no room for
+            lost = max(top.bit_length() - 900, 0)  # bits of the residual that do not fit in floats
             y = self.factor.solve((residual >> lost).astype(float), trans="T" if transposed else "N")
             size = float(np.abs(y).max())
             if not math.isfinite(size) or size == 0.0:

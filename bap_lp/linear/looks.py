@@ -1,4 +1,4 @@
-"""From the float solver's basis to one that is right to 160 bits, by looks through a magnifying glass.
+"""From the float solver's basis to one that is right to 160 bits: `looks` at the program on a finer scale.
 
 Where an optimum has probabilities of 2^-50 next to ones of order one (geometric mechanisms on long chains), the float
 solver cannot tell a right basis from a wrong one. A look solves the basis in extended precision, scales what is still
@@ -91,7 +91,7 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
             if look.primal <= enough and look.dual <= enough:
                 return look
             if look.dual:
-                # while infeasibility is being mended, costs keep the scale at which they were last told apart
+                # until the basis is feasible, costs keep the scale at which they last differed
                 level = min(1 / look.dual, level) if look.primal else 1 / look.dual
             zoom = (1 / look.primal if look.primal else 1.0, level if level < math.inf else 1.0)
             better = _magnified_basis(program.sized, look, zoom)
@@ -104,7 +104,7 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
 
 
 def _magnified_basis(rounded: LinearProgram, look: Look, zoom: tuple[float, float]) -> Array | None:
-    """The basis that is optimal under the glass with scales P and D; None if the float solver finds none."""
+    """The basis that is optimal at the scales P and D; None if the float solver finds none."""
     m, n = rounded.shape
     P, D = zoom
     at, is_basic = np.zeros(n + m), ~rounded.outside(look.basic)

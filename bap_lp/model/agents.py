@@ -44,7 +44,8 @@ class Agent:
     >>> from bap_lp import Agent, Problem, solve
     >>> neighbour = Agent([[0, 1], [10, 0]], decisions=["tails", "heads"], name="neighbour")
     >>> stranger = Agent([[0, 1], [1, 0]], name="stranger", weight="1/2")
-    >>> print(solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], eves=[neighbour, stranger]), "1/3").value)
+    >>> both = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], eves=[neighbour, stranger])
+    >>> print(solve(both, "1/3").value)
     1/16
     """
 

@@ -110,7 +110,7 @@ class Arrays(ReadOnly, Displayed):
         return replace(self.states(order[start]), p=np.add.reduceat(self.p[order], start))
 
     def merged(self, further: Array | None = None) -> tuple[Arrays, Array]:
-        """States that nobody can tell apart taken together, and the class of each state (-1 where p = 0).
+        """States that nobody can tell apart are merged; the arrays, and the class of each state (-1 where p = 0).
 
         further: more numbers of every state that must be equal within a class.
         """
@@ -147,7 +147,7 @@ class Arrays(ReadOnly, Displayed):
         return replace(self, B=self.B - self.B.min(axis=1)[:, None], E=E), bob - lam * eve
 
     def full_risks(self) -> tuple[Any, Any]:
-        """(R_B, R_E) of the full release in rationals, floats being the rationals they are."""
+        """(R_B, R_E) of the full release in rationals; floats are read as the rationals they are."""
         p, zero = EXACT.array(self.p), EXACT.zero
         least = [loss.min(axis=1) for loss in self.tables]
         bob, *eve = (tree_sum(p * EXACT.array(low)) if (low != 0).any() else zero for low in least)

@@ -4,9 +4,9 @@ Agent a believes pi_a(x), minimises L_a(x,d), and Alice counts H_a(x,d) under he
     the agent plays  d in argmin_d sum_x pi_a(x) q(s|x) L_a(x,d),      Alice counts  sum_x p(x) q(s|x) H_a(x,d).
 Without a prior or harm of his own pi_a = p and H_a = L_a, and he is aligned: then both lines have one minimum.
 
-Ties go to Alice. Among his best decisions a Bob takes the one with the least counted loss and an Eve the one with the
-largest. A signal that he believes impossible, sum_x pi_a(x) q(s|x) = 0, leaves every decision equally good to him, so
-that this rule covers it as well. R_A is a sum over the agents: the choice needs no lam.
+Ties are broken for Alice. Among his best decisions a Bob takes the one with the least counted loss and an Eve the one
+with the largest. A signal that he believes impossible, sum_x pi_a(x) q(s|x) = 0, leaves every decision equally good to
+him, so that this rule covers it as well. R_A is a sum over the agents: the choice needs no lam.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Belief(ReadOnly):
     """What one agent acts on: pi(x) and pi(x) w (L(x,d) - min_d L(x,d)); and w H(x,d), what Alice counts.
 
     w is the agent's weight. The least loss of a state is the same whatever he decides: he acts on the differences, and
-    in floats they must not be lost beside it.
+    in floats a large least loss must not hide them.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Belief(ReadOnly):
         return np.array(losses <= losses.min(axis=1, keepdims=True) + slack, dtype=bool)
 
     def played(self, q: Array, rho: Array) -> tuple[Array, Array]:
-        """The decision at every signal, ties for Alice, and what Alice counts for it."""
+        """The decision at every signal, with ties broken for Alice, and what Alice counts for it."""
         harms, best = signal_losses(rho, self.counted), self.best(q)
         scores = harms if self.role == "bob" else -harms
         chosen = [

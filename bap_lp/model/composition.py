@@ -1,8 +1,8 @@
 """Composition: what is left of Eve's risk when several signals about the same data are drawn.
 
 Each release is a fresh draw, so K signals have the probability q(s_1|x) ... q(s_K|x). Their order says nothing about x,
-hence how often each signal occurred is all there is to know. The mechanism that sends these counts has the risks of K
-draws: q(c|x) = K! / (c_1! ... c_m!) q(1|x)^c_1 ... q(m|x)^c_m.
+so the number of times that each signal occurred carries all the information. The mechanism that sends these counts has
+the risks of K draws: q(c|x) = K! / (c_1! ... c_m!) q(1|x)^c_1 ... q(m|x)^c_m.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def composed(mechanism: Mechanism, draws: int) -> Mechanism:
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
         raise InputError("draws", draws, "must be a positive integer")
     states, signals = mechanism.q.shape
-    # more draws than entries are too many with two signals already, and their outcomes need not be counted
+    # more draws than entries are too many with two signals already, so their outcomes are not counted
     outcomes = comb(min(draws, _MOST) + signals - 1, signals - 1)
     if outcomes * states > _MOST or outcomes * states * draws > _MOST_PRODUCTS:
         rule = f"give too many outcomes for {states} states: at most {_MOST} entries are computed"

@@ -2,7 +2,7 @@
 
 At signal s an agent with loss L plays argmin_d sum_x p(x) q(s|x) L(x,d): dividing by P(s) cannot move the argmin.
 R = sum_s min_d sum_x p(x) q(s|x) L(x,d), so no posterior is needed for the risks, only for the explanation.
-Agents with beliefs or losses of their own play their own best decisions, ties for Alice (see `beliefs`).
+Agents with beliefs or losses of their own play their own best decisions, with ties broken for Alice (see `beliefs`).
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ class Mechanism(ReadOnly, Tabular):
         InputError: a row is not a distribution, or the labels do not fit.
 
     >>> from bap_lp import Mechanism
-    >>> hide = Mechanism([[1, 0], ["3/10", "7/10"]], signals=["fixed", "fair"], states=["tails", "heads"])
+    >>> channel = [[1, 0], ["3/10", "7/10"]]
+    >>> hide = Mechanism(channel, signals=["fixed", "fair"], states=["tails", "heads"])
     >>> print(hide.channel[1, 1], hide.exact)
     7/10 True
     """
@@ -102,7 +103,7 @@ class Mechanism(ReadOnly, Tabular):
 
     @property
     def epsilon(self) -> float:
-        """The differential privacy of the channel, all pairs of states being neighbours: log of `max_ratio`."""
+        """The differential privacy of the channel if all pairs of states are neighbours: log of `max_ratio`."""
         ratio = self.max_ratio
         if isinstance(ratio, Fraction) and ratio > 10**300:  # larger numbers cannot be represented as floats
             return math.log(ratio.numerator) - math.log(ratio.denominator)
@@ -149,7 +150,9 @@ class Mechanism(ReadOnly, Tabular):
             InputError: x is not a state.
 
         >>> from bap_lp import Mechanism
-        >>> Mechanism([[1, 0], ["3/10", "7/10"]], signals=["hide", "tell"], states=["heads", "tails"]).release("heads")
+        >>> channel = [[1, 0], ["3/10", "7/10"]]
+        >>> some = Mechanism(channel, signals=["hide", "tell"], states=["heads", "tails"])
+        >>> some.release("heads")
         'hide'
         """
         return self.release_many([self.state_index(x)], generator)[0]
@@ -191,7 +194,7 @@ class Mechanism(ReadOnly, Tabular):
         for v in row:
             denominator = denominator * v.q // denominator.gcd(v.q)
         parts = [int(v.p * (denominator // v.q)) for v in row]
-        # float rows may miss one by rounding: the wheel is as large as its parts
+        # float rows may miss one by rounding: the draw is below the sum of the row
         return sum(parts), list(accumulate(parts))
 
     def expanded(self, index: Array, prior: Array, states: Sequence[str]) -> Mechanism:

@@ -77,7 +77,8 @@ class Problem(ReadOnly, Tabular):
         InputError: an entry is not a number, a probability is negative, a sum is not 1, or a table does not fit.
 
     >>> from bap_lp import Problem, solve
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], states=["tails", "heads"])
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]],
+    ...                states=["tails", "heads"])
     >>> coin.shape, coin.exact
     ((2, 2, 2), True)
     >>> Problem(["3/4", "1/3"], [[0], [0]], [[0], [0]])
@@ -220,7 +221,8 @@ class Problem(ReadOnly, Tabular):
             InputError: an entry is not a number, a sum is not 1, or a table does not fit.
 
         >>> from bap_lp import Problem
-        >>> coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
+        >>> coin = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]],
+        ...                           bob_loss=[[0, 1], [1, 0]], eve_loss=[[0, 1], [10, 0]])
         >>> print(*coin.prior, *coin.bob_loss[0])
         3/4 1/4 1/3 2/3
         """

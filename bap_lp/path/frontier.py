@@ -172,7 +172,8 @@ def sdc(
         InputError: both limits or none are given, or the limit cannot be reached.
 
     >>> from bap_lp import Problem, sdc
-    >>> found = sdc(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]), min_eve_risk="1/2")
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> found = sdc(coin, min_eve_risk="1/2")
     >>> print(found.risks.bob, found.risks.eve)
     3/10 1/2
     """

@@ -45,7 +45,7 @@ _RULES = {
 def within_range(layout: ChannelLayout, conditions: Conditions) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
     if layout.problem.misaligned:
-        return  # the full release need not be the most useful as Alice counts, nor the null release the most private
+        return  # others may be more useful than the full release, or more private than the null release
 
     def refused(name: str, value: Any, rule: str, near: Any) -> ConflictError:
         found = {name: near} if len(conditions.given()) == 1 else _allowed(layout, conditions, name)
@@ -104,8 +104,8 @@ def _proof(layout: ChannelLayout, conditions: Conditions) -> Infeasibility | Non
 def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = False) -> ConflictError:
     """Why the conditions cannot hold together, and which number of one of them could.
 
-    Floats are explained in fractions, by the decimals they print as: feasibility at an end of a range is no question
-    for floats.
+    Floats are explained in fractions, by the decimals they print as: floats cannot decide feasibility at an end
+    of a range.
     """
     if not layout.arrays.exact:
         twin = rational(conditions)

@@ -8,7 +8,7 @@ a feasible channel is proved empty by the elastic program. The node with the lea
 until no bound lies below the best mechanism found. What is left then covers all mechanisms and is the proof. Optima are
 compared by (R_A, -R_E, weight), so that one mechanism is chosen among equally good ones: the most private, then the
 least weight, which for deterministic mechanisms is the lexicographic order of the maps. HiGHS suggests a mechanism to
-start with; what it claims about all of them is no proof, and no bound: on losses of 1e-9 it was wrong by half of the
+start with; what it claims about all of them is not used as a bound: on losses of 1e-9 it was wrong by half of the
 value. At the limit on the nodes the gap is reported as it is.
 """
 
@@ -81,7 +81,7 @@ def combinatorial(
 
 
 def _near(layout: ChannelLayout, lam: float) -> float:
-    """How much worse than the best the optimum of a part may be in floats, such that it need not be split.
+    """How much worse than the best the optimum of a part may be in floats, if it is not to be split.
 
     The gap of its own multipliers comes on top of it; both together must stay below the gap of a certificate.
     """

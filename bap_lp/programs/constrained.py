@@ -167,7 +167,7 @@ class ChannelProgram:
             return q
         # likelihood ratios bind tiny probabilities to larger ones: there only a signal as a whole counts as never sent
         sent = q.max(axis=0) > noise if any(d.by_ratio for d in self.demands) else q > noise
-        sent &= q.max(axis=0) > _RARE * noise  # what a signal made of rounding tells the agents is not what they want
+        sent &= q.max(axis=0) > _RARE * noise  # what a signal that is mere rounding tells the agents does not matter
         q = np.where(sent, np.maximum(q, 0.0), 0.0)
         total = q.sum(axis=1, keepdims=True)
         q = q / np.where(total > 0, total, 1.0)

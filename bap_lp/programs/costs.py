@@ -58,7 +58,8 @@ def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
         may cost nothing alone, because the others imply it.
 
     >>> from bap_lp import Conditions, Problem, condition_costs, solve
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], states=["heads", "tails"])
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]],
+    ...                states=["heads", "tails"])
     >>> cap = Conditions(posterior_caps=[{"event": ["heads"], "at_most": "9/10"}])
     >>> [found] = condition_costs(solve(coin, 0, conditions=cap))
     >>> print(found.name, found.cost, dict(found.shadow_prices))

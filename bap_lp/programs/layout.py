@@ -1,10 +1,10 @@
 """How a problem under conditions becomes a program: its states and signals, and the way back to the problem's own.
 
-States that no condition tells apart are merged (`Condition.merges`), those of probability zero are left out where the
+States that no condition distinguishes are merged (`Condition.merges`), those of probability zero are left out where the
 null row will do. The weights choose among several optima; under determinism a weight is the place of the map in
 lexicographic order.
 
-Float losses enter as differences. The least loss of a state is a constant in the risks of all channels; beside losses
+Float losses enter as differences. The least loss of a state is a constant in the risks of all channels; next to losses
 of 1e9 the products p(x) B(x,i) would lose the differences of decisions that matter. `lowered` takes it off, and moves
 the limits on risks by as much; channels and multipliers are those of the problem itself.
 """
@@ -98,7 +98,7 @@ class ChannelLayout(ReadOnly):
         return None if demands == self.demands else self._demanding(demands)
 
     def _demanding(self, demands: tuple[Condition, ...]) -> ChannelLayout:
-        """With demands that stand for the same conditions."""
+        """With other demands of the same conditions."""
         stated = self.stated
         if stated is not None:
             stated = (stated[0], demands) if stated[1] is self.demands else None

@@ -46,8 +46,8 @@ def solve(
 ) -> Solution:
     """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
-    Agents with a prior or harm of their own act on it, ties for Alice: then the obedience program is solved, a signal
-    for every tuple of decisions, whatever the formulation.
+    Agents with a prior or harm of their own act on it, with ties broken for Alice. Then the obedience program is
+    solved, with a signal for every tuple of decisions, whatever the formulation.
 
     Args:
         problem: the problem.

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from bap_lp.rational import InputError
 
 Workers = int | Literal["all"] | None
-_PAYS = 2e7  # steps beside the largest task, about 1e-7 s each on tables of records: processes start in less
+_PAYS = 2e7  # steps besides the largest task, about 1e-7 s each on tables of records: processes start in less
 
 
 class Task(Protocol):

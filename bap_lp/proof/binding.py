@@ -49,8 +49,10 @@ def verify_mechanism(
     >>> best = solve(coin)
     >>> verify_mechanism(coin, best.mechanism, best.certificate).ok
     True
-    >>> verify_mechanism(coin, Mechanism([[1, 0], [0, 1]]), best.certificate).reason
-    'the mechanism is not the one that is proved: in state 1 it sends 0 with probability 0, the proof says 3/10'
+    >>> other = verify_mechanism(coin, Mechanism([[1, 0], [0, 1]]), best.certificate)
+    >>> print(*other.reason.split(": "), sep="\\n")
+    the mechanism is not the one that is proved
+    in state 1 it sends 0 with probability 0, the proof says 3/10
     """
     wrong, own, finer = _bound(problem, mechanism, certificate)
     if wrong:

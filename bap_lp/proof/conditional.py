@@ -28,7 +28,7 @@ from bap_lp.rational import EXACT, ROUNDING, Array, InputError, ReadOnly, field_
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proof(ReadOnly, Displayed):
-    """What a certificate needs beside rho and u when there are conditions: channel q(s|x), prices by name, branches."""
+    """What a certificate has besides rho and u if there are conditions: channel q(s|x), prices by name, branches."""
 
     conditions: Conditions
     channel: Array
@@ -71,7 +71,7 @@ def terms(
         if len(prices.weights) and min(prices.weights) < 0:
             return "the prices of the conditions must not be negative", out
         if name not in priced and (prices.weights != 0).any():
-            return f"there is a price for {name}, which is no condition", out
+            return f"there is a price for {name}, which is not a condition", out
     for name, demand in priced.items():
         none = Prices.of([], [], demand.width, arrays.field)
         wrong = demand.bound_term(dual.prices.get(name, none), out)
@@ -119,7 +119,7 @@ class ConditionedProblem:
 
     @classmethod
     def lifted(cls, problem: Problem, conditions: Conditions, unit: Any) -> ConditionedProblem:
-        """In rationals, floats being the rationals they are, with this relative tolerance."""
+        """In rationals, with floats read as the rationals they are, and with this relative tolerance."""
         demands = conditions.demands(problem, EXACT)
         signals = signals_of(problem, any(demand.tuples for demand in demands))
         return cls(problem.arrays.lifted(), conditions, demands, signals, unit)
@@ -175,7 +175,7 @@ def allowance(arrays: Arrays, lam: Any, unit: Any, slack: float | None = None) -
 
 
 def rounding(size: Any, unit: Any) -> Any:
-    """How far a claimed value may be off beside: it is printed, not proved, and R_B and lam R_E were rounded."""
+    """How far a claimed value may be off in addition: it is not proved, and R_B and lam R_E were rounded."""
     return EXACT.number(ROUNDING) * size if unit else unit
 
 

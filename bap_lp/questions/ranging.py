@@ -1,4 +1,4 @@
-"""The optimal basis of the compact program, and how far one entry may move before it stops being optimal.
+"""The optimal basis of the compact program, and how far one entry may move while it stays optimal.
 
 The optimal basis A_B stays optimal while A_B^-1 rhs >= 0 and all reduced costs are >= 0. In one entry these are
 polynomial conditions in its change d:

@@ -6,7 +6,7 @@ The optimal channels over Bob's decisions are a face of the compact program. Wit
 Columns and slacks that are positive at a vertex are independent. So a vertex is the only point of the face if and only
 if no other column or slack can be positive there: the maximum of their sum, one more exact program, is zero. This needs
 lam > 0, where t follows from rho; for lam = 0 the optimum is unique if and only if Bob's best decision is unique at
-every state. Merged states are told apart again: if a class of several states has a mixed row, its members can exchange
+every state. Merged states are separated again: if a class of several states has a mixed row, its members can exchange
 probability, so the channel is not unique. States of probability zero do not count, since any row is optimal there.
 
 fewest_signals: pooling the signals on which Bob does the same keeps an optimum and sends no more of them, so a least

@@ -3,7 +3,8 @@
 Under conditions the optimum is the best mechanism that meets them, and every release is checked by the definitions on
 its own signals: a release that breaks a condition may have a smaller R_A than the optimum.
 
-Agents who act on beliefs of their own play their own best decisions at the signals of every release, ties for Alice.
+Agents who act on beliefs of their own play their own best decisions at the signals of every release, with ties broken
+for Alice.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """[lower, upper] around the least R_A over all mechanisms of a scalar model, and the rule that attains upper.
 
     lower = D(u) - error  <=  inf over all mechanisms of R_A  <=  R_A(rule) + error = upper
-Both ends are integrals or sums over the data (module optimum), not over the cells of the gridded problem. Decisions
-that stand for a continuum: if Eve may decide anything between her decisions and her loss has the Lipschitz constant K
-there, her Bayes risk at a signal falls by at most K h/2, with h the largest gap between decisions, so that lower
-stands and upper rises by lam K h/2. For Bob upper stands, and lower falls by K h/2. The proofs are in docs/brackets.md.
+Both ends are integrals or sums over the data (module optimum), not over the cells of the gridded problem. Suppose
+that Eve may decide any number between her decisions, that her loss has the Lipschitz constant K there, and that h is
+the largest gap between decisions. Then her Bayes risk at a signal falls by at most K h/2: lower still holds, and upper
+rises by lam K h/2. If Bob may decide any number, upper still holds, and lower falls by K h/2. The proofs are in
+docs/brackets.md.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def model_bracket(
         The bracket with its rule.
 
     Raises:
-        InputError: lam is not such a number, calibration is impossible, or a risk is infinite.
+        InputError: lam is neither such a number nor "calibrated", calibration is impossible, or a risk is infinite.
 
     >>> from scipy import stats
     >>> from discretise import model, zero_one

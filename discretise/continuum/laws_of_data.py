@@ -23,11 +23,11 @@ _QUANTILES = np.concatenate([_TAILS[::-1], np.linspace(0.2, 0.8, 7), 1 - _TAILS[
 _MOST_ATOMS = 200_000
 _FADED = 1e-17
 _LEAST_POWER = 1.05  # sums of k^-a with a this close to 1 cannot be told from infinite ones
-_OFF = 1e-6  # sums that miss by more are no rounding: the likelihood is not what it claims to be
+_OFF = 1e-6  # a larger miss is not rounding: the likelihood is not what it claims to be
 
 
 def law_of_data(problem: GriddedProblem) -> DataLaw:
-    """The functions that risks are made of, with their errors."""
+    """The functions whose integrals are the risks, with their errors."""
     loss, decisions = problem.bob_task
     eves, (theta_breaks, breaks) = problem.eve_tasks, problem.breaks or (np.zeros(0), np.zeros(0))
     unbounded = not (isinstance(loss, ZeroOne) and all(eve.bounded for eve in eves))
@@ -87,7 +87,7 @@ def _first_edges(mixture: PriorMixture, breaks: Array) -> tuple[Array, tuple[boo
         ]
     )
     low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
-    # the ends of a support that moves with theta are not exact at 41 thetas: such a side stays open
+    # the ends of a support that moves with theta are not exact at 41 thetas: this side stays open
     is_open = [not np.isfinite(low) or np.ptp(ends[:, 0]) > 0, not np.isfinite(high) or np.ptp(ends[:, 1]) > 0]
     inside = np.concatenate([x, breaks, *([[low]] if not is_open[0] else []), *([[high]] if not is_open[1] else [])])
     inside = inside[(inside >= (low if not is_open[0] else -np.inf)) & (inside <= (high if not is_open[1] else np.inf))]

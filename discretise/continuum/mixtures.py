@@ -3,7 +3,7 @@
 A continuous prior is integrated in v = -log of a tail probability, theta = ppf(exp(-v)) in the lower half and
 isf(exp(-v)) in the upper one, so that dprior = exp(-v) dv, no density of the prior is needed, and heavy and light tails
 are both smooth in v. A panel of v has a Gauss-Legendre rule with n nodes. If the Legendre coefficients of the integrand
-fall like r^k, those of order n tell r^n = delta and the rule is off by about r^(2n) = delta^2. The stated error is
+fall like r^k, those of order n give r^n = delta, and the rule is off by about r^(2n) = delta^2. The stated error is
 min(delta, 100 delta^1.5) times the largest value of the integrand times the width, with rounding. Each x has panels of
 its own: those whose error is too large at x are halved. Two things could hide from the nodes. A jump next to the end of
 a panel shows at two more points, where the polynomial through the nodes must agree with the integrand. The narrow peak

@@ -27,7 +27,7 @@ from gaussian.arrays import Array
 
 _ROUNDS = 14
 _CLOSE = 3e-13  # of the losses: no further cut
-_LIGHT = 1e-17  # cells of less mass take part in no game
+_LIGHT = 1e-17  # cells of less mass are left out of the game
 _FIRST = 4  # cells in each panel of the first game
 _MOST_CELLS = 30_000
 _HEAVY = 1e-15  # of the losses: a cell in which less is at stake is not cut

@@ -1,4 +1,4 @@
-"""The functions of the data that every risk is made of, as polynomials on panels or as values at atoms.
+"""The functions of the data whose integrals are the risks, as polynomials on panels or as values at atoms.
 
 With beta_0 = p the predictive density, beta_i(x) = p(x) B(x,i) and eta_j(x) = p(x) E(x,j), E weighted, every risk is an
 integral of one of them over the data that send a signal. If the data have a density, the line is cut at predictive

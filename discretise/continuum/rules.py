@@ -1,7 +1,7 @@
 """Alice's rule on a scalar statistic: P(signal | x), constant on intervals or given at atoms, in words and on data.
 
 Between edges the intervals are (low, high], so that x > c and x <= c are separated by the edge c. At an atom the rule
-may mix two signals; between atoms there are no data, and an x that is no atom is refused. Signals are Bob's
+may mix two signals; between atoms there are no data, and an x that is not an atom is refused. Signals are Bob's
 decisions. Bob and Eve reply to a signal with their Bayes decisions, which are computed from the integrals over the
 data that send it.
 """

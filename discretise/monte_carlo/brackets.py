@@ -61,8 +61,8 @@ class SampleBracket(Tabular):
     ...     return theta, theta + rng.normal(size=size)
     >>> def posterior(x, rng, count):
     ...     return rng.normal(x[..., None] / 2, 0.5**0.5, (*x.shape, count))
-    >>> drawn = sample(simulator, 500, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1],
-    ...                posterior_draws=posterior)
+    >>> drawn = sample(simulator, 500, zero_one(0), zero_one(1),
+    ...                bob_decisions=[0, 1], eve_decisions=[0, 1], posterior_draws=posterior)
     >>> found = bracket(drawn, 0.5, level=0.99)
     >>> bool(found.lower < found.upper), found.draws, found.rests_on[:11]
     (True, 500, 'level 0.99 ')
@@ -179,8 +179,8 @@ def sample_bracket(
     >>> def posterior_loss(x):
     ...     chance = ndtr(x / np.sqrt(2))
     ...     return np.stack([chance, 1 - chance], axis=1)
-    >>> drawn = sample(simulator, 2000, zero_one(0), zero_one(1), bob_decisions=[0, 1], eve_decisions=[0, 1],
-    ...                posterior_loss=posterior_loss)
+    >>> drawn = sample(simulator, 2000, zero_one(0), zero_one(1),
+    ...                bob_decisions=[0, 1], eve_decisions=[0, 1], posterior_loss=posterior_loss)
     >>> found = sample_bracket(drawn, 1.0, draws=20_000)
     >>> bool(found.lower <= found.upper), found.claims_lower
     (True, True)

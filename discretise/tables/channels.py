@@ -4,8 +4,8 @@ At the published table s an agent loses min_d sum_x P(x) q_1(s_1|x_1) ... q_k(s_
 over s: `discretise.tables.sums`. An agent who knows the table y of the others carries y along as one more coordinate.
 
 All cells have to be carried along, also those that nobody asks about: their published values say something about the
-others, because the counts sum to n and because the shares are uncertain. Cells that nobody tells apart, however, are
-one part, and what they show is a law of its total: `discretise.tables.parts`.
+others, because the counts sum to n and because the shares are uncertain. Cells that no question distinguishes, however,
+form one part. The law of what they show depends only on its total: `discretise.tables.parts`.
 
 In floats every term is non-negative, so after k sums of at most n + 1 products each number is off by at most about
 k (n + 4) ulp of itself.
@@ -41,7 +41,7 @@ _Agent = tuple[str, Any, Array, Array]  # role, weight, rows of losses, the row 
 
 @dataclass(frozen=True, eq=False)
 class _Cases:
-    """Agents with the same knowledge: a row for every case that can be, with P(x) L(x,d), and each one's columns.
+    """Agents with the same knowledge: a row for every possible case, with P(x) L(x,d), and the columns of each agent.
 
     `codes` has a number for every cell; `known` is what the agents know besides. If they know the table y of the
     others, the code of a cell is 2 y_i for a count of y_i and 2 y_i + 1 for y_i + 1, otherwise it is the count itself.
@@ -114,7 +114,7 @@ class Evaluator:
     def _laws(self, cases: _Cases, law: Array) -> list[Array]:
         """For every cell or part the law of what it shows, a row for every code, equivalent outputs taken together.
 
-        Who knows the others compares only two counts of a cell, y_i and y_i + 1.
+        An agent who knows the others compares only two counts of a cell, y_i and y_i + 1.
         """
         if not cases.aware:
             out = []
@@ -131,7 +131,7 @@ class Evaluator:
         return [both] * cases.codes.shape[1]
 
     def _dense(self, q: list[Array], decisions: int) -> bool:
-        """Whether most published tables may occur, and there is room for all of them."""
+        """Whether most published tables may occur, and a tensor of all of them is small enough."""
         shape, work, largest = [float(len(part)) for part in q], 0.0, 0.0
         for j, part in enumerate(q):
             work += decisions * math.prod(shape) * part.shape[1]

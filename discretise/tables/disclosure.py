@@ -146,8 +146,8 @@ class Person(Asked):
 class Member(Person):
     """Somebody I know belongs to these cells; is she one of the n people? With `probability` she is, a priori.
 
-    If she is not, she is a further draw from the same population. `knows` = "others" means everyone else in the table
-    but one: the one place is hers, or that of another draw from the population.
+    If she is not, she is a further draw from the same population. `knows` = "others" means that Eve knows the cells of
+    all people in the table except one: this one is the acquaintance, or another draw from the population.
     """
 
     knows: str = field(default="nothing", kw_only=True)

@@ -1,6 +1,6 @@
 """Files about tables of counts: TOML or JSON -> the problem, its lam, its conditions and the releases to compare with.
 
-Such a file has [table] where a problem file has [data]. Every error names file, field, value and rule.
+A file about tables has [table] where other problem files have [data]. Every error names file, field, value and rule.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def counts_from_dict(document: Any, source: str = "counts") -> CountsFile:
 
 
 def _place(field: str) -> str:
-    """The fields of `counts` that stand in [table]."""
+    """The fields of `counts` that a file has in [table]."""
     head = field.removeprefix("sum of ")
     inside = head.split("[")[0].split(".")[0] in (*TABLE_KEYS, "names of rows, columns and cells")
     return field[: len(field) - len(head)] + ("table." + head if inside else head)

@@ -107,7 +107,7 @@ _MOST_CELLS = 1000
 
 
 def atoms(sets: Iterable[Set], layout: Layout) -> tuple[Set, ...]:
-    """The finest partition of the cells that the sets can tell apart, by first cell."""
+    """The coarsest partition of the cells such that every set is a union of its parts, by first cell."""
     wanted = list(dict.fromkeys(sets))
     found: dict[tuple[bool, ...], list[int]] = {}
     for i in range(len(layout.cells)):

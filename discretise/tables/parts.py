@@ -1,4 +1,4 @@
-"""Cells that nobody tells apart: what they show together, as a law of their total.
+"""Cells that no question distinguishes: the law of what they show together, given their total.
 
 Let A be a part and x_A the people in it. Given x_A the counts inside are independent of everything else, so what the
 cells of A show, s_A, depends on the table through x_A. With w_i(m) = (a_i)_m / m!,

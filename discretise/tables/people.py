@@ -1,4 +1,4 @@
-"""Who is counted, as the user says it: the number of people, the prior of their shares, and the public totals."""
+"""Reading who is counted: the number of people, the prior of their shares, and the public totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`counts`: from n people in k cells to Alice's problem, with tables merged that nobody can tell apart.
+"""`counts`: from n people in k cells to Alice's problem, in which tables that nobody can tell apart are merged.
 
 **Cells taken together.** Let the parts be the coarsest partition of the cells such that every set of cells that an
 agent asks about, or whose total is public, is a union of parts. Let T(x) be the table of the parts. Replace a mechanism
@@ -38,7 +38,7 @@ _EXPANDED = 20_000_000  # entries of a mechanism on all tables
 
 @dataclass(frozen=True)
 class CountModel:
-    """What a problem about tables is made of: the cells, the people, and what is asked."""
+    """The parts of a problem about tables: the cells, the people, and what is asked."""
 
     layout: Layout
     population: Population
@@ -68,12 +68,12 @@ class CountModel:
 
     @cached_property
     def parts(self) -> tuple[Set, ...]:
-        """Cells that nobody tells apart, taken together."""
+        """The parts: cells that no question distinguishes are merged."""
         return atoms(self.sets(), self.layout)
 
     @cached_property
     def cells(self) -> Space:
-        """All tables, no cells taken together."""
+        """All tables, without merged cells."""
         return space_of(self.population, [frozenset([i]) for i in range(len(self.layout.cells))])
 
 
@@ -127,7 +127,7 @@ def position(tables: Array, table: Sequence[int]) -> int | None:
 class TableProblem(Problem):
     """Alice's problem when the data are a table of counts. Its states are the tables that somebody can tell apart.
 
-    `cells` names the entries of a state's label, with cells taken together that nobody tells apart; `tables` is the
+    `cells` names the entries of a state's label; cells that no question distinguishes are merged. `tables` is the
     number of all tables. `error` bounds how far the rounded losses of a float problem can move (R_B, R_E).
     `counts` makes it.
 

@@ -153,8 +153,8 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
         The bounds, the rule that attains the upper one, and the dual solution that proves the lower one.
 
     Raises:
-        ValueError: lam is not such a number, or it is "calibrated" and Eve's risk is 0 under every release, or Eve's
-            events are not cells given the mean.
+        ValueError: lam is neither such a number nor "calibrated", or it is "calibrated" and Eve's risk is 0 under every
+            release, or Eve's events are not cells given the mean.
         ArithmeticError: the bounds contradict each other, so that nothing is proved.
 
     >>> from gaussian import GaussianModel, MeanEve

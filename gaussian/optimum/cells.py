@@ -27,7 +27,7 @@ from gaussian.statistic_laws import cell_errors, cell_probabilities, cell_ranges
 
 # A sum of rounded positive products has an error of a few units in the last place.
 ROUNDING = 1e-15
-# Beyond this many standard deviations the normal density is no float.
+# Beyond this many standard deviations the normal density underflows.
 _FAR = 38.0
 _ORDERS = (14, 18)
 # A mass this close to that of the whole cell is the whole cell: near the end of its support the density may vanish.

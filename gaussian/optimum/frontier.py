@@ -53,7 +53,8 @@ def attainable_frontier(model: GaussianModel, eve: Eve, count: int = 14) -> Gaus
         ValueError: Eve's risk is 0 under every release, or her events are not cells given the mean.
 
     >>> from gaussian import GaussianModel, MeanEve
-    >>> found = attainable_frontier(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5), 6)
+    >>> model = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)
+    >>> found = attainable_frontier(model, MeanEve(0.5), 6)
     >>> len(found.brackets), found.gap < 0.01
     (6, True)
     """

@@ -64,7 +64,7 @@ class DataRegion:
 
 
 def _split(model: GaussianModel, eve: Eve) -> ThresholdEve | None:
-    """The question that xbar does not decide as far as words go: the mean's never splits the data."""
+    """The question that splits the description of the rule, because xbar does not decide it; never that of the mean."""
     form = standard_form(model, eve)
     for question, simple in zip(questions(eve), questions(form.eve), strict=True):
         if not isinstance(question, MeanEve) and (isinstance(eve, BothEves) or not _by_mean(model.n, simple)):

@@ -134,3 +134,4 @@ def test_the_command_tells_the_coin_toss_and_then_the_file(capsys: pytest.Captur
 def test_the_price_is_told_for_one_eve_and_for_several() -> None:
     assert "one unit of Eve's loss counts as much as 1/3 units of Bob's loss" in told("coin_toss")[TITLES[0]]
     assert "one unit of the Eves' loss counts as much as 1/5 units of Bob's loss" in told("two_eves")[TITLES[0]]
+    assert "one unit of Eve's loss counts as much as 1 unit of Bob's loss" in told("prosecutor")[TITLES[0]]

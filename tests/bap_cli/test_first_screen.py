@@ -129,6 +129,18 @@ def test_a_loss_has_a_unit_and_a_common_noun_its_article(page_of: Open) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("size", "end"), [(4, " in 100)."), (5, ", or one other."), (6, ", or one of 2 others.")])
+def test_messages_that_are_not_named_are_counted(page_of: Open, tmp_path: Path, size: int, end: str) -> None:
+    """At lambda = 0 every state has its own message; the first screen names four of them."""
+    wrong = [[int(x != i) for i in range(size)] for x in range(size)]
+    places = {"data": {"prior": [f"1/{size}"] * size}, "bob": {"loss": wrong}, "eve": {"loss": wrong}}
+    (tmp_path / "places.json").write_text(json.dumps({**places, "alice": {"lambda": 0}}))
+    words = page_of(tmp_path / "places.json").inner_text("#released")
+    assert words.startswith(f"One of {size} messages")
+    assert words.endswith(end)
+
+
+@pytest.mark.slow
 def test_a_large_proof_is_checked_from_the_banner(page_of: Open, tmp_path: Path) -> None:
     document = json.loads(json.dumps(WIDE))
     size = 16  # more products than are checked at every move

@@ -55,6 +55,32 @@ def test_no_line_is_wider_than_the_terminal(
     assert not any("\x1b" in line for line in lines)
 
 
+@pytest.mark.slow
+def test_what_was_written_is_told_between_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sentence of more than forty characters is folded, and a pipe gets it on one line."""
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("ill,pay\nno,1\nno,2\nyes,2\n")
+    Path("study.toml").write_text('data = "people.csv"\n[publish.pay]\nloss = "0-1"\n[[eve]]\nsecret = "ill"\n')
+    commands = [
+        ("report", "coin_toss", "-o", "a page of results.html"),
+        ("plot", "coin_toss", "-o", "the map of all the releases.png"),
+        ("gaussian", "plot", "--eve", "max", "--kind", "rule", "-o", "the rule against the maximum.png"),
+        ("microdata", "solve", "study.toml", "--out", "D"),
+        ("microdata", "report", "D", "-o", "a page of results.html", "--no-attackers"),
+    ]
+    for command in commands:
+        told = []
+        for columns in ("40", ""):
+            monkeypatch.setenv("COLUMNS", columns)
+            lines = printed(capsys, command, "")
+            told.append(lines[next(k for k, line in enumerate(lines) if line.startswith("Wrote ")) :])
+        folded, whole = told
+        assert max(map(len, folded)) <= 40, command
+        assert " ".join(" ".join(folded).split()) == whole[0], command
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_comparison_under_conditions_keeps_its_numbers_whole(
     width: int, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -1,4 +1,4 @@
-"""The public names of bap_lp: imported when first used, the same objects as in their rooms, seen by tools."""
+"""The public names of bap_lp: imported when first used, the same objects as in their modules, seen by tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import bap_lp
 
 
 def test_what_tools_see_is_what_is_exported() -> None:
-    """Type checkers read the imports under TYPE_CHECKING, the interpreter the table of rooms."""
+    """Type checkers read the imports under TYPE_CHECKING, the interpreter the table of modules."""
     tree = ast.parse(Path(bap_lp.__file__).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}

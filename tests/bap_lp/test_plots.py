@@ -303,8 +303,10 @@ def test_a_cut_row_still_says_how_many_states_it_is() -> None:
     ]
 
 
-def test_cards_of_long_signals_can_be_told_apart() -> None:
-    loaded = load_problem(EXAMPLES / "prosecutor.toml")
+def test_cards_of_long_signals_can_be_told_apart(tmp_path: Path) -> None:
+    text = (EXAMPLES / "prosecutor.toml").read_text().replace('["nothing"]', '["nothing to decide"]')
+    (tmp_path / "long.toml").write_text(text)
+    loaded = load_problem(tmp_path / "long.toml")
     ax = plots.signal_cards(loaded.problem, solve(loaded.problem, loaded.lam).mechanism)
     titles = [text.get_text() for text in ax.texts if text.get_text().startswith("“")]
     assert titles == ["“nothing to decide /\nconvict”", "“nothing to decide /\nacquit”"]

@@ -1,18 +1,10 @@
 """Solves with a basis to many more bits than floats have, without the cost of exact fractions.
 
-<<<<<<< HEAD
 The program is written in integers, the basis B is factored once in floats (SuperLU), and x is built up step by step
 (Wan, 2006): with y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the
 bits of y are appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is
-seen as clearly as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A
-basis that passes is then proved in fractions.
-=======
-Rows are scaled to integers, the basis B is factored once in floats (SuperLU), and x is built up step by step (Wan,
-2006): with y = B^-1 r in floats, rounded to 24 bits, r becomes 2^24 r - B y, which is exact in integers, and the bits
-of y are appended to x. After k steps x is known to about 24 k bits, whatever its size: a probability of 2^-100 is as
-accurate as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A basis that
-passes is then proved in fractions.
->>>>>>> prose2
+as accurate as one of 1/2. That is needed to judge a basis where the float solver's tolerances are too coarse. A basis
+that passes is then proved in fractions.
 """
 
 from __future__ import annotations

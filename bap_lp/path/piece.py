@@ -32,7 +32,7 @@ from bap_lp.programs.solving import solve
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.conditional import ConditionedProblem, Proof
-from bap_lp.rational import Array, InputError, ReadOnly, is_exact, number, public
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, is_exact, number, public
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +129,16 @@ class ConditionedPiece(Piece):
 
     def slope_wrong(self) -> str:
         """Why it is not proved that no mechanism under the conditions has more R_E; "" if it is."""
-        asked, eve = ConditionedProblem.of(self.problem, self.conditions), self.arrays.field.number(self.risks.eve)
-        slack = self.arrays.field.tolerance * self.arrays.E.max()
-        wrong, bound, _ = asked.least(self.duals[1], self.branches, self.arrays.field.one, -eve, slack, 0)
+        asked, field = ConditionedProblem.of(self.problem, self.conditions), self.arrays.field
+        wrong = self._slope_wrong(asked)
+        if wrong and not field.exact:  # as with certificates, fractions decide where floats cannot tell
+            lifted = ConditionedProblem.lifted(self.problem, self.conditions, EXACT.number(field.tolerance))
+            wrong = self._slope_wrong(lifted)
+        return wrong
+
+    def _slope_wrong(self, asked: ConditionedProblem) -> str:
+        field = asked.arrays.field
+        eve, slack = field.number(self.risks.eve), asked.unit * asked.arrays.E.max()
+        dual = self.duals[1].in_field(field)
+        wrong, bound, _ = asked.least(dual, self.branches, field.one, -eve, slack, 0)
         return wrong or ("" if -eve - bound <= slack else f"R_E = {eve} is below what the multipliers allow, {-bound}")

@@ -28,6 +28,7 @@ from bap_lp.model.risks import Number
 from bap_lp.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
+from bap_lp.path.rounding import rounded_path
 from bap_lp.programs.attainable import within_range
 from bap_lp.programs.compact import normalised
 from bap_lp.programs.conditioned import best_channel, exactly
@@ -266,6 +267,11 @@ def _conditioned_path(
 
     last = at(layout.arrays.field.one, 0)
     found, tolerance = envelope(layout.arrays, at, last, progress)
+    how = "lower envelope of solutions"
+    if tolerance > TOLERANCE:
+        better = rounded_path(layout, conditions)
+        if better is not None and better[2] < tolerance:
+            (found, last, tolerance), how = better, f"{how} in exact arithmetic, rounded"
     p = layout.arrays.p[:, None]
     pieces = [
         ConditionedPiece(
@@ -275,7 +281,7 @@ def _conditioned_path(
         for start, end, duals, line in _spans(found, last.dual)
     ]
     asked = None if conditions.empty else conditions
-    how = "lower envelope of solutions" + ("" if asked is None else " under the conditions")
+    how += "" if asked is None else " under the conditions"
     return Path(problem, tuple(pieces), tolerance, how, asked)
 
 

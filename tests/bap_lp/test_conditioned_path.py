@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import conditioned, few_lams
 
-from bap_lp import Conditions, InputError, Problem, chooses, corner, frontier, lambda_path, sdc, solve, verify
+from bap_lp import Agent, Conditions, InputError, Problem, chooses, corner, frontier, lambda_path, sdc, solve, verify
 from bap_lp.model.evaluation import risks
 from bap_lp.path.pieces import Path
 from bap_lp.path.region import attainable_region
@@ -127,3 +127,26 @@ def test_risks_of_a_float_path_are_plain_floats() -> None:
     problem = Problem([0.75, 0.25], [[0.25, 0.75], [1, 0]], [[0, 1], [10, 0]])
     for piece in lambda_path(problem, conditions=Conditions(exp_epsilon=3)).pieces:
         assert {type(value) for value in (piece.risks.bob, piece.risks.eve)} == {float}
+
+
+def test_a_float_path_of_many_sizes_is_finished_in_rationals() -> None:
+    """Losses from 1e-9 to 7e9 and a prior down to 1e-15: a bound in floats is off by more than its second piece."""
+    prior = [1, 10**12, 10**15, 1, 10**12]
+    tables = {
+        "one": [["4"], ["9e-9"], ["2"], ["9e-9"], ["7"]],
+        "two": [["5e-9", "4"], ["0", "4e-9"], ["7", "3e9"], ["7e9", "0"], ["1e-9", "2"]],
+        "Eve": [["2", "7e-9"], ["1e9", "6e9"], ["4e-9", "9"], ["7e9", "1"], ["7e-9", "9e-9"]],
+    }
+    harm = [["3/2", "5/6"], ["9/4", "8/5"], ["4/5", 7], ["1/2", 10], ["8/3", "1/4"]]
+    exact = Problem(
+        [F(v, sum(prior)) for v in prior],
+        bobs=[Agent(tables["one"], name="one", weight="1/2"), Agent(tables["two"], name="two", weight=3)],
+        eves=[Agent(tables["Eve"], name="Eve", harm=harm)],
+    )
+    wanted, found = lambda_path(exact), lambda_path(exact.as_float())
+    assert found.tolerance < 1e-12
+    assert found.verify()
+    assert [float(b) for b in wanted.breakpoints] == pytest.approx(list(found.breakpoints), rel=1e-12)
+    for ours, its in zip(found.pieces, wanted.pieces, strict=True):
+        assert ours.risks.bob == pytest.approx(float(its.risks.bob), rel=1e-12)
+        assert ours.risks.eve == pytest.approx(float(its.risks.eve), rel=1e-12)

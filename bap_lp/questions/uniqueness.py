@@ -13,7 +13,8 @@ fewest_signals: pooling the signals on which Bob does the same keeps an optimum 
 number is found among sets K of his decisions. K must meet {i : rho[x,i] may be positive} for every x; the sets that do
 are tried by size with an exact program each.
 least_disclosure: the smallest I(X; signal) = sum_xi p(x) q(i|x) log(q(i|x) / P(i)) on the face: convex, by cvxpy, in
-floats.
+floats. If that mechanism is not optimal within the tolerance of certificates, the nearest point of the face is taken,
+in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.convex.cvxpy_bridge import information as mutual_information
 from bap_lp.linear.optimum import Infeasible, Optimum, optimum
-from bap_lp.linear.program import LinearProgram
+from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.arrays import Arrays, signal_losses
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
@@ -41,10 +42,11 @@ from bap_lp.programs.compact import compact_program
 from bap_lp.programs.components import solve_compact
 from bap_lp.programs.solution import published
 from bap_lp.programs.ties import compact_ties
-from bap_lp.rational import EXACT, Array, InputError, is_exact, public
+from bap_lp.rational import EXACT, FLOAT, ROUNDING, Array, InputError, is_exact, public
 
 _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`
-_ON_FACE = 1e-6  # relative to the largest loss: how far a float mechanism may be from optimal
+_ACCURACY = 1e-8  # of the float solver, in nats
+_ON_FACE = 1e-6  # relative to the largest loss: how far from optimal a float mechanism still says where to look
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,12 +107,13 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
         return Uniqueness(True, public(best.bound), only, only, said, said, True)
     rho, proved = face.fewest_signals()
     fewest = shown(rho, "an optimal mechanism" + (" with the fewest signals" if proved else ""))
-    least = [shown(rho, "an optimal mechanism with the least disclosure") for rho in face.least_disclosure()]
-    if not least:  # the float solver failed: the better of the exact ones
-        exact = [shown(table, "an optimal mechanism") for table in (rho, best.rho)]
-        least = [min(exact, key=lambda found: mutual_information(problem, found))]
-    said, said_by_fewest = (mutual_information(problem, m) for m in (least[0], fewest))
-    return Uniqueness(False, public(best.bound), fewest, least[0], said, said_by_fewest, proved)
+    tables = face.least_disclosure()
+    name = "an optimal mechanism" + (" with the least disclosure" if tables else "")
+    by_table = [shown(table, name) for table in (*tables, rho, best.rho)]
+    said_by = [mutual_information(problem, found) for found in by_table]
+    # the float solver may fail, or miss the least by more than its accuracy: then the better of the exact ones
+    least = 0 if tables and said_by[0] <= min(said_by) + _ACCURACY else said_by.index(min(said_by))
+    return Uniqueness(False, public(best.bound), fewest, by_table[least], said_by[least], said_by[-2], proved)
 
 
 @checked
@@ -259,4 +262,32 @@ class _OptimalFace:
         rho = found * (p / found.sum(axis=1))[:, None]
         numbers, price = self.arrays.rounded, float(self.lam)
         off = numbers.value(rho, price) - float(self.arrays.value(self.rho, self.lam))
-        return [rho] if off <= _ON_FACE * numbers.size(price) else []
+        if off <= FLOAT.tolerance * numbers.spread(price) + ROUNDING * numbers.range(price):
+            return [rho]
+        return [self._nearest(rho)] if off <= _ON_FACE * numbers.size(price) else []
+
+    def _nearest(self, near: Array) -> Array:
+        """The point of the face nearest to a float table, exactly: min sum |rho - near|, both as sums of columns.
+
+        With rho = near + up - down in every open column, the rows of the face are those of `minimum`.
+        """
+        lp, field, may = self.lp, EXACT, np.flatnonzero(self.open.ravel())
+        keep = np.append(self.open.ravel(), np.ones(lp.shape[1] - self.open.size, dtype=bool))
+        equality = np.append(np.ones(len(near), dtype=bool), self.tight.ravel())
+        face, builder = lp.on_columns(keep, field.zeros(lp.shape[1]), equality), ProgramBuilder(field)
+        own = builder.columns(len(may))
+        t = builder.columns(face.shape[1] - len(may), free=True)
+        up, down = builder.columns(len(may), 1), builder.columns(len(may), 1)
+        place = np.append(own, t)[face.column_of]
+        for rows, kind in ((np.flatnonzero(equality), True), (np.flatnonzero(~equality), False)):
+            number = np.full(len(equality), -1)
+            number[rows] = np.arange(len(rows))
+            mine = number[face.index] >= 0
+            entries = [(number[face.index[mine]], place[mine], face.value[mine])]
+            builder.rows(len(rows), entries, face.rhs[rows], equality=kind)
+        at, one = np.arange(len(may)), field.one
+        entries = [(at, own, one), (at, up, -one), (at, down, one)]
+        builder.rows(len(may), entries, field.array(near.ravel()[may]), equality=True)
+        rho = field.zeros(near.size)
+        rho[may] = optimum(builder.build()).z[: len(may)]
+        return rho.reshape(near.shape)

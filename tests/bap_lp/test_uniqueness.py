@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import lams, problems
 
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.agents import Agent
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Problem
 from bap_lp.programs.solving import solve
@@ -127,3 +128,21 @@ def test_a_full_release_tells_the_entropy_and_a_null_release_nothing() -> None:
     problem = Problem(["1/2", "1/4", "1/4"], [[0]] * 3, [[0]] * 3)
     assert math.isclose(mutual_information(problem, full(problem)), 1.5 * math.log(2))
     assert mutual_information(problem, null(problem)) == 0
+
+
+def test_the_least_disclosing_optimum_is_optimal_whatever_the_prior() -> None:
+    """With probabilities from 1e-15 on the convex solver's own point is 1e-7 above the optimum."""
+    weights = [10**15, 1, 10**12, 10**6]
+    problem = Problem(
+        [F(w, sum(weights)) for w in weights],
+        bobs=[
+            Agent([[0, 0, 1], [1, 1, 0], [1, 0, 0], [0, 0, 1]], name="one", weight=3),
+            Agent([[0, 1], [1, 0], [0, 1], [1, 0]], name="two", weight=3),
+        ],
+        eves=[Agent([["5/6", "9/5"], [0, 2], [4, 1], [4, 1]], name="Eve")],
+    )
+    found = uniqueness(problem, 10)
+    assert not found.unique
+    value = risks(problem, found.least_disclosure).alice(F(10))
+    assert abs(value - found.value) < 1e-12
+    assert found.mutual_information <= found.fewest_information + 1e-8

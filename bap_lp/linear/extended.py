@@ -85,10 +85,9 @@ class ExtendedProgram:
         sizes, live = _sizes(values), np.array([p != 0 for p, _ in values], dtype=bool)
         for own, lines in ((self.row, index), (self.column, column_of)) * _PASSES:
             left = (sizes + self.row[index] + self.column[column_of])[live]
-            most, least = np.full(len(own), -_FAR), np.full(len(own), _FAR)
+            most = np.full(len(own), -_FAR)
             np.maximum.at(most, lines[live], left)
-            np.minimum.at(least, lines[live], left)
-            own -= np.where(most >= least, (most + least) // 2, 0)
+            own -= np.where(most > -_FAR, most, 0)
         self.k, self.h = -_largest(costs, self.column), -_largest(rhs, self.row)
         self.point = _POINT
         self.value = _fixed(values, self.row[index] + self.column[column_of])

@@ -41,17 +41,29 @@ def test_any_basis_leads_to_the_optimum(problem: Problem, lam: F, data: st.DataO
     assert F(int(value.p), int(value.q)) == solve(problem, lam).value
 
 
-def test_the_repair_is_reached_by_badly_scaled_data() -> None:
+def without_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave every wrong basis to exact pivots."""
+    for module in ("linear.exact", "programs.compact"):
+        monkeypatch.setattr(f"bap_lp.{module}.FEW_ROWS", 10**9)
+
+
+def test_the_repair_is_reached_by_badly_scaled_data(monkeypatch: pytest.MonkeyPatch) -> None:
     # priors 2^-k and losses over eighteen decades fall below the float solver's tolerances: its basis is not exact
     N = 24
     weights = [F(1, 2 ** (2 * k)) for k in range(N)]
     loss = [[F(1 + (7 * x + 3 * i) % 11) * F(10) ** ((5 * x + 7 * i) % 19 - 9) for i in range(4)] for x in range(N)]
     secret = [[F(1 + (5 * x + 2 * j) % 13) * F(10) ** ((11 * x + 4 * j) % 19 - 9) for j in range(4)] for x in range(N)]
     problem = Problem([w / sum(weights) for w in weights], loss, secret)
+    looked = solve(problem, "2/3")
+    assert "closer look" in looked.method
+    assert "repaired" not in looked.method
+    without_looks(monkeypatch)
     solution = solve(problem, "2/3")
     assert "repaired" in solution.method
-    assert solution.gap == 0
-    assert verify(problem, solution.certificate)
+    assert solution.value == looked.value
+    for found in (looked, solution):
+        assert found.gap == 0
+        assert verify(problem, found.certificate)
 
 
 def near_ties(N: int, b: int, e: int) -> Problem:
@@ -65,10 +77,11 @@ def near_ties(N: int, b: int, e: int) -> Problem:
 def test_refinement_finds_the_basis_that_floats_cannot_see(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = near_ties(120, 4, 4)
     solution = solve(problem, 1)
-    assert "repaired in 1 exact steps" in solution.method  # one look, no pivot
+    assert "closer look" in solution.method
+    assert "repaired" not in solution.method  # no pivot
     assert verify(problem, solution.certificate)
     # without the glass, pivots alone reach the same value by a longer way
-    monkeypatch.setattr("bap_lp.linear.exact._SMALL", 10**9)
+    without_looks(monkeypatch)
     walked = solve(problem, 1)
     assert walked.value == solution.value
     assert int(re.findall(r"repaired in (\d+)", walked.method)[0]) > 1

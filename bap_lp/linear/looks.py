@@ -26,10 +26,7 @@ from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import Array
 
 _LOOKS = 12
-_LARGE = 1e5  # bounds that are out of reach
-# costs that are cut off: losses from 1e-6 to 1e6 in one table needed up to 300 exact pivots after looks with 1e5, none
-# with 1e8 or 1e12
-_CUT = 1e8
+_LARGE = 1e5  # what is cut off
 
 
 class Look:
@@ -116,7 +113,7 @@ def _magnified_basis(rounded: LinearProgram, look: Look, zoom: tuple[float, floa
     inf = highspy.kHighsInf
     low, high = np.where(rounded.free_variables | far, -inf, lower), np.where(rounded.fixed_variables, lower, inf)
     highs = loaded(
-        (np.clip(cost, -_CUT, _CUT), low, high),
+        (np.clip(cost, -_LARGE, _LARGE), low, high),
         (np.zeros(m), np.zeros(m)),
         (
             np.concatenate([rounded.start, rounded.start[-1] + np.arange(1, m + 1)]),

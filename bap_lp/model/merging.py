@@ -52,9 +52,10 @@ def merge_index(p: Array, rows: Array, rounded: Array | None = None) -> tuple[Ar
     seen: dict[tuple[Any, ...], int] = {}
     for x in doubtful[~same].tolist():  # rationals closer than floats can tell
         group[x] = seen.setdefault(tuple(rows[live[x]].tolist()), x)
+    number = np.cumsum(group == np.arange(len(live))) - 1  # of the class that begins at a state
     index = np.full(len(p), -1)
-    heads, index[live] = np.unique(group, return_inverse=True)
-    return index, len(heads)
+    index[live] = number[group]
+    return index, int(number[-1]) + 1
 
 
 def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | None:

@@ -95,7 +95,7 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
         return None
     rho, splits = solved
     left = rho[layout.state, layout.other]  # elsewhere the key carries all of p > 0
-    if any(v < 0 for v in (*splits, *left, *u.ravel())):
+    if any(v.p < 0 for v in (*splits, *left, *u.ravel())):
         return None
     risks = _risks(core, basis, sums, rho, splits)
     tied = None if risks is None else _tied(arrays, u, layout.key)
@@ -309,7 +309,7 @@ def _ties_settled(
         assert prices is not None  # the matrix was solved before
         rise = prices[row_i, row_j]
         open_ = _still_tied(losses, arrays, prices, core.layout.key, x, i)
-        if open_ is None or any(v < 0 for v in rise):
+        if open_ is None or any(v.p < 0 for v in rise):
             return False
         x, i = x[open_], i[open_]
         row_i, row_j = row_i[rise == 0], row_j[rise == 0]

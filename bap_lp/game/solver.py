@@ -36,6 +36,7 @@ SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
 SAMPLE = 20_000  # states on which the first replies are learned
 _PARALLEL = 50_000  # states from which two threads are faster than one
+FEW = 8  # values of a table of losses that make ties certain
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def _vertex(search: _GameSearch, scale: float, tol: float) -> GameVertex:
 
 def few_values(losses: Array) -> bool:
     """Whether losses repeat so much that ties are certain: then nothing is learned without the perturbation."""
-    return len(set(losses[:4].ravel().tolist())) <= 8 and len(set(losses[:256].ravel().tolist())) <= 8
+    return all(len(set(losses[:rows].ravel().tolist())) <= FEW for rows in (4, 256))
 
 
 def _width(margin: Array, gap: float, size: int) -> tuple[float, bool]:

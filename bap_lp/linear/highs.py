@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,7 +38,7 @@ _DENSE = 100  # entries of a column
 _FEW = 0.01  # of all columns
 PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
     "solver": "simplex",
@@ -98,16 +99,35 @@ def solve_lp(
     return FloatVertex(z, y, basic, optimal, (first_z, plain), tied)
 
 
-def primal_basis(lp: LinearProgram, start: Array) -> Array:
-    """The variables of an optimal basis, by the primal simplex method from a feasible one; nothing else is read."""
+def primal_basis(lp: LinearProgram, start: Array, first: Array | None = None) -> Array:
+    """The variables of an optimal basis, by the primal simplex method from a feasible one.
+
+    first: columns, those of `start` among them, that are tried without the others; these enter only if one would.
+    """
+    if first is not None:
+        m, n = lp.shape
+        inside = np.append(first, np.ones(m, dtype=bool))
+        basic, y = _primal(lp.on_columns(first), (np.cumsum(inside) - 1)[start])
+        start = np.flatnonzero(inside)[basic]
+        reduced = lp.cost - np.bincount(lp.column_of, weights=lp.value * y[lp.index], minlength=n)
+        if reduced.min() >= -_OPTIONS["dual_feasibility_tolerance"]:
+            return start
+    return _primal(lp, start)[0]
+
+
+def _primal(lp: LinearProgram, start: Array) -> tuple[Array, Array]:
+    """The variables of an optimal basis, and the duals of the rows."""
     # without a second perturbation: a tenth faster
-    highs = loaded_program(lp, simplex_strategy=PRIMAL, primal_simplex_bound_perturbation_multiplier=0.0)
-    set_basis(highs, _flags(start, sum(lp.shape)))
-    _run(highs)
-    flags = basic_flags(highs)
-    if not len(flags):
-        raise SolverError(f"HiGHS found no basis of a program of shape {lp.shape}: {highs.getModelStatus()}")
-    return np.flatnonzero(flags)
+    highs = loaded_program(lp, again=True, simplex_strategy=PRIMAL, primal_simplex_bound_perturbation_multiplier=0.0)
+    set_basis(highs, _flags(start, sum(lp.shape)), regular=True)
+    try:
+        _run(highs)
+        flags, y = basic_flags(highs), np.array(highs.getSolution().row_dual)
+        if not len(flags) or len(y) != lp.shape[0]:
+            raise SolverError(f"HiGHS found no basis of a program of shape {lp.shape}: {highs.getModelStatus()}")
+    finally:
+        highs.clear()
+    return np.flatnonzero(flags), y
 
 
 def _from_inside(lp: LinearProgram) -> Array | None:
@@ -175,12 +195,14 @@ def _run(highs: highspy.Highs) -> None:
         raise OutOfTime("the time limit was reached before the optimum")
 
 
-def loaded_program(lp: LinearProgram, binary: Array | None = None, **options: object) -> highspy.Highs:
-    """HiGHS with the program in it; binary: which columns must be zero or one."""
+def loaded_program(
+    lp: LinearProgram, binary: Array | None = None, again: bool = False, **options: object
+) -> highspy.Highs:
+    """HiGHS with the program in it; binary: which columns must be zero or one; again: as `loaded` has it."""
     inf = highspy.kHighsInf
     most = np.full(len(lp.cost), inf) if binary is None else np.where(binary, 1.0, inf)
     columns, rows = (lp.cost, np.where(lp.free, -inf, 0.0), most), (np.where(lp.equality, lp.rhs, -inf), lp.rhs)
-    return loaded(columns, rows, (lp.start, lp.index, lp.value), binary, **options)
+    return loaded(columns, rows, (lp.start, lp.index, lp.value), binary, again, **options)
 
 
 def loaded(
@@ -188,16 +210,17 @@ def loaded(
     rows: tuple[Array, Array],
     matrix: tuple[Array, Array, Array],
     integer: Array | None = None,
+    again: bool = False,
     **options: object,
 ) -> highspy.Highs:
     """HiGHS with a program in it: cost, least and largest value of the columns, the same of the rows, A by columns.
 
-    integer: which columns must be whole numbers.
+    integer: which columns must be whole numbers. again: in the solver that this thread keeps, which must be idle.
 
     The arrays are handed over as they are: twice as fast as filling a HighsLp. HiGHS refuses numbers that are too large
     for it: then it stays empty, and has no optimum and no basis.
     """
-    highs, (start, index, value) = _solver(**options), matrix
+    highs, (start, index, value) = _solver(again, **options), matrix
     n, m = len(columns[0]), len(rows[0])
     by_column, minimise = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize)
     kinds = np.zeros(n, dtype=np.int32) if integer is None else integer.astype(np.int32)
@@ -206,11 +229,12 @@ def loaded(
     return highs
 
 
-def set_basis(highs: highspy.Highs, basic: Array) -> None:
-    """Start from a basis: which columns are basic, then which rows (their slacks)."""
+def set_basis(highs: highspy.Highs, basic: Array, regular: bool = False) -> None:
+    """Start from a basis: which columns are basic, then which rows (their slacks); regular: known to be one."""
     kinds, out, n = highspy.HighsBasisStatus, highspy.HighsBasis(), highs.getNumCol()
     status = np.array([kinds.kNonbasic, kinds.kBasic], dtype=object)[basic.astype(int)].tolist()
     out.col_status, out.row_status, out.valid = status[:n], status[n:], True
+    out.alien = not regular  # an alien basis is factored first, to see whether it is one
     highs.setBasis(out)
 
 
@@ -247,9 +271,16 @@ def _fix_face(highs: highspy.Highs, lp: LinearProgram, flags: Array) -> bool:
     return True
 
 
-def _solver(**changes: object) -> highspy.Highs:
+_KEPT = threading.local()  # a solver per thread: making one takes as long as ten pivots
+
+
+def _solver(again: bool = False, **changes: object) -> highspy.Highs:
     """HiGHS, quiet and on one thread, with the options this project wants unless they are changed."""
-    highs = highspy.Highs()
+    highs = getattr(_KEPT, "highs", None) if again else highspy.Highs()
+    if highs is None:
+        highs = _KEPT.highs = highspy.Highs()
+    elif again:
+        highs.clear()  # program, basis and options
     for option, setting in {**_OPTIONS, **changes}.items():
         if highs.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS refused the option {option} = {setting}")

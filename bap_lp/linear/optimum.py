@@ -137,7 +137,7 @@ def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:
     cost, rhs = lp.cost * column, lp.rhs * row
     sizes = np.abs(cost).max(initial=0.0), np.abs(rhs).sum() / max(np.count_nonzero(rhs), 1)
     k, h = (_power(1 / size) if size > 0 else 1.0 for size in sizes)
-    value = lp.value * row[lp.index] * column[lp.column_of]
+    value = lp.value if (factors == 1).all() else lp.value * row[lp.index] * column[lp.column_of]
     return replace(lp, cost=k * cost, value=value, rhs=h * rhs), column / h, row / k
 
 

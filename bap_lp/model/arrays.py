@@ -40,8 +40,9 @@ _LONG = 200  # bits
 _FEW = 64  # entries of a joint table up to which a product of object arrays is faster than flint's
 _FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
-_LONG = 2**256  # common denominators from which integers are too long for floats
-_FIRST, _WHOLE, _NEAR = 4, 2.0**24, 2.0**-20  # rows whose denominator is tried; small integers; distance from them
+_HUGE = 2**256  # common denominators from which integers are too long for floats
+_FIRST, _BITS, _NEAR = 4, 24, 2.0**-26  # rows whose denominator is tried; of small integers; distance from them
+_EXACT = 53  # bits of integers that floats hold
 _LEAST = 5e-324  # the smallest float
 _NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
@@ -114,8 +115,8 @@ class Arrays(ReadOnly, Displayed):
 
         further: more numbers of every state that must be equal within a class.
         """
-        live = self.p > 0
         if not self.exact and len(self.p) > _MANY:
+            live = self.p > 0
             if live.all():
                 return self, np.arange(len(self.p))
             return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
@@ -126,7 +127,13 @@ class Arrays(ReadOnly, Displayed):
         index, count = merge_index(self.p, np.hstack(tables), small)
         if count == len(index):
             return self, index
-        return replace(self.states(first_members(index)), p=class_sums(self.p, index, count)), index
+        first = first_members(index)
+        out = replace(self.states(first), p=class_sums(self.p, index, count))
+        if small is not None:  # losses that were rounded, or seen to be integers, need not be looked at again
+            vars(out)["rounded"] = replace(self.rounded.states(first), p=floats(out.p))
+            whole = self.integers
+            vars(out)["integers"] = None if whole is None else (whole[0], whole[1][first], whole[2][first])
+        return out, index
 
     @property
     def narrow(self) -> bool:
@@ -211,6 +218,10 @@ class Arrays(ReadOnly, Displayed):
         """R_B and R_E, the latter summed over the Eves, if everybody decides for himself at every signal."""
         if not is_exact(rho) or rho.size <= _FEW:
             return tree_sum(signal_losses(rho, self.B).min(axis=1)), self.eve_risk(rho)
+        whole = self.whole_sums(rho)
+        if whole is not None:
+            unit, bob, eve = whole
+            return fmpq(int(bob.min(axis=1).sum())) / unit, fmpq(int(self.least_replies(eve).sum())) / unit
         loss, rounded = (np.hstack([data.B, data.E]) for data in (self, self.rounded))
         least = _least_losses(rho, loss, rounded, np.append(np.zeros(self.B.shape[1], dtype=int), 1 + self.group_of))
         return tree_sum(least[:, 0]), tree_sum(least[:, 1:].ravel())
@@ -219,6 +230,9 @@ class Arrays(ReadOnly, Displayed):
         """R_E, summed over the Eves."""
         if not is_exact(rho) or rho.size <= _FEW:
             return self.least_replies(signal_losses(rho, self.E)).sum()
+        whole = self.whole_sums(rho)
+        if whole is not None:
+            return fmpq(int(self.least_replies(whole[2]).sum())) / whole[0]
         return tree_sum(_least_losses(rho, self.E, self.rounded.E, self.group_of).ravel())
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
@@ -284,17 +298,21 @@ class Arrays(ReadOnly, Displayed):
 
     @cached_property
     def integers(self) -> tuple[fmpq, Array, Array] | None:
-        """A number d such that d B and d E are small integers, and these as floats; None if there is none."""
+        """A number d such that d B and d E are small integers, and these as floats; None if there is none.
+
+        A loss p / q with q < 2^24 is an integer over d, or d p / q is 2^-24 away from all integers. Below 2^24 the
+        float of it is off by at most 2^-27.
+        """
         if not self.exact:
             return None
         unit, out = common_denominator(np.append(self.B[:_FIRST], self.E[:_FIRST])), []
-        if unit >= _LONG:
+        if unit >= _HUGE:
             return None
         for table, small in ((self.B, self.rounded.B), (self.E, self.rounded.E)):
             whole = np.rint(small * float(unit))
-            if whole.max() >= _WHOLE or np.abs(small * float(unit) - whole).max() > _NEAR:
+            if whole.max() >= 2.0**_BITS or np.abs(small * float(unit) - whole).max() > _NEAR:
                 return None
-            if any(v.q != 1 for v in (table if unit == 1 else table * unit).ravel().tolist()):
+            if max(map(fmpq.height_bits, table.ravel().tolist())) > _BITS:
                 return None
             out.append(whole)
         return unit, *out
@@ -308,12 +326,56 @@ class Arrays(ReadOnly, Displayed):
             return None
         unit, B, E = self.integers
         scale = common_denominator(u)
-        if scale >= _LONG:
+        if scale >= _HUGE:
             return None
         long = floats(u * scale)
         if float(scale) * B.max() + np.abs(long).sum(axis=1).max() * E.max() >= 2.0**53:
             return None
         return unit * scale, float(scale) * B - E @ long.T
+
+    def whole_sums(self, rho: Array) -> tuple[fmpq, Array, Array] | None:
+        """A number c > 0 and the integers c sum_x rho[x,s] B(x,i) and c sum_x rho[x,s] E(x,j) as floats, unrounded.
+
+        None if they are too long. Every partial sum is an integer below 2^53, also over signals and Eves.
+        """
+        if self.integers is None:
+            return None
+        unit, sent = self.integers[0], rho.astype(bool)
+        amounts = rho[sent]
+        scale = common_denominator(amounts)
+        if scale.height_bits() > _EXACT:
+            return None
+        long = np.zeros(rho.shape)
+        long[sent] = floats(amounts * scale)
+        return self._whole_products(unit * scale, long)
+
+    def rule_sums(self, sent: Array, *moves: Array) -> tuple[fmpq, Array, Array] | None:
+        """The same where state x sends sent[x]; moves: states, signals, and the amounts that go there instead."""
+        if self.integers is None or self._whole_prior is None:
+            return None
+        (scale, p), unit = self._whole_prior, self.integers[0]
+        long = p[:, None] * (sent[:, None] == np.arange(self.B.shape[1]))
+        if moves:
+            state, signal, amounts = moves
+            common = scale * common_denominator(amounts * scale)
+            if common.height_bits() > _EXACT:
+                return None
+            long, extra, scale = long * float(common / scale), floats(amounts * common), common
+            long[state, signal] = extra
+            np.subtract.at(long, (state, sent[state]), extra)
+        return self._whole_products(unit * scale, long)
+
+    def _whole_products(self, unit: fmpq, long: Array) -> tuple[fmpq, Array, Array] | None:
+        assert self.integers is not None
+        _, B, E = self.integers
+        if np.abs(long).sum() * max(B.max(), len(self.groups) * E.max()) >= 2.0**_EXACT:
+            return None
+        return unit, long.T @ B, long.T @ E
+
+    @cached_property
+    def _whole_prior(self) -> tuple[fmpq, Array] | None:
+        scale = common_denominator(self.p)
+        return None if scale.height_bits() > _EXACT else (scale, floats(self.p * scale))
 
     def near_minimum(self, u: Array) -> tuple[Array, Array]:
         """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, by a float filter.

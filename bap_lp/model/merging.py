@@ -14,6 +14,7 @@ from bap_lp.rational import Array, field_of, floats
 
 _BLOCK = 16384  # rows hashed or compared at a time
 _PROBE = 4096
+_PAIRS = 6  # states up to which pairs of rows are compared first
 
 
 def _row_words(*tables: Array) -> Array:
@@ -39,6 +40,10 @@ def merge_index(p: Array, rows: Array, rounded: Array | None = None) -> tuple[Ar
     rounded: the same rows as floats, if they are at hand.
     """
     live = np.flatnonzero(p > 0)
+    if len(live) == len(p) <= _PAIRS:
+        listed = rows.tolist()
+        if all(row not in listed[:x] for x, row in enumerate(listed)):
+            return np.arange(len(p)), len(p)
     small = (floats(rows) if rounded is None else rounded) + 0.0  # -0.0 becomes 0.0
     small = np.ascontiguousarray(small if len(live) == len(p) else small[live])  # a view needs its rows in one piece
     first: dict[bytes, int] = {}  # by rounded rows: rationals are slow to hash
@@ -52,9 +57,10 @@ def merge_index(p: Array, rows: Array, rounded: Array | None = None) -> tuple[Ar
     seen: dict[tuple[Any, ...], int] = {}
     for x in doubtful[~same].tolist():  # rationals closer than floats can tell
         group[x] = seen.setdefault(tuple(rows[live[x]].tolist()), x)
+    number = np.cumsum(group == np.arange(len(live))) - 1  # of the class that begins at a state
     index = np.full(len(p), -1)
-    heads, index[live] = np.unique(group, return_inverse=True)
-    return index, len(heads)
+    index[live] = number[group]
+    return index, int(number[-1]) + 1
 
 
 def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | None:

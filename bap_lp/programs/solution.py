@@ -119,5 +119,6 @@ def on_states(problem: Problem, arrays: Arrays, index: Array, rho: Array) -> Arr
     full = arrays.field.zeros((len(problem.p), rho.shape[1]))
     live = np.flatnonzero(index >= 0)
     group = index[live]
-    full[live] = rho[group] * (problem.p[live] / arrays.p[group])[:, None]
+    share, rows = problem.p[live] / arrays.p[group], rho[group]
+    full[live] = np.multiply(rows, share[:, None], out=rows, where=rho.astype(bool)[group])
     return full

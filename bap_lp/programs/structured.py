@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat
+from flint import fmpq, fmpq_mat, fmpz_mat
 
 from bap_lp.model.arrays import UNIT, Arrays, weighted_sums
-from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, objects, tree_sum
+from bap_lp.rational import EXACT, Array, common_denominator, field_of, floats, is_exact, lifted, objects, tree_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,24 +89,40 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
         return None
     core = _Core(arrays, layout)
     sums = _key_sums(arrays, basis.slack, layout)
-    solved = core.primal(sums)
+    solved = core.primal(*sums)
     u = core.dual(arrays.B, lam)
     if solved is None or u is None:
         return None
-    rho, table, splits = solved
+    rho, splits = solved
     left = rho[layout.state, layout.other]  # elsewhere the key carries all of p > 0
-    if any(v < 0 for v in (*splits, *left, *u.ravel())):
+    if any(v.p < 0 for v in (*splits, *left, *u.ravel())):
         return None
+    risks = _risks(core, basis, sums, rho, splits)
+    tied = None if risks is None else _tied(arrays, u, layout.key)
+    if risks is None or tied is None:
+        return None
+    chosen = _ties_settled(core, basis, u, tied, ties, risks[1])
+    return StructuredVertex(rho, u, risks[0] - lam * risks[1], chosen, layout.key, tied)
+
+
+def _risks(
+    core: _Core, basis: CompactBasis, sums: tuple[fmpq, Array], rho: Array, splits: Array
+) -> tuple[fmpq, fmpq] | None:
+    """What Bob loses if he does as he is told, and sum t; None if a slack is negative."""
+    arrays, layout = core.arrays, core.layout
+    whole = arrays.rule_sums(layout.key, layout.state, layout.signal, splits)
+    if whole is not None:
+        unit, bob, eve = whole
+        t = eve[np.arange(len(eve))[:, None], layout.first]
+        if (eve < t[:, arrays.group_of]).any():
+            return None
+        return fmpq(int(bob.trace())) / unit, fmpq(int(t.sum())) / unit
+    table = core.first_rows(*sums, splits)
     if not _slacks_hold(arrays, basis, layout, rho, table):
-        return None
-    tied = _tied(arrays, u, layout.key)
-    if tied is None:
         return None
     keys = weighted_sums(arrays.p, arrays.B[np.arange(len(arrays.p)), layout.key][:, None])[0]
     moved = arrays.B[layout.state, layout.signal] - arrays.B[layout.state, layout.other]
-    value = keys + weighted_sums(splits, moved[:, None])[0] - lam * table.sum()
-    chosen = _ties_settled(core, basis, u, tied, ties, table.sum())
-    return StructuredVertex(rho, u, value, chosen, layout.key, tied)
+    return keys + weighted_sums(splits, moved[:, None])[0], table.sum()
 
 
 def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
@@ -128,13 +144,16 @@ def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
     return _Layout(key, state, signal, first, row_signal, row_reply, first[row_signal, arrays.group_of[row_reply]])
 
 
-def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> Array:
-    """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); of no meaning elsewhere."""
+def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> tuple[fmpq, Array]:
+    """A number c and c sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j), perhaps as floats; of no meaning elsewhere."""
+    whole = arrays.rule_sums(layout.key)
+    if whole is not None:
+        return whole[0], whole[2]
     sums = EXACT.zeros(slack.shape)
     for i in range(len(slack)):
         mine, tight = np.flatnonzero(layout.key == i), np.flatnonzero(~slack[i])
         sums[i, tight] = weighted_sums(arrays.p[mine], arrays.E[np.ix_(mine, tight)])
-    return sums
+    return EXACT.one, sums
 
 
 class _Core:
@@ -142,17 +161,21 @@ class _Core:
 
     def __init__(self, arrays: Arrays, layout: _Layout) -> None:
         self.arrays, self.layout = arrays, layout
-        E, m = arrays.E, len(layout.state)
+        whole, m = arrays.integers, len(layout.state)
+        # a column holds losses of one state: times their common denominator it is short integers
+        self.losses = E = arrays.E if whole is None else whole[2]
         row = layout.row_signal[:, None]
         r, s = np.nonzero((row == layout.signal[None]) | (row == layout.other[None]))
         x = layout.state[s]
         d = E[x, layout.row_reply[r]] - E[x, layout.row_first[r]]
-        matrix = EXACT.zeros((m, m))
+        matrix = field_of(E).zeros((m, m))
         matrix[r, s] = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
-        # a column holds losses of one state: times their common denominator it is short integers
-        whole = arrays.integers
         self.unit = EXACT.full(m, whole[0]) if whole else objects(common_denominator(column) for column in matrix.T)
-        self.matrix: Any = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()).numer_denom()[0] if m else None
+        self.matrix: Any = None
+        if m and whole:
+            self.matrix = fmpz_mat(m, m, matrix.astype(int).ravel().tolist())
+        elif m:
+            self.matrix = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()).numer_denom()[0]
 
     def _solve(self, matrix: Any, right: Array) -> Array | None:
         if self.matrix is None:
@@ -163,20 +186,25 @@ class _Core:
         except ZeroDivisionError:  # singular
             return None
 
-    def primal(self, sums: Array) -> tuple[Array, Array, Array] | None:
-        """rho, the exact sum_x E(x,j) rho[x,i] at the first tight rows per (signal, group), and the split amounts."""
+    def primal(self, unit: fmpq, sums: Array) -> tuple[Array, Array] | None:
+        """rho and the split amounts."""
         arrays, layout = self.arrays, self.layout
-        (N, b, _), other = arrays.shape, layout.other
-        i = layout.row_signal
-        found = self._solve(self.matrix, sums[i, layout.row_first] - sums[i, layout.row_reply])
+        (N, b, _), i = arrays.shape, layout.row_signal
+        found = self._solve(self.matrix, EXACT.array(sums[i, layout.row_first] - sums[i, layout.row_reply]))
         if found is None:
             return None
-        amounts = self.unit * found
+        amounts = self.unit / unit * found
         rho = EXACT.zeros((N, b))
         rho[np.arange(N), layout.key] = arrays.p
         rho[layout.state, layout.signal] = amounts
-        np.subtract.at(rho, (layout.state, other), amounts)
-        table = sums[np.arange(b)[:, None], layout.first]
+        np.subtract.at(rho, (layout.state, layout.other), amounts)
+        return rho, amounts
+
+    def first_rows(self, unit: fmpq, sums: Array, amounts: Array) -> Array:
+        """sum_x E(x,j) rho[x,i] at the first tight rows per (signal, group)."""
+        arrays, layout = self.arrays, self.layout
+        b, other = arrays.shape[1], layout.other
+        table = EXACT.array(sums[np.arange(b)[:, None], layout.first]) / unit
         signals = np.arange(b)[:, None]
         come = (layout.signal == signals).astype(int) - (other == signals)
         i, s = np.nonzero(come)
@@ -185,17 +213,18 @@ class _Core:
             losses[i, s] = arrays.E[layout.state[s], layout.first[i, k]] * come[i, s]
             moved = fmpq_mat(*come.shape, losses.ravel().tolist()) * fmpq_mat(len(amounts), 1, amounts.tolist())
             table[:, k] += objects(moved.entries())
-        return rho, table, amounts
+        return table
 
     def dual(self, losses: Array, lam: Any) -> Array | None:
         """u for the cost `losses` on rho and -lam on t."""
         arrays, layout = self.arrays, self.layout
 
-        def base(states: Array, signals: Array) -> Array:
-            cost = EXACT.array(losses[states, signals])
-            return cost - lam * arrays.E[states[:, None], layout.first[signals]].sum(axis=1) if lam else cost
-
-        prices = self.unit * (base(layout.state, layout.signal) - base(layout.state, layout.other))
+        state, signal, other = layout.state, layout.signal, layout.other
+        prices = self.unit * EXACT.array(losses[state, signal] - losses[state, other])
+        if lam:
+            x = state[:, None]
+            heard = (self.losses[x, layout.first[signal]] - self.losses[x, layout.first[other]]).sum(axis=1)
+            prices -= lam * (self.unit * heard if is_exact(heard) else lifted(heard))
         found = self._solve(None if self.matrix is None else self.matrix.transpose(), prices)
         if found is None:
             return None
@@ -240,15 +269,22 @@ def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
 
 
 def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array:
-    """The reduced costs of (x, i), times a positive number; integers that floats hold are computed as floats."""
+    """The reduced costs of (x, i), times a positive number."""
     scale = common_denominator(u)
     long = u * scale
-    if arrays.integers is not None and not is_exact(losses) and scale < 2**256:
-        unit, _, E = arrays.integers
-        cost, short = floats(losses[x, i] - losses[x, key[x]]) * float(unit * scale), floats(long)
-        if np.abs(cost).max(initial=0.0) + 2 * np.abs(short).max() * E.max() * E.shape[1] < 2.0**53:
-            return cost - ((short[i] - short[key[x]]) * E[x]).sum(axis=1)
     return EXACT.array(losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
+
+
+def _whole_gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array | None:
+    """The same as floats, if all are integers that floats hold."""
+    scale = common_denominator(u)
+    if arrays.integers is None or is_exact(losses) or scale.height_bits() > 53:
+        return None
+    unit, _, E = arrays.integers
+    cost, short = (losses[x, i] - losses[x, key[x]]) * float(unit * scale), floats(u * scale)
+    if np.abs(cost).max(initial=0.0) + 2 * np.abs(short).max() * E.max() * E.shape[1] >= 2.0**53:
+        return None
+    return cost - ((short[i] - short[key[x]]) * E[x]).sum(axis=1)
 
 
 def _ties_settled(
@@ -267,27 +303,38 @@ def _ties_settled(
         if not len(x) and not len(row_i):
             return True
         losses, lam = cost[: N * b].reshape(N, b), EXACT.number(-cost[N * b])
-        if lam and eve_risk == arrays.eve_risk(arrays.p[:, None]):
+        if lam and eve_risk == _null_risk(arrays):
             continue
         prices = core.dual(losses, lam)
         assert prices is not None  # the matrix was solved before
         rise = prices[row_i, row_j]
         open_ = _still_tied(losses, arrays, prices, core.layout.key, x, i)
-        if open_ is None or any(v < 0 for v in rise):
+        if open_ is None or any(v.p < 0 for v in rise):
             return False
         x, i = x[open_], i[open_]
         row_i, row_j = row_i[rise == 0], row_j[rise == 0]
     return True
 
 
+def _null_risk(arrays: Arrays) -> fmpq:
+    """R_E of the null release."""
+    whole = arrays.rule_sums(np.zeros(len(arrays.p), dtype=int))
+    if whole is None:
+        return arrays.eve_risk(arrays.p[:, None])
+    return fmpq(int(arrays.least_replies(whole[2][:1]).sum())) / whole[0]
+
+
 def _still_tied(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array | None:
     """Which (x, i) have reduced cost zero for these losses; None if one is negative. Floats decide where they can."""
-    small, cost, E = floats(u), floats(losses), arrays.rounded.E[x]
-    terms = cost[x, i] - cost[x, key[x]] - ((small[i] - small[key[x]]) * E).sum(axis=1)
-    size = np.abs(cost[x, i]) + np.abs(cost[x, key[x]]) + ((np.abs(small[i]) + np.abs(small[key[x]])) * E).sum(axis=1)
-    error = 2 * (E.shape[1] + 6) * UNIT * size + 1e-290
-    if (terms < -error).any():
-        return None
-    near = np.flatnonzero(terms <= error)
-    gain = _gains(losses, arrays, u, key, x[near], i[near])
+    near, gain = np.arange(len(x)), _whole_gains(losses, arrays, u, key, x, i)
+    if gain is None:
+        small, cost, E = floats(u), floats(losses), arrays.rounded.E[x]
+        terms = cost[x, i] - cost[x, key[x]] - ((small[i] - small[key[x]]) * E).sum(axis=1)
+        sizes = ((np.abs(small[i]) + np.abs(small[key[x]])) * E).sum(axis=1)
+        size = np.abs(cost[x, i]) + np.abs(cost[x, key[x]]) + sizes
+        error = 2 * (E.shape[1] + 6) * UNIT * size + 1e-290
+        if (terms < -error).any():
+            return None
+        near = np.flatnonzero(terms <= error)
+        gain = _gains(losses, arrays, u, key, x[near], i[near])
     return None if (gain < 0).any() else near[gain == 0]

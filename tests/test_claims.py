@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bap_cli import commands
 from bap_lp import Problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
 from discretise import bracket, counts, grid, max_bracket, refine
@@ -204,7 +206,13 @@ def test_the_page_on_brackets_says_which_rules_integrate() -> None:
 def test_the_first_page_asks_for_the_python_that_the_package_needs() -> None:
     needed = re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text())
     assert needed is not None
-    assert f"You need Python {needed[1]} or later" in page("README.md")
+    for name in ("README.md", "docs/index.md"):
+        assert f"You need Python {needed[1]} or later" in page(name)
+
+
+def test_the_page_on_the_command_has_the_names_of_the_files_that_are_written() -> None:
+    written = [inspect.signature(command).parameters["out"].default for command in (commands.report, commands.plot)]
+    assert "where to write; `{}` and `{}` by default".format(*written) in page("docs/cli.md")
 
 
 def test_a_binary_file_has_less_than_half_the_size_of_json(tmp_path: Path) -> None:

@@ -88,29 +88,32 @@ def solve(
     deterministic: Annotated[bool | None, typer.Option(help="No randomisation.")] = None,
     max_signals: Annotated[int | None, typer.Option(metavar="K", help="At most this many signals.")] = None,
     margin: Annotated[
-        str | None, typer.Option(metavar="M", help="Every decision better than any other by M times P(signal).")
+        str | None, typer.Option(metavar="M", help="Decisions must be better than any other by M times P(signal).")
     ] = None,
     delta: Annotated[
         str | None, typer.Option(metavar="D", help="With --epsilon or --exp-epsilon: (epsilon, delta).")
     ] = None,
     max_leakage: Annotated[
-        str | None, typer.Option(metavar="C", help="Sum over signals of the largest q(s|x) at most this.")
+        str | None, typer.Option(metavar="C", help="The sum over signals of the largest q(s|x) is at most this.")
     ] = None,
     signal_floor: Annotated[
-        list[str] | None, typer.Option(metavar="R", help="Eve's risk given any signal at least this; or EVE:R.")
+        list[str] | None, typer.Option(metavar="R", help="Eve's risk given any signal is at least this; or EVE:R.")
     ] = None,
     posterior_cap: Annotated[
-        list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) at most C; A are states, a,b,...")
+        list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) is at most C; A are states, a,b,...")
     ] = None,
-    posterior_floor: Annotated[list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) at least C.")] = None,
+    posterior_floor: Annotated[
+        list[str] | None, typer.Option(metavar="A:C", help="P(A | signal) is at least C.")
+    ] = None,
     posterior_ratio: Annotated[
-        list[str] | None, typer.Option(metavar="A:K", help="P(A | signal) / P(A) between 1/K and K.")
+        list[str] | None, typer.Option(metavar="A:K", help="P(A | signal) / P(A) is between 1/K and K.")
     ] = None,
     independent_of: Annotated[
         list[str] | None, typer.Option(metavar="A", help="The signal must not depend on whether A holds.")
     ] = None,
     pufferfish: Annotated[
-        list[str] | None, typer.Option(metavar="A|B:K", help="P(signal | A) and P(signal | B) within a factor K.")
+        list[str] | None,
+        typer.Option(metavar="A|B:K", help="P(signal | A) and P(signal | B) differ at most by a factor K."),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="S", help="End after S seconds; floats then give the best answer so far.")

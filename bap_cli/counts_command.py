@@ -30,7 +30,7 @@ def counts_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write mechanism.json and certificate.json there.")
+        Path | None, typer.Option(metavar="DIR", help="Write a bundle there: problem, mechanism, proof, manifest.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PICTURE", help="Draw the map to this .png, .svg or .pdf file.")

@@ -93,7 +93,7 @@ def _released(solution: StudySolution, public: bool) -> str:
     how = (
         "Some cells are changed at random, by a rule that everybody may know, so that less can be learned"
         if any(solution.changed)
-        else "No cell is changed: at this λ nothing has to be, whatever can be learned"
+        else "No cell is changed: at this λ that is best, whatever can be learned"
     )
     return f"Every record, with the {cells} {columns}. {how} about {secrets}. {size}"
 

@@ -56,7 +56,7 @@ def report_page(
     progress: Callable[[str], None],
     folder: Path | None = None,
 ) -> str:
-    """The page of a solved study; of the files in its folder the internal page tells the SHA-256."""
+    """The page of a solved study; the internal page has the SHA-256 of the files in its folder."""
     progress("auditing")
     audit = solution.audit(attackers=None if attackers else ())
     progress("alternatives")

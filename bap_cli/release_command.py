@@ -170,7 +170,7 @@ def _load(source: str, allow_float: bool) -> _Released:
 
 
 def _tier(bundle: Any, tier: int, source: str) -> Any:
-    """The mechanism of a file that a bundle of tiers has beside its own, if it is what that tier sees."""
+    """The mechanism of a file that a bundle of tiers has besides its own, if it is what that tier sees."""
     from bap_cli.verifying import refuse
     from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism

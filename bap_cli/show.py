@@ -145,7 +145,7 @@ def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
 
 
 def show_conflict(loaded: ProblemFile, conflict: Infeasibility, source: str) -> None:
-    """What `bap verify` prints about a proof that conditions cannot be met; the exit code is 1 if it is none."""
+    """What `bap verify` prints about a proof that conditions cannot be met; the exit code is 1 if it does not hold."""
     import typer
 
     verdict = conflict.verify(loaded.problem)

@@ -1,4 +1,4 @@
-"""The one gate between what users write and what the library computes with.
+"""From what users write to the numbers that the library computes with, and back.
 
 A number is exact (int, "1/3", "0.25" read as 1/4, Fraction, Decimal, sympy.Rational, fmpq) or a float. Inside, exact
 arrays are object arrays of python-flint `fmpq` and float arrays are float64; the two never mix (fmpq * float raises
@@ -22,7 +22,7 @@ from bap_lp.limits import limit, raising
 
 Array = np.ndarray
 
-# "1e999999999" is a short string and an endless integer; numbers above 1e308 cannot be represented as floats
+# "1e999999999" is a short string and a very long integer; numbers above 1e308 cannot be represented as floats
 _MAX_DIGITS = 300
 _LARGEST = 10**_MAX_DIGITS
 _LARGEST_FLOAT = 1e300 * (1 - 2**-52)  # the float 1e300 itself is a little larger than 10^300
@@ -217,7 +217,7 @@ def float_below(value: fmpq) -> float:
 def tree_sum(values: Array) -> Any:
     """The sum over the first axis, added in a balanced tree.
 
-    Adding n fractions one after another drags an ever longer denominator through n additions; in a tree only the last
+    Adding n fractions one after another carries an ever longer denominator through n additions; in a tree only the last
     few additions are long.
     """
     if not is_exact(values) or len(values) == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -9,13 +10,34 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bap_cli import commands
 from bap_lp import Problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
 from discretise import bracket, counts, grid, max_bracket, refine
+from discretise.squared_loss.grids import residual_variance
 from discretise.tables.people import MOST_PEOPLE
-from gaussian import BothEves, Eve, Full, GaussianModel, MaxEve, MeanEve, Null, OneBit, optimise, risks
+from discretise.tables.spaces import MOST_TABLES
+from gaussian import (
+    BothEves,
+    Eve,
+    Full,
+    GaussianModel,
+    MaxEve,
+    MeanEve,
+    NoisyFull,
+    NoisyMean,
+    NoisyMedian,
+    Null,
+    OneBit,
+    calibrate,
+    optimise,
+    risks,
+)
+from gaussian.optimum import cells
 from gaussian.optimum.cells import cell_law
 from gaussian.paper import PAPER_MODEL as PAPER
+from gaussian.paper import PAPER_TABLES
+from gaussian.statistic_laws import MOST_ORDERED
 from microdata.levels import MOST_LEVELS
 
 ROOT = Path(__file__).parents[1]
@@ -75,8 +97,33 @@ def test_brackets_keep_their_width_where_the_event_is_very_rare(eve: Eve) -> Non
     assert found.width < 1e-13
 
 
+def test_the_page_on_brackets_starts_with_the_three_optima() -> None:
+    table = rows((ROOT / "docs/brackets.md").read_text())
+    for name, eve in (
+        ("mean, $c = 1/2$", MeanEve(0.5)),
+        ("maximum, $c = 2$", MaxEve(2.0)),
+        ("both, $c_1 = 1/2$, $c_2 = 2$", BOTH),
+    ):
+        optimum, rule, best, width = table[name]
+        found = bracket(PAPER, eve)
+        assert optimum == f"{found.upper:.7f}"
+        words = rule.replace(r"\bar x", "xbar").replace(r"\max", "max").replace("$", "")
+        assert found.describe() == f"{words}, else 0"
+        assert best == f"{found.best_parametric.mechanism}, {found.best_parametric.alice:.7f}"
+        assert found.width < float(width.removeprefix("below "))
+
+
 def test_the_first_page_has_the_optima_of_the_paper() -> None:
     table = rows((ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-"))
+    titles = {
+        "mean": "Gaussian, Eve tests the mean",
+        "max": "Gaussian, Eve tests the maximum",
+        "both": "Gaussian, both Eves",
+    }
+    for name, title in titles.items():
+        assert float(table[title][0]) == min(row.alice for row in PAPER_TABLES[name].rows.values())
+    bit = optimise(PAPER, MeanEve(0.5), OneBit).threshold
+    assert table[titles["mean"]][3] == f"one bit: is the sample mean above {bit:.4f}"
     for name, eve in (("mean", MeanEve(0.5)), ("maximum", MaxEve(2.0))):
         cells = table[f"Gaussian, Eve tests the {name}"]
         assert cells[1].strip("* ") == cells[2].strip("* ") == f"{bracket(PAPER, eve).upper:.7f}"
@@ -91,6 +138,40 @@ def test_the_full_release_by_gauss_hermite_is_as_inaccurate_as_the_page_says() -
     text = page("docs/gaussian.md")
     assert rf"with 80 nodes it gives $R_B^{{\text{{full}}}}$ = {rough:.4f}; the correct value is {right:.7f}" in text
     assert rf"\tau_{{\max}}(p) = {optimise(PAPER, MeanEve(0.5), OneBit).parameter:.7f}$" in text
+
+
+@pytest.mark.slow
+def test_the_printed_parameters_cost_what_the_page_says() -> None:
+    """R_A at the parameter that the paper prints, minus the least R_A of the family."""
+    families = {"noisy full": NoisyFull, "noisy mean": NoisyMean, "noisy median": NoisyMedian}
+    line = re.compile(r"^\| (\w+) \| ([\w ]+) \| parameter \| ([\d.]+) \|.*R_A differs by (\S+) \|$", re.MULTILINE)
+    told = line.findall((ROOT / "docs/gaussian.md").read_text())
+    assert len(told) == 7
+    for name, mechanism, printed, difference in told:
+        eve, family = PAPER_TABLES[name].eve, families[mechanism]
+        there = risks(PAPER, eve, family(float(printed))).alice(calibrate(PAPER, eve))
+        excess = float(there) - optimise(PAPER, eve, family).alice
+        assert float(f"{excess:.0e}") == float(difference), (name, mechanism)
+
+
+def test_the_median_is_slightly_better_than_the_mean_as_the_page_says() -> None:
+    median, mean = (optimise(PAPER, MeanEve(0.5), family).alice for family in (NoisyMedian, NoisyMean))
+    assert f"it is lower, {median:.7f} against {mean:.7f}" in page("docs/gaussian.md")
+    case = risks(GaussianModel(n=5), MaxEve(0.0), NoisyMean(0.0)).eve
+    assert f"is {case:.6f}, not 0.079" in page("docs/gaussian.md")
+
+
+def test_the_page_on_squared_losses_has_the_numbers_of_its_model() -> None:
+    w, d = 1 + 1 / 5, residual_variance(5)
+    k, r = 1 / w, 1 / 6
+    lam = k**2 * w / (w + d)
+    text = page("docs/squared_loss.md")
+    assert rf"d = \mathrm{{Var}}(D) = {d:.7f}$" in text
+    assert rf"\lambda = \frac{{k^2 w}}{{w + d}} = {lam:.7f}." in text
+    assert rf"$R_A = r - \lambda d = {r - lam * d:.7f}$" in text
+    assert rf"r - \lambda \sqrt{{d (d + w)}} = {r - lam * (d * (d + w)) ** 0.5:.7f}$" in text
+    assert f"without a release it would be {w + d:.2f}, and with all the data 0" in text
+    assert f"with all the data it would be {r:.2f}" in text
 
 
 @pytest.mark.slow
@@ -110,6 +191,28 @@ def test_the_limits_shown_are_the_limits_set() -> None:
     assert {name: int(table[name][0]) for name in DEFAULTS} == DEFAULTS
     assert f"A column has at most {MOST_LEVELS} levels" in page("docs/microdata.md")
     assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/files.md")
+    assert MOST_TABLES == 2_000_000
+    assert "Up to two million tables of the parts are enumerated" in page("docs/counts.md")
+    assert f"(`order_contour`, $n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
+
+
+def test_the_page_on_brackets_says_which_rules_integrate() -> None:
+    low, high = cells._ORDERS
+    text = page("docs/brackets.md")
+    assert f"out to {cells._FAR:g} standard deviations of each" in text
+    assert f"by Gauss-Legendre rules with {low} and {high} nodes per panel" in text
+
+
+def test_the_first_page_asks_for_the_python_that_the_package_needs() -> None:
+    needed = re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text())
+    assert needed is not None
+    for name in ("README.md", "docs/index.md"):
+        assert f"You need Python {needed[1]} or later" in page(name)
+
+
+def test_the_page_on_the_command_has_the_names_of_the_files_that_are_written() -> None:
+    written = [inspect.signature(command).parameters["out"].default for command in (commands.report, commands.plot)]
+    assert "where to write; `{}` and `{}` by default".format(*written) in page("docs/cli.md")
 
 
 def test_a_binary_file_has_less_than_half_the_size_of_json(tmp_path: Path) -> None:
@@ -130,3 +233,16 @@ def test_the_study_on_the_page_is_that_of_the_notebook() -> None:
         lines = re.findall(rf"^{re.escape(name)} +(-?[\d. -]+)$", text, re.MULTILINE)
         printed = [float(number) for line in lines for number in line.replace("\\", "").split()]
         assert [float(number) for number in shown[name]] == printed[: len(shown[name])], name
+    text = page("docs/microdata.md")
+    table = "\n".join("".join(o.get("data", {}).get("text/plain", "")) for o in outputs)
+    lines = re.findall(r"^employer +(\S.*?) +([\d.]+) +([\d.]+)$", table, re.MULTILINE)
+    found = {how: (float(risk), float(error)) for how, risk, error in lines}
+    told = re.search(
+        r"employer of the model \(([\d.]+)\) nor the attackers \(([\d., ]+); standard errors up to ([\d.]+)\)", text
+    )
+    assert told is not None
+    learned = [found[how] for how in ("logistic regression", "gradient boosting", "nearest neighbours")]
+    assert float(told[1]) == pytest.approx(found["Alice's prior"][0], abs=6e-4)
+    assert [float(v) for v in told[2].split(", ")] == pytest.approx([risk for risk, _ in learned], abs=6e-4)
+    assert max(error for _, error in learned) <= float(told[3])
+    assert min(found["Alice's prior"][0], *(risk for risk, _ in learned)) > found["null release"][0]

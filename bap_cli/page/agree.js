@@ -1,4 +1,4 @@
-// What the island says beside the proof is made to follow from the proof, or refused: counts, weights, spans, and which label
+// What the island says besides the proof must follow from the proof, or it is refused: counts, weights, spans, and which label
 // belongs to which row. Labels themselves are the words of the problem, and nothing can check them.
 const distinct = (list) => new Set(list).size === list.length;
 
@@ -33,8 +33,8 @@ function agree(island, model, stops, starts, [full, nothing]) {
   });
   const tie = lambda.calibrated === null ? null : Q.exactly(lambda.calibrated), wanted = Q.exactly(lambda.wanted);
   const [bob, eve] = ["bob", "eve"].map((role) => Q.sub(nothing[role], full[role]));
-  demand(tie === null || (Q.cmp(eve, zero) > 0 && Q.cmp(Q.mul(tie, eve), bob) === 0), "λ is said to be calibrated, and is not");
-  demand(!/calibrated/.test(lambda.choice) || (tie !== null && Q.cmp(tie, wanted) === 0), "λ is said to be calibrated, and is not");
+  demand(tie === null || (Q.cmp(eve, zero) > 0 && Q.cmp(Q.mul(tie, eve), bob) === 0), "λ is stated to be calibrated, but it is not");
+  demand(!/calibrated/.test(lambda.choice) || (tie !== null && Q.cmp(tie, wanted) === 0), "λ is stated to be calibrated, but it is not");
   const named = { calibrated: tie === null ? [] : [tie], start: [wanted], change: starts };
   demand(island.marks.every(({ at, kinds }) => stops[at] !== undefined && kinds.every((kind) => named[kind].some((value) => Q.cmp(value, stops[at]) === 0))), "a mark of the slider is at another λ");
 }

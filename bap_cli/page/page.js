@@ -211,7 +211,7 @@ function drawMechanism(index) {
   const rows = detail.rows.map((row) => ({ row, shares: cells(row) }));
   $("mechanism").replaceChildren(names.length > WIDE ? sparseList(names, rows) : table(["data", ...names.map(quoted)], rows.map(({ row, shares }) =>
     [make("td", {}, ...listed(row.states, ", ", row.more)), ...shares.map(([words, share]) => shaded(make("td", share ? {} : { class: "zero" }, words), share))])));
-  $("mechanism-words").textContent = names.length > WIDE ? "Each row is what the data are, then the signals that may be drawn, with their probabilities. States with the same row stand together." : "Each row is what the data are; each column how likely that signal is then to be drawn.";
+  $("mechanism-words").textContent = names.length > WIDE ? "Each row has a state of the data, and then the signals that may be drawn, with their probabilities. States with the same row are shown together." : "Each row is a state of the data. Each column shows how likely that signal is to be drawn in this state.";
   $("unique").textContent = severalWords(index);
   const left = [detail.hiddenRows ? counted(detail.hiddenRows, "more kind") + " of states" : "", detail.hiddenSignals ? counted(detail.hiddenSignals, "more signal") : ""].filter(Boolean);
   if (left.length) $("mechanism").append(make("p", {}, `Not shown: ${left.join(" and ")}. \`bap solve --out\` writes all.`));
@@ -272,13 +272,13 @@ function drawReleases(index, releases) {
     [line("optimum", null, { ...best, alice: value, meets: true }, true), ...rows.map((r) => line(r.name, r.parameter && r.parameter + (r.fixed ? `, best for λ = ${Q.short(Q.read(data.lambda.wanted), 9)}` : ""), r, false))]));
   const worst = rows.at(-1), first = rows[0];
   write("releases-words", data.conditions ? "A release with a lower R_A than the optimum breaks the conditions." : !first ? "" : Q.cmp(first.alice, value) === 0 ? `At this price ${first.name === "full" || first.name === "null" ? `the ${first.name} release` : `“${first.name}”`} is as good as the optimum.` :
-    `The best of the usual releases at this price, “${first.name}”, stays ${Q.both(Q.sub(first.alice, value))} above the optimum; the worst, “${worst.name}”, ${Q.both(Q.sub(worst.alice, value))}.`);
+    `The best of the usual releases at this price, “${first.name}”, is ${Q.both(Q.sub(first.alice, value))} above the optimum; the worst, “${worst.name}”, is ${Q.both(Q.sub(worst.alice, value))} above it.`);
 }
 
 function drawPieces(index) {
   $("pieces-words").textContent = data.conditions && data.partial ? "Under these conditions this page shows the optimum at the chosen λ only." :
     data.partial ? "There are too many to list; this page shows the one at the chosen λ." :
-    `${data.pieces.length === 1 ? "One mechanism is optimal at every price." : `As λ grows, ${data.pieces.length} mechanisms take turns. They are the corners of the frontier.`}`;
+    `${data.pieces.length === 1 ? "One mechanism is optimal at every price." : `As λ grows, ${data.pieces.length} mechanisms are optimal one after the other. They are the corners of the frontier.`}`;
   const rows = data.pieces.map((piece, k) => ({ here: k === index, cells: [
     make("td", {}, data.partial ? Q.short(starts[k]) : `${Q.short(starts[k])} to ${piece.end === null ? "∞" : Q.short(Q.read(piece.end))}`), ...pieceRisks(k),
     make("td", {}, data.partial ? "" : make("button", { type: "button", click: () => move(inside(k)) }, "show"))] }));
@@ -322,7 +322,7 @@ function showChecks(index = pieceAt(lam)) {
 // The banner says what this browser has checked, not what the file claims
 function banner(state, words = "") {
   const among = `among all mechanisms${data.conditions ? " that meet the conditions" : ""}`;
-  const said = data.exact && (!data.partial || data.tolerance === 0) ? `Said to be optimal ${among}, in exact fractions` : `Said to be optimal ${among} up to rounding, with a proved tolerance`;
+  const said = data.exact && (!data.partial || data.tolerance === 0) ? `Claimed to be optimal ${among}, in exact fractions` : `Claimed to be optimal ${among} up to rounding, with a proved tolerance`;
   $("verdict").textContent = {
     good: `Proved optimal ${among}, in exact fractions: this browser has checked it at this λ.`,
     open: `${said}. Not yet checked here: `,

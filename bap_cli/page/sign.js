@@ -1,5 +1,5 @@
 // The first screen, for the person who signs: no fraction, no symbol but λ. Where there is a proof that this page checks,
-// every number is derived from the checked tables; only whether Bob's loss counts wrong decisions about theta is said.
+// every number is derived from the checked tables; only whether Bob's loss counts wrong decisions about theta is stated.
 const LINES = 7; // pieces of the path that the first screen offers
 const figure3 = (value) => String(Number(Math.abs(value).toPrecision(3))).replace(/e([+-])0*(\d+)/, " × 10^$1$2");
 function ofHundred(share) {
@@ -116,7 +116,7 @@ function drawLines(index) {
   const hidden = data.pieces.length - shown.length;
   $("lines-more").replaceChildren(...(hidden > 0 ? [`${counted(hidden, "more line")} between these`, make("span", { class: "screen" }, "; the slider below reaches them"), "."] : []));
   $("meaning").replaceChildren("λ is the rate of exchange: at λ = ", figure3(Q.float(lam)), ", ", eveWrong ? "one right guess fewer" : data.problem.eves.some(({ harm }) => harm) ? "one more unit that Alice counts" : "one more unit of loss", " for ", ...name("eve", "the Eves"), " is worth ", figure3(Q.float(lam)), bobWrong ? " more wrong decision" : " more unit", figure3(Q.float(lam)) === "1" ? "" : "s", bobWrong ? " of " : " of loss of ", ...name("bob", "the Bobs"),
-    data.partial ? "." : ". Each line is the best release for its range of λ; sign the last one whose step you still find worth its price.");
+    data.partial ? "." : ". Each line is the best release for its range of λ; sign the last one whose step is still worth its price to you.");
 }
 
 function drawFirstScreen(index) {

@@ -168,7 +168,7 @@ def _marks(
     ax: Any, comparison: Comparison, full: Risks, null: Risks, corner: Risks, best: Risks, lam: Number,
     lines: Sequence[np.ndarray],
 ) -> None:  # fmt: skip
-    """Optimum, corner and releases; what sits on one spot shares one label."""
+    """Optimum, corner and releases; what lies at one point shares one label."""
     ax.plot(*_place(corner), "o", mfc="white", mec=pt.INK, ms=7.5, mew=1.3, zorder=5)
     others = [row for row in comparison.rows if row.name != "optimum"]
     for row in others:

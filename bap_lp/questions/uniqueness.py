@@ -74,7 +74,7 @@ class Uniqueness(Displayed):
 
 @checked
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
-    """Whether one mechanism only is optimal; if not, an optimal one with few signals and one that discloses least.
+    """Whether only one mechanism is optimal; if not, an optimal one with few signals and one that discloses least.
 
     Args:
         problem: an exact problem; a float problem has no exact ties.
@@ -118,7 +118,7 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
 
 @checked
 def is_unique(problem: Problem, lam: Any = "calibrated") -> bool:
-    """Whether one mechanism only is optimal: the answer of `uniqueness` without its mechanisms.
+    """Whether only one mechanism is optimal: the answer of `uniqueness` without its mechanisms.
 
     Args:
         problem: an exact problem; a float problem has no exact ties.
@@ -192,7 +192,7 @@ class _OptimalFace:
         return optimum(program, ties=[tie[keep] for tie in compact_ties(self.arrays)])
 
     def is_point(self) -> bool:
-        """Whether the face has one point only."""
+        """Whether the face has only one point."""
         decided = bool((self.open.sum(axis=1) == 1).all())
         if decided or self.lam == 0:
             return decided

@@ -3,7 +3,7 @@
 At signal s decision d costs an agent sum_x p(x) q_w(s|x) L(x,d), an affine function of w. The Bayes decision takes the
 lowest of these lines, so R_B(w) and R_E(w), sums over signals of lower envelopes of lines, are concave and piecewise
 linear, with breakpoints where two lines cross: rational numbers, found without a grid. Their union holds every kink of
-R_A(w) = R_B(w) - lam R_E(w), so a minimiser sits at one of these finitely many w_k; and as lam grows the minimum over k
+R_A(w) = R_B(w) - lam R_E(w), so a minimiser is one of these finitely many w_k; and as lam grows the minimum over k
 of R_B(w_k) - lam R_E(w_k) is again a lower envelope of lines, now in lam, whose crossings are the exact thresholds.
 """
 

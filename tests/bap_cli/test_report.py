@@ -483,7 +483,7 @@ def test_what_the_page_shows_is_what_it_checks(opened: Open, tmp_path: Path) -> 
 def test_a_page_without_a_proof_does_not_claim_one(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text((EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n")
     page = opened(tmp_path / "p.toml")
-    assert page.inner_text("#verdict").startswith("Said to be optimal among all mechanisms that meet the conditions")
+    assert page.inner_text("#verdict").startswith("Claimed to be optimal among all mechanisms that meet the conditions")
     assert "carries no proof" in page.inner_text("#verdict")
     assert "proves nothing by itself" in page.inner_text("main")
 
@@ -572,7 +572,7 @@ BESIDE = {
     "a row twice": (_repeat_row, "a row is shown twice"),
     "a signal twice": (_repeat_signal, "a signal that is shown is never sent"),
     "the most probable state": (_likely, "a more probable state is not shown"),
-    "calibration": (_calibrate, "λ is said to be calibrated, and is not"),
+    "calibration": (_calibrate, "λ is stated to be calibrated, but it is not"),
     "range": (_span, "the pieces do not follow each other"),
     "beliefs": (_believe, "an agent is not the one of the proof"),
 }

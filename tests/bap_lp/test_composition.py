@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import problems
+from strategies import channels, priors, problems
 
 from bap_lp import InputError, Mechanism, Problem, composed, evaluate, solve
 from bap_lp.releases import full, null
@@ -43,6 +43,39 @@ def test_counts_of_signals_have_the_risks_of_all_sequences(problem: Problem, dra
     several = composed(mechanism, draws)
     assert (several.q.sum(axis=1) == 1).all()
     assert evaluate(problem, several).risks == evaluate(problem, ordered(mechanism, draws)).risks
+
+
+@settings(max_examples=30)
+@given(problems(), st.integers(1, 3), st.data())
+def test_the_ratio_of_several_draws_is_the_power_of_the_ratio(
+    problem: Problem, draws: int, data: st.DataObject
+) -> None:
+    """If the worst signal is drawn every time, the ratio is attained; so epsilon is multiplied by the draws."""
+    mechanism = data.draw(channels(problem))
+    assert composed(mechanism, draws).max_ratio == mechanism.max_ratio**draws
+
+
+def test_a_posterior_cap_may_hold_for_one_draw_and_fail_for_two() -> None:
+    """At prior 1/4 and a ratio of 3 the posterior is 1/2 after one draw, and 3/4 after two."""
+    told = Mechanism([["3/4", "1/4"], ["1/4", "3/4"]], states=COIN.states)
+    largest = [
+        max(signal.posterior["tails"] for signal in evaluate(COIN, composed(told, draws)).signals) for draws in (1, 2)
+    ]
+    assert largest == [F(1, 2), F(3, 4)]
+
+
+@settings(max_examples=50)
+@given(problems(), st.data())
+def test_another_prior_moves_a_risk_by_at_most_the_largest_loss_times_the_distance(
+    problem: Problem, data: st.DataObject
+) -> None:
+    other = Problem(data.draw(priors(len(problem.p))), problem.bob_loss, eves=list(problem.eves))
+    mechanism = data.draw(channels(problem))
+    distance = sum(abs(a - b) for a, b in zip(problem.prior, other.prior, strict=True))
+    before, after = (evaluate(one, mechanism).risks for one in (problem, other))
+    assert abs(before.bob - after.bob) <= problem.bob_loss.max() * distance
+    largest = sum(problem.eve_loss[:, group].max() for group in problem.eve_groups)
+    assert abs(before.eve - after.eve) <= largest * distance
 
 
 def test_more_draws_of_full_and_null_release_change_nothing() -> None:

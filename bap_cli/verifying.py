@@ -31,6 +31,9 @@ def run(
         for option, given in (("--lambda", lam), ("--mechanism", mechanism), ("--as-claimed", as_claimed)):
             if given:
                 raise ValueError(f"{option} needs a problem file and a certificate: a bundle has its own")
+        if (Path(file) / "study.json").exists() and not (Path(file) / "manifest.json").exists():
+            rule = "holds a study of records: `bap microdata report` and `bap microdata release` check its proof"
+            raise ValueError(f"{file} {rule}")
         bundle = proved_bundle(file, allow_float)
         verdict = bundle.verify(allow_float)
         source = bundle.manifest["source"]

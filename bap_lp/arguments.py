@@ -87,6 +87,22 @@ def _fitting(name: str, value: Any, kinds: dict[str, _Kind]) -> Any:
     return _all(name, value, kind) if kind.several else _one(name, value, kind)
 
 
+def real_numbers(name: str, value: Any) -> Any:
+    """An array of floats; refuses what is not made of numbers, such as text, a ragged table or complex numbers."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(name, None, f"must be an array of numbers, is {_said(value)}") from None
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """An integer, at least so large; 1e5 is one too."""
+    whole = isinstance(value, (int, np.integer)) or (isinstance(value, (float, np.floating)) and value == value // 1)
+    if isinstance(value, (bool, np.bool_)) or not whole or value < least:
+        raise InputError(name, value, f"must be an integer, at least {least}")
+    return int(value)
+
+
 def several(name: str, value: Any, kind: type) -> list[Any]:
     """A list of objects of one kind; refuses all else."""
     return _all(name, value, _Kind((kind,), _article(kind), True, False))

@@ -134,6 +134,13 @@ class Likelihood:
 
     def table(self, name: str, x: Array) -> Array:
         """cdf, sf, pdf, pmf or ppf at x, a row per theta."""
+        found = self._evaluated(name, x)
+        if self.discrete and name in ("cdf", "sf") and np.isnan(found).any():
+            # laws of scipy.stats such as hypergeom have no cdf between the integers: there it is that of the floor
+            return np.where(np.isnan(found), self._evaluated(name, np.floor(x)), found)
+        return found
+
+    def _evaluated(self, name: str, x: Array) -> Array:
         with np.errstate(all="ignore"):  # scipy.stats divides by zero at extreme thetas, and gives the right limits
             if self.together is not None:
                 rows = np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)

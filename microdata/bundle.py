@@ -217,7 +217,7 @@ def load_solution(folder: str | Path) -> StudySolution:
         InputError: a file is missing or is not JSON; Unproved if the files do not belong together.
     """
     folder = Path(folder)
-    if not folder.is_dir():
+    if not folder.is_dir() or ((folder / "manifest.json").exists() and not (folder / "study.json").exists()):
         raise InputError(source_name(folder), None, "must be a folder written by `bap microdata solve --out`")
     documents = {name: read_document(folder / name) for name in ("study.json", "prior.json", "certificate.json")}
     with located(source_name(folder / "study.json")):

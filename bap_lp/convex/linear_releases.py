@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bap_lp.arguments import real_numbers
 from bap_lp.model.risks import Risks
 from bap_lp.rational import Array, InputError
 
@@ -30,13 +31,18 @@ class Squared:
 
     def matrix(self, dimension: int, field: str) -> Array:
         """M = C'WC."""
-        C = np.atleast_2d(np.asarray(self.target, dtype=float))
+        C = np.atleast_2d(real_numbers(f"{field}.target", self.target))
         if C.ndim != 2 or C.shape[1] != dimension or not np.isfinite(C).all():
             raise InputError(f"{field}.target", None, f"has shape {C.shape}, must be finite with {dimension} columns")
         k = len(C)
-        W = np.ones(k) if self.weight is None else np.asarray(self.weight, dtype=float)
+        W = np.ones(k) if self.weight is None else real_numbers(f"{field}.weight", self.weight)
         W = np.diag(W) if W.ndim == 1 else W
-        if W.shape != (k, k) or not np.allclose(W, W.T) or np.linalg.eigvalsh(W)[0] < -ZERO * abs(W).max():
+        if (
+            W.shape != (k, k)
+            or not np.isfinite(W).all()
+            or not np.allclose(W, W.T)
+            or np.linalg.eigvalsh(W)[0] < -ZERO * abs(W).max()
+        ):
             raise InputError(f"{field}.weight", None, f"must be {k} weights >= 0 or a positive semidefinite matrix")
         return C.T @ W @ C
 
@@ -93,8 +99,8 @@ def normal_mean(n: int, prior_sd: float, eve: Any = "mean") -> Quadratic:
 
 def checked_covariance(values: Any) -> Array:
     """A covariance as users write it."""
-    sigma = np.atleast_2d(np.asarray(values, dtype=float))
-    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.isfinite(sigma).all():
+    sigma = np.atleast_2d(real_numbers("covariance", values))
+    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not sigma.size or not np.isfinite(sigma).all():
         raise InputError("covariance", None, f"has shape {sigma.shape}, must be a finite square matrix")
     scale = float(np.abs(sigma).max())
     if scale == 0 or np.abs(sigma - sigma.T).max() > 1e-9 * scale or np.linalg.eigvalsh(sigma)[0] < -1e-9 * scale:

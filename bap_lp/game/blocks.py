@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import real_numbers, whole_number
 from bap_lp.rational import Array, InputError
 
 Blocks = Callable[[], Iterator[tuple[Array, Array, Array]]]
@@ -31,7 +32,7 @@ def array_blocks(prior: Any, bob_loss: Any, eve_loss: Any, size: int = _SIZE) ->
         A function that iterates over the blocks, for `solve_chunks`.
 
     Raises:
-        InputError: the three do not have the same number of states.
+        InputError: one is not an array of numbers, or the three do not have the same number of states.
 
     >>> import numpy as np
     >>> from bap_lp import array_blocks
@@ -39,17 +40,34 @@ def array_blocks(prior: Any, bob_loss: Any, eve_loss: Any, size: int = _SIZE) ->
     >>> [len(p) for p, B, E in blocks()]
     [2, 2, 1]
     """
-    parts = [np.load(a, mmap_mode="r") if isinstance(a, (str, os.PathLike)) else a for a in (prior, bob_loss, eve_loss)]
+    size = whole_number("size", size, 1)
+    given = (("prior", prior, 1), ("bob_loss", bob_loss, 2), ("eve_loss", eve_loss, 2))
+    parts = [_mapped(*one) for one in given]
     if len({len(a) for a in parts}) != 1:
         lengths = ", ".join(str(len(a)) for a in parts)
         raise InputError("blocks", None, f"have {lengths} states in prior, bob_loss and eve_loss: must be the same")
 
     def read() -> Iterator[tuple[Array, Array, Array]]:
         for k in range(0, len(parts[0]), size):
-            p, B, E = (np.asarray(a[k : k + size], dtype=float) for a in parts)
+            p, B, E = (real_numbers(name, a[k : k + size]) for (name, *_), a in zip(given, parts, strict=True))
             yield p, B, E
 
     return read
+
+
+def _mapped(name: str, values: Any, dimension: int) -> Any:
+    """An array that is sliced block by block: mapped from its file, or as it was given if it has a shape."""
+    if isinstance(values, (str, os.PathLike)):
+        try:
+            values = np.load(values, mmap_mode="r")
+        except ValueError:
+            raise InputError(name, os.fspath(values), "must be a file of numbers that numpy.save wrote") from None
+    elif not hasattr(values, "shape"):
+        values = real_numbers(name, values)
+    if len(values.shape) != dimension:
+        rows = "one number per state" if dimension == 1 else "a row of losses per state"
+        raise InputError(name, None, f"has shape {tuple(values.shape)}, must have {rows}")
+    return values
 
 
 def parquet_blocks(
@@ -83,6 +101,7 @@ def parquet_blocks(
     """
     import pyarrow.dataset
 
+    size = whole_number("size", size, 1)
     data = pyarrow.dataset.dataset(path, format="parquet")
     names = [prior, *bob_loss, *eve_loss]
     for name in names:
@@ -90,8 +109,8 @@ def parquet_blocks(
             raise InputError("column", name, f"is not in {os.fspath(path)}: it has {', '.join(data.schema.names[:12])}")
 
     def read() -> Iterator[tuple[Array, Array, Array]]:
-        for batch in data.to_batches(columns=names, batch_size=size):
-            columns = [np.asarray(batch[name], dtype=float) for name in names]
+        for batch in data.to_batches(columns=list(dict.fromkeys(names)), batch_size=size):
+            columns = [real_numbers(f"column {name!r}", batch[name]) for name in names]
             if len(batch):
                 rest = np.stack(columns[1:], axis=1)
                 yield columns[0], rest[:, : len(bob_loss)], rest[:, len(bob_loss) :]

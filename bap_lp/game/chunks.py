@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bap_lp.arguments import real_numbers, whole_number
 from bap_lp.clock import OutOfTime, check, time_limited
 from bap_lp.game.blas import one_blas_thread
 from bap_lp.game.cluster import RemoteBlocks, WorkersLost
 from bap_lp.game.pricing import largest_spread, pass_over, reduced, sum_by_key, two_least
-from bap_lp.game.solver import SAMPLE, SolveProgress, solve_game
+from bap_lp.game.solver import SAMPLE, SolveProgress, consecutive, solve_game
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.merging import classes
 from bap_lp.rational import Array, InputError
@@ -86,8 +87,12 @@ def _joined(B: Array, E: Array) -> Array:
     return np.ascontiguousarray(np.hstack([B, E]), dtype=float) + 0.0
 
 
-def _load(block: Any, groups: Sequence[slice] = ()) -> Arrays:
-    p, B, E = (np.asarray(part, dtype=float) for part in (block() if callable(block) else block))
+def _load(block: Any, number: int, groups: Sequence[slice] = ()) -> Arrays:
+    where, parts = f"chunks[{number}]", block() if callable(block) else block
+    found = () if isinstance(parts, (str, dict)) or not isinstance(parts, Iterable) else tuple(parts)
+    if len(found) != 3:
+        raise InputError(where, None, "must be (p, B, E), or a function that returns them")
+    p, B, E = (real_numbers(f"{where}.{name}", part) for name, part in zip("pBE", found, strict=True))
     return Arrays(p, B, E, tuple(groups))
 
 
@@ -114,7 +119,7 @@ def _merged(block: Arrays) -> Arrays:
 
 def visit(block: Any, number: int, u: Array, groups: Sequence[slice], lam: float, width: float, most: int) -> _Visit:
     """Read a block at u; width < 0 asks for a sample of at most `most` states, weighted to represent the block."""
-    data = _load(block, groups)
+    data = _load(block, number, groups)
     if width < 0:
         _check(data, number, u.shape)
     live = data.p > 0.0
@@ -200,6 +205,9 @@ def solve_chunks(
     price = number_of(lam, "lam")
     if price < 0:
         raise InputError("lam", price, "must not be negative")
+    if not callable(chunks) and (not isinstance(chunks, Iterable) or isinstance(chunks, (str, bytes, dict))):
+        raise InputError("chunks", None, f"must be a list, or a function that iterates, is a {type(chunks).__name__}")
+    tol, undecided, limit = _settings(tol, undecided, limit)
     if not callable(chunks) and iter(chunks) is chunks:
         raise InputError("chunks", repr(chunks), "can be read once only: give a list, or a function that iterates")
     lam = float(price)
@@ -215,6 +223,13 @@ def solve_chunks(
             raise
     assert best.rule is not None
     return ChunkedSolution(best.u, best.value, best.bound, best.iterations, best.states, best.rule)
+
+
+def _settings(tol: Any, undecided: Any, limit: Any) -> tuple[float, int, int]:
+    small = number_of(tol, "tol")
+    if small < 0:
+        raise InputError("tol", small, "must not be negative")
+    return float(small), whole_number("undecided", undecided, 1), whole_number("limit", limit, 1)
 
 
 class _Best:
@@ -257,7 +272,7 @@ def _iterate(
     if not shapes:
         raise InputError("chunks", None, "must not be empty")
     b, e = shapes[0]
-    nobody = Arrays(np.zeros(0), np.zeros((0, b)), np.zeros((0, e)), tuple(groups or [slice(0, e)]))
+    nobody = Arrays(np.zeros(0), np.zeros((0, b)), np.zeros((0, e)), consecutive(groups, e))
     u = nobody.on_simplex(np.zeros((b, e)), lam)
     visits = blocks.call(visit, u, nobody.groups, lam, -1.0, _PROBE)
     best.states = sum(answer.states for answer in visits)
@@ -290,8 +305,11 @@ def _iterate(
         gap, u = best.value - best.bound, after
 
 
-def _shape(block: Any, _: int) -> tuple[int, int]:
-    data = _load(block)
+def _shape(block: Any, number: int) -> tuple[int, int]:
+    data = _load(block, number)
+    if data.B.ndim != 2 or data.E.ndim != 2:
+        shapes = f"{data.p.shape}, {data.B.shape} and {data.E.shape}"
+        raise InputError(f"chunks[{number}]", None, f"has shapes {shapes}: must be (n,), (n, b) and (n, e)")
     return data.B.shape[1], data.E.shape[1]
 
 

@@ -19,6 +19,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from bap_lp.game.unmerge import unmerge
 from bap_lp.game.vertex import GameVertex, near_basis, to_vertex
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.merging import classes
-from bap_lp.rational import Array
+from bap_lp.rational import Array, InputError
 
 SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
@@ -254,6 +255,19 @@ def _solve(search: _GameSearch, tol: float, stoppable: bool) -> GameSolution:
         return _without_basis(search, stopped=False)
 
 
+def consecutive(groups: Any, columns: int) -> tuple[slice, ...]:
+    """The columns of each Eve, all of them one Eve's if nothing is said; refuses what does not cut them up."""
+    try:
+        parts = (slice(0, columns),) if groups is None else tuple(groups)
+        cut = [0, *(part.stop for part in parts)] == [*(part.start for part in parts), columns]
+    except (TypeError, AttributeError):
+        parts, cut = (), False
+    if not cut:
+        rule = f"must cut the {columns} columns of Eve's losses into consecutive slices"
+        raise InputError("groups", groups, rule)
+    return parts
+
+
 def solve_game(
     p: Array,
     B: Array,
@@ -290,13 +304,11 @@ def solve_game(
         The solution; `vertex` is False if it has no basis.
 
     Raises:
-        ValueError: groups are not consecutive slices that cover the columns of E.
+        InputError: groups are not consecutive slices that cover the columns of E.
         KeyboardInterrupt: the user stops it and `stoppable` is False.
     """
     n, e = E.shape
-    parts = tuple(groups) if groups is not None else (slice(0, e),)
-    if [0, *(part.stop for part in parts)] != [*(part.start for part in parts), e]:
-        raise ValueError(f"groups = {parts} must cut the {e} columns of Eve's losses into consecutive slices")
+    parts = consecutive(groups, e)
     arrays = Arrays(p, B, E, parts)
     with one_blas_thread(), ThreadPoolExecutor(2) if n >= _PARALLEL else nullcontext() as pool:
         alike = classes(B, E)

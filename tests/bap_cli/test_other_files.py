@@ -61,3 +61,16 @@ def test_a_folder_in_the_place_of_a_file_is_named_with_the_commands_for_bundles(
 ) -> None:
     assert main(["solve", str(tmp_path)]) == 2
     assert "`bap verify` and `bap release` read bundles" in capsys.readouterr().err
+
+
+def test_folders_of_studies_and_of_problems_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records, problem = tmp_path / "records", tmp_path / "problem"
+    (tmp_path / "survey.csv").write_text("a,b\n" + "1,x\n2,y\n1,y\n2,x\n" * 5)
+    (tmp_path / "study.toml").write_text(FILES["study"])
+    assert main(["microdata", "solve", str(tmp_path / "study.toml"), "--out", str(records)]) == 0
+    assert main(["solve", str(EXAMPLES / "coin_toss.toml"), "--out", str(problem)]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(records)]) == 2
+    assert "`bap microdata report` and `bap microdata release` check its proof" in capsys.readouterr().err
+    assert main(["microdata", "report", str(problem), "-o", str(tmp_path / "page.html")]) == 2
+    assert "must be a folder written by `bap microdata solve --out`" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -80,3 +81,46 @@ def test_bad_chunks_are_named(chunks: object, lam: object, message: str) -> None
 def test_arrays_of_different_lengths_are_refused() -> None:
     with pytest.raises(InputError, match="must be the same"):
         array_blocks(P, B[:-1], E)
+
+
+JUNK = [None, "abc", [[1, 2], [3]], {}, [[1j, 0], [0, 1]], object(), 2.5, -1]
+COIN = np.array([0.75, 0.25]), np.array([[1 / 3, 2 / 3], [1.0, 0.0]]), np.array([[0.0, 1.0], [10.0, 0.0]])
+
+
+@pytest.mark.parametrize("junk", JUNK[2:], ids=repr)
+@pytest.mark.parametrize("place", ["prior", "bob_loss", "eve_loss"])
+def test_blocks_of_what_is_no_array_are_refused_by_name(place: str, junk: Any) -> None:
+    given: dict[str, Any] = dict(zip(("prior", "bob_loss", "eve_loss"), COIN, strict=True))
+    with pytest.raises(InputError, match=place):
+        list(array_blocks(**given | {place: junk})())
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+@pytest.mark.parametrize("place", ["chunks", "tol", "undecided", "limit", "groups", "size"])
+def test_solve_chunks_refuses_junk_by_name(place: str, junk: Any) -> None:
+    if (place, junk) in (("tol", 2.5), ("groups", None)):
+        return
+    calls: dict[str, Any] = {
+        "size": lambda: array_blocks(*COIN, size=junk),
+        "chunks": lambda: solve_chunks([junk], 0.3),
+    }
+    with pytest.raises(InputError, match=place):
+        calls.get(place, lambda: solve_chunks([COIN], 0.3, **{place: junk}))()
+
+
+def test_a_file_that_numpy_did_not_write_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "prior.npy"
+    file.write_text("0.5, 0.5")
+    with pytest.raises(InputError, match=r"must be a file of numbers that numpy\.save wrote"):
+        array_blocks(file, *COIN[1:])
+
+
+def test_a_column_may_be_the_loss_of_both_and_one_of_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "states.parquet"
+    table = {"p": [0.75, 0.25], "a": [0.0, 1.0], "b": [1.0, 0.0], "word": ["x", "y"]}
+    pyarrow.parquet.write_table(pyarrow.table(table), file)
+    found = solve_chunks(parquet_blocks(file, "p", ["a", "b"], ["a", "b"]), 0.5)
+    loss = np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert found.value == pytest.approx(solve(Problem(np.array([0.75, 0.25]), loss, loss), 0.5).value, abs=1e-12)
+    with pytest.raises(InputError, match="column 'word' must be an array of numbers"):
+        list(parquet_blocks(file, "p", ["word"], ["a"])())

@@ -299,3 +299,17 @@ def test_a_wrong_claim_does_not_verify() -> None:
 def test_wrong_arguments_are_refused(arguments: Any, keywords: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         quadratic(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("junk", ["abc", [[1, 2], [3]], {}, [[1j, 0], [0, 1]], object(), [], None], ids=repr)
+@pytest.mark.parametrize("place", ["covariance", "bob", "eve"])
+def test_what_is_no_table_of_numbers_is_refused_by_name(place: str, junk: object) -> None:
+    given: dict[str, object] = {"covariance": [[2, 1], [1, 2]], "bob": [1, 1], "eve": [1, -1]}
+    with pytest.raises(InputError, match=place):
+        quadratic(**given | {place: junk}, lam=1)
+
+
+def test_weights_that_are_no_numbers_are_refused_by_name() -> None:
+    for junk in ("abc", [float("nan")], [[1, 2], [3]]):
+        with pytest.raises(InputError, match=r"eve\.weight"):
+            quadratic([[2, 1], [1, 2]], [1, 1], Squared([1, -1], junk), 1)

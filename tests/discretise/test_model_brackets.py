@@ -364,3 +364,20 @@ def test_the_rest_of_a_power_tail_is_covered_and_not_by_much(power: float) -> No
 def test_the_rest_of_a_harmonic_tail_is_infinite() -> None:
     with pytest.raises(InputError, match="the risk is infinite"):
         _rest(1 / np.arange(1, 200_001.0)[:, None])
+
+
+def test_a_law_without_a_cdf_between_the_integers_is_tabulated() -> None:
+    """An urn of 20 balls, t of them red, all t equally likely; 5 are drawn. The exact sums use comb alone."""
+    t, x = np.arange(21), np.arange(6)
+    law = np.array(
+        [[math.comb(k, j) * math.comb(20 - k, 5 - j) / math.comb(20, 5) for j in range(6)] for k in range(21)]
+    )
+    found = bracket(
+        model((t, [1 / 21] * 21), lambda k: stats.hypergeom(20, int(k), 5), zero_one(10), zero_one(2), **TEST), 0.5
+    )
+    p = law.mean(axis=0)
+    above = law[t > 10].sum(axis=0) / 21 / p
+    E = np.where(x[:, None] > 2, [1.0, 0.0], [0.0, 1.0])
+    exact = finite_optimum(p, np.stack([above, 1 - above], axis=1), E, 0.5)
+    assert found.width < 1e-9
+    assert found.lower - 1e-7 <= exact <= found.upper + 1e-7

@@ -87,7 +87,7 @@ JUNK = [None, "abc", [[1, 2], [3]], {}, [[1j, 0], [0, 1]], object(), 2.5, -1]
 COIN = np.array([0.75, 0.25]), np.array([[1 / 3, 2 / 3], [1.0, 0.0]]), np.array([[0.0, 1.0], [10.0, 0.0]])
 
 
-@pytest.mark.parametrize("junk", JUNK[2:], ids=repr)
+@pytest.mark.parametrize("junk", JUNK[2:], ids=lambda junk: type(junk).__name__)
 @pytest.mark.parametrize("place", ["prior", "bob_loss", "eve_loss"])
 def test_blocks_of_what_is_no_array_are_refused_by_name(place: str, junk: Any) -> None:
     given: dict[str, Any] = dict(zip(("prior", "bob_loss", "eve_loss"), COIN, strict=True))
@@ -95,7 +95,7 @@ def test_blocks_of_what_is_no_array_are_refused_by_name(place: str, junk: Any) -
         list(array_blocks(**given | {place: junk})())
 
 
-@pytest.mark.parametrize("junk", JUNK, ids=repr)
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: type(junk).__name__)
 @pytest.mark.parametrize("place", ["chunks", "tol", "undecided", "limit", "groups", "size"])
 def test_solve_chunks_refuses_junk_by_name(place: str, junk: Any) -> None:
     if (place, junk) in (("tol", 2.5), ("groups", None)):

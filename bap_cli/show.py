@@ -49,7 +49,7 @@ class _Paper(Console):
 
 
 def console() -> Console:
-    return _Paper(markup=False, emoji=False, highlight=False)
+    return _Paper(force_jupyter=False, markup=False, emoji=False, highlight=False)
 
 
 def small_comparison(solution: Solution, progress: Callable[[str], None]) -> Comparison | None:

@@ -36,7 +36,7 @@ def test_exit_codes_and_streams_are_kept_apart(tmp_path: Path) -> None:
     assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1)
     refused = bap("solve", "d", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "bap: d cannot be read: Is a directory\n"
+    assert refused.stderr == "bap: d cannot be read: Is a directory; `bap verify` and `bap release` read bundles\n"
 
 
 @pytest.mark.slow

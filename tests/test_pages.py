@@ -60,12 +60,26 @@ def test_the_checker_imports_no_solver() -> None:
     assert "bap_lp.linear.exact" not in seen
 
 
+def formulas(page: Path) -> tuple[list[str], list[str]]:
+    """The formulas of a page: those on lines of their own, and those inside a line."""
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    inline = re.findall(r"(?<!\$)\$([^$]+?)\$(?!\$)", re.sub(r"\$\$.+?\$\$", "", text, flags=re.DOTALL))
+    return re.findall(r"\$\$(.+?)\$\$", text, re.DOTALL), [" ".join(formula.split()) for formula in inline]
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
 def test_every_formula_can_be_set_without_a_network(page: Path) -> None:
     """docutils knows much of TeX, and not \\dots; the site does not build with a formula that it does not know."""
     tex2mathml = pytest.importorskip("docutils.utils.math.latex2mathml").tex2mathml
-    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    for formula in re.findall(r"\$\$(.+?)\$\$", text, re.DOTALL):
+    blocks, inline = formulas(page)
+    for formula in blocks:
         tex2mathml(formula, as_block=True)
-    for formula in re.findall(r"(?<!\$)\$([^$]+?)\$(?!\$)", re.sub(r"\$\$.+?\$\$", "", text, flags=re.DOTALL)):
-        tex2mathml(" ".join(formula.split()))
+    for formula in inline:
+        tex2mathml(formula)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_arguments_that_are_digits_are_in_braces(page: Path) -> None:
+    """TeX takes one digit as an argument, docutils the whole number: it draws \\frac12 x as 12 over x."""
+    bare = re.compile(r"\\(?:[dt]?frac|[dt]?binom|sqrt)\s*\d|[_^]\s*\d\d")
+    assert [formula for part in formulas(page) for formula in part if bare.search(formula)] == []

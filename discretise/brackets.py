@@ -58,14 +58,15 @@ def bracket_of(
     Raises:
         InputError: an argument breaks one of these rules, or lam is "calibrated" and Eve learns nothing from the data.
 
+    >>> from discretise import bracket
     >>> from gaussian import GaussianModel, MeanEve
-    >>> bracket_of(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
+    >>> bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
     <Bracket: -0.1854200 <= R_A <= -0.1854200 at lam = 1.12993, release 1 when xbar > -0.416415, else 0>
 
     >>> from scipy import stats
     >>> from discretise import model, zero_one
-    >>> bracket_of(model(stats.beta(2, 3), lambda p: stats.binom(9, p), zero_one(0.5), zero_one(6),
-    ...                  bob_decisions=[0, 1], eve_decisions=[0, 1]))
+    >>> bracket(model(stats.beta(2, 3), lambda p: stats.binom(9, p), zero_one(0.5), zero_one(6),
+    ...               bob_decisions=[0, 1], eve_decisions=[0, 1]))
     <ModelBracket: 0.0361328 <= R_A <= 0.0361328 at lam = 1.16237, release 1 when x > 4, else 0>
     """
     given = {

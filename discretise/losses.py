@@ -87,6 +87,7 @@ def zero_one(*thresholds: float) -> ZeroOne:
     Raises:
         InputError: the thresholds are not finite and increasing.
 
+    >>> import numpy as np
     >>> zero_one(0.0)(np.array([-1.0, 2.0]), np.array([0, 0])).tolist()
     [0.0, 1.0]
     """
@@ -106,6 +107,7 @@ def squared(target: Array, decision: Array) -> Array:
     Raises:
         ValueError: the shapes of target and decision do not fit together.
 
+    >>> import numpy as np
     >>> squared(np.array([1.0, 2.0]), np.array([3.0, 2.0])).tolist()
     [4.0, 0.0]
     """
@@ -128,6 +130,7 @@ def asymmetric(over: float, under: float) -> Asymmetric:
     Raises:
         InputError: over or under is negative or not finite.
 
+    >>> import numpy as np
     >>> asymmetric(3, 1)(np.array([0.0, 0.0]), np.array([2.0, -2.0])).tolist()
     [6.0, 2.0]
     """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import doctest
 import importlib
 import inspect
 import re
@@ -70,3 +73,22 @@ def test_every_entry_of_a_section_has_a_name(package: str, name: str) -> None:
     sections = re.findall(r"^(?:Args|Attributes|Raises):\n((?: {4}.*\n?)+)", text, re.MULTILINE)
     entries = [line for section in sections for line in section.splitlines() if re.match(r" {4}\S", line)]
     assert [line for line in entries if not re.match(r" {4}\*{0,2}[\w.]+: ", line)] == []
+
+
+@pytest.mark.parametrize(("package", "name"), NAMES, ids=lambda part: part)
+def test_an_example_uses_only_names_that_a_reader_has(package: str, name: str) -> None:
+    """Public names, and what the example itself imports or defines; doctest alone accepts every name of the module."""
+    module = importlib.import_module(package)
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(getattr(module, name)) or "")
+    parts = list(ast.walk(ast.parse("\n".join(example.source for example in examples))))
+    has = {*dir(builtins), *module.__all__}
+    for part in parts:
+        if isinstance(part, (ast.Import, ast.ImportFrom)):
+            has |= {alias.asname or alias.name.split(".")[0] for alias in part.names}
+        elif isinstance(part, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)):
+            has.add(part.name or "")
+        elif isinstance(part, ast.arg):
+            has.add(part.arg)
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            has.add(part.id)
+    assert {part.id for part in parts if isinstance(part, ast.Name)} - has == set()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import re
 import secrets
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -86,6 +89,39 @@ def test_signals_are_drawn_with_integers_of_the_secure_source(monkeypatch: pytes
     assert random_rows > 0
     solution.release(frame)
     assert len(asked) == 1 + random_rows  # one integer per record whose signal is not certain
+
+
+def test_every_integer_that_may_be_drawn_leads_to_a_signal_and_exactly_as_many_as_the_channel_says() -> None:
+    class Given:
+        def __init__(self, at: int) -> None:
+            self.at, self.count = at, 0
+
+        def randrange(self, count: int) -> int:
+            self.count = count
+            return self.at
+
+    exact = Mechanism([["1/3", "1/4", "5/12"], [0, "2/7", "5/7"]], signals=["a", "b", "c"], states=["x", "y"])
+    for state, row in zip(exact.states, exact.channel, strict=True):
+        exact.release(state, one := Given(0))
+        drawn = [exact.release(state, Given(at)) for at in range(one.count)]
+        assert [Fraction(drawn.count(signal), one.count) for signal in exact.signals] == row.tolist()
+
+
+@pytest.mark.parametrize("options", [[], ["--exp-epsilon", "2"]], ids=["free", "under a condition"])
+def test_no_solver_is_imported_to_verify_a_bundle(tmp_path: Path, options: list[str]) -> None:
+    assert "no solver is imported" in page("docs/verify.md")
+    run = "import sys; from bap_cli.main import main; main(sys.argv[1:])"
+    look = "; print(*sorted(sys.modules), file=sys.stderr)"
+
+    def bap(code: str, *words: str) -> str:
+        command, place = [sys.executable, "-c", code, *words], {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, cwd=tmp_path, env=place, capture_output=True, text=True, check=True).stderr
+
+    bap(run, "solve", "coin_toss", *options, "--out", "release")
+    loaded = bap(run + look, "verify", "release").split()
+    assert "bap_lp.proof.certificate" in loaded
+    solvers = ("highspy", "scipy", "cvxpy", "bap_lp.linear", "bap_lp.programs", "bap_lp.game")
+    assert [name for name in loaded if name.startswith(solvers)] == []
 
 
 def test_under_conditions_a_new_type_is_drawn_as_the_signals_are_overall() -> None:

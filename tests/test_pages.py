@@ -88,3 +88,9 @@ def test_arguments_that_are_digits_are_in_braces(page: Path) -> None:
     """TeX takes one digit as an argument, docutils the whole number: it draws \\frac12 x as 12 over x."""
     bare = re.compile(r"\\(?:[dt]?frac|[dt]?binom|sqrt)\s*\d|[_^]\s*\d\d")
     assert [formula for part in formulas(page) for formula in part if bare.search(formula)] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_bars_open_close_or_stand_between(page: Path) -> None:
+    """A bare | does not say whether it is \\lvert, \\rvert or \\mid, and each has its own spaces."""
+    assert [formula for part in formulas(page) for formula in part if "|" in formula] == []

@@ -36,6 +36,9 @@ def formulas_are_drawn_by_the_browser_itself(site: Path) -> None:
     assert theory.count("<math") > 200
     assert not re.search(r"<script[^>]*(?:mathjax|katex)", theory, re.IGNORECASE)
     assert not re.search(r"\\(?:sum|min|begin|lambda)\b", theory)  # no TeX is left over
+    bars = re.findall(r"<mo([^>]*)>\|</mo>", (site / "brackets.html").read_text())
+    assert len(bars) > 8
+    assert {re.sub(r'.*form="(\w+)".*', r"\1", bar) for bar in bars} == {"prefix", "postfix"}
 
 
 def code_is_coloured(site: Path) -> None:

@@ -19,11 +19,21 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$")
 SPECIAL = re.compile(r"([\\*|_])")
 OPENING = re.compile(r"[(\[\u201c]+$")
 CLOSING = re.compile(r"^[.,;:)\]?!\u2019\u201d]+")
+REDRAWN = {
+    # the macron of \bar touches its letter in most fonts, the overbar does not
+    "\N{MODIFIER LETTER MACRON}": "\N{MACRON}",
+    # a browser takes the bars of \lvert and \rvert for relations, with spaces, unless they are said to open and close
+    '<mo class="mathopen">|</mo>': '<mo form="prefix" stretchy="false">|</mo>',
+    "<mo>|</mo>": '<mo form="postfix" stretchy="false">|</mo>',
+}
 
 
 def mathml(node: nodes.math | nodes.math_block, block: bool) -> str:
-    """A formula for the browser. The macron of \\bar touches its letter in most fonts, the overbar does not."""
-    return str(tex2mathml(node.astext(), as_block=block)).replace("\N{MODIFIER LETTER MACRON}", "\N{MACRON}")
+    """A formula for the browser, with what docutils leaves open."""
+    drawn = str(tex2mathml(node.astext(), as_block=block))
+    for written, meant in REDRAWN.items():
+        drawn = drawn.replace(written, meant)
+    return drawn
 
 
 def inline_math(writer: Any, node: nodes.math) -> None:

@@ -111,8 +111,9 @@ def labels(names, count):
 
 
 def floating(*values):
-    return any(type(v) is float or (type(v) in (list, dict) and floating(*(v.values() if type(v) is dict else v)))
-               for v in values)
+    """Whether there is a float; epsilon does not count, which is exact if it is 0, however that is written."""
+    inside = lambda v: [w for k, w in v.items() if k != "epsilon"] if type(v) is dict else v
+    return any(type(v) is float or (type(v) in (list, dict) and floating(*inside(v))) for v in values)
 
 
 def agent(table, p, R, role):
@@ -159,13 +160,14 @@ class Game:
         self.B, self.E, self.owner, self.shares, self.beliefs = [[F(0)] for _ in p], [[] for _ in p], [], [], []
         for a in bobs:
             self.B = [[R(v + w) for v in row for w in more] for row, more in zip(self.B, times(a.weight, a.harm))]
-        for a, z in [(bob, 0) for bob in bobs] + [(eve, z) for eve in eves for z in range(len(eve.shares[0]))]:
+        views = [(bob, 0, False) for bob in bobs] + [(eve, z, True) for eve in eves for z in range(len(eve.shares[0]))]
+        for a, z, is_eve in views:
             share, losses = [row[z] for row in a.shares], times(a.weight, a.loss)
             losses = [[R(v - min(row)) for v in row] for row in losses]  # he acts on differences
             mass = [R(m * v) for m, v in zip(a.prior, share)]
             acts = [[R(m * v) for v in row] for m, row in zip(mass, losses)]
             self.beliefs.append((mass, acts))
-            if a in eves:
+            if is_eve:
                 for x, row in enumerate(times(a.weight, a.harm)):
                     self.E[x] += [R(share[x] * v) for v in row]
                 self.owner.append(a)

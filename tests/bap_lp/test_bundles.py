@@ -369,3 +369,24 @@ def test_a_bundle_that_is_replaced_while_it_is_read_is_read_again(
     found = load_bundle(folder)
     assert found.verify()
     assert found.lam == F(1, 2)
+
+
+def test_a_bob_and_an_eve_who_are_alike_are_two_agents(tmp_path: Path) -> None:
+    loss = [[0, 1], [1, 0], [2, 1]]
+    for harm in (None, [[0, 2], [1, 0], [1, 1]]):
+        twin = Agent(loss, name="twin", harm=harm)
+        problem = Problem(["1/2", "1/3", "1/6"], bobs=[twin], eves=[twin])
+        save_bundle(tmp_path / "b", solve(problem, "1/3"))
+        assert both(tmp_path / "b") == (True, True)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0, "0"])
+def test_an_epsilon_of_zero_is_exact_however_it_is_written(tmp_path: Path, zero: Any) -> None:
+    problem = Problem(["1/2", "1/3", "1/6"], [[0, 1], [1, 0], [2, 1]], [[0, 1], [2, 0], [1, 1]])
+    for asked in (
+        Conditions(epsilon=zero),
+        Conditions(posterior_ratio=[{"event": [0], "epsilon": zero}]),
+        Conditions(pufferfish=[{"pairs": [[[0], [1]]], "epsilon": zero}]),
+    ):
+        save_bundle(tmp_path / "b", solve(problem, "1/3", conditions=asked))
+        assert both(tmp_path / "b") == (True, True)

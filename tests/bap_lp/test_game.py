@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bap_lp.game.chunks import solve_chunks
+from bap_lp.game.cluster import RemoteBlocks
 from bap_lp.game.interior import centre
 from bap_lp.game.solver import GameSolution, solve_game
 from bap_lp.game.unmerge import share, unmerge
@@ -403,3 +404,34 @@ def test_chunks_out_of_time_return_the_best_certified_answer() -> None:
     found = solve_chunks(chunked(game, 4), 1.0, time_limit=0)
     assert found.iterations == 1 < best.iterations
     assert found.bound <= best.value <= found.value + 1e-12
+
+
+def test_workers_that_are_lost_while_blocks_are_sent_again_are_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Flaky:
+        """Loses its workers in the first computation, and again when the first block is sent the second time."""
+
+        sent, asked = 0, 0
+
+        def submit(self, function: Any, *arguments: Any, **options: Any) -> Any:
+            return lambda: function(*arguments)
+
+        def scatter(self, block: Any, hash: bool) -> Any:
+            self.sent += 1
+            if self.sent == 3:
+                raise ConnectionError("the workers are gone")
+            return block
+
+        def gather(self, futures: list[Any]) -> list[Any]:
+            self.asked += 1
+            if self.asked <= 2:
+                raise ConnectionError("the workers are gone")
+            return [future() for future in futures]
+
+        def wait_for_workers(self, count: int, timeout: float) -> None:
+            pass
+
+    monkeypatch.setattr(RemoteBlocks, "_wait", lambda self, futures: None)
+    client = Flaky()
+    remote = RemoteBlocks(client, [(1,), (2,)])
+    assert remote.call(lambda block, number: (block(), number)) == [((1,), 0), ((2,), 1)]
+    assert client.asked == 3

@@ -54,8 +54,7 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
     """The page of a bundle that was verified: its own mechanism and proof, nothing is solved for it again."""
     from bap_cli.report import report_page
     from bap_cli.report_data import report_document
-    from bap_cli.report_sign import fingerprint, origin
-    from bap_lp.files.bundles import MANIFEST
+    from bap_cli.report_sign import origin
     from bap_lp.model.evaluation import risks
     from bap_lp.programs.solution import Solution
     from bap_lp.proof.certificate import Certificate
@@ -72,7 +71,7 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
             problem, certificate.lam, "of the bundle", shlex.quote(folder), bundle.conditions, progress, best
         )
     document["bundle"] = {key: bundle.manifest[key] for key in ("made", "how", "version", "source", "files")}
-    document["bundle"]["sha256"] = fingerprint(Path(folder) / MANIFEST)["sha256"]
+    document["bundle"]["sha256"] = bundle.digest
     document["made"] = origin(None)
     write_files({out: report_page(document)})
 

@@ -152,21 +152,30 @@ def _load(source: str, allow_float: bool) -> _Released:
     """The mechanism of a bundle that verifies, or of a file that is not part of one."""
     from bap_cli.verifying import proved_bundle
     from bap_lp.files.bundles import MANIFEST
+    from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism
     from bap_lp.files.tiers import tier_names
+    from bap_lp.rational import InputError
 
     path = Path(source).resolve()  # a link to the mechanism of a bundle is the mechanism of a bundle
     folder, name = path if path.is_dir() else path.parent, _MECHANISM.fullmatch(path.name)
     if not (path.is_dir() or (name is not None and (folder / MANIFEST).exists())):
-        mechanism = load_mechanism(source)
-        return _Released(mechanism, None, hashlib.sha256(path.read_bytes()).hexdigest())
+        before, mechanism = _sha256(source), load_mechanism(source)
+        if _sha256(source) != before:
+            raise InputError(source_name(source), None, "was changed while it was read")
+        return _Released(mechanism, None, before)
     bundle = proved_bundle(source if path.is_dir() else str(folder), allow_float)
-    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
     if not path.is_dir() and name is not None and name[1]:
-        return _Released(_tier(bundle, int(name[1]), source), None, digest, tier=int(name[1]))
+        return _Released(_tier(bundle, int(name[1]), source), None, bundle.digest, tier=int(name[1]))
     if bundle.tiered:
-        return _Released(bundle.mechanism, None, digest, tier_names([file.problem for file in bundle.problems]))
-    return _Released(bundle.mechanism, None if bundle.robust else bundle.problem, digest)
+        return _Released(bundle.mechanism, None, bundle.digest, tier_names([file.problem for file in bundle.problems]))
+    return _Released(bundle.mechanism, None if bundle.robust else bundle.problem, bundle.digest)
+
+
+def _sha256(source: str) -> str:
+    from bap_lp.files.documents import read_bytes
+
+    return hashlib.sha256(read_bytes(source, plain=True)).hexdigest()
 
 
 def _tier(bundle: Any, tier: int, source: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -73,6 +72,8 @@ def show_solution(
     described: Iterable[str] = (),
 ) -> None:
     """What `bap solve` prints; `rounded` says that exact numbers were solved in floats."""
+    from bap_cli.outputs import check_command
+
     out = console()
     heading(out, solution.problem, solution.exact)
     for line in described:
@@ -100,8 +101,7 @@ def show_solution(
     if written:
         names = "problem.json, mechanism.json, certificate.json and manifest.json"
         say(out, f"Wrote {names} to {clean(written, 500)}.")
-    check = shlex.join(["bap", "verify", written or "DIR", *(["--allow-float"] if rounded else [])])
-    out.print(f"Check it:  {clean(check, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
+    out.print(check_command(written, rounded, solution.exact), soft_wrap=True)
 
 
 def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> str:

@@ -73,13 +73,7 @@ def tiers(
     if as_json:
         outputs.print_json(tiers_document(found))
     else:
-        options = [
-            part
-            for name, values in (("--lambda", lam), ("--weight", weight))
-            for v in values or ()
-            for part in (name, v)
-        ]
-        show_tiers(found, loaded, [*files, *options], written)
+        show_tiers(found, loaded, written)
 
 
 def _per_tier(values: list[str] | None, option: str, count: int) -> list[str | None]:
@@ -113,7 +107,7 @@ def _check(
     """Check a certificate for the lambdas and weights that are asked for."""
     from bap_cli.progress import Progress
     from bap_cli.show import clean, console
-    from bap_lp.files.bundles import other_tiers
+    from bap_lp.files.demands import other_tiers
     from bap_lp.files.documents import source_name
     from bap_lp.files.tiers import load_tier_certificate
     from bap_lp.model.display import fraction
@@ -181,8 +175,9 @@ def tiers_document(found: TierSolution) -> dict[str, Any]:
     }
 
 
-def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequence[str], written: str) -> None:
+def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], written: str) -> None:
     """What `bap tiers` prints."""
+    from bap_cli.outputs import check_command
     from bap_cli.show import channel, console, plain_table, put, say, short
     from bap_lp.model.display import both, clean, equals
 
@@ -211,8 +206,5 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], files: Sequen
     if written:
         names = f"a bundle and mechanism-1.json to mechanism-{len(loaded)}.json"
         say(out, f"Wrote {names} to {clean(written, 500)}.")
-    command = shlex.join(["bap", "tiers", *files, "--check", f"{written or 'DIR'}/certificate.json"])
     rounded = not found.exact and all(one.problem.exact for one in loaded)
-    if written:
-        command = shlex.join(["bap", "verify", written, *(["--allow-float"] if rounded else [])])
-    out.print(f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)"), soft_wrap=True)
+    out.print(check_command(written, rounded, found.exact), soft_wrap=True)

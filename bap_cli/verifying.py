@@ -10,9 +10,10 @@ import typer
 
 from bap_cli import inputs, show
 from bap_cli.progress import Progress
-from bap_lp.files.bundles import Bundle, Mismatch, load_bundle, not_demanded, other_demands
+from bap_lp.files.bundles import Bundle, Mismatch, load_bundle
 from bap_lp.files.certificates import load_certificate
 from bap_lp.files.conflicts import load_conflict
+from bap_lp.files.demands import not_demanded, other_demands
 from bap_lp.files.documents import source_name
 from bap_lp.files.mechanisms import load_mechanism
 from bap_lp.files.problems import ProblemFile, problem_document

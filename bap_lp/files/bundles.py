@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,24 +28,26 @@ from typing import Any
 
 from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.files.canonical import canonical_problem, kind_of, normal, normal_conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
+from bap_lp.files.demands import other_demands, other_lambda, other_tiers
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
-from bap_lp.files.effort import check_effort, nested_steps, proof_steps
+from bap_lp.files.effort import check_effort, limits_needed, nested_steps, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
-from bap_lp.files.problems import ProblemFile, conditions_document, problem_document, problem_from_dict
+from bap_lp.files.problems import ProblemFile, conditions_document, problem_document
 from bap_lp.files.tables import long_number
 from bap_lp.files.tiers import tier_certificate_document, tier_certificate_from_dict, tier_names
 from bap_lp.files.worst_cases import robust_document, robust_from_dict
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import Displayed
-from bap_lp.model.labels import ROUNDED, weight_of
+from bap_lp.model.labels import weight_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.proof.binding import verify_mechanism, verify_robust_mechanism, verify_tier_mechanism
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.proof.nested import TierCertificate
 from bap_lp.proof.worst_case import RobustCertificate
-from bap_lp.rational import EXACT, InputError, field_of, number, public, text
+from bap_lp.rational import InputError, field_of, number, public, text
 
 FORMAT = "bap-lp bundle 1"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
@@ -76,27 +79,6 @@ class Mismatch(InputError):
     """The files of a bundle do not belong together."""
 
 
-_LIST = {"type": "array"}
-_AGENT = {
-    "type": "object",
-    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST}
-    | dict.fromkeys(("harm", "prior", "knows", "knowledge"), _LIST),
-    "required": ["name", "weight", "decisions", "loss"],
-}
-_CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
-    "type": "object",
-    "properties": {
-        "title": _TEXT,
-        "data": {"type": "object", "properties": {"labels": _LIST, "prior": _LIST}, "required": ["labels", "prior"]},
-        "bob": {"type": "array", "items": _AGENT},
-        "eve": {"type": "array", "items": _AGENT},
-        "alice": {"type": "object", "properties": {"lambda": {}}, "required": ["lambda"]},
-        "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
-    },
-    "required": ["title", "data", "bob", "eve", "alice"],
-}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Bundle(Displayed):
     """What a bundle holds; `problems` has one entry, or one per scenario of a worst case, or one per tier."""
@@ -107,6 +89,7 @@ class Bundle(Displayed):
     manifest: Mapping[str, Any]
     path: str = ""
     weights: tuple[Any, ...] = ()
+    digest: str = ""  # SHA-256 of the manifest that was read, which names all other files by theirs
 
     @property
     def problem(self) -> Problem:
@@ -159,66 +142,6 @@ class Bundle(Displayed):
         return (
             Verdict(False, wrong) if wrong else verify_mechanism(self.problem, self.mechanism, self.certificate, able)
         )
-
-
-def other_lambda(asked: Any, proved: Any) -> str:
-    """How the lambda of a certificate differs from the one asked for, or ""."""
-    same = float(asked) == proved if isinstance(proved, float) else EXACT.number(asked) == EXACT.number(proved)
-    return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
-
-
-def other_tiers(lams: Sequence[Any], weights: Sequence[Any], certificate: TierCertificate) -> str:
-    """How the lambdas and weights of a certificate of tiers differ from those asked for, or ""."""
-    if len(lams) != len(certificate.lams) or len(weights) != len(certificate.weights):
-        return "the certificate is about another number of tiers"
-    wrong = [*map(other_lambda, lams, certificate.lams)]
-    for asked, proved in zip(weights, certificate.weights, strict=True):
-        wrong.append(other_lambda(asked, proved).replace("lambda", "weight"))
-    return "; ".join(filter(None, wrong))
-
-
-def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:
-    """How the demands of a certificate differ from these, or ""."""
-    wrong = [other_lambda(lam, certificate.lam)]
-    proof = certificate.proof
-    try:
-        if proof is not None:
-            proof.conditions.demands(problem)
-    except InputError as error:
-        return f"its conditions do not fit the problem: {error}"
-    asked, supposed = _stated(problem, conditions), _stated(problem, None if proof is None else proof.conditions)
-    for name in sorted(asked.keys() | supposed.keys()):
-        if asked.get(name) != supposed.get(name):
-            theirs = "does not keep" if name not in supposed else "supposes another"
-            wrong.append(f"it {theirs} {name}" if name in asked else f"it supposes {name}, which is not demanded")
-    return "; ".join(filter(None, wrong))
-
-
-def not_demanded(problem: Problem, asked: Conditions | None, supposed: Conditions) -> str:
-    """What some conditions suppose beyond those that are demanded, or ""; a list may suppose some of its entries."""
-    try:
-        supposed.demands(problem)
-    except InputError as error:
-        return f"its conditions do not fit the problem: {error}"
-    demanded, wrong = _stated(problem, asked), []
-    for name, value in _stated(problem, supposed).items():
-        known: Any = demanded.get(name)
-        lists = isinstance(value, (list, tuple)) and isinstance(known, (list, tuple))
-        if not (known == value or (lists and all(part in known for part in value))):
-            wrong.append(f"it supposes {name}, which is not demanded")
-    return "; ".join(wrong)
-
-
-def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
-    """The conditions that are set, whatever way they are written."""
-    given = {} if conditions is None else conditions.given()
-    if "neighbours" in given:
-        places = {name: k for k, name in enumerate(problem.states)}
-        pairs = (tuple(places.get(x, x) for x in pair) for pair in given["neighbours"])
-        given["neighbours"] = sorted({(min(x, y), max(x, y)) for x, y in pairs if x != y})
-    if "metric" in given:
-        given["metric"] = {(x, y): d for x, row in enumerate(given["metric"]) for y, d in enumerate(row) if x != y}
-    return given
 
 
 @checked
@@ -337,20 +260,18 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         if manifest["files"][name] != _sha256(raw[name]):
             raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
     whole, mechanism, proved = (document_of(raw[name], Path(path) / name) for name in FILES)
-    kind = _kind(whole, where[1])
-    several = {"scenarios": "channel", "tiers": "rho"}.get(kind)
-    steps = proof_steps(whole, proved) if several is None else nested_steps(proved, several)
-    check_effort((whole, mechanism, proved), steps, where[3])
-    parts = [whole] if several is None else whole[kind]
-    problems = tuple(_problem(document, where[1]) for document in parts)
+    kind = kind_of(whole, where[1])
+    check_effort((whole, mechanism, proved), _steps(kind, whole, proved), where[3])
+    parts = whole[kind] if kind else [whole]
+    problems = tuple(canonical_problem(document, where[1]) for document in parts)
     prices = [document["alice"]["lambda"] for document in parts]
     for key, value in (
-        ("lambda", prices[0] if several is None else prices),
-        ("conditions", parts[0].get("conditions", {}) if several is None else {}),
+        ("lambda", prices if kind else prices[0]),
+        ("conditions", {} if kind else whole.get("conditions", {})),
     ):
         if json.dumps(manifest[key], sort_keys=True) != json.dumps(value, sort_keys=True):
             raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
-    if several is not None and any(file.conditions is not None for file in problems):
+    if kind and any(file.conditions is not None for file in problems):
         raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a certificate of scenarios or tiers")
     weights: tuple[Any, ...] = ()
     if kind == "tiers":
@@ -364,13 +285,27 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         check(mechanism, {**MECHANISM, "required": ["states", "signals", "channel"]})
     channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
     with located(where[2]):
-        _normal(mechanism["channel"], "a row of channel")
+        normal(mechanism["channel"], "a row of channel")
     readers = {"scenarios": robust_from_dict, "tiers": tier_certificate_from_dict}
     certificate: Any = readers.get(kind, certificate_from_dict)(proved, where[3])
-    if several is None:
+    if not kind:
         with located(where[3]):
-            _normal_conditions(proved.get("conditions", {}))
-    return Bundle(problems, channel, certificate, manifest, source_name(path), weights)
+            normal_conditions(proved.get("conditions", {}))
+    return Bundle(problems, channel, certificate, manifest, source_name(path), weights, _sha256(raw[MANIFEST]))
+
+
+def limits_for(path: str | os.PathLike[str]) -> list[str]:
+    """The limits that must be raised to read a bundle that was written here, as `set_limits` takes them."""
+    raw = [(Path(path) / name).read_bytes() for name in FILES]
+    whole, mechanism, proved = (json.loads(part, parse_int=str) for part in raw)
+    longest = max(len(digits) for part in raw for digits in re.findall(rb"[0-9]+|$", part))
+    return limits_needed((whole, mechanism, proved), _steps(kind_of(whole, FILES[0]), whole, proved), longest)
+
+
+def _steps(kind: str, whole: Any, proved: Any) -> int:
+    """The steps of the check of a bundle of this kind."""
+    joint = {"scenarios": "channel", "tiers": "rho"}.get(kind)
+    return proof_steps(whole, proved) if joint is None else nested_steps(proved, joint)
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:
@@ -380,52 +315,6 @@ def _read_files(folder: Path) -> dict[str, bytes]:
         if read_bytes(folder / MANIFEST, plain=True) == raw[MANIFEST]:
             break
     return raw
-
-
-def _kind(document: Any, source: str) -> str:
-    """What problem.json is about: "scenarios", "tiers", or "" for one problem."""
-    kinds = {frozenset(["scenarios"]): "scenarios", frozenset(["tiers", "weights"]): "tiers"}
-    kind = kinds.get(frozenset(document), "") if isinstance(document, dict) else ""
-    for key in document if kind else ():
-        if not (isinstance(document[key], list) and document[key]):
-            raise InputError(f"{source}: {key}", document[key], "must be a list that is not empty")
-    return kind
-
-
-def _problem(document: Any, source: str) -> ProblemFile:
-    """A problem as bundles have it: averaged, nothing left out, a number as lambda, a prior that needs no scaling."""
-    with located(source):
-        check(document, _CANONICAL)
-    file = problem_from_dict(document, source)
-    with located(source):
-        if file.lam == "calibrated":
-            raise InputError("alice.lambda", None, "must be a number in a bundle")
-        _normal([document["data"]["prior"]], "data.prior")
-        for k, agent in enumerate((*document["bob"], *document["eve"])):
-            _normal([agent["prior"]] if "prior" in agent else [], f"prior of agent {k}")
-            _normal(agent.get("knowledge", []), f"knowledge of agent {k}")
-        _normal_conditions(document.get("conditions", {}))
-    return file
-
-
-def _normal(rows: list[Any], field: str) -> None:
-    """Refuse distributions that would be scaled when they are read: a bundle has the numbers that are used."""
-    for row in rows:
-        numbers = [number(long_number(v), field) for v in row]
-        rounded = any(isinstance(v, float) for v in numbers)
-        total = sum(map(float, numbers)) if rounded else sum(numbers)
-        if total != 1 and not (rounded and abs(total - 1) <= ROUNDED):
-            raise InputError(f"sum of {field}", total, "must be 1 in a bundle")
-
-
-def _normal_conditions(table: dict[str, Any]) -> None:
-    """Refuse demands that are not set, and priors that would be scaled."""
-    for name, value in table.items():
-        if value is None:
-            raise InputError(f"conditions.{name}", None, "must not be null in a bundle")
-    pairs = table.get("pufferfish") or []
-    for k, demand in enumerate(pairs if isinstance(pairs, list) else [pairs]):
-        _normal(demand.get("priors") or [], f"conditions.pufferfish[{k}].priors")
 
 
 def _sha256(raw: bytes) -> str:

@@ -35,15 +35,27 @@ def check_effort(documents: Sequence[Any], steps: int, source: str) -> None:
 
 def check_denominators(digits: int, denominators: Iterable[str], steps: int, source: str) -> None:
     """The same, given the mean digits of the numbers and all denominators."""
-    most, common = limit("work"), fmpz(1)
-    for q in denominators:
-        common = common.lcm(fmpz(q)) if q.strip("0") else common
-        if steps * (1 + int(common.bit_length()) * 3 // 10 * digits // _SLOW) > most:
-            break
-    work = steps * (1 + int(common.bit_length()) * 3 // 10 * digits // _SLOW)
-    if work > most:
+    most = limit("work")
+    if _work(digits, denominators, steps, most) > most:
         rule = f"takes more than {most} steps: its tables are too large or its numbers too long"
         raise InputError(source, None, f"{rule} {raising('work')}")
+
+
+def _work(digits: int, denominators: Iterable[str], steps: int, most: float) -> int:
+    """The work of a check; once it is more than `most`, some number above it."""
+    common, work = fmpz(1), steps
+    for q in denominators:
+        if work > most:
+            break
+        common = common.lcm(fmpz(q)) if q.strip("0") else common
+        work = steps * (1 + int(common.bit_length()) * 3 // 10 * digits // _SLOW)
+    return work
+
+
+def limits_needed(documents: Sequence[Any], steps: int, longest: int) -> list[str]:
+    """Limits to raise so that a check of so many steps can be made, if the longest integer has so many digits."""
+    needed = {"digits": longest, "work": _work(*_written(documents), steps, math.inf)}
+    return [f"{name}={value}" for name, value in needed.items() if value > limit(name)]
 
 
 def proof_steps(problem: Any, certificate: Any) -> int:

@@ -19,7 +19,7 @@ def test_tiers_print_their_value_and_the_price_of_nesting(capsys: pytest.Capture
     text = capsys.readouterr().out
     assert "value = bound = -23/40" in text
     assert "nesting costs 3/20 (0.15)" in text
-    assert "bap tiers file_public file_research file_secure --check DIR/certificate.json" in text
+    assert "Check it:  bap verify DIR   (after --out DIR)" in text
 
 
 def test_tiers_write_nested_mechanisms_and_a_certificate_that_is_checked(

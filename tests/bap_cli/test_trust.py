@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 from tampering import change, refit
 
 from bap_cli.main import main
-from bap_lp import Problem, robust, save_bundle
+from bap_lp import Problem, limits, robust, save_bundle
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -178,3 +179,44 @@ def test_a_conflict_of_other_conditions_is_none_of_the_file(run: Run) -> None:
     assert code == 1
     assert "it supposes min_eve_risk, which is not demanded" in err
     assert run("verify", "plain.json", "d/conflict.json", "--as-claimed")[0] == 0
+
+
+@pytest.mark.parametrize("bound", [{"digits": 40}, {"work": 20}, {"digits": 40, "work": 20}])
+def test_the_command_that_checks_a_bundle_raises_the_limits_that_its_numbers_need(
+    run: Run, monkeypatch: pytest.MonkeyPatch, bound: dict[str, int]
+) -> None:
+    """The losses are short enough to be read, what is proved of them is not; `bap verify DIR` refused to read it."""
+    monkeypatch.setattr(limits, "_LIMITS", dict(limits.DEFAULTS) | bound)
+    long = {"loss": [[f"{7**30 + k}/{3**60 + k * k}" for k in (i, i + 5)] for i in range(2)]}
+    Path("long.json").write_text(json.dumps(COIN | {"bob": long}))
+    code, out, _ = run("solve", "long.json", "--out", "d")
+    command = out.splitlines()[-1].removeprefix("Check it:").split()
+    assert (code, command[0], command[-2:]) == (0, "bap", ["verify", "d"])
+    assert run("verify", "d")[0] == 2
+    assert [part.split("=")[0] for part in command if "=" in part] == list(bound)
+    assert run(*command[1:])[0] == 0
+
+
+def test_a_bundle_with_short_numbers_is_checked_without_options(run: Run) -> None:
+    Path("coin.json").write_text(json.dumps(COIN))
+    out = run("solve", "coin.json", "--out", "d d")[1]
+    assert out.splitlines()[-1] == "Check it:  bap verify 'd d'"
+
+
+def test_the_hash_in_the_log_is_that_of_the_files_that_were_checked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manifest was read again for its hash, and could be another one by then."""
+    from bap_cli import verifying
+
+    Path("coin.json").write_text(json.dumps(COIN))
+    assert run("solve", "coin.json", "--out", "d")[0] == 0
+    before, load = hashlib.sha256(Path("d/manifest.json").read_bytes()).hexdigest(), verifying.load_bundle
+
+    def replaced(path: str) -> Any:
+        bundle = load(path)
+        Path("d/manifest.json").write_text("{}")
+        return bundle
+
+    monkeypatch.setattr(verifying, "load_bundle", replaced)
+    Path("states.csv").write_text("tails\n")
+    assert run("release", "d", "--from", "states.csv", "-o", "signals.csv", "--log", "log.txt")[0] == 0
+    assert before in Path("log.txt").read_text()

@@ -1,0 +1,72 @@
+"""Whether a certificate is about the lambda, the weights and the conditions that a file asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.model.problem import Problem
+from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.nested import TierCertificate
+from bap_lp.rational import EXACT, InputError, text
+
+
+def other_lambda(asked: Any, proved: Any) -> str:
+    """How the lambda of a certificate differs from the one asked for, or ""."""
+    same = float(asked) == proved if isinstance(proved, float) else EXACT.number(asked) == EXACT.number(proved)
+    return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
+
+
+def other_tiers(lams: Sequence[Any], weights: Sequence[Any], certificate: TierCertificate) -> str:
+    """How the lambdas and weights of a certificate of tiers differ from those asked for, or ""."""
+    if len(lams) != len(certificate.lams) or len(weights) != len(certificate.weights):
+        return "the certificate is about another number of tiers"
+    wrong = [*map(other_lambda, lams, certificate.lams)]
+    for asked, proved in zip(weights, certificate.weights, strict=True):
+        wrong.append(other_lambda(asked, proved).replace("lambda", "weight"))
+    return "; ".join(filter(None, wrong))
+
+
+def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:
+    """How the demands of a certificate differ from these, or ""."""
+    wrong = [other_lambda(lam, certificate.lam)]
+    proof = certificate.proof
+    try:
+        if proof is not None:
+            proof.conditions.demands(problem)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
+    asked, supposed = _stated(problem, conditions), _stated(problem, None if proof is None else proof.conditions)
+    for name in sorted(asked.keys() | supposed.keys()):
+        if asked.get(name) != supposed.get(name):
+            theirs = "does not keep" if name not in supposed else "supposes another"
+            wrong.append(f"it {theirs} {name}" if name in asked else f"it supposes {name}, which is not demanded")
+    return "; ".join(filter(None, wrong))
+
+
+def not_demanded(problem: Problem, asked: Conditions | None, supposed: Conditions) -> str:
+    """What some conditions suppose beyond those that are demanded, or ""; a list may suppose some of its entries."""
+    try:
+        supposed.demands(problem)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
+    demanded, wrong = _stated(problem, asked), []
+    for name, value in _stated(problem, supposed).items():
+        known: Any = demanded.get(name)
+        lists = isinstance(value, (list, tuple)) and isinstance(known, (list, tuple))
+        if not (known == value or (lists and all(part in known for part in value))):
+            wrong.append(f"it supposes {name}, which is not demanded")
+    return "; ".join(wrong)
+
+
+def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
+    """The conditions that are set, whatever way they are written."""
+    given = {} if conditions is None else conditions.given()
+    if "neighbours" in given:
+        places = {name: k for k, name in enumerate(problem.states)}
+        pairs = (tuple(places.get(x, x) for x in pair) for pair in given["neighbours"])
+        given["neighbours"] = sorted({(min(x, y), max(x, y)) for x, y in pairs if x != y})
+    if "metric" in given:
+        given["metric"] = {(x, y): d for x, row in enumerate(given["metric"]) for y, d in enumerate(row) if x != y}
+    return given

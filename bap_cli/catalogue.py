@@ -37,21 +37,23 @@ def example(name: str) -> Path:
 
 def locate(name: str) -> Path:
     """The problem file a user means: a path, or else a catalogue name."""
-    path, known = Path(name), catalogue()
-    if name in known and not path.is_file():
-        return known[name]
-    if not path.exists() and path.name == name and not path.suffix:
-        raise ValueError(f"{name!r} is neither a file nor in the catalogue{_hint(name, known)}")
-    return path
+    return _found(name, "in the catalogue", catalogue(), models(), "a model: `bap model` reads it")
 
 
 def locate_model(name: str) -> Path:
     """The model file a user means: a path, or else the name of a model."""
-    path, known = Path(name), models()
+    return _found(name, "a model of the catalogue", models(), catalogue(), "a problem: `bap solve` reads it")
+
+
+def _found(name: str, kind: str, known: dict[str, Path], others: dict[str, Path], reads: str) -> Path:
+    """The file of a name of one kind; a name of the other kind is said to be one."""
+    path = Path(name)
     if name in known and not path.is_file():
         return known[name]
     if not path.exists() and path.name == name and not path.suffix:
-        raise ValueError(f"{name!r} is neither a file nor a model of the catalogue{_hint(name, known)}")
+        if name in others:
+            raise ValueError(f"{name!r} is {reads}")
+        raise ValueError(f"{name!r} is neither a file nor {kind}{_hint(name, known)}")
     return path
 
 

@@ -232,6 +232,7 @@ USAGE = [
     (["frobnicate"], "No such command 'frobnicate'"),
     (["--"], "Missing command"),
     (["solve", "a", "b"], "Got unexpected extra argument"),
+    (["solve", "rare_disease"], "'rare_disease' is a model: `bap model` reads it"),
     (["solve", "coin_tos"], "'coin_tos' is neither a file nor in the catalogue; did you mean coin_toss?"),
     (["solve", "zzz"], "'zzz' is neither a file nor in the catalogue (`bap examples` lists it)"),
     (["examples", "zzz"], "'zzz' is not in the catalogue (`bap examples` lists it)"),

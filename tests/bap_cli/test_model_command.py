@@ -118,6 +118,7 @@ def test_a_bad_file_gets_one_line(
     ("arguments", "message"),
     [
         (["rare_desease"], "did you mean rare_disease"),
+        (["coin_toss"], "'coin_toss' is a problem: `bap solve` reads it"),
         (["rare_disease", "--plot", "rule.jpg"], "--plot = 'rule.jpg' must end in"),
         (["rare_disease", "--simulate", "1"], "--simulate = 1 must be between"),
         (["rare_disease", "--lambda", "-1"], "--lambda = -1.0 must not be negative"),

@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction as F
 
 import numpy as np
+import pandas as pd
 import pytest
 import sympy
 from flint import fmpq
@@ -185,3 +186,14 @@ def test_raw_records_merge_into_a_small_problem() -> None:
     eve = [[int(x & 1), int(1 - (x & 1))] for x in records]
     problem = Problem([F(1, 2**n)] * 2**n, bob, eve)
     assert len(problem.merged().states) == 2 * n
+
+
+@pytest.mark.parametrize("half", [0.5, "1/2"])
+def test_data_frames_are_read_row_by_row(half: float | str) -> None:
+    """A data frame lists its columns when it is iterated over: their names were taken for rows."""
+    prior, bob, eve = [half, half], [[0, 1, 2], [3, half, 5]], [[0, 1], [10, 0]]
+    framed = Problem(pd.Series(prior), pd.DataFrame(bob, columns=list("abc")), pd.DataFrame(eve, index=["x", "y"]))
+    assert framed == Problem(prior, bob, eve)
+    assert framed.exact == isinstance(half, str)
+    channel = pd.DataFrame([[1, 0], [half, half]])
+    assert Mechanism(channel) == Mechanism([[1, 0], [half, half]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,12 +35,25 @@ Threshold = Annotated[
 
 
 @app.command("init")
-def init_command(file: Table) -> None:
+def init_command(
+    file: Table,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="STUDY", help="Write it to this new file, ready to be edited.")
+    ] = None,
+) -> None:
     """Print a commented study file: the columns found, their levels, and proposals."""
     from microdata.proposals import proposal
     from microdata.tables import read_table
 
-    sys.stdout.write(proposal(read_table(file), str(file)))
+    if out is None:
+        sys.stdout.write(proposal(read_table(file), str(file)))
+        return
+    check_file(out)
+    if out.exists():
+        raise InputError("--out", str(out), "is there already, and may have been edited")
+    data = os.path.relpath(file, out.parent)  # a study names its table as seen from its own folder
+    write_files({out: proposal(read_table(file), data)})
+    print(f"Wrote {source_name(out)}: edit it, then  bap microdata solve {shlex.quote(str(out))} --out DIR")
 
 
 @app.command("solve")

@@ -158,6 +158,18 @@ def test_the_proposed_study_is_valid_and_solves(folder, capsys):
     assert json.loads(out)["audit"]["records"] == 60
 
 
+def test_a_proposed_study_is_written_where_it_finds_its_table_and_never_over_an_edited_one(folder, capsys):
+    (folder / "studies").mkdir()
+    code, out, _ = run(capsys, "init", "survey.csv", "-o", "studies/first.toml")
+    assert (code, "bap microdata solve studies/first.toml --out DIR" in out) == (0, True)
+    assert run(capsys, "solve", "studies/first.toml", "--json", "--no-attackers")[0] == 0
+    (folder / "studies/first.toml").write_text("edited")
+    code, out, err = run(capsys, "init", "survey.csv", "-o", "studies/first.toml")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--out = 'studies/first.toml' is there already" in err
+    assert (folder / "studies/first.toml").read_text() == "edited"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -95,8 +95,9 @@ def mean_plateau_edge(model: GaussianModel, p: float) -> float:
     p = _checks.unit("p", p)
     if p == 0.5:
         raise ValueError("p = 0.5 must differ from 1/2: an undecided Eve has no plateau")
-    share = 2 * (1 - p) if p > 0.5 else 1 - 2 * p
-    return float(model.bob_posterior(model.prior_mean + model.xbar_sd * ndtri(share)))
+    # P(xbar > t) = 2p, or P(xbar <= t) = 2 (1 - p): both are exact, while 1 - 2p has no digits of a small p
+    z = ndtri(2 * (1 - p)) if p > 0.5 else -ndtri(2 * p)
+    return float(model.bob_posterior(model.prior_mean + model.xbar_sd * z))
 
 
 @dataclass(frozen=True)

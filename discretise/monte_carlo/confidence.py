@@ -20,29 +20,39 @@ import numpy as np
 
 from gaussian.arrays import Array
 
+_LEAST_LOG = 600.0  # minus the logarithm of the probabilities whose quantiles scipy finds
 
-def bernstein_terms(n: int, delta: float, span: float) -> tuple[float, float]:
-    """z and c of the bound average + z sqrt(V) + c."""
-    log = math.log(2 / delta)
+
+def bernstein_terms(n: int, delta: float, span: float, log_maps: float = 0.0) -> tuple[float, float]:
+    """z and c of the bound average + z sqrt(V) + c, which fails with probability delta exp(-log_maps)."""
+    log = math.log(2 / delta) + log_maps
     return math.sqrt(2 * log / n), 7 * span * log / (3 * (n - 1))
 
 
-def student_terms(n: int, delta: float) -> tuple[float, float]:
-    """The same for the Student interval."""
+def student_terms(n: int, delta: float, log_maps: float = 0.0) -> tuple[float, float]:
+    """The same for the Student interval.
+
+    Where the probability is too small for a float, the quantile is bounded by that of  P(T > t) <= (1 + t^2/m)^(-m/2)/2
+    with m = n - 1 degrees of freedom: the normal tail is at most exp(-t^2 Y/(2m))/2 at chi-square Y, averaged over Y.
+    """
     from scipy.special import stdtrit
 
-    return float(-stdtrit(n - 1, delta)) / math.sqrt(n), 0.0
+    if log_maps - math.log(delta) > _LEAST_LOG:
+        growth = 2 * (log_maps - math.log(2 * delta)) / (n - 1)
+        return (math.sqrt((n - 1) * math.expm1(growth) / n) if growth < 700 else math.inf), 0.0
+    return float(-stdtrit(n - 1, delta * math.exp(-log_maps))) / math.sqrt(n), 0.0
 
 
-def interval_terms(n: int, delta: float, span: float | None) -> tuple[float, float]:
+def interval_terms(n: int, delta: float, span: float | None, log_maps: float = 0.0) -> tuple[float, float]:
     """Bernstein if the length of the range is known, Student otherwise."""
-    return student_terms(n, delta) if span is None else bernstein_terms(n, delta, span)
+    return student_terms(n, delta, log_maps) if span is None else bernstein_terms(n, delta, span, log_maps)
 
 
 def largest_mean(mean: Array, second: Array, n: int, log_maps: float, delta: float, span: float | None) -> float:
     """An upper bound on max over maps j(.) of sum_i E[w_ij(i)], from means and second moments (signals x replies)."""
-    share = max(delta * math.exp(-min(log_maps, 690.0)), 1e-300)
-    z, c = interval_terms(n, share, span)
+    z, c = interval_terms(n, delta, span, log_maps)
+    if z == math.inf:
+        return math.inf
     variance = second * (n / max(n - 1, 1))
     top = float(np.sqrt(variance.max(axis=1).sum()))
     if top == 0:

@@ -155,8 +155,8 @@ def _edge(law: CellLaw, lam: float) -> ClosedForm | None:
         return None
     sign = 1 if c > 0 else -1  # c < 0 is the mirror image
     p = prior_risk(c, sd)
-    # P(t_e < xbar <= c) = p, from the smaller tail
-    edge = sign * sd * float(ndtri(1 - 2 * p) if p < 0.25 else -ndtri(2 * p))
+    # P(t_e < xbar <= c) = p, so P(xbar > t_e) = 2p. 2p is exact, while 1 - 2p has no digits of a small p
+    edge = -sign * sd * float(ndtri(2 * p))
     mu, delta = (_advantage(model, t) for t in (edge, c))
     mu, delta = -sign * mu, sign * delta
     price = min(lam, mu)

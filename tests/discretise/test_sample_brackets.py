@@ -15,6 +15,7 @@ from scipy import special, stats
 
 from bap_lp import InputError
 from discretise import bracket, from_arviz, model, sample, zero_one
+from discretise.monte_carlo import confidence
 from discretise.monte_carlo.confidence import bernstein_terms, largest_mean
 from gaussian import MaxEve
 from gaussian.paper import PAPER_MODEL as GAUSSIAN
@@ -208,6 +209,34 @@ def test_the_bound_for_the_largest_mean_covers_every_map() -> None:
     found = largest_mean(mean, second, 100, 3 * math.log(4), 0.01, 2.0)
     assert worst <= found + 1e-12
     assert found < worst + 0.05
+
+
+@pytest.mark.parametrize("span", [2.0, None])
+def test_the_union_bound_covers_more_maps_than_floats_can_count(span: float | None) -> None:
+    """With one map the failure probability 0.01 exp(-L) has the bound that 0.01 has with exp(L) maps, for every L."""
+    n, mean, second = 400, np.array([[0.5]]), np.array([[0.04]])
+    bounds = [largest_mean(mean, second, n, log_maps, 0.01, span) for log_maps in (590.0, 690.0, 900.0, 3000.0)]
+    assert bounds == sorted(set(bounds))
+    if span is None:
+        # the normal tail is lighter than Student's: P(Z > z) <= exp(-z^2/2)/2
+        for log_maps, bound in zip((590.0, 690.0, 900.0, 3000.0), bounds, strict=True):
+            assert bound - 0.5 > math.sqrt(2 * 0.99 * log_maps) * math.sqrt(0.04 / n)
+        assert largest_mean(mean, second, 10, 4000.0, 0.01, None) == math.inf
+        return
+    for log_maps, bound in zip((590.0, 690.0, 900.0, 3000.0), bounds, strict=True):
+        log = math.log(200) + log_maps
+        expected = 0.5 + math.sqrt(2 * log / n * 0.04 * n / (n - 1)) + 14 * log / (3 * (n - 1))
+        assert bound == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 60, 5000])
+def test_quantiles_of_students_law_beyond_floats_are_bounded_from_above(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = [confidence.student_terms(n, 0.01, log_maps)[0] for log_maps in (0.0, 10.0, 100.0)]
+    monkeypatch.setattr(confidence, "_LEAST_LOG", 0.0)
+    bounds = [confidence.student_terms(n, 0.01, log_maps)[0] for log_maps in (0.0, 10.0, 100.0)]
+    assert all(a < b for a, b in zip(exact, bounds, strict=True))
 
 
 def test_a_posterior_that_is_not_the_simulators_is_found_out() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discretise import bracket, closed_form
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, mean_plateau_edge
 from gaussian.optimum.brackets import Bracket
 
 # (n, prior_sd, c_B, Eve, lam): the first two had lower > upper when thresholds went through tau = pi(t)
@@ -174,3 +174,21 @@ def test_the_closed_form_finds_its_threshold_where_tau_rounds_to_one() -> None:
         p = mpmath.ncdf(mpmath.mpf(eve.threshold) / model.xbar_sd)
         edge = mpmath.sqrt(2) * mpmath.erfinv(4 * p - 1) * model.xbar_sd
     assert form.thresholds == pytest.approx(float(edge), rel=1e-12)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("bob", [3.0, 5.0, 7.0, 12.0])
+def test_the_closed_form_finds_its_threshold_where_the_event_is_rare(bob: float, mirrored: bool) -> None:
+    # P(xbar > t_e) = 2 P(xbar > c), here down to 1e-39: far below the rounding of 1 - 2p
+    sign = -1 if mirrored else 1
+    model = GaussianModel(5, 1.0, sign * bob)
+    c = bob * model.xbar_sd**2 + 0.45 / bob
+    form = closed_form(model, MeanEve(sign * c), 3.0)
+    assert form.theorem == "plateau edge"
+    with mpmath.workdps(60):
+        p = mpmath.ncdf(-mpmath.mpf(c) / model.xbar_sd)
+        edge = mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(-z) / (2 * p)), c / model.xbar_sd) * model.xbar_sd
+    assert form.thresholds == pytest.approx(sign * float(edge), rel=1e-13)
+    if not mirrored:
+        tau = mean_plateau_edge(model, float(p))
+        assert tau == pytest.approx(float(model.bob_posterior(float(edge))), rel=1e-11)

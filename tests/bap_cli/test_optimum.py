@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +23,18 @@ def test_the_json_document_has_its_keys(capsys: pytest.CaptureFixture[str]) -> N
     assert document["regions"][0]["xbar_above"] == pytest.approx(-0.416415, abs=1e-6)
     assert document["regions"][0]["xbar_upto"] is None
     assert document["bob"] - document["lambda"] * document["eve"] == pytest.approx(document["upper"], abs=1e-12)
+
+
+def test_the_page_on_brackets_lists_the_keys_of_the_json_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gaussian", "optimum", "--eve", "max", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    text = (Path(__file__).parents[2] / "docs/brackets.md").read_text(encoding="utf-8")
+    text = text[text.index("The JSON document has") : text.index("**In words.**")]
+    best, region = document["best_parametric"], document["regions"][0]
+    assert set(re.findall(r"`(\w+)`", text)) == set(document) | set(region)
+    assert f"`best_parametric` ({', '.join(best)})" in " ".join(text.split())
+    assert len(document["u"]) == 2
+    assert {len(row) for row in document["u"]} == {len(document["cells"])}
 
 
 def test_the_optimum_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from gaussian import GaussianModel, MaxEve, Null, max_exceedance, max_residual_c
 from gaussian.residual import ResidualLaw, max_residual_quantile, ordered_residuals
 from gaussian.residual_rule import product_rule
 from gaussian.shifted import shifted_max_cdf
+from gaussian.statistic_laws import statistic_law
 
 LEGENDRE = np.polynomial.legendre.leggauss(400)
 
@@ -63,6 +64,22 @@ def test_three_and_four_observations_agree_with_high_precision_quadrature():
         for d in (1.1,):
             exact = mpmath.quad(lambda s: 4 * root * mpmath.npdf(s * root) * third(s * 4 / 3), [0, d])
             assert max_residual_cdf(4)(d) == pytest.approx(float(exact), rel=2e-14)
+
+
+def test_the_stated_error_of_the_law_of_the_maximum_covers_its_error():
+    """2e-15 (4 + |log p|) p with p the smaller tail, against 30 digits, where either tail is 1e-24 or so."""
+    law = statistic_law(3, MaxEve(0.0))
+    with mpmath.workdps(30):
+        root = mpmath.sqrt(mpmath.mpf(3) / 2)
+        for d in (1e-12, 0.01, 0.7, 2.5, 8.0):
+            cuts = [c for c in (0, 1, 3, 6, 10, 20) if c != d]
+            ends = [c for c in cuts if c < d] + [d], [d] + [c for c in cuts if c > d]
+            tails = [mpmath.quad(lambda s: 3 * root * mpmath.npdf(s * root) * mpmath.erf(1.5 * s), e) for e in ends]
+            stated = float(law.error(np.array([-d]))[0])
+            smaller = min(map(float, tails))
+            assert stated == pytest.approx(2e-15 * (4 - np.log(smaller)) * smaller, rel=1e-9)
+            for found, exact in zip(law.answers(np.array([-d]))[:, 0], tails, strict=True):
+                assert abs(mpmath.mpf(float(found)) - exact) <= stated + 1.2e-16 * float(exact)
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 100, 10_000])

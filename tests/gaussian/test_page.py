@@ -1,0 +1,140 @@
+"""What the page on the Gaussian example says in its text: the last column of its table, constants, tables, ranks."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bap_lp.model.risks import Risks
+from gaussian import (
+    BothEves,
+    Eve,
+    GaussianEves,
+    GaussianModel,
+    MaxEve,
+    MeanEve,
+    MedianEve,
+    MinEve,
+    NoisyFull,
+    NoisyMean,
+    NoisyMedian,
+    Null,
+    QuantileEve,
+    RangeEve,
+    RecordEve,
+    calibrate,
+    eve_cells,
+    max_exceedance,
+    max_residual_cdf,
+    max_residual_sf,
+    optimise,
+    risks,
+    table,
+)
+from gaussian.noisy_full import FINAL, LEVEL
+from gaussian.paper import PAPER_MODEL as PAPER
+from gaussian.paper import PAPER_TABLES
+from gaussian.piecewise import DEGREE
+from gaussian.residual_rule import PRODUCT_COUNTS
+from gaussian.tables import computed_families
+
+PAGE = Path(__file__).parents[2] / "docs" / "gaussian.md"
+FAMILIES: dict[str, Any] = {"noisy full": NoisyFull, "noisy mean": NoisyMean, "noisy median": NoisyMedian}
+
+
+@cache
+def at_the_printed_parameter(name: str, mechanism: str, printed: str) -> Risks:
+    assert float(printed) == PAPER_TABLES[name].rows[mechanism].parameter
+    return risks(PAPER, PAPER_TABLES[name].eve, FAMILIES[mechanism](float(printed)))
+
+
+@pytest.mark.slow
+def test_the_printed_parameters_cost_what_the_page_says() -> None:
+    """R_A at the parameter that the paper prints, minus the least R_A of the family."""
+    line = re.compile(r"^\| (\w+) \| ([\w ]+) \| parameter \| ([\d.]+) \|.*R_A differs by (\S+) \|$", re.MULTILINE)
+    told = line.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(told) == 7
+    for name, mechanism, printed, difference in told:
+        eve = PAPER_TABLES[name].eve
+        there = at_the_printed_parameter(name, mechanism, printed).alice(calibrate(PAPER, eve))
+        excess = float(there) - optimise(PAPER, eve, FAMILIES[mechanism]).alice
+        assert float(f"{excess:.0e}") == float(difference), (name, mechanism)
+
+
+@pytest.mark.slow
+def test_the_printed_entries_are_the_risks_at_the_printed_parameter() -> None:
+    """The last column has the risk at the printed sigma, which rounds to what the paper prints."""
+    why = r"(\S+) at sigma = ([\d.]+)(?: and lambda = (\S+))?"
+    line = re.compile(rf"^\| (\w+) \| ([\w ]+) \| (bob|eve|alice) \| (\S+) \| \S+ \| {why} \|$", re.MULTILINE)
+    told = line.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(told) == 7
+    for name, mechanism, entry, printed, shown, sigma, lam in told:
+        paper, found = PAPER_TABLES[name], at_the_printed_parameter(name, mechanism, sigma)
+        assert lam in ("", str(paper.lam))
+        value = {"bob": found.bob, "eve": found.eve, "alice": found.alice(paper.lam)}[entry]
+        assert f"{value:.4f}" == shown
+        assert round(float(value), 2) == float(printed) == getattr(paper.rows[mechanism], entry)
+
+
+def test_the_printed_lambda_of_both_eves_is_that_of_a_rough_quadrature() -> None:
+    x, w = np.polynomial.hermite_e.hermegauss(80)
+    p = PAPER.bob_posterior(PAPER.xbar_sd * x)
+    rough = np.minimum(p, 1 - p) @ w / w.sum()
+    lam = (0.5 - rough) / risks(PAPER, BothEves(0.5, 2.0), Null()).eve
+    assert f"| {lam:.4f} if R_B^full is {rough:.4f}, see below |" in PAGE.read_text(encoding="utf-8")
+    assert round(float(lam), 1) == PAPER_TABLES["both"].lam
+
+
+@pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(2.0), MinEve(-1.0), BothEves(0.5, 2.0)])
+def test_these_eves_have_all_four_families(eve: Eve) -> None:
+    assert len(computed_families(PAPER, eve)) == 4
+
+
+@pytest.mark.parametrize(
+    "eve", [MedianEve(0.3), RangeEve(2.0), QuantileEve(1.0), RecordEve(1.0), GaussianEves((MeanEve(0.5), MaxEve(2.0)))]
+)
+def test_against_other_eves_two_families_are_left_out(eve: Eve) -> None:
+    found = table(GaussianModel(3), eve, lam=1.0)
+    assert [row.mechanism for row in found.rows] == ["full", "null", "noisy mean", "one-bit"]
+
+
+def test_a_parameter_is_null_where_there_is_none_and_inf_at_infinite_noise() -> None:
+    found = {row.mechanism: row.document()["parameter"] for row in table(GaussianModel(2), MeanEve(0.0), lam=1e6).rows}
+    assert found["full"] is found["null"] is None
+    assert found["noisy mean"] == "inf"
+
+
+def test_the_quantile_is_the_kth_smallest_value_with_k_the_rounded_up_share() -> None:
+    for n in (1, 5, 9, 10, 40):
+        for percent in range(1, 101):
+            assert QuantileEve(0.0, level=percent / 100).rank(n) == -(-percent * n // 100)
+    x = np.random.default_rng(0).normal(size=(20, 10))
+    assert (QuantileEve(0.0, level=0.7).statistic(x) == np.sort(x)[:, 6]).all()
+
+
+def test_the_page_says_how_the_numbers_are_computed() -> None:
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"piecewise polynomials of degree {DEGREE}" in text
+    assert max(PRODUCT_COUNTS) == 5
+    assert FINAL.replicates == 8
+    assert f"Student's {100 * LEVEL:g}% interval from eight independent scramblings" in text
+
+
+def test_the_building_blocks_belong_together() -> None:
+    x, c = np.linspace(-2.0, 3.0, 41), 1.3
+    above = max_exceedance(5, c, x)
+    assert above == pytest.approx(max_residual_sf(5)(c - x), abs=1e-15)
+    assert 1 - above == pytest.approx(max_residual_cdf(5)(c - x), abs=1e-15)
+    cells = eve_cells(5, BothEves(0.5, c), x)
+    assert cells.sum(axis=0) == pytest.approx(np.ones(41), abs=1e-15)
+    assert cells[[1, 3]].sum(axis=0) == pytest.approx(above, abs=1e-15)
+    assert cells[[2, 3]].sum(axis=0) == pytest.approx((x > 0.5).astype(float), abs=1e-15)
+    z = (PAPER.posterior_sd**2 * 5 * x) / PAPER.posterior_sd
+    assert PAPER.bob_posterior(x) == pytest.approx([0.5 * math.erfc(-v / math.sqrt(2)) for v in z], abs=1e-14)
+    assert PAPER.xbar_sd == pytest.approx(math.sqrt(1.2), rel=1e-15)

@@ -1,13 +1,36 @@
 """`bap gaussian table`, `curve` and `plot`: what they print, what they write, what they refuse."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from bap_cli.gaussian_commands import app
 from bap_cli.main import main
+
+
+def shown(page: str) -> list[str]:
+    """The commands `bap gaussian ...` in the blocks of a page, without the comments behind them."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    return [line.split("#")[0].strip() for line in re.findall(r"^    bap gaussian (.*)$", text, re.MULTILINE)]
+
+
+def test_the_commands_of_the_page_are_understood(capsys):
+    lines = shown("gaussian.md")
+    assert [line.split()[0] for line in lines] == ["table", "table", "curve", "optimum", "optimum"]
+    for line in lines:
+        name, *options = line.split()
+        command = get_command(app).commands[name]
+        assert command.make_context(name, options).params["eve"]
+    # the two of the section on other Eves are quick enough to be run
+    for line in lines[3:]:
+        assert main(["gaussian", *line.split(), "--lambda", "0.8", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["lower"] <= document["upper"] <= document["lower"] + 1e-11
+    assert len(document["cells"]) == 4
 
 
 def test_table_prints_one_json_document():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction as F
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from strategies import NOTIONS, channels, events, few_lams, few_states, lams, parts_of, problems, table
 
-from bap_lp import Agent, Conditions, ConflictError, Mechanism, Problem, solve
+from bap_lp import Agent, Conditions, ConflictError, Mechanism, Problem, robust, solve, tiers
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.evaluation import risks
@@ -210,3 +211,22 @@ def test_the_weights_that_choose_among_optima_are_fixed() -> None:
 def test_a_float_basis_is_not_needed_where_the_program_is_very_small() -> None:
     assert solve_undivided(random_problem(3, 2, 2).arrays, EXACT.number(1)).how == "compact program, exact simplex"
     assert "HiGHS" in solve_undivided(random_problem(30, 4, 4).arrays, EXACT.number(1)).how
+
+
+@pytest.mark.parametrize("module", ["constrained", "robust", "tiers", "paper"])
+def test_other_programs_take_the_same_steps(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, called = random_problem(12, 3, 3), []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        called.append(module)
+        return optimum(*args, **options)
+
+    monkeypatch.setattr(sys.modules[f"bap_lp.programs.{module}"], "optimum", counted)
+    found: Any = {
+        "constrained": lambda: solve(problem, 1, conditions=Conditions(exp_epsilon=2)),
+        "robust": lambda: robust([problem, random_problem(12, 3, 3, seed=1)], 1),
+        "tiers": lambda: tiers([problem, problem], 1),
+        "paper": lambda: solve(problem, 1, formulation="paper"),
+    }[module]()
+    assert called
+    assert found.exact

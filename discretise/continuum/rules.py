@@ -20,8 +20,8 @@ from bap_lp import InputError
 from bap_lp.model.display import Grid, Tabular
 from discretise.losses import names
 from discretise.models import GriddedProblem
-from discretise.secure import release_uniforms
 from gaussian.arrays import Array
+from gaussian.uniforms import uniforms
 
 _BLOCK = 200_000
 _LISTED = 6
@@ -103,7 +103,7 @@ class ScalarRule(Tabular):
         them reproducible: for rehearsals only.
         """
         rows = self(x)
-        draw = release_uniforms(rows.shape[:-1], generator)
+        draw = uniforms(rows.shape[:-1], generator)
         place = (np.cumsum(rows, axis=-1)[..., :-1] <= draw[..., None]).sum(axis=-1)
         found = self.decisions[place]
         return found.astype(np.int64) if (self.decisions == np.round(self.decisions)).all() else found

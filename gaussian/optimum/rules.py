@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp.model.draws import uniforms
 from bap_lp.model.risks import Risks
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
@@ -23,6 +22,7 @@ from gaussian.eves import cell_index
 from gaussian.masses import joint_replies, joint_risks
 from gaussian.model import Eve, GaussianModel, StandardForm, standard_form
 from gaussian.optimum.cells import CellLaw, cell_law
+from gaussian.uniforms import uniforms
 
 _BLOCK = 200_000
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import matplotlib
@@ -17,7 +19,6 @@ from scipy.special import ndtr
 
 from bap_cli.main import main
 from bap_lp import InputError, solve
-from bap_lp.model.draws import uniforms
 from discretise import bracket, grid, grid_rule
 from gaussian import GaussianModel, MaxEve, MeanEve, NoisyFull, OneBit, decision_effect, optimise, risks
 from gaussian.noisy_full import FINAL, Effort, noisy_full_risk
@@ -25,6 +26,7 @@ from gaussian.optimum.grids import equal_parts
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.plots import NOISY, _dots, best_of_family, risk_against_noise
 from gaussian.tables import bit_curve
+from gaussian.uniforms import uniforms
 
 STEEP = GaussianModel(5, 5.0, 0.0)
 
@@ -115,6 +117,12 @@ def test_secure_uniforms_are_uniform_and_bad_generators_are_refused() -> None:
     for bad in ("7", -1, True, 1.5):
         with pytest.raises(InputError, match="generator"):
             uniforms((2,), bad)
+
+
+@pytest.mark.parametrize("make", [lambda: 5, lambda: Random(5), lambda: np.random.default_rng(5)])
+def test_uniforms_of_a_seed_or_a_generator_are_reproducible(make: Callable[[], Any]) -> None:
+    assert uniforms((2, 3), make()).shape == (2, 3)
+    assert (uniforms((2, 3), make()) == uniforms((2, 3), make())).all()
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def run(
         proof, mechanism = _certificate_of(loaded, certificate, mechanism, allow_float)
         certificate = str(Path(certificate) / "certificate.json")
     else:
-        conflict = load_conflict(certificate)
+        conflict = load_conflict(certificate, len(loaded.problem.states))
         if conflict is not None:
             if not as_claimed:
                 wrong = not_demanded(loaded.problem, loaded.conditions, conflict.conditions)

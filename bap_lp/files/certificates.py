@@ -15,7 +15,7 @@ The keys of the prices are those of the conditions themselves (`Condition.docume
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,12 @@ _NOTHING: dict[str, Any] = {"prices": {"min_eve_risk": "0", "max_bob_risk": "0"}
 _LIST: dict[str, Any] = {"type": "array"}
 _PRICES = _merged([kind.schema() for kind in TABLE.values() if kind.priced])
 _BRANCH = {"signals": _LIST, "u": _LIST, "states": _LIST, "void": {}, **_PRICES}
-_UNDER_CONDITIONS: dict[str, Any] = {
+MULTIPLIERS: dict[str, Any] = {  # under conditions
     "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
-    "channel": _LIST,
     **_PRICES,
     "branches": {"type": "array", "items": {"type": "object", "properties": _BRANCH, "required": ["signals", "u"]}},
 }
-
+_UNDER_CONDITIONS = MULTIPLIERS | {"channel": _LIST}
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -94,7 +93,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
         check(document, _SCHEMA)
         lam, value = (signed_number(document[key], key) for key in ("lambda", "value"))
         rho, u = (signed_table(document[key], key) for key in ("rho", "u"))
-        numbers, kinds = (lam, value, rho.flat[0], u.flat[0]), _exact(document)
+        numbers, kinds = (lam, value, rho.flat[0], u.flat[0]), exact_numbers(document)
         exact = kinds and not any(isinstance(v, float) for v in numbers)
         if not exact:
             lam, value, rho, u = float(lam), float(value), floats(rho), floats(u)
@@ -139,16 +138,20 @@ def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> 
 def _proof_document(proof: Proof) -> dict[str, Any]:
     """What a certificate adds to lambda, value, rho and u when there are conditions."""
     out: dict[str, Any] = {"conditions": conditions_document(proof.conditions), "channel": texts(proof.channel)}
-    out |= prices_document(proof.prices)
-    branches = []
-    for branch in proof.branches:
+    return out | prices_document(proof.prices) | branches_document(proof.branches)
+
+
+def branches_document(branches: Sequence[Branch]) -> dict[str, Any]:
+    """The key of the branches, if there are any."""
+    out = []
+    for branch in branches:
         document: dict[str, Any] = {"signals": list(branch.keep), "u": texts(branch.multipliers.u)}
         if branch.fixed:
             document["states"] = [[x, list(signals)] for x, signals in branch.fixed]
         if branch.void:
             document["void"] = True
-        branches.append(document | prices_document(branch.multipliers.prices))
-    return out | ({"branches": branches} if branches else {})
+        out.append(document | prices_document(branch.multipliers.prices))
+    return {"branches": out} if out else {}
 
 
 def prices_document(prices: Mapping[str, Prices]) -> dict[str, Any]:
@@ -167,15 +170,21 @@ def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
         raise InputError("channel", None, "is missing")
     conditions, field = conditions_from(document["conditions"]), EXACT if exact else FLOAT
     channel = field.array(signed_table(document["channel"], "channel"))
+    branches = read_branches(document, len(channel), channel.shape[1], field)
+    return Proof(conditions, channel, read_prices(document, field), branches)
+
+
+def read_branches(document: dict[str, Any], states: int, signals: int, field: Field) -> tuple[Branch, ...]:
+    """The branches in a certificate's document, for so many states and signals."""
     branches = []
     for k, part in enumerate(document.get("branches", [])):
-        if not _positions(part["signals"], channel.shape[1]):
+        if not _positions(part["signals"], signals):
             raise InputError(f"branches[{k}].signals", part["signals"], "must be positions of signals")
         if not isinstance(part.get("void", False), bool):
             raise InputError(f"branches[{k}].void", part["void"], "must be true or false")
         fixed = []
         for row in part.get("states", []):
-            if not isinstance(row, list) or len(row) != 2 or not _positions([row[0]], len(channel)):
+            if not isinstance(row, list) or len(row) != 2 or not _positions([row[0]], states):
                 raise InputError(f"branches[{k}].states", row, "must be a state and a list of signals")
             if not _positions(row[1], len(part["signals"])):
                 raise InputError(f"branches[{k}].states", row, "must be a state and a list of signals")
@@ -183,7 +192,7 @@ def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
         u = field.array(signed_table(part["u"], f"branches[{k}].u"))
         dual = Multipliers(u, read_prices(part, field))
         branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void", False)))
-    return Proof(conditions, channel, read_prices(document, field), tuple(branches))
+    return tuple(branches)
 
 
 def _positions(values: Any, count: int) -> bool:
@@ -195,9 +204,9 @@ def read_prices(document: dict[str, Any], field: Field) -> dict[str, Prices]:
     return {name: kind.read(document, signed_number, field) for name, kind in TABLE.items() if kind.priced}
 
 
-def _exact(document: dict[str, Any]) -> bool:
+def exact_numbers(document: dict[str, Any]) -> bool:
     """Whether no number of the proof is a float."""
-    if not all(_exact(branch) for branch in document.get("branches", [])):
+    if not all(exact_numbers(branch) for branch in document.get("branches", [])):
         return False
     rows = [row for key in ("channel", "u", *_PRICES) for row in _rows(document.get(key, []))]
     return not any(isinstance(v, float) for row in rows for v in row)

@@ -58,9 +58,13 @@ def limits_needed(documents: Sequence[Any], steps: int, longest: int) -> list[st
     return [f"{name}={value}" for name, value in needed.items() if value > limit(name)]
 
 
-def proof_steps(problem: Any, certificate: Any) -> int:
-    """Steps to check the certificate of one problem; what is not a table counts as nothing, and is refused later."""
-    shape = length(certificate, "rho"), width(certificate, "rho"), width(certificate, "u")
+def proof_steps(problem: Any, certificate: Any, states: int = 0) -> int:
+    """Steps to check the certificate of one problem; what is not a table counts as nothing, and is refused later.
+
+    The proof of a conflict has no rho: it is about `states` states, and a signal per row of u.
+    """
+    signals = length(certificate, "u") if states else width(certificate, "rho")
+    shape = states or length(certificate, "rho"), signals, width(certificate, "u")
     N, S, e = (max(1, size) for size in shape)
     agents = [agent for role in ("bob", "eve") for agent in items(problem, role)]
     decisions = sum(length(agent, "decisions") for agent in agents)

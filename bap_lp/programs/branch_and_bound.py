@@ -14,7 +14,7 @@ value. At the limit on the nodes the gap is reported as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any
@@ -61,7 +61,7 @@ def combinatorial(
     if layout.deterministic and enumerable(arrays, layout.local):
         found = best_deterministic(arrays, signals, layout.local, lam, arrays.field.tolerance, bob_weight)
         if found is None:
-            raise NothingFound("no mechanism meets the conditions")
+            raise NothingFound(())
         how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
         return replace(relaxed, q=degenerate(found[1].tolist(), len(signals), arrays.exact), how=how), found[0], []
     search = _Search(layout, lam, relaxed, bob_weight)
@@ -71,7 +71,7 @@ def combinatorial(
     if search.best is None:
         if not done:
             raise SolverError(f"no mechanism that satisfies the conditions was found in {most} nodes")
-        raise NothingFound("no mechanism meets the conditions")
+        raise NothingFound(search.branches())
     how = f"branch and bound, {search.count} nodes" + ("" if done else f", {STOPPED}")
     if not done and suggested is not None:
         claimed = layout.restored(suggested, lam, bob_weight)
@@ -90,7 +90,11 @@ def _near(layout: ChannelLayout, lam: float) -> float:
 
 
 class NothingFound(ArithmeticError):
-    """The search has shown that no mechanism meets the conditions."""
+    """The search has shown that no mechanism meets the conditions; its branches, if any, are the proof."""
+
+    def __init__(self, branches: Sequence[Branch]) -> None:
+        super().__init__("no mechanism meets the conditions")
+        self.branches = tuple(branches)
 
 
 @dataclass(frozen=True, eq=False)

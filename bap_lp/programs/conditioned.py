@@ -96,8 +96,8 @@ def best_channel(
         return relaxed, relaxed.bound, (), relaxed
     try:
         found, bound, branches = combinatorial(low, lam, relaxed, bob_weight, progress)
-    except NothingFound:
-        raise searched_refusal(layout, conditions, lam, bob_weight) from None
+    except NothingFound as nothing:
+        raise searched_refusal(layout, conditions, lam, bob_weight, nothing.branches) from None
     return restored(found), low.restored(bound, lam, bob_weight), branches, restored(relaxed)
 
 

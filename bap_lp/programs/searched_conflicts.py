@@ -1,9 +1,10 @@
 """Which conditions are in conflict where the mechanism must be deterministic, or send few signals.
 
-These mechanisms are no convex set, so there are no multipliers that prove a conflict: the search that tries them all is
-the proof. The conflict is found by a deletion filter, as in `attainable`: leave out one condition after the other,
-determinism and the limit on signals included, and keep it out if a search shows that the rest is still impossible. A
-condition stays in the conflict if the search without it was given up, at its limit of nodes or of time.
+These mechanisms are no convex set: the proof goes case by case, with the branches of the search, or tries all maps if
+they are few. Which of the conditions are in conflict is found by a deletion filter, as in `attainable`: leave out one
+condition after the other, determinism and the limit on signals included, and keep it out if a search shows that the
+rest is still impossible. A condition stays in the conflict if the search without it was given up, at its limit of nodes
+or of time.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from bap_lp.linear.optimum import Infeasible
 from bap_lp.programs.attainable import laid
 from bap_lp.programs.branch_and_bound import NothingFound, combinatorial
 from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
-from bap_lp.proof.infeasible import ConflictError
+from bap_lp.proof.branches import Branch
+from bap_lp.proof.infeasible import ConflictError, Infeasibility
 
 
-def searched_refusal(layout: ChannelLayout, conditions: Conditions, lam: Any, bob_weight: int) -> ConflictError:
-    """Why no deterministic mechanism, or none with so few signals, meets the conditions."""
+def searched_refusal(
+    layout: ChannelLayout, conditions: Conditions, lam: Any, bob_weight: int, branches: tuple[Branch, ...]
+) -> ConflictError:
+    """Why no deterministic mechanism, or none with so few signals, meets the conditions; the branches prove it."""
     arrays = layout.problem.arrays
     conflict: list[tuple[str, Condition]] = []
     for demand in layout.demands:
@@ -43,6 +47,9 @@ def searched_refusal(layout: ChannelLayout, conditions: Conditions, lam: Any, bo
     rule = f"cannot be met together with {others}" if others else "cannot be met"
     error = ConflictError(name, getattr(conditions, name, None), rule)
     error.conflict = tuple(labels)
+    nothing = layout.problem.arrays.field.zeros((len(layout.signals), arrays.shape[2]))
+    proof = Infeasibility(conditions, nothing, {}, branches)
+    error.proof = proof if proof.verify(layout.problem) else None
     return error
 
 

@@ -25,6 +25,8 @@ from bap_lp.proof.branches import Branch, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import EXACT, ROUNDING, Array, InputError, ReadOnly, field_of, public, shown
 
+_NO_PROOF = "the multipliers do not prove that the conditions cannot be met"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proof(ReadOnly, Displayed):
@@ -142,6 +144,23 @@ class ConditionedProblem:
         bound = value if found is None else found[0]
         return "", bound, "all deterministic mechanisms were tried and none goes below"
 
+    def impossible(self, dual: Multipliers, branches: Sequence[Branch]) -> tuple[str, str]:
+        """What is wrong with a proof that no mechanism meets the conditions, if anything; and how it proves it."""
+        zero = self.arrays.field.zero
+        if branches:
+            if not (self.conditions.combinatorial and all(branch.void for branch in branches)):
+                return "a proof by cases needs determinism or a limit on signals, and cases that are all void", ""
+            how = "the multipliers prove, case by case, that no mechanism meets the conditions"
+            return self._by_cases(branches, zero, zero, 0)[0], how
+        wrong, bound = proved(self.arrays, self.demands, self.signals, zero, dual, self.unit, None, 0)
+        if wrong or bound > 0:
+            return wrong, "the multipliers prove that no mechanism meets the conditions"
+        if self.conditions.deterministic and enumerable(self.arrays, self.demands):
+            if best_deterministic(self.arrays, self.signals, self.demands, zero, self.unit, 0) is None:
+                return "", "all deterministic mechanisms were tried and none meets the conditions"
+            return "there is a deterministic mechanism that meets the conditions", ""
+        return _NO_PROOF, ""
+
     def _by_cases(self, branches: Sequence[Branch], lam: Any, value: Any, bob_weight: int) -> tuple[str, Any]:
         states, conditions = len(self.arrays.p), self.conditions
         try:
@@ -155,7 +174,7 @@ class ConditionedProblem:
                 self.arrays, self.demands, part, price, dual, self.unit, branch.allowed(states), weight
             )
             if not wrong and branch.void and not bound > 0:
-                wrong = "the multipliers do not prove that the conditions cannot be met"
+                wrong = _NO_PROOF
             if wrong:
                 return f"branch {branch.keep}: {wrong}", None
             value = value if branch.void else min(value, bound)

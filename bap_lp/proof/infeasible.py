@@ -1,7 +1,9 @@
 """The proof that no mechanism meets the conditions: multipliers with which the bound on zero is above zero.
 
 With beta = lam = 0 the Lagrangian bound of `conditions.lagrangian` lies below 0 = 0 R_B - 0 R_E of every channel that
-meets the conditions. If it is positive, there is no such channel. Checked with arithmetic alone, like a certificate.
+meets the conditions. If it is positive, there is no such channel. Deterministic mechanisms and those with few signals
+are not a convex set: there the proof may go case by case, with multipliers for parts that together contain them all, or
+all maps are tried if they are few. Checked with arithmetic alone, like a certificate.
 """
 
 from __future__ import annotations
@@ -14,18 +16,20 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers, Prices
 from bap_lp.model.display import Displayed
 from bap_lp.model.problem import Problem
+from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import Verdict
-from bap_lp.proof.conditional import ConditionedProblem, proved
+from bap_lp.proof.conditional import ConditionedProblem
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Infeasibility(ReadOnly, Displayed):
-    """Conditions that no mechanism meets, with the multipliers that prove it."""
+    """Conditions that no mechanism meets, with the multipliers that prove it, perhaps case by case."""
 
     conditions: Conditions
     u: Array
     prices: Mapping[str, Prices]
+    branches: tuple[Branch, ...] = ()
 
     def _headline(self) -> str:
         return f": {', '.join(self.conditions.given())}"
@@ -46,22 +50,17 @@ class Infeasibility(ReadOnly, Displayed):
         return self._judged(ConditionedProblem.lifted(problem, self.conditions, unit))
 
     def _judged(self, asked: ConditionedProblem) -> Verdict:
-        field = asked.arrays.field
-        dual = Multipliers(self.u, self.prices).in_field(field)
-        wrong, bound = proved(asked.arrays, asked.demands, asked.signals, field.zero, dual, asked.unit, None, 0)
-        if wrong:
-            return Verdict(False, wrong)
-        if not bound > 0:
-            return Verdict(False, "the multipliers do not prove that the conditions cannot be met")
-        return Verdict(True, "the multipliers prove that no mechanism meets the conditions")
+        dual = Multipliers(self.u, self.prices).in_field(asked.arrays.field)
+        wrong, how = asked.impossible(dual, self.branches)
+        return Verdict(not wrong, wrong or how)
 
 
 class ConflictError(InputError):
     """Conditions that no mechanism meets.
 
     `attainable` has, for the conditions with a number, the number nearest to the one demanded that the others allow.
-    `proof` has the multipliers that prove the conflict; it is None if there are none to show: where deterministic or
-    max_signals is in the conflict, a search through all mechanisms is the proof.
+    `proof` has the multipliers that prove the conflict; it is None in the rare cases where the multipliers found in
+    floats do not prove it.
 
     Args:
         field: the condition that is named first.

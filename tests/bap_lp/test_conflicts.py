@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from strategies import NOTIONS, few_lams, few_states, notion
 
 from bap_cli.main import main
-from bap_lp import Agent, Conditions, ConflictError, Problem, condition_costs, solve
+from bap_lp import Agent, Conditions, ConflictError, InputError, Problem, condition_costs, limits, solve
+from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.files.conflicts import conflict_document, load_conflict
 from bap_lp.model.evaluation import risks
 from bap_lp.programs.attainable import simplest
@@ -266,11 +267,11 @@ def test_a_limit_beyond_its_range_is_given_the_nearest_number_that_the_other_con
 
 def test_with_determinism_no_number_is_called_attainable_that_needs_randomness() -> None:
     problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
-    for limits in ({"max_bob_risk": "1/4", "max_leakage": "11/10"}, {"max_bob_risk": 0, "exp_epsilon": 3}):
+    for wanted in ({"max_bob_risk": "1/4", "max_leakage": "11/10"}, {"max_bob_risk": 0, "exp_epsilon": 3}):
         with pytest.raises(ConflictError) as caught:
-            solve(problem, 1, conditions=Conditions(deterministic=True, **limits))
+            solve(problem, 1, conditions=Conditions(deterministic=True, **wanted))
         for name, near in caught.value.attainable.items():
-            assert solve(problem, 1, conditions=Conditions(deterministic=True, **{**limits, name: near}))
+            assert solve(problem, 1, conditions=Conditions(deterministic=True, **{**wanted, name: near}))
 
 
 THREE = Problem(
@@ -286,6 +287,69 @@ SEARCHED: list[tuple[Problem, dict[str, Any], set[str]]] = [
     (THREE, {"max_signals": 2, "deterministic": True, "max_bob_risk": "1/10", "max_leakage": 3},
      {"max_signals", "max_bob_risk"}),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("maps", [1, limits.DEFAULTS["maps"]])
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(("problem", "wanted", "conflict"), SEARCHED)
+def test_a_conflict_found_by_search_is_proved_case_by_case_or_by_trying_all_maps(
+    problem: Problem,
+    wanted: dict[str, Any],
+    conflict: set[str],
+    exact: bool,
+    maps: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(limits._LIMITS, "maps", maps)
+    problem = problem if exact else problem.as_float()
+    with pytest.raises(ConflictError) as refused:
+        solve(problem, "1/3" if exact else 1 / 3, conditions=Conditions(**wanted))
+    proof, file = refused.value.proof, tmp_path / "conflict.json"
+    assert proof is not None
+    file.write_text(json.dumps(conflict_document(refused.value)))
+    loaded = load_conflict(file, len(problem.states))
+    assert loaded is not None
+    assert loaded.verify(problem).reason == proof.verify(problem).reason
+    assert ("case by case" if proof.branches else "all deterministic mechanisms") in loaded.verify(problem).reason
+    assert bool(proof.branches) == (maps == 1 or "deterministic" not in wanted)
+    for name in conflict:  # without one of them there is a mechanism
+        fewer = Conditions(**{k: v for k, v in wanted.items() if k != name})
+        assert not replace(loaded, conditions=fewer).verify(problem)
+    for k, branch in enumerate(proof.branches):
+        others = (*proof.branches[:k], *proof.branches[k + 1 :])
+        assert not replace(proof, branches=(*others, replace(branch, void=False))).verify(problem)
+        nothing = replace(branch, multipliers=Multipliers(0 * branch.multipliers.u, {}))
+        assert not replace(proof, branches=(*others, nothing)).verify(problem)
+    if len(proof.branches) > 1:
+        assert not replace(proof, branches=proof.branches[1:]).verify(problem)
+
+
+@pytest.mark.parametrize(
+    "edit", [{"privacy": 5}, {"branches": [{"signals": [0], "u": [["0"]], "states": 3}]}, {"u": 1}]
+)
+def test_a_conflict_file_of_the_wrong_form_is_refused_in_one_line(
+    edit: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    assert main(["solve", "coin_toss", "--min-eve-risk", "3/4", "--max-bob-risk", "3/10", "--out", str(folder)]) == 2
+    file = folder / "conflict.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | edit))
+    capsys.readouterr()
+    assert main(["verify", "coin_toss", str(file), "--as-claimed"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert next(iter(edit)) in err
+
+
+def test_the_work_of_checking_a_conflict_is_bounded_before_it_starts(tmp_path: Path) -> None:
+    with pytest.raises(ConflictError) as refused:
+        solve(COIN, conditions=Conditions(min_eve_risk="3/4", max_bob_risk="3/10"))
+    file = tmp_path / "conflict.json"
+    document = conflict_document(refused.value)
+    file.write_text(json.dumps(document | {"privacy": [[0, 0, 1, "0"]] * 3000}))
+    with pytest.raises(InputError, match="takes more than"):
+        load_conflict(file, 10_000)
 
 
 @pytest.mark.parametrize(("problem", "wanted", "conflict"), SEARCHED)
@@ -315,7 +379,7 @@ def test_a_conflict_in_floats_is_proved_where_the_float_solver_sees_none(tmp_pat
     assert proof.verify(problem)
     file = tmp_path / "conflict.json"
     file.write_text(json.dumps(conflict_document(refused.value)))
-    loaded = load_conflict(file)
+    loaded = load_conflict(file, len(problem.states))
     assert loaded is not None
     assert loaded.verify(problem)
     assert not replace(proof, conditions=Conditions(signal_floor={"Eve": 1e-15})).verify(problem)

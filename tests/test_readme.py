@@ -82,7 +82,7 @@ def test_each_readers_page_leads_on_as_the_guide_says(page: str, onward: str) ->
 
 def planned(*arguments: str) -> str:
     """What make would run where there is no environment yet."""
-    command = ["make", "-n", "VENV=nowhere", *arguments]
+    command = ["make", "-n", "--no-print-directory", "VENV=nowhere", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 

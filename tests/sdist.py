@@ -8,7 +8,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-ONLY_HERE = (".ci/", ".git", ".pre-commit")
+ONLY_HERE = (".ci/", ".git")
 
 tracked = subprocess.run(["git", "ls-files", "-z"], cwd=Path(__file__).parents[1], capture_output=True, check=True)
 wanted = {name for name in tracked.stdout.decode().split("\0") if name and not name.startswith(ONLY_HERE)}

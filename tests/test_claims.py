@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bap_cli import commands
-from bap_lp import Problem, save_problem, solve
+from bap_lp import Problem, load_problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
 from discretise import bracket, counts, grid, max_bracket, refine
 from discretise.squared_loss.grids import residual_variance
@@ -111,6 +112,10 @@ def test_the_page_on_brackets_starts_with_the_three_optima() -> None:
         assert found.width < float(width.removeprefix("below "))
 
 
+def problem_of(name: str) -> Problem:
+    return load_problem(ROOT / "examples" / f"{name}.toml").problem
+
+
 def test_the_first_page_has_the_optima_of_the_paper() -> None:
     table = rows((ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-"))
     titles = {
@@ -118,6 +123,21 @@ def test_the_first_page_has_the_optima_of_the_paper() -> None:
         "max": "Gaussian, Eve tests the maximum",
         "both": "Gaussian, both Eves",
     }
+    coin = problem_of("coin_toss")
+    best = solve(coin)
+    assert table["coin toss"][:2] == ["0.075", str(best.value)]  # the paper's "Linear-program optimum"
+    assert table["coin toss"][2] == f"{best.value} (exact)"
+    assert best.exact
+    assert best.mechanism.channel.tolist() == [[1, 0], [Fraction(3, 10), Fraction(7, 10)]]
+    assert (best.mechanism.signals, coin.states) == (("fixed", "fair"), ("tails", "heads"))
+    assert table["coin toss"][3] == 'tails: say "fixed"; heads: say "fair" with probability 7/10'
+    rules = {"Gaussian, Eve tests the maximum": MaxEve(2.0), "Gaussian, both Eves": BOTH}
+    told = [bracket(PAPER, eve).describe() for eve in rules.values()]
+    assert told == ["release 1 when xbar > 0, else 0", "release 1 when xbar > 0 or max > 2, else 0"]
+    assert [table[name][3] for name in rules] == [
+        "one bit: Bob's own decision",
+        "one bit: is the mean above 0 or the maximum above 2",
+    ]
     for name, title in titles.items():
         assert float(table[title][0]) == min(row.alice for row in PAPER_TABLES[name].rows.values())
     bit = optimise(PAPER, MeanEve(0.5), OneBit).threshold

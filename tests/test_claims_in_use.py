@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import random
 import re
@@ -18,7 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bap_lp import Conditions, Mechanism, Problem, solve
+from bap_lp import Conditions, Mechanism, Problem, evaluate, solve
+from bap_lp.model.evaluation import risks
+from bap_lp.releases import null
 from microdata import Eve, Study
 from microdata.alternatives import PRAM_KEPT, RATIOS, SWAPS
 from microdata.cells import THRESHOLD
@@ -55,6 +58,50 @@ def test_under_maximal_leakage_nobody_guesses_anything_much_more_often() -> None
     parts = [(x, k) for x, p in enumerate(WARD.prior) for k in range(int(8 * p))]
     joint = np.array([[Fraction(int(x == y), 8) for y, _ in parts] for x in range(4)])
     assert ratio(joint) == Fraction(3, 2)
+
+
+def test_the_page_on_conditions_names_every_condition() -> None:
+    text = page("docs/conditions.md")
+    assert [name for name in Conditions.__dataclass_fields__ if f"`{name}`" not in text] == []
+
+
+def test_a_cap_from_below_keeps_a_publication_from_ruling_the_illness_out() -> None:
+    """Without the condition a patient with a routine visit has no tuberculosis for certain."""
+    free = solve(WARD, 0)
+    bound = solve(WARD, 0, conditions=Conditions(posterior_caps=[{"event": [3], "at_least": "1/20"}]))
+    least = [min(signal.posterior["3"] for signal in evaluate(WARD, one.mechanism).signals) for one in (free, bound)]
+    assert least == [0, Fraction(1, 20)]
+
+
+def test_the_factor_of_a_belief_may_be_given_by_its_logarithm() -> None:
+    asked = [{"event": [2, 3], "exp_epsilon": "3/2"}], [{"event": [2, 3], "epsilon": math.log(1.5)}]
+    exact, rough = (solve(WARD, 0, conditions=Conditions(posterior_ratio=one)) for one in asked)
+    assert (exact.exact, rough.exact) == (True, False)
+    assert rough.value == pytest.approx(float(exact.value), abs=1e-9)
+
+
+def test_an_attribute_of_which_nothing_may_be_learned_is_told_by_one_event_per_value() -> None:
+    """The attribute: healthy, flu or tuberculosis. Its law is the same after every signal, and other data are told."""
+    values = [[0, 1], [2], [3]]
+    found = solve(WARD, 0, conditions=Conditions(independent_of=values))
+    for signal in evaluate(WARD, found.mechanism).signals:
+        posterior = list(signal.posterior.values())
+        assert [sum(posterior[x] for x in event) for event in values] == [
+            Fraction(3, 4),
+            Fraction(1, 8),
+            Fraction(1, 8),
+        ]
+    assert found.risks.bob < risks(WARD, null(WARD)).bob
+
+
+def test_a_floor_on_the_average_leaves_signals_at_which_the_employer_loses_less() -> None:
+    found = solve(WARD, 0, conditions=Conditions(min_eve_risk="1/4"))
+    assert found.risks.eve == Fraction(1, 4)
+    least = []
+    for signal in evaluate(WARD, found.mechanism).signals:
+        posterior = np.array(list(signal.posterior.values()))
+        least.append(min(posterior.dot(WARD.eve_loss)))
+    assert min(least) < Fraction(1, 4)
 
 
 def test_the_method_of_a_stopped_solution_ends_with_the_words_of_the_page() -> None:

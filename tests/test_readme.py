@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import textwrap
+import tomllib
 from fractions import Fraction
 from pathlib import Path
 
@@ -50,6 +52,8 @@ def test_the_survey_gives_the_numbers_shown(
     changed = [column["changed"] for column in json.loads(Path("release/result.json").read_text())["columns"]]
     share = float(sum(map(Fraction, changed)) / len(changed))
     assert f"**the optimum**: {share:.0%} of the cells changed" in README
+    informed = rows["optimum"].audit.informed.value
+    assert informed < rows["suppress all"].audit.informed.value  # "who knows the shares better ... learns something"
     assert 20 * rows["optimum"].risks.bob < rows["suppress all"].risks.bob  # "less than a twentieth"
     assert rows["optimum"].risks.eve == rows["suppress all"].risks.eve  # "as uncertain as she was without a release"
 
@@ -60,11 +64,86 @@ def test_three_readers_have_a_link_on_the_first_screen() -> None:
         assert re.search(rf"{reader}s?[^.]*?\(docs/{page}\.md\)", first, re.DOTALL), reader
 
 
+def test_the_site_starts_with_the_three_readers_and_leads_to_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for reader, page in (("a statistician", "microdata"), ("a lawyer", "conditions"), ("an engineer", "service")):
+        assert re.search(rf"^\| {reader}[^|]*\|[^|]*\| \[[^]]*\]\({page}\.md\)", index, re.MULTILINE), reader
+    listed = set("\n".join(re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.DOTALL | re.MULTILINE)).split())
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"} <= listed
+    assert {f"api/{path.stem}" for path in (ROOT / "docs" / "api").glob("*.rst")} <= listed
+
+
 @pytest.mark.parametrize(
     ("page", "onward"), [("microdata", "theory.md"), ("conditions", "verify.md"), ("service", "api/")]
 )
 def test_each_readers_page_leads_on_as_the_guide_says(page: str, onward: str) -> None:
     assert re.search(rf"\]\({onward}", (ROOT / "docs" / f"{page}.md").read_text())
+
+
+def planned(*arguments: str) -> str:
+    """What make would run where there is no environment yet."""
+    command = ["make", "-n", "--no-print-directory", "VENV=nowhere", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_make_creates_the_environment_and_does_what_the_first_page_says() -> None:
+    for goal, problem in (([], "coin_toss"), (["PROBLEM=my_problem.toml"], "my_problem.toml")):
+        steps = planned("run", *goal)
+        assert re.search(r"-m venv nowhere$", steps, re.MULTILINE)
+        assert "pip install" in steps
+        assert steps.rstrip().endswith(f"nowhere/bin/bap solve {problem}")
+    assert re.search(r"ruff check \..*bin/mypy.*-m pytest", planned("test"), re.DOTALL)
+    assert "-m sphinx" in planned("docs")
+    assert "-m benchmarks" in planned("bench")
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_first_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every row of the table "to | run": the file is the example that the row names, or the coin toss."""
+    monkeypatch.chdir(tmp_path)
+    text = README[README.index("| to | run |") :].split("\n\n")[0]
+    rows = [re.findall(r"`([^`]+)`", line) for line in text.splitlines()[2:]]
+    places = dict(zip(("FILE1", "FILE2", "FILE3"), ("file_public", "file_research", "file_secure"), strict=True))
+    ran = set()
+    for pieces in rows:
+        named = next((piece.split()[2] for piece in pieces if piece.startswith("bap examples")), "coin_toss")
+        capsys.readouterr()
+        assert main(["examples", named]) == 0
+        Path("my.toml").write_text(capsys.readouterr().out)
+        command, *options = (piece for piece in pieces if not piece.startswith("bap examples"))
+        words = [{**places, "FILE": "my.toml"}.get(word, word) for word in command.split()[1:]]
+        for chosen in (words, *([*words[:2], *option.split()] for option in options)):
+            assert main(chosen) == 0, chosen
+            ran.add(chosen[0])
+    assert ran == {"solve", "explain", "model", "path", "report", "plot", "compare", "tiers", "counts"}
+    assert Path("report.html").is_file()
+    assert Path("map.png").is_file()
+
+
+def test_the_first_page_names_every_page_and_folder() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert [name for name in sorted(pages) if f"(docs/{name})" not in README] == []
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    for folder in {name.split(".")[0] for name in packages} | {"examples", "notebooks", "docs", "benchmarks"}:
+        assert (ROOT / folder).is_dir()
+        assert f"| `{folder}/` |" in README
+    notebooks = re.search(r"^\| `notebooks/` \| (.*) \|$", README, re.MULTILINE)
+    assert notebooks is not None
+    assert len(notebooks[1].split(", ")) == len(list((ROOT / "notebooks").glob("*.ipynb")))
+
+
+def test_the_extra_of_the_survey_installs_what_the_first_page_says() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["microdata"]
+    names = ", ".join(re.split(r"[<>=]", line)[0] for line in extras)
+    assert re.search(rf"^    pip install 'bap-lp\[microdata\]' statsmodels +# once: {names}$", README, re.MULTILINE)
+
+
+def test_the_example_of_the_first_page_has_eight_lines() -> None:
+    (example,) = re.findall(r"^```python\n(.*?)\n*```$", README, re.DOTALL | re.MULTILINE)
+    assert "## Eight lines" in README
+    assert len(example.splitlines()) == 8
 
 
 def test_the_citation_is_that_of_the_citation_file() -> None:

@@ -39,6 +39,9 @@ def formulas_are_drawn_by_the_browser_itself(site: Path) -> None:
     bars = re.findall(r"<mo([^>]*)>\|</mo>", (site / "brackets.html").read_text())
     assert len(bars) > 8
     assert {re.sub(r'.*form="(\w+)".*', r"\1", bar) for bar in bars} == {"prefix", "postfix"}
+    slashes = re.findall(r"<mo([^>]*)>/</mo>", (site / "literature.html").read_text())
+    assert len(slashes) > 8
+    assert {'lspace="0" rspace="0"' in slash for slash in slashes} == {True}
 
 
 def code_is_coloured(site: Path) -> None:

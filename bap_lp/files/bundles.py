@@ -112,7 +112,7 @@ class Bundle(Displayed):
         return isinstance(self.certificate, TierCertificate)
 
     def _headline(self) -> str:
-        return f" of {self.problem!r}, {self.certificate!r}"
+        return f"of {self.problem!r}, {self.certificate!r}"
 
     def tier(self, k: int) -> Mechanism:
         """What tier k sees, counted from 0: the mechanism of a bundle of tiers with its signals pooled."""

@@ -25,6 +25,8 @@ REDRAWN = {
     # a browser takes the bars of \lvert and \rvert for relations, with spaces, unless they are said to open and close
     '<mo class="mathopen">|</mo>': '<mo form="prefix" stretchy="false">|</mo>',
     "<mo>|</mo>": '<mo form="postfix" stretchy="false">|</mo>',
+    # a browser spaces the / of 1/2 as it spaces a relation; TeX sets it without spaces
+    '<mo stretchy="false">/</mo>': '<mo stretchy="false" lspace="0" rspace="0">/</mo>',
 }
 
 

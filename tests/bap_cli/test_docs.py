@@ -1,15 +1,21 @@
 """The reference pages show what the command really reads and prints."""
 
+import doctest
 import json
 import re
+import shlex
 import tomllib
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bap_cli.main import main
-from bap_lp import InputError
+from bap_lp import InputError, save_problem, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict
+from bap_lp.model.evaluation import risks
+from bap_lp.releases import null
 from discretise import load_model
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -34,6 +40,31 @@ def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     assert problem_from_dict({**shown, **conditions}).conditions is not None
     known = set(SCHEMA["$defs"]["conditions"]["properties"])
     assert known == {*conditions["conditions"], "epsilon", "metric"}
+
+
+def test_the_commands_of_the_tutorial_end_with_a_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    here: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(blocks(text, "python")[0]):
+        exec(example.source, here)
+    household = here["household"]
+    without, visits = risks(household, null(household)), solve(household).mechanism.channel[0][1]
+    assert f"Above 1/2 its risk is 1/8, and it was {without.bob} without a publication." in " ".join(text.split())
+    assert f"her risk {without.eve} is the same as if nothing had been published" in text
+    assert (visits, "One healthy household in four is visited for nothing." in text) == (Fraction(1, 4), True)
+    monkeypatch.chdir(tmp_path)
+    save_problem("household.json", household)
+    commands = re.findall(r"^    bap (.*?)(?: +#.*)?$", text, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["solve", "verify", "report", "release"]
+    for command in commands:
+        capsys.readouterr()
+        assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out.strip() in ("no visit", "visit")
+    names = ("problem.json", "mechanism.json", "certificate.json", "manifest.json")
+    assert sorted(path.name for path in Path("release").iterdir()) == sorted(names)
+    assert 'type="range"' in Path("report.html").read_text(encoding="utf-8")  # the slider
 
 
 def test_the_json_shown_is_the_json_printed(capsys: pytest.CaptureFixture[str]) -> None:

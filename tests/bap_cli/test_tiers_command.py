@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -140,6 +141,11 @@ def test_tiers_are_a_bundle_that_is_verified_and_released_together(
     first = capsys.readouterr()
     assert first.out.strip() in seen[0]
     assert "tier 1 alone" in first.err
+    (tmp_path / "states.csv").write_text("".join(f'"{state}"\n' for state in states))
+    assert main(["release", str(out), "--from", str(tmp_path / "states.csv")]) == 0
+    rows = list(csv.reader(capsys.readouterr().out.splitlines()))
+    assert len(rows) == len(states)
+    assert all(signal in tier for row in rows for signal, tier in zip(row, seen, strict=True))
     assert main(["report", str(out), "-o", str(tmp_path / "page.html")]) == 2
     assert "is about several tiers; a report shows one problem" in capsys.readouterr().err
 

@@ -78,6 +78,27 @@ def test_another_prior_moves_a_risk_by_at_most_the_largest_loss_times_the_distan
     assert abs(before.eve - after.eve) <= largest * distance
 
 
+@settings(max_examples=30)
+@given(problems(), st.data())
+def test_two_mechanisms_leave_nobody_more_risk_than_either(problem: Problem, data: st.DataObject) -> None:
+    """Independent draws of both are one draw of the product of the channels."""
+    one, other = data.draw(channels(problem)), data.draw(channels(problem))
+    rows = [[a * b for a in left for b in right] for left, right in zip(one.channel, other.channel, strict=True)]
+    both = evaluate(problem, Mechanism(rows, states=problem.states)).risks
+    for alone in (one, other):
+        assert both.eve <= evaluate(problem, alone).risks.eve
+        assert both.bob <= evaluate(problem, alone).risks.bob
+
+
+def test_a_mechanism_for_the_shares_of_a_table_tells_its_last_record() -> None:
+    """Somebody who knows 39 of 40 records computes the mechanism for either completion, and compares."""
+    mechanisms = [
+        solve(Problem([F(heads, 40), F(40 - heads, 40)], COIN.bob_loss, COIN.eve_loss), "1/3").mechanism
+        for heads in (30, 31)
+    ]
+    assert mechanisms[0] != mechanisms[1]
+
+
 def test_more_draws_of_full_and_null_release_change_nothing() -> None:
     for mechanism in (full(COIN), null(COIN)):
         assert evaluate(COIN, composed(mechanism, 4)).risks == evaluate(COIN, mechanism).risks

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import pickle
+import pkgutil
 from dataclasses import fields, is_dataclass
 from fractions import Fraction as F
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,15 +16,20 @@ import pytest
 from hypothesis import given, settings
 from strategies import problems
 
+import bap_lp
 from bap_lp import (
     Conditions,
+    ConflictError,
     Mechanism,
     Problem,
     compare,
+    condition_costs,
     corner,
+    epsilon_path,
     evaluate,
     lambda_path,
     randomised_response_family,
+    rank_worst_case,
     robust,
     sdc,
     sensitivity,
@@ -30,6 +38,7 @@ from bap_lp import (
     uniqueness,
     verify,
 )
+from bap_lp.files.bundles import Bundle, load_bundle, save_bundle
 from bap_lp.model.display import Displayed, Tabular, both, clean, equals, fraction, listed
 
 HOSTILE = "<b>&\x1b[31m\n" + "long " * 50
@@ -44,7 +53,21 @@ def large(n: int = 300) -> Problem:
     return Problem([F(1, n)] * n, losses, losses[::-1], states=[f"{x}: {HOSTILE}" for x in range(n)], title=HOSTILE)
 
 
+def bundled() -> Bundle:
+    with TemporaryDirectory() as folder:
+        save_bundle(folder, BEST)
+        return load_bundle(folder)
+
+
+def refused() -> Any:
+    with pytest.raises(ConflictError) as error:
+        solve(coin(), "1/3", conditions=Conditions(signal_floor=1))
+    return error.value.proof
+
+
 BEST = solve(coin(title="Coin"), "1/3")
+PRIVATE = solve(coin(), "1/3", conditions=Conditions(exp_epsilon=2))
+EPSILONS = epsilon_path(coin(), "1/3", tolerance="1/4")
 RESULTS = {
     "<Problem 'Coin': exact, (N, b, e) = (2, 2, 2)>": BEST.problem,
     "<MergedProblem '': exact, (N, b, e) = (2, 2, 2)>": coin().merged(),
@@ -70,6 +93,18 @@ RESULTS = {
     "<Uniqueness: unique, R_A = 3/40, 2 signals at least>": uniqueness(coin(), "1/3"),
     "<Sensitivity: R_A = 3/40, dR_A/dlambda = -3/4, (N, b, e) = (2, 2, 2)>": sensitivity(coin(), "1/3"),
     "<Family 'randomised response': exact, w from 0 to 1/2>": randomised_response_family(coin()),
+    "<EpsilonPath: exact, 6 values, K from 1 to 4>": EPSILONS,
+    "<EpsilonPoint: K = 1, R_A = 1/4, R_B = 1/2, R_E = 3/4>": EPSILONS.points[0],
+    "<ConditionedPiece: lambda from 0 to infinity, R_B = 5/12, R_E = 3/4>": lambda_path(
+        coin(), conditions=Conditions(exp_epsilon=2)
+    ).pieces[0],
+    "<ConditionCost: privacy, cost = 11/120>": condition_costs(PRIVATE)[0],
+    "<Proof: exp_epsilon, 0 branches>": PRIVATE.certificate.proof,
+    "<Infeasibility: signal_floor>": refused(),
+    "<WorstCase 'optimum': R_A = 3/40 in scenario 0>": rank_worst_case([coin()], [BEST.mechanism], ["1/3"])[0],
+    "<Bundle of <Problem 'Coin': exact, (N, b, e) = (2, 2, 2)>, <Certificate: exact, R_A = 3/40 at lambda = 1/3>>": (
+        bundled()
+    ),
     "<Minimum: R_A = 3/26 at w = 3/13, lambda = 1/3>": randomised_response_family(coin()).minimise("1/3"),
 }
 
@@ -77,6 +112,17 @@ RESULTS = {
 @pytest.mark.parametrize("line", RESULTS)
 def test_a_result_prints_as_one_line(line: str) -> None:
     assert repr(RESULTS[line]) == line
+
+
+def test_every_result_of_the_library_is_in_the_list() -> None:
+    for found in pkgutil.walk_packages(bap_lp.__path__, "bap_lp."):
+        importlib.import_module(found.name)
+
+    def derived(kind: type) -> set[type]:
+        return {kind}.union(*map(derived, kind.__subclasses__()))
+
+    kinds = {kind for kind in derived(Displayed) if kind.__module__.startswith("bap_lp.")} - {Displayed, Tabular}
+    assert kinds == {type(result) for result in RESULTS.values()}
 
 
 @pytest.mark.parametrize("result", RESULTS.values(), ids=lambda result: type(result).__name__)

@@ -14,7 +14,7 @@ from flint import fmpq
 from hypothesis import given, settings
 from strategies import problems
 
-from bap_lp import Agent, InputError, Mechanism, Problem, calibrate
+from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve
 from bap_lp.model.merging import merge_index
 from bap_lp.rational import number, public
 
@@ -134,6 +134,15 @@ def test_one_float_makes_a_float_problem() -> None:
     model = Problem.from_model(HALF, [[1, 0], HALF], FLIP, [[0, 1], [10.0, 0]])
     assert model.theta is not None
     assert model.theta.posterior.dtype == float
+
+
+def test_inside_exact_numbers_are_rationals_of_flint_and_floats_are_doubles() -> None:
+    exact = Problem(["1/3", "2/3"], FLIP, FLIP)
+    for problem in (exact, exact.as_float()):
+        best = solve(problem, "1/2" if problem.exact else 0.5)
+        tables = (problem.p, problem.B, problem.E, best.mechanism.q, best.certificate.rho, best.certificate.u)
+        kinds = {type(v) for table in tables for v in np.ravel(table)}
+        assert kinds == ({fmpq} if problem.exact else {np.float64})
 
 
 def test_arrays_cannot_be_changed() -> None:

@@ -16,7 +16,19 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from strategies import few_lams, few_states, parts_of, table
 
-from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, load_problem, solve, tiers, verify, verify_tiers
+from bap_lp import (
+    Agent,
+    InputError,
+    Mechanism,
+    Problem,
+    calibrate,
+    evaluate,
+    load_problem,
+    solve,
+    tiers,
+    verify,
+    verify_tiers,
+)
 from bap_lp.files.tiers import load_tier_certificate, save_tier_certificate
 from bap_lp.model.evaluation import risks
 from bap_lp.proof.certificate import Certificate
@@ -146,6 +158,36 @@ def test_nesting_has_a_price_in_many_problems_and_never_a_negative_one() -> None
         prices.append(tiers([_random(rng, prior, 2, 2), _random(rng, prior, 2, 3)], [1, "1/2"]).price_of_nesting)
     assert min(prices) == 0
     assert sum(price > 0 for price in prices) > 8
+
+
+def test_planning_ahead_never_costs_and_often_pays() -> None:
+    """Today's optimum, then the best refinement of each of its signals, against the best pair."""
+    rng, paid = Random(0), 0
+    for _ in range(20):
+        weights = [rng.randrange(1, 6) for _ in range(4)]
+        prior = [F(w, sum(weights)) for w in weights]
+        today, next_year = _random(rng, prior, 2, 2), _random(rng, prior, 2, 3)
+        first = solve(today, 1)
+        later = [
+            signal.probability
+            * solve(Problem(list(signal.posterior.values()), next_year.bob_loss, next_year.eve_loss), "1/2").value
+            for signal in evaluate(today, first.mechanism).signals
+        ]
+        both = tiers([today, next_year], [1, "1/2"])
+        assert first.value + sum(later) >= both.value >= both.separate
+        paid += first.value + sum(later) > both.value
+    assert paid > 3
+
+
+def test_independent_draws_for_two_tiers_tell_more_than_the_proof_allows() -> None:
+    public, research = (load_problem(EXAMPLES / f"file_{name}.toml") for name in ("public", "research"))
+    found = tiers([public.problem, research.problem], [public.lam, research.lam])
+    rows = [[a * b for a in x for b in y] for x, y in zip(*(m.channel for m in found.mechanisms), strict=True)]
+    seen = Mechanism(rows, states=public.problem.states)
+    before, after = found.risks[1].eve, risks(research.problem, seen).eve
+    assert after < before
+    page = " ".join((EXAMPLES.parent / "docs" / "tiers.md").read_text(encoding="utf-8").split())
+    assert f"In this example the insurer's risk would fall from {before} to {after}." in page
 
 
 def test_a_tier_that_wants_what_the_public_has_costs_nothing() -> None:

@@ -1,0 +1,123 @@
+"""The page for contributors: its lists are those of the project, and what it names is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pytest
+from test_layout import PARTS
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=]", line)[0].lower() for line in requirements} - {"bap-lp"}
+
+
+def test_the_table_of_dependencies_is_that_of_the_project() -> None:
+    found: dict[str, set[str]] = {}
+    for packages, extra in re.findall(r"^\| ([\w, -]+?)(?: \(extra `(\w+)`\))? \| ", GUIDE, re.MULTILINE):
+        if packages != "package":
+            found[extra] = found.get(extra, set()) | set(packages.split(", "))
+    extras = PROJECT["optional-dependencies"]
+    assert found == {"": names(PROJECT["dependencies"])} | {key: names(extras[key]) for key in extras if key != "dev"}
+    told = GUIDE[GUIDE.index("The development extra adds") : GUIDE.index("`constraints.txt` pins")].lower()
+    assert {name for name in names(extras["dev"]) if not re.search(rf"\b{name}\b", told)} == set()
+
+
+def test_the_parts_are_listed_below_all_that_they_import() -> None:
+    chapter = GUIDE[GUIDE.index("## The parts of `bap_lp`") : GUIDE.index("`bap_lp/__init__.py` exports")]
+    listed = re.findall(r"`(\w+)/?`: ", chapter)
+    assert sorted(listed) == sorted(PARTS)
+    for place, part in enumerate(listed):
+        assert PARTS[part] <= set(listed[:place]), part
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    named = {name for name in re.findall(r"`([\w./]+)`", GUIDE) if re.search(r"/|\.(?:py|md|toml|txt|json)$", name)}
+    assert len(named) > 15
+    named -= {"NAME.toml", "docs/_build/html"}  # yours to write, and made by `make docs`
+    missing = [name for name in named if not (ROOT / name).exists() and not any(ROOT.glob(f"bap_lp/**/{name}"))]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("bap_lp/releases/library.py", ["RELEASES"]),
+        ("bap_lp/releases/tuned.py", ["BEST"]),
+        ("bap_lp/releases/families.py", ["class Family"]),
+        ("discretise/tables/protections.py", ["class Protection", "USUAL", "RELEASE_KEYS"]),
+        ("tests/test_colours.py", ["PICTURES"]),
+        ("bap_lp/model/display.py", ["class Displayed", "class Tabular"]),
+        ("bap_cli/progress.py", ["class Progress"]),
+        ("bap_cli/inputs.py", ["def named"]),
+    ],
+)
+def test_what_a_recipe_names_is_where_it_says(path: str, words: list[str]) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for word in words:
+        assert re.search(rf"^{word}\b", text, re.MULTILINE)
+        assert word.split()[-1] in GUIDE
+
+
+def test_the_three_readers_find_what_the_guide_says() -> None:
+    pages = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("microdata", "conditions", "service")}
+    assert "The page starts with five commands" in GUIDE
+    first = pages["microdata"][: pages["microdata"].index("\n## ")]
+    assert len(re.findall(r"^    bap microdata ", first, re.MULTILINE)) == 5
+    setting = pages["microdata"].split("## The setting\n")[1].split("\n## ")[0]
+    assert "[The mathematics](theory.md" in setting
+    conditions = re.findall(r"^## .*`\n\n(.)", pages["conditions"], re.MULTILINE)
+    assert conditions == ["*"] * 7
+    titles = " ".join(re.findall(r"^## (.*)$", pages["service"], re.MULTILINE)).lower()
+    for subject in ("time", "cancelling", "threads", "logging", "exit codes"):
+        assert subject in titles
+
+
+def planned(goal: str) -> str:
+    command = ["make", "-n", "--no-print-directory", "VENV=nowhere", goal]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_what_is_tested_has_the_versions_that_the_guide_says() -> None:
+    for goal in ("run", "test"):
+        assert "-c constraints.txt" in planned(goal)
+    assert re.search(r"tests/floors.py > (\S+)\n.* -c \1 .*\n.*-m pytest", planned("test-lowest"))
+    newest = planned("test-newest")
+    assert "-m pytest" in newest
+    assert " -c " not in newest
+    printed = subprocess.run([sys.executable, "tests/floors.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    floors = dict(line.split("==") for line in printed.stdout.split())
+    extras = [line for key, lines in PROJECT["optional-dependencies"].items() if key != "dev" for line in lines]
+    for line in [*PROJECT["dependencies"], *extras]:
+        name, floor = re.findall(r"^([\w-]+)>=([\d.]+)", line)[0]
+        assert [*map(int, floors[name].split("."))] >= [*map(int, floor.split("."))]
+
+
+def test_hooks_run_what_lint_runs() -> None:
+    hooks = re.findall(r"entry: \.venv/bin/(\w+(?: \w+)?)", (ROOT / ".pre-commit-config.yaml").read_text())
+    assert hooks == ["ruff check", "ruff format", "mypy"]
+    assert re.findall(r"nowhere/bin/(ruff \w+|mypy)", planned("lint")) == hooks
+
+
+def test_a_source_distribution_without_a_tracked_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\nprintf 'a.py\\0b.py\\0.ci/run\\0'\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for packed, code in (("ab", 0), ("a", 1)):
+        with tarfile.open(tmp_path / "dist.tar", "w") as archive:
+            for name in packed:
+                archive.add(git, f"bap_lp-0.1.0/{name}.py")
+        command = [sys.executable, str(ROOT / "tests" / "sdist.py"), str(tmp_path / "dist.tar")]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == code

@@ -214,6 +214,18 @@ def test_the_manifest_says_where_it_comes_from(tmp_path: Path) -> None:
     assert sorted(manifest["files"]) == sorted(FILES)
 
 
+def test_a_manifest_tells_whether_a_guess_of_the_problem_is_right(tmp_path: Path) -> None:
+    """So it is no more public than the problem is."""
+    for name, heads in (("secret", 3), ("right", 3), ("wrong", 4)):
+        counts = [F(7, 7 + heads), F(heads, 7 + heads)]
+        save_bundle(tmp_path / name, solve(Problem(counts, COIN.B.tolist(), COIN.E.tolist()), "1/3"))
+    secret, right, wrong = (
+        json.loads((tmp_path / name / MANIFEST).read_text())["files"]["problem.json"]
+        for name in ("secret", "right", "wrong")
+    )
+    assert secret == right != wrong
+
+
 def test_a_bundle_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError("full")

@@ -14,7 +14,7 @@ from flint import fmpq
 from hypothesis import given, settings
 from strategies import problems
 
-from bap_lp import Agent, InputError, Mechanism, Problem, calibrate
+from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve
 from bap_lp.model.merging import merge_index
 from bap_lp.rational import number, public
 
@@ -141,6 +141,14 @@ def test_arrays_cannot_be_changed() -> None:
     for array in (problem.prior, problem.p, problem.B, problem.eve_loss):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+def test_a_problem_and_a_mechanism_cannot_be_changed() -> None:
+    best = solve(Problem(HALF, FLIP, FLIP), 1)
+    for value in (best.problem, best.mechanism, best):
+        for name in vars(value):
+            with pytest.raises(AttributeError):
+                setattr(value, name, None)
 
 
 def test_arrays_stay_frozen_through_pickling() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bap_cli.main import main
-from bap_lp import InputError
+from bap_lp import ConflictError, InputError, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict
 from discretise import load_model
 
@@ -31,7 +31,9 @@ def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     example = tomllib.loads((DOCS.parent / "examples" / "two_eves.toml").read_text())
     for part in (several, knowing):
         problem_from_dict({**example, **part})
-    assert problem_from_dict({**shown, **conditions}).conditions is not None
+    loaded = problem_from_dict({**shown, **conditions})
+    with pytest.raises(ConflictError, match="cannot be met"):
+        solve(loaded.problem, loaded.lam, conditions=loaded.conditions)
     known = set(SCHEMA["$defs"]["conditions"]["properties"])
     assert known == {*conditions["conditions"], "epsilon", "metric"}
 

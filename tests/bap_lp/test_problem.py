@@ -136,6 +136,13 @@ def test_one_float_makes_a_float_problem() -> None:
     assert model.theta.posterior.dtype == float
 
 
+def test_a_float_prior_is_normalised_if_it_misses_one_by_rounding_only() -> None:
+    assert Problem([0.5, 0.5 + 9e-10], FLIP, FLIP).p.sum() == pytest.approx(1, abs=1e-15)
+    for prior, total in (([0.5, 0.5 + 2e-9], "1.000000002"), (["1/2", "1/2000000001"], "")):
+        with pytest.raises(InputError, match=f"sum of prior = {total}.* must be 1"):
+            Problem(prior, FLIP, FLIP)
+
+
 def test_arrays_cannot_be_changed() -> None:
     problem = Problem(HALF, FLIP, FLIP)
     for array in (problem.prior, problem.p, problem.B, problem.eve_loss):

@@ -10,26 +10,29 @@ from typing import Any
 
 from bap_cli.catalogue import locate
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.files.binary import is_binary
 from bap_lp.files.documents import read_document, source_name
-from bap_lp.files.problems import ProblemFile, problem_from_dict
+from bap_lp.files.problems import ProblemFile, bounded_problem, load_problem
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, public
 
 
 def load(name: str) -> ProblemFile:
-    """The problem of a file or catalogue name: a problem file, or one about a table of counts."""
+    """The problem of a file or catalogue name: a problem file, text or binary, or one about a table of counts."""
     path = locate(name)
     if os.path.isdir(path):
         raise InputError(
             source_name(path), None, "cannot be read: Is a directory; `bap verify` and `bap release` read bundles"
         )
+    if is_binary(path):
+        return load_problem(path)
     document, source = read_document(path), source_name(path)
     if isinstance(document, dict) and "table" in document:
         from discretise.tables.files import counts_from_dict
 
         return counts_from_dict(document, source)
-    return problem_from_dict(document, source)
+    return bounded_problem(document, source)
 
 
 def wanted(loaded: ProblemFile, lam: str | None) -> Any:

@@ -240,15 +240,17 @@ def _composed(found: _Released, count: int) -> str:
     from bap_lp.model.display import both
     from bap_lp.rational import InputError
 
-    warning = f"{count} signals about the same data say more than one"
+    warning = f"{count} signals about the same data can say more than one"
     if found.problem is None:
-        return f"{warning}: Eve's risk is lower than the mechanism's own (release from a bundle to see by how much)"
-    once, often = evaluate(found.problem, found.mechanism).risks, None
+        return f"{warning}: Eve's risk may be lower than the mechanism's own (release from a bundle to see by how much)"
+    once = evaluate(found.problem, found.mechanism).risks.eve
     try:
-        often = evaluate(found.problem, composed(found.mechanism, count)).risks
+        often = evaluate(found.problem, composed(found.mechanism, count)).risks.eve
     except InputError as error:
-        return f"{warning}: Eve's risk is below {both(once.eve)} ({error})"
-    return f"{warning}: Eve's risk falls from {both(once.eve)} to {both(often.eve)}"
+        return f"{warning}: Eve's risk may be lower than {both(once)} ({error})"
+    if both(once) == both(often):  # a signal that is certain, or that tells her nothing, says the same again
+        return f"{count} signals about the same data leave Eve the risk that one leaves, {both(once)}"
+    return f"{warning}: Eve's risk {'falls' if often < once else 'rises'} from {both(once)} to {both(often)}"
 
 
 def _write(out: Path | None, text: str) -> None:

@@ -302,7 +302,14 @@ def public(values: Any) -> Any:
 
 
 class ReadOnly:
-    """A value whose arrays cannot be written to, also after pickling, which forgets that."""
+    """A value: an attribute is set once, and arrays cannot be written to, also after pickling, which forgets that."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            raise AttributeError(
+                f"{name} of a {type(self).__name__} cannot be changed: make another {type(self).__name__}"
+            )
+        super().__setattr__(name, value)
 
     def __post_init__(self) -> None:
         self._freeze()

@@ -34,6 +34,7 @@ HOSTILE: list[Any] = [
     *("Infinity", " 1/2 ", "1 /2", "+1/2", "0.25", ".5", "5.", "1e", "1" * 301, "1" * 5000, "9" * 25_000, [], {}, [[]]),
     *([None], {"a": 1}, [[0.1]], "fixed", "0" * 400 + "1", "1/" + "3" * 400, 10**9, 10**400, "calibrated"),
 ]
+COUNT = 100_000  # mutations, unless a number is given
 
 
 @dataclass
@@ -322,7 +323,7 @@ def main() -> None:
     given = [a for a in sys.argv[1:] if a.isdigit()]
     start = time.perf_counter()
     tally = run(
-        int(given[0]) if given else 100_000, tell=lambda k, t: print(f"{k} {dict(t.counts)} {t.wrong[:5]}", flush=True)
+        int(given[0]) if given else COUNT, tell=lambda k, t: print(f"{k} {dict(t.counts)} {t.wrong[:5]}", flush=True)
     )
     slow = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in tally.slowest.items())
     print(f"{dict(tally.counts)}, {len(tally.wrong)} wrong, slowest {slow}, {time.perf_counter() - start:.0f} s")

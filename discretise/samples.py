@@ -132,7 +132,6 @@ class SampledProblem(Problem):
         self.simulator, self.draws, self.bob_task, self.eve_tasks, self.seed = simulator, draws, bob, eves, seed
         self.eve_target, self.bounds = eve_target, bounds
         self.posterior_loss, self.posterior_draws, self.posterior_size, self.neighbours = posterior
-        self._batched: bool | None = None
         self.fits: dict[float, Array] = {}
         lost = self.bob_losses(draws.theta)
         known = self.posterior_loss is not None or self.posterior_draws is not None
@@ -205,7 +204,7 @@ class SampledProblem(Problem):
     def _drawn(self, x: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Means of Bob's losses over K posterior draws for each data set."""
         K = self.posterior_size
-        if self._batched is None:
+        if "_batched" not in vars(self):
             self._batched = self._takes_many(x, rng)
         step = max(1, _PAIRS // (K * len(self.bob_task[1])))
         means, errors = [], []

@@ -14,6 +14,7 @@ import pytest
 from bap_cli import commands
 from bap_lp import Problem, load_problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
+from benchmarks import trust
 from discretise import bracket, counts, grid, max_bracket, refine
 from discretise.squared_loss.grids import residual_variance
 from discretise.tables.people import MOST_PEOPLE
@@ -198,6 +199,11 @@ def test_the_limits_shown_are_the_limits_set() -> None:
     assert MOST_TABLES == 2_000_000
     assert "Up to two million tables of the parts are enumerated" in page("docs/counts.md")
     assert f"(`order_contour`, $n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
+
+
+def test_the_page_on_trust_says_how_many_mutations_are_judged() -> None:
+    text = page("docs/trust.md")
+    assert f"`python -m benchmarks trust` mutates bundles of every kind {trust.COUNT:,} times" in text
 
 
 def test_the_page_on_brackets_says_which_rules_integrate() -> None:

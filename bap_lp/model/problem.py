@@ -102,16 +102,19 @@ class Problem(ReadOnly, Tabular):
     ) -> None:
         p = probability(prior, "prior")
         self.title = title
-        self.theta = theta
         self.states = labels(states, "states", len(p))
-        self.bobs = read_agents(bobs, bob_loss, bob_decisions, "bob", len(p))
-        self.eves = read_agents(eves, eve_loss, eve_decisions, "eve", len(p))
-        agents = (*self.bobs, *self.eves)
-        self.exact = is_exact(p) and all(map(is_exact, (part for a in agents for part in agent_numbers(a))))
+        groups = (
+            read_agents(bobs, bob_loss, bob_decisions, "bob", len(p)),
+            read_agents(eves, eve_loss, eve_decisions, "eve", len(p)),
+        )
+        numbers = (part for group in groups for agent in group for part in agent_numbers(agent))
+        self.exact = is_exact(p) and all(map(is_exact, numbers))
         if not self.exact:
             p = probability(floats(p), "prior")
-            self.bobs, self.eves = (tuple(float_agent(a) for a in group) for group in (self.bobs, self.eves))
-            self.theta = theta and Theta(theta.labels, floats(theta.posterior))
+            groups = tuple(float_agent(a) for a in groups[0]), tuple(float_agent(a) for a in groups[1])
+            theta = theta and Theta(theta.labels, floats(theta.posterior))
+        self.bobs, self.eves = groups
+        self.theta = theta
         self.p = p
         self.B = product_loss(self.bobs)
         shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]

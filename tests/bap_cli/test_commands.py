@@ -1,14 +1,17 @@
 """Each command, called in this process: what it prints, where it prints it, and with which exit code it ends."""
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bap_cli.main import main
+from bap_lp import load_problem, save_mechanism, save_problem, solve
 from bap_lp.files.problems import SCHEMA
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 Run = Callable[..., tuple[int, str, str]]
 COIN_MECHANISM = {"states": ["tails", "heads"], "signals": ["fixed", "fair"], "channel": [["1", "0"], ["3/10", "7/10"]]}
 
@@ -163,6 +166,51 @@ def test_compare_lists_the_usual_releases_and_what_is_left_out(run: Run) -> None
     code, out, err = run("compare", "district")
     assert (code, err) == (0, "")
     assert "Left out: posterior sample, because theta is needed" in out
+
+
+def test_binary_files_are_read_by_every_command(run: Run) -> None:
+    """A problem in a binary file was refused: it is not UTF-8 text."""
+    coin = load_problem(EXAMPLES / "coin_toss.toml").problem
+    save_problem("coin.npz", coin, "1/3")
+    save_mechanism("best.npz", solve(coin, "1/3").mechanism)
+    for command in (["solve"], ["path"], ["compare"], ["evaluate"]):
+        given = ["best.npz"] if command == ["evaluate"] else []
+        code, out, err = run(*command, "coin.npz", *given, "--json")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["exact"] is True
+    assert run("solve", "coin.npz", "--out", "d")[0] == 0
+    assert run("verify", "coin.npz", "d")[0] == 0
+    assert run("verify", "coin.npz", "d/certificate.json", "--mechanism", "best.npz")[0] == 0
+    assert run("release", "best.npz", "tails") == (0, "fixed\n", "")
+    assert run("report", "coin.npz", "-o", "r.html")[0] == 0
+    assert run("tiers", "coin.npz", "coin.npz")[0] == 0
+
+
+def test_the_work_of_a_problem_file_is_bounded_for_every_command(run: Run) -> None:
+    """The command did not have the bound that `load_problem` has."""
+    draw = random.Random(1)
+    prior = [f"1/{draw.randrange(10**1999, 10**2000)}" for _ in range(900)]
+    losses = {"loss": [[0, 1]] * 900}
+    Path("p.json").write_text(json.dumps({"data": {"prior": prior}, "bob": losses, "eve": losses}))
+    code, out, err = run("solve", "p.json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "takes more than 20000000 steps" in err
+
+
+def test_a_float_answer_out_of_time_says_its_gap_and_does_not_verify(run: Run) -> None:
+    rng = random.Random(0)
+    tables = {who: {"loss": [[rng.random() for _ in range(8)] for _ in range(400)]} for who in ("bob", "eve")}
+    document = {"data": {"prior": ["1/400"] * 400}, "alice": {"lambda": "1/2"}, **tables}
+    Path("p.json").write_text(json.dumps(document))
+    code, out, _ = run("solve", "p.json", "--time-limit", "0", "--json", "--out", "d")
+    assert (code, json.loads(out)["gap"] > 1e-3) == (0, True)
+    code, _, err = run("verify", "d")
+    assert (code, "of the spread" in err) == (1, True)
+    exact = document | {w: {"loss": [[round(99 * v) for v in row] for row in t["loss"]]} for w, t in tables.items()}
+    Path("p.json").write_text(json.dumps(exact))
+    code, out, err = run("solve", "p.json", "--time-limit", "0", "--out", "e")
+    assert (code, out, err) == (2, "", "bap: the time limit was reached before the optimum\n")
+    assert not Path("e").exists()
 
 
 def test_zero_probability_states_are_reported(run: Run) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bap_cli.main import main
-from bap_lp import InputError, save_problem, solve
+from bap_lp import ConflictError, InputError, save_problem, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict
 from bap_lp.model.evaluation import risks
 from bap_lp.releases import null
@@ -37,7 +37,9 @@ def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     example = tomllib.loads((DOCS.parent / "examples" / "two_eves.toml").read_text())
     for part in (several, knowing):
         problem_from_dict({**example, **part})
-    assert problem_from_dict({**shown, **conditions}).conditions is not None
+    loaded = problem_from_dict({**shown, **conditions})
+    with pytest.raises(ConflictError, match="cannot be met"):
+        solve(loaded.problem, loaded.lam, conditions=loaded.conditions)
     known = set(SCHEMA["$defs"]["conditions"]["properties"])
     assert known == {*conditions["conditions"], "epsilon", "metric"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -44,6 +45,30 @@ def test_the_model_file_of_the_docs_is_a_model() -> None:
     (text,) = (b for b in re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "[likelihood]" in b)
     loaded = model_from_dict(tomllib.loads(text))
     assert loaded.problem.shape[1:] == (2, 11)
+
+
+@pytest.mark.parametrize(
+    ("expression", "at_two"),
+    [("theta", 2), ("1 / (theta + 1) - 0", 1 / 3), ("2 * theta ** 2", 8), ("sqrt(theta)", math.sqrt(2)),
+     ("exp(-theta)", math.exp(-2)), ("log(1 + abs(theta))", math.log(3))],
+)  # fmt: skip
+def test_every_operation_of_the_page_may_be_in_an_expression(expression: str, at_two: float) -> None:
+    model = model_from_dict(tomllib.loads(MODEL.replace("1 / theta", expression))).problem
+    assert model.likelihood.given(2.0).mean() == pytest.approx(at_two)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    ['"squared"', '"absolute"', '"asymmetric"\nover = 1\nunder = 3'],
+    ids=["squared", "absolute", "asymmetric"],
+)
+def test_every_loss_of_the_page_is_read(loss: str) -> None:
+    text = MODEL.replace('loss = "absolute"', f"loss = {loss}")
+    assert model_from_dict(tomllib.loads(text)).problem.shape[1:] == (2, 5)
+    grid = text.replace("[0.2, 0.5, 1]", "{from = 0, to = 10, count = 11}")
+    assert model_from_dict(tomllib.loads(grid)).problem.shape[1:] == (2, 13)
+    atoms = text.replace('name = "gamma"\na = 3', "values = [1, 2]\nweights = [0.5, 0.5]")
+    assert model_from_dict(tomllib.loads(atoms)).problem.shape[1:] == (2, 5)
 
 
 @pytest.mark.parametrize("name", models())

@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -128,12 +130,33 @@ def test_several_draws_warn_with_the_risk_that_is_left(run: Run, bundle: str) ->
     state = json.loads(Path("d/problem.json").read_text())["data"]["labels"][1]
     code, out, err = run("release", bundle, state, "--count", "3")
     assert (code, len(out.splitlines())) == (0, 3)
-    assert err == (
-        "bap: 3 signals about the same data say more than one: Eve's risk falls from 3/4 (0.75) to 27/400 (0.0675)\n"
-    )
+    fall = "Eve's risk falls from 3/4 (0.75) to 27/400 (0.0675)"
+    assert err == f"bap: 3 signals about the same data can say more than one: {fall}\n"
     assert run("release", bundle, state, "--count", "3", "--seed", "1")[2] == ""
     Path("loose.json").write_text(Path("d/mechanism.json").read_text())
     assert "release from a bundle to see by how much" in run("release", "loose.json", state, "--count", "2")[2]
+
+
+@pytest.mark.parametrize("options", [["--deterministic"], ["--lambda", "0"], ["--exp-epsilon", "1"], ["--float"]])
+def test_draws_that_say_the_same_again_are_not_said_to_lower_the_risk(run: Run, options: list[str]) -> None:
+    """The risk was said to fall from 3/4 to 3/4."""
+    once = json.loads(run("solve", "coin_toss", *options, "--json", "--out", "d")[1])
+    certain = all(float(Fraction(v)) in (0, 1) for row in once["mechanism"]["channel"] for v in row)
+    code, _, err = run("release", "d", "heads", "--count", "3", "--allow-float")
+    assert code == 0
+    assert (
+        ("leave Eve the risk that one leaves" in err) == certain == ("falls" not in err) == ("--float" not in options)
+    )
+
+
+def test_what_alice_counts_of_an_eve_who_learns_more_may_rise(run: Run) -> None:
+    loss, right = [[0, 1], [1, 0]], [[1, 0], [0, 1]]
+    document = {"data": {"prior": ["1/2", "1/2"]}, "bob": {"loss": loss}, "eve": {"loss": loss, "harm": right}}
+    document |= {"alice": {"lambda": "0"}, "conditions": {"exp_epsilon": 2}}
+    Path("p.json").write_text(json.dumps(document))
+    assert run("solve", "p.json", "--out", "d")[0] == 0
+    err = run("release", "d", "0", "--count", "3")[2]
+    assert "can say more than one: Eve's risk rises from 2/3 (0.666667) to 20/27 (0.740741)" in err
 
 
 def test_every_run_adds_a_line_to_the_log(run: Run, bundle: str) -> None:
@@ -142,7 +165,8 @@ def test_every_run_adds_a_line_to_the_log(run: Run, bundle: str) -> None:
         assert run("release", bundle, state, "--log", "log.txt")[0] == 0
     lines = Path("log.txt").read_text().splitlines()
     assert len(lines) == 2
-    assert all("signals=1 secure" in line and state not in line for line in lines)
+    form = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ sha256=[0-9a-f]{64} signals=1 secure"
+    assert all(re.fullmatch(form, line) for line in lines)
 
 
 def test_signals_are_not_shown_before_the_log_has_them(run: Run, bundle: str) -> None:
@@ -190,7 +214,7 @@ def test_too_many_draws_are_refused_at_once(run: Run, bundle: str, count: str) -
     assert (code, out, err.count("\n")) == (2, "", 1)
     code, out, err = run("release", bundle, state, "--count", "5000")
     assert (code, len(out.splitlines())) == (0, 5000)
-    assert "Eve's risk is below 3/4 (0.75) (draws = 5000 give too many outcomes" in err
+    assert "Eve's risk may be lower than 3/4 (0.75) (draws = 5000 give too many outcomes" in err
 
 
 def test_a_closed_stdin_is_one_line(bundle: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:

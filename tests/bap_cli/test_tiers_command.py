@@ -117,6 +117,12 @@ def test_every_command_answers_for_agents_with_beliefs_of_their_own(
     capsys.readouterr()
     assert main(["solve", "prosecutor", "--margin", "1/10", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["risks"]["eve"] == "6/11"
+    assert main(["path", "prosecutor", "--over", "epsilon"]) == 0
+    assert main(["explain", "prosecutor"]) == 0
+    assert main(["release", str(out), "guilty"]) == 0
+    assert capsys.readouterr().out.endswith("nothing / convict\n")
+    assert main(["tiers", "prosecutor", "prosecutor"]) == 2
+    assert "needs agents who share Alice's prior" in capsys.readouterr().err
 
 
 def test_tiers_are_a_bundle_that_is_verified_and_released_together(

@@ -117,6 +117,40 @@ def test_a_bundle_belongs_to_its_problem(run: Run) -> None:
     assert run("verify", "e")[0] == 1
 
 
+def test_the_problem_of_a_bundle_is_the_one_that_was_solved(run: Run) -> None:
+    """The coin toss has a parameter: Bob's losses are its posterior means, and lambda is a number."""
+    assert run("solve", "coin_toss", "--exp-epsilon", "3", "--out", "d")[0] == 0
+    document = json.loads(Path("d/problem.json").read_text())
+    assert document["data"] == {"labels": ["tails", "heads"], "prior": ["3/4", "1/4"]}
+    assert document["bob"][0]["loss"] == [["1/3", "2/3"], ["1", "0"]]
+    assert (document["alice"], document["conditions"]) == ({"lambda": "1/3"}, {"exp_epsilon": "3"})
+
+
+def test_what_the_manifest_says_of_its_origin_is_not_checked(run: Run) -> None:
+    assert run("solve", "coin_toss", "--out", "d")[0] == 0
+    manifest = json.loads(Path("d/manifest.json").read_text())
+    checked = {"format", "lambda", "conditions", "files"}
+    others = {"made": "1999", "version": "0", "how": "by hand", "method": "none", "source": None}
+    assert {*manifest} == checked | {*others}
+    for changed, code in (
+        *(({name: value}, 0) for name, value in others.items()),
+        ({"files": manifest["files"] | {"problem.json": "0" * 64}}, 1),
+        ({"lambda": "1/2"}, 1),
+        ({"conditions": {"max_signals": 2}}, 1),
+    ):
+        Path("d/manifest.json").write_text(json.dumps(manifest | changed))
+        assert run("verify", "d")[0] == code, changed
+
+
+def test_the_title_of_a_file_is_no_part_of_its_problem(run: Run) -> None:
+    Path("coin.json").write_text(json.dumps(COIN | {"title": "A coin"}))
+    assert run("solve", "coin.json", "--out", "d")[0] == 0
+    Path("coin.json").write_text(json.dumps(COIN | {"title": "The same coin"}))
+    assert run("verify", "coin.json", "d")[0] == 0
+    Path("coin.json").write_text(json.dumps(COIN | {"bob": {"loss": [["1/3", "2/3"], [1, "1/9"]]}}))
+    assert run("verify", "coin.json", "d")[0] == 1
+
+
 def test_the_report_of_a_bundle_shows_the_bundle(run: Run) -> None:
     assert run("solve", "coin_toss", "--lambda", "1/2", "--out", "d", "--formulation", "paper")[0] == 0
     assert run("report", "d", "-o", "r.html")[0] == 0

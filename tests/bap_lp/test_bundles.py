@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction as F
 from itertools import combinations, product
 from pathlib import Path
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from strategies import conditioned, lams, problems
 from tampering import change, refit
 
+import bap_lp
 from bap_lp import (
     Agent,
     Conditions,
@@ -207,8 +209,21 @@ def test_the_manifest_says_where_it_comes_from(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"anything").hexdigest()
     assert manifest["source"] == {"name": "coin.toml", "sha256": digest}
     assert (manifest["lambda"], manifest["conditions"], manifest["how"]) == ("1/3", {}, "bap solve coin.toml")
-    assert manifest["made"].endswith("Z")
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(manifest["made"])) < timedelta(hours=1)
+    assert manifest["version"] == bap_lp.__version__
     assert sorted(manifest["files"]) == sorted(FILES)
+
+
+def test_a_manifest_tells_whether_a_guess_of_the_problem_is_right(tmp_path: Path) -> None:
+    """So it is no more public than the problem is."""
+    for name, heads in (("secret", 3), ("right", 3), ("wrong", 4)):
+        counts = [F(7, 7 + heads), F(heads, 7 + heads)]
+        save_bundle(tmp_path / name, solve(Problem(counts, COIN.B.tolist(), COIN.E.tolist()), "1/3"))
+    secret, right, wrong = (
+        json.loads((tmp_path / name / MANIFEST).read_text())["files"]["problem.json"]
+        for name in ("secret", "right", "wrong")
+    )
+    assert secret == right != wrong
 
 
 def test_a_bundle_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,6 +259,32 @@ def test_the_stand_alone_checker_is_one_file_that_can_be_copied(tmp_path: Path) 
     assert done.stderr == "not proved: R_A is 0.075, not 0.025\n"
     assert run().returncode == 2
     assert run("nowhere").returncode == 1
+
+
+def test_under_conditions_a_state_that_never_occurs_has_the_row_of_the_certificate(tmp_path: Path) -> None:
+    problem = Problem(["3/4", 0, "1/4"], [["1/3", "2/3"], [0, 0], [1, 0]], [[0, 1], [5, 5], [10, 0]])
+    save_bundle(tmp_path / "d", solve(problem, "1/3", conditions=Conditions(exp_epsilon=3)))
+    assert both(tmp_path / "d") == (True, True)
+    channel = json.loads((tmp_path / "d" / "mechanism.json").read_text())["channel"]
+    change(tmp_path / "d", "mechanism.json", channel=[channel[0], channel[2], channel[2]])
+    assert both(tmp_path / "d") == (False, False)
+
+
+def test_large_float_tables_are_judged_in_floats_or_need_a_higher_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(3)
+    n = 200
+    problem = Problem(random.dirichlet(np.ones(n)), random.random((n, 4)), random.random((n, 3)))
+    save_bundle(tmp_path / "d", solve(problem, 0.5))
+    monkeypatch.setattr("bap_lp.proof.certificate._MANY", 0)
+    for chosen in (limits._LIMITS, verify_standalone.LIMITS):
+        monkeypatch.setitem(chosen, "work", 1000)
+    assert load_bundle(tmp_path / "d").verify()
+    with pytest.raises(verify_standalone.Refused, match="takes more than 1000 steps"):
+        verify_standalone.check(tmp_path / "d")
+    monkeypatch.setitem(verify_standalone.LIMITS, "work", 10_000)
+    verify_standalone.check(tmp_path / "d")
 
 
 @pytest.mark.slow
@@ -378,6 +419,24 @@ def test_a_bob_and_an_eve_who_are_alike_are_two_agents(tmp_path: Path) -> None:
         problem = Problem(["1/2", "1/3", "1/6"], bobs=[twin], eves=[twin])
         save_bundle(tmp_path / "b", solve(problem, "1/3"))
         assert both(tmp_path / "b") == (True, True)
+
+
+def test_floats_of_any_part_make_a_float_bundle(tmp_path: Path) -> None:
+    """Nothing has to be allowed for them: there is no exact certificate that could be asked for."""
+    losses = [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]
+    for solution in (
+        solve(Problem([0.75, 0.25], *losses), "1/3"),
+        solve(Problem(["3/4", "1/4"], losses[0], [[0, 1], [10, 0.5]]), "1/3"),
+        solve(COIN, 1 / 3),
+        solve(COIN, "1/3", conditions=Conditions(epsilon="1/2")),
+        solve(COIN, "1/3", conditions=Conditions(min_eve_risk=0.5)),
+    ):
+        assert not solution.exact
+        save_bundle(tmp_path / "d", solution)
+        assert both(tmp_path / "d") == (True, True)
+    save_bundle(tmp_path / "d", solve(COIN, "1/3", exact=False), COIN, "1/3")
+    assert both(tmp_path / "d") == (False, False)
+    assert both(tmp_path / "d", allow=True) == (True, True)
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0, "0"])

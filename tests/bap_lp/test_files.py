@@ -199,6 +199,19 @@ def test_several_agents_are_read_with_names_and_weights() -> None:
     assert problem.eve_loss.tolist() == [[0, Fraction(1, 2), 0, 1], [Fraction(1, 2), 0, 10, 0]]
 
 
+def test_the_name_of_a_file_says_how_it_is_read(tmp_path: Path) -> None:
+    text = json.dumps(tomllib.loads(COIN))
+    for name, content in (("a.json", text), ("A.JSON", text), ("a", "\n " + text), ("b", COIN), ("b.txt", COIN)):
+        (tmp_path / name).write_text(content)
+        assert load_problem(tmp_path / name).problem.title == "Coin toss"
+    for name, content, kind in (("a.toml", text, "TOML"), ("b.json", COIN, "JSON")):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(InputError, match=f"is not {kind}"):
+            load_problem(tmp_path / name)
+    save_problem(tmp_path / "c.npz", load_problem(tmp_path / "a").problem)
+    assert load_problem(tmp_path / "c.npz").problem.title == "Coin toss"
+
+
 def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert parse_document(json.dumps(SCHEMA), "schema", True) == SCHEMA

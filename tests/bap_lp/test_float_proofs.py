@@ -35,7 +35,7 @@ from bap_lp.proof import certificate as proofs
 from bap_lp.proof import nested
 from bap_lp.proof.certificate import TOLERANCE
 from bap_lp.rational import EXACT
-from bap_lp.releases import null
+from bap_lp.releases import full, null
 
 
 def test_one_float_and_a_large_loss_do_not_make_a_false_claim_true() -> None:
@@ -84,6 +84,59 @@ def test_a_float_is_not_good_enough_for_exact_numbers_unless_allowed() -> None:
         assert verify(problem, one)
     assert verify(problem, best.certificate, allow_float=False)
     assert verify(problem.as_float(), solve(problem, "1/3", exact=False).certificate, allow_float=False)
+
+
+def allowed_gap(problem: Problem, lam: Any) -> tuple[F, F, F]:
+    """The largest gap by its definition on the page on trust, and the spreads of Bob and Eve."""
+    (worst, hidden), (best, known) = (
+        (F(r.bob), F(r.eve)) for r in (risks(problem, release(problem)) for release in (null, full))
+    )
+    ranges = sum(
+        F(p) * (F(max(b)) - F(min(b)) + F(lam) * (F(max(e)) - F(min(e))))
+        for p, b, e in zip(problem.p, problem.B, problem.E, strict=True)
+    )
+    bob, eve = worst - best, hidden - known
+    return F(1, 10**9) * (bob + F(lam) * eve) + F(1, 2**46) * ranges, bob, eve
+
+
+COIN = Problem([0.75, 0.25], [[1 / 3, 2 / 3], [1.0, 0.0]], [[0.0, 1.0], [10.0, 0.0]])
+
+
+@pytest.mark.parametrize(("share", "good"), [(0.99, True), (1.01, False)])
+def test_a_float_gap_may_be_as_large_as_the_page_on_trust_says(share: float, good: bool) -> None:
+    best, (gap, _, _) = solve(COIN, 1 / 3).certificate, allowed_gap(COIN, 1 / 3)
+    # Bob's minima are at (tails, 0) and at a tie of heads: the bound falls by 3/4 d - 10/4 d if u moves by d
+    d = share * float(gap) / 1.75
+    assert verify(COIN, replace(best, u=best.u + np.array([[d, -d], [0, 0]]))).ok == good
+    rounding = (0.325 + 0.25) * 2**-46
+    assert verify(COIN, replace(best, value=best.value + share * (float(gap) + rounding))).ok == good
+
+
+@pytest.mark.parametrize(("miss", "good"), [(0.9e-9, True), (1.1e-9, False)])
+def test_a_row_of_a_float_certificate_may_miss_its_sum_by_a_share_of_it(miss: float, good: bool) -> None:
+    rare = Problem([0.75, 0.25 - 1e-6, 1e-6], [[0.3, 0.7], [1.0, 0.0], [1.0, 0.5]], [[0.0, 1.0], [10.0, 0.0], [1, 0]])
+    best = solve(rare, 1 / 3).certificate
+    for x in range(3):
+        rho = best.rho.copy()
+        rho[x] *= 1 + miss
+        assert verify(rare, replace(best, rho=rho)).ok == good
+    u = best.u.copy()
+    u[0] *= 1 + miss
+    assert verify(rare, replace(best, u=u)).ok == good
+
+
+@pytest.mark.parametrize(("share", "good"), [(0.99, True), (1.01, False)])
+def test_float_limits_may_be_missed_by_as_much_as_the_page_on_trust_says(share: float, good: bool) -> None:
+    _, bob, eve = allowed_gap(COIN, 1 / 3)
+    for lam, name, limit, off in (
+        (0.0, "min_eve_risk", 0.5, share * (1e-9 * float(eve) + 0.5 * 2**-46)),
+        (1.0, "max_bob_risk", 0.3, -share * (1e-9 * float(bob) + 0.3 * 2**-46)),
+        (0.0, "exp_epsilon", 2.0, -share * 4e-9),  # q = 2 q', and q - (2 - d) q' = d q' may be 1e-9 (q + 2 q')
+    ):
+        proved = solve(COIN, lam, conditions=Conditions(**{name: limit})).certificate
+        assert proved.proof is not None
+        other = replace(proved.proof, conditions=Conditions(**{name: limit + off}))
+        assert verify(COIN, replace(proved, proof=other)).ok == good, name
 
 
 @settings(max_examples=60, deadline=None)

@@ -179,6 +179,14 @@ def test_a_wrong_limit_is_one_line_in_the_stand_alone_checker(setting: str, tmp_
     assert "must be NAME=NUMBER" in done.stderr
 
 
+def test_the_environment_sets_the_limits_of_the_stand_alone_checker(tmp_path: Path) -> None:
+    save_bundle(tmp_path, solve(Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])))
+    command = [sys.executable, "-m", "bap_lp.verify_standalone", str(tmp_path)]
+    for setting, code in (("work=5", 1), ("work=5000,digits=9", 0), ("digits=9,bytes=99", 1)):
+        environment = {**os.environ, "BAP_LIMITS": setting}
+        assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == code
+
+
 def test_a_verdict_that_cannot_be_written_is_no_verdict(tmp_path: Path) -> None:
     save_bundle(tmp_path, solve(Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])))
     command = [sys.executable, "-m", "bap_lp.verify_standalone", str(tmp_path)]

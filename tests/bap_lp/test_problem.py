@@ -145,11 +145,26 @@ def test_inside_exact_numbers_are_rationals_of_flint_and_floats_are_doubles() ->
         assert kinds == ({fmpq} if problem.exact else {np.float64})
 
 
+def test_a_float_prior_is_normalised_if_it_misses_one_by_rounding_only() -> None:
+    assert Problem([0.5, 0.5 + 9e-10], FLIP, FLIP).p.sum() == pytest.approx(1, abs=1e-15)
+    for prior, total in (([0.5, 0.5 + 2e-9], "1.000000002"), (["1/2", "1/2000000001"], "")):
+        with pytest.raises(InputError, match=f"sum of prior = {total}.* must be 1"):
+            Problem(prior, FLIP, FLIP)
+
+
 def test_arrays_cannot_be_changed() -> None:
     problem = Problem(HALF, FLIP, FLIP)
     for array in (problem.prior, problem.p, problem.B, problem.eve_loss):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+def test_a_problem_and_a_mechanism_cannot_be_changed() -> None:
+    best = solve(Problem(HALF, FLIP, FLIP), 1)
+    for value in (best.problem, best.mechanism, best):
+        for name in vars(value):
+            with pytest.raises(AttributeError):
+                setattr(value, name, None)
 
 
 def test_arrays_stay_frozen_through_pickling() -> None:

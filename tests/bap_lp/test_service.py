@@ -2,13 +2,14 @@
 
 import logging
 import math
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from bap_lp import Conditions, InputError, Problem, lambda_path, solve, verify
+from bap_lp import Conditions, InputError, Problem, evaluate, lambda_path, solve, verify
 from bap_lp.clock import OutOfTime, check, remaining, time_limited
 from bap_lp.linear import memory
 from bap_lp.linear.program import ProgramBuilder
@@ -87,6 +88,19 @@ def test_a_progress_function_cancels_what_it_watches() -> None:
         solve(random_problem(12, 3), 0.7, conditions=Conditions(max_signals=2), progress=cancel)
 
 
+def test_an_interrupt_of_a_large_float_problem_gives_the_best_pair_so_far() -> None:
+    problem = random_problem(500, 8)
+
+    def interrupt(iteration: int, *_: object) -> None:
+        if iteration == 3:
+            raise KeyboardInterrupt
+
+    found, best = solve(problem, 0.7, progress=interrupt), solve(problem, 0.7)
+    assert found.method.endswith("stopped before the optimum")
+    assert found.bound <= best.value <= found.value + 1e-12
+    assert 0 < found.gap < 1
+
+
 def test_a_program_that_does_not_fit_is_refused_before_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available", lambda: 2.0**27)
     builder = ProgramBuilder(FLOAT)
@@ -101,9 +115,12 @@ def test_available_memory_is_a_number_of_bytes() -> None:
 
 def test_a_solution_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="bap_lp"):
-        solve(random_problem(5, 2, exact=True), "1/2")
-    assert [record.name for record in caplog.records] == ["bap_lp.programs.solving"]
-    assert "gap 0" in caplog.text
+        found = solve(problem := random_problem(5, 2, exact=True), "1/2")
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("bap_lp.programs.solving", "INFO")
+    value = f"{float(found.value):.9g}"
+    form = rf"{re.escape(repr(problem))}: R_A {re.escape(value)}, gap 0, {re.escape(found.method)}, \d+\.\d+ s"
+    assert re.fullmatch(form, record.getMessage())
 
 
 @pytest.mark.slow
@@ -115,7 +132,9 @@ def test_threads_find_what_one_after_the_other_finds() -> None:
         conditions = Conditions(exp_epsilon=3) if k % 5 == 0 else None
         found = solve(problem, "1/2", conditions=conditions)
         assert verify(problem, found.certificate)
-        return found.value, found.mechanism
+        small = random_problem(6, 3, k, exact=True)
+        pieces = [(piece.start, piece.mechanism) for piece in lambda_path(small).pieces]
+        return found.value, found.mechanism, evaluate(problem, found.mechanism).risks, pieces
 
     alone = [work(task) for task in tasks]
     with ThreadPoolExecutor(6) as pool:

@@ -137,6 +137,12 @@ def test_other_alphas_give_floats_with_an_error(alpha: list[Any]) -> None:
     # a sum of cells with integer alphas is exact again
     both = {"cells": ["1", "2"], "loss": "0-1", "thresholds": ["1/3"]}
     assert counts(5, 3, alpha=["1/2", "1/2", 1], bob=both, eve=EVE).exact
+    for loss, more in (("0-1", {"thresholds": ["1/3"]}), ("absolute", {"decisions": [0, "1/2"]})):
+        asked = {"cells": "1", "loss": loss, **more}
+        assert counts(5, 3, alpha=alpha, bob=asked | {"about": "table"}, eve=EVE).exact == (
+            not isinstance(alpha[0], float)
+        )
+        assert not counts(5, 3, alpha=["1/2", "1/2", 1], bob=asked, eve=EVE).exact
 
 
 def test_totals_of_a_few_cells_may_be_public() -> None:

@@ -42,7 +42,8 @@ def explain(
     if loaded is not None:
         inputs.number(loaded, lam)  # refuses a bad lambda before anything is printed
     texts: list[tuple[ProblemFile, str | None, str]] = [] if own else [(inputs.load("coin_toss"), None, _COIN)]
-    texts += [] if loaded is None else [(loaded, lam, "" if own else "Now the same for this problem.")]
+    if loaded is not None and (own or lam is not None or file != "coin_toss"):
+        texts.append((loaded, lam, "" if own else "Now the same for this problem."))
     from bap_cli.explanation import explanation
     from bap_cli.progress import Progress
     from bap_cli.show import console

@@ -76,7 +76,8 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
             if len(agent.decisions or ()) == 1:
                 continue
             between = listed(agent.decisions or (), " and ")
-            yield f"{person(agent.name, start=True)} will choose between {between}{also}, and {want}."
+            often = "" if agent.weight == 1 else f" (a loss that counts {short(public(agent.weight))} times)"
+            yield f"{person(agent.name, start=True)} will choose between {between}{also}, and {want}{often}."
     if problem.misaligned:
         yield f"{own_beliefs(problem)}."
     (bob_full, eve_full), (bob_null, eve_null) = ((public(b), public(e)) for b, e in extremes(problem))
@@ -130,7 +131,7 @@ def _signals(best: Solution, found: Evaluation) -> Iterator[str]:
 def _pooled(posterior: dict[str, Any]) -> str:
     ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
     if len(ranked) == 1:
-        return f"it says that the data are {clean(ranked[0][1])}"
+        return f"it says that the data are {named(ranked[0][1])}"
     parts = ", ".join(f"{named(k)} {short(v)}" for v, k in ranked[:_NAMED])
     rest = len(ranked) - _NAMED
     return f"it pools {counted(len(ranked), 'state')}: {parts}" + (f", and {rest} more" if rest > 0 else "")
@@ -204,7 +205,7 @@ def _randomised(best: Solution) -> Iterator[str]:
     for x in sorted(map(int, mixed), key=lambda x: -problem.p[x])[:_NAMED]:
         sent = sorted(((v, s) for s, v in enumerate(public(mechanism.q[x])) if v > 0), key=lambda pair: -pair[0])
         told = ", ".join(f"“{clean(mechanism.signals[s])}” {both(v)}" for v, s in sent[:_NAMED])
-        line = f"{clean(problem.states[x])} goes to {told}."
+        line = f"{named(problem.states[x])} goes to {told}."
         if table is not None:
             costs = []
             for _, s in sent[:_NAMED]:

@@ -78,6 +78,7 @@ def solve_command(
     from bap_cli.inputs import choice_of
     from bap_cli.microdata_show import show_audit, show_solution
     from bap_cli.show import console, say
+    from bap_lp.programs.compact import STOPPED
     from microdata.bundle import bundle_texts
     from microdata.cells import small_cells
     from microdata.files import load_study
@@ -106,12 +107,10 @@ def solve_command(
         if out is not None:
             secret = "prior.json and certificate.json are as confidential as the table"
             say(console(), f"Wrote {clean(str(out), 500)}: {secret}.")
-    if out is not None and solution.exact and solution.gap > 0:
-        print(
-            "bap: warning: the search stopped before the optimum was proved: `release` will refuse it",
-            file=sys.stderr,
-        )
-    if out is not None and not solution.exact and _exact(loaded.study):
+    if STOPPED in solution.method:
+        words = "the search stopped before the optimum was proved: `release` will refuse it"
+        print(f"bap: warning: {words}", file=sys.stderr)
+    elif out is not None and not solution.exact and _exact(loaded.study):
         print("bap: the study is exact and this proof is in floats: `release` needs --allow-float", file=sys.stderr)
     for cells in small_cells(loaded.study, threshold):
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)

@@ -68,9 +68,9 @@ def _verdict(solution: StudySolution) -> str:
     among = "of these columns" + ("" if solution.study.conditions is None else " that meets the conditions")
     gap = float(solution.gap)
     if solution.exact and gap == 0:
-        words = f"Proved in exact fractions: no release {among} has a smaller R_A."
+        words = f"Proved optimal in exact fractions: at this λ no release {among} is better (has a smaller R_A)."
     else:
-        words = f"Proved up to {gap:.1g}: no release {among} has a smaller R_A by more than that."
+        words = f"Proved optimal up to {gap:.1g}: at this λ no release {among} has an R_A that is smaller by more."
     kind = "verdict" if solution.exact and gap == 0 else "verdict float"
     return f'<p class="{kind}" id="verdict">{symbols(words)}</p>'
 
@@ -120,7 +120,8 @@ def _columns(solution: StudySolution, audit: Audit | None, public: bool) -> str:
     told = zip(solution.study.targets, solution.columns, solution.changed, strict=True)
     for target, risk, changed in list(told)[:_CARDS]:
         share = float(changed)
-        lost = f"an analyst who reads it loses {_figure(risk, public)} on average"
+        most = f"{float(floats(target.loss).max()):.3g}"
+        lost = f"an analyst who reads it loses {_figure(risk, public)} on average, at most {most} for one cell"
         if counts_wrong(target.loss):
             lost = "an analyst who reads it is wrong where a cell is changed"
         held = "" if audit is None else f"held-out records: {of_hundred(audit.utility.changed[target.column])} of 100"
@@ -141,6 +142,8 @@ def _eves(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         )
         tell = (lambda risk: of_hundred(1 - risk)) if wrong else (lambda risk: _figure(risk, public))
         rest = f"{tell(null)} before the release, {tell(full)} with the whole record"
+        if not wrong:
+            rest += f"; one guess costs at most {float(floats(spy.loss).max()):.3g}"
         span = null - full
         done = None if span <= 0 else float(np.clip((null - best) / span, 0, 1))
         lines = (rest, "" if audit is None else _held_out(audit, n, tell, wrong))
@@ -170,7 +173,9 @@ def _meaning(solution: StudySolution, public: bool) -> str:
     study, lam = solution.study, _figure(solution.lam, public)
     one, alone = study.spies[0], len(study.spies) == 1 and study.spies[0].weight == 1
     gain = "one right guess fewer" if alone and counts_wrong(one.loss) else "one more unit of loss"
-    whom = person(one.name) if len(study.spies) == 1 else "the adversaries together"
+    equal = all(spy.weight == 1 for spy in study.spies)
+    many = "the adversaries together" if equal else "the adversaries together, by their weights,"
+    whom = person(one.name) if len(study.spies) == 1 else many
     cells = len(study.targets) == 1 and study.targets[0].weight == 1 and counts_wrong(study.targets[0].loss)
     end = "" if lam == "1" else "s"
     price = f"{lam} more changed cell{end}" if cells else f"{lam} more unit{end} of the analyst's loss"

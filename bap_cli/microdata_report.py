@@ -88,8 +88,8 @@ def report_page(
 
 
 def _number(value: Any, digits: int = 4) -> str:
-    """A number of a table. The exact fractions are on the first screen, one click away."""
-    return f"{float(value):.{digits}f}".replace("-", "−")
+    """A number of a table; what rounds to zero has no sign. The exact fractions are on the first screen."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def _share(value: float) -> str:
@@ -273,7 +273,8 @@ def _limits(solution: StudySolution, audit: Audit | None) -> str:
     study = solution.study
     points = [
         "The promise is about the adversaries described here. Somebody who knows more about a person may learn more.",
-        "The model uses the shares of the fitted records as those of the population. The audit checks this.",
+        "The model uses the shares of the fitted records as those of the population. "
+        + ("Nothing was held out, so this was not checked." if audit is None else "The audit checks this."),
         "Records are protected one by one. Each is drawn separately, and relations between persons are not considered.",
         "Changed cells distort raw tables: to estimate relations between columns, use the published mechanism.",
     ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from bap_cli.plain_words import both, equal, short
+from bap_cli.plain_words import both, equal, named, short
 from bap_cli.show import costs_in_words
 from bap_lp.model.display import clean, equals
 from bap_lp.path.pieces import lambda_path
@@ -102,17 +102,17 @@ def _moved_numbers(best: Solution, progress: News) -> Iterator[str]:
         )
     kept = "The same states get the same signals at least while this loss is"
     x, i = divmod(int(np.argmax(floats(found.bob))), found.bob.shape[1])
-    which = f"“{clean(problem.bob_decisions[i])}” at {clean(problem.states[x])}"
+    which = f"“{clean(problem.bob_decisions[i])}” at {named(problem.states[x])}"
     yield (
-        f"The loss of Bob that matters most is that of {which}: one more unit raises R_A by {both(found.bob[x, i])}. "
-        f"{kept} {_range(found.bob_interval[x][i])}."
+        f"The loss of Bob that matters most is that of {which}: a small increase of it raises R_A by "
+        f"{both(found.bob[x, i])} times as much. {kept} {_range(found.bob_interval[x][i])}."
     )
     if best.lam != 0 and (floats(found.eve) != 0).any():
         x, j = divmod(int(np.argmin(floats(found.eve))), found.eve.shape[1])
-        which = f"“{clean(problem.eve_decisions[j])}” at {clean(problem.states[x])}"
+        which = f"“{clean(problem.eve_decisions[j])}” at {named(problem.states[x])}"
         yield (
-            f"The loss of Eve that matters most is that of {which}: one more unit lowers R_A by "
-            f"{both(-found.eve[x, j])}. {kept} {_range(found.eve_interval[x][j])}."
+            f"The loss of Eve that matters most is that of {which}: a small increase of it lowers R_A by "
+            f"{both(-found.eve[x, j])} times as much. {kept} {_range(found.eve_interval[x][j])}."
         )
 
 

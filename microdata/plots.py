@@ -61,9 +61,13 @@ def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any 
         lines.append(level)
     scale = [float(v) or 1.0 for v in high - low]
     named = [(best, "optimum", pt.DARK_GREEN)]
-    named += [(places[row.name], lt.drawable(row.name), pt.INK) for row in rows if row.name != "optimum"]
+    named += [
+        (places[row.name], lt.drawable(row.name.replace("e^eps", "e^ε"), 20), pt.INK)
+        for row in rows
+        if row.name != "optimum"
+    ]
     points, texts, colours = zip(*lt.shared(named, scale), strict=True)
-    lt.Labels(ax, points, texts, colours, lines, size=8.5, room=[9.5, *[6.0] * (len(points) - 1)])
+    lt.Labels(ax, points, texts, colours, lines, size=8.5, room=[9.5, *[6.0] * (len(points) - 1)], others=held)
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
     ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
     ax.spines[["top", "right"]].set_visible(False)

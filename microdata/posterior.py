@@ -5,7 +5,8 @@ alternates
     x_k | theta, s_k    with probabilities proportional to theta_x q(s_k|x)
     theta | x           Dirichlet(a + counts of the x_k)
 Released records with the same signal (and the same kept columns) are exchangeable, so the first step is one
-multinomial draw per distinct released record, and its sizes are the number of distinct records, not of records. The
+multinomial draw per distinct released record. A third step moves theta along what the released file cannot tell
+(`microdata.mixing`): without it the chain of a large file would not leave its start there. The
 shares of types given (s, z) that the draws imply are also what an Eve with this analyst's prior believes. By
 default a = min(1, sqrt(n) / types), so the prior weighs at most as much as sqrt(n) of the n records, the weight
 that is minimax for the shares of a multinomial.
@@ -24,6 +25,7 @@ import numpy as np
 
 from bap_lp.model.display import Displayed, counted
 from bap_lp.rational import Array, InputError, ReadOnly, floats
+from microdata.mixing import directions, grouped, wandered
 from microdata.prior import keys, rows_of
 from microdata.tables import pandas_module
 
@@ -182,6 +184,19 @@ def _released_codes(study: Study, name: str, released: Any) -> Array:
     return codes.astype(np.int64)
 
 
+def _padded(tables: list[tuple[Array, Array]], words: int) -> tuple[Array, Array]:
+    """For every word the groups that may show it and how likely, side by side, padded with probability zero."""
+    group = np.repeat(np.arange(len(tables)), [len(own) for own, _ in tables])
+    word, q = (np.concatenate([table[k] for table in tables]) for k in (0, 1))
+    order = np.argsort(word, kind="stable")
+    start = np.searchsorted(word[order], np.arange(words + 1))
+    length = np.diff(start)
+    step = np.arange(int(length.max(initial=1)))
+    inside = step < length[:, None]
+    entry = order[np.minimum(start[:-1, None] + step, len(order) - 1)]
+    return group[entry], np.where(inside, q[entry], 0.0)
+
+
 def sampled(
     study: Study, types: Array, entries: tuple[Array, Array, Array], told: Array, sent: Array, seen: Array, draws: int,
     seed: int, concentration: float | None = None,
@@ -191,35 +206,35 @@ def sampled(
         raise InputError("draws", draws, f"times {len(types)} record types must be at most {_MOST}")
     row, _, q = entries
     shown, counts = np.unique(seen, return_counts=True)
-    order = np.argsort(sent, kind="stable")
-    words, first, length = np.unique(sent[order], return_index=True, return_counts=True)
-    at = np.minimum(np.searchsorted(words, shown), len(words) - 1)
-    possible = words[at] == shown
+    possible = np.isin(shown, sent)
     unexplained = int(counts[~possible].sum())
-    at, counts = at[possible], counts[possible]
-    # entries of one released record side by side, padded with probability zero
-    width = int(length[at].max(initial=1))
-    place = np.minimum(first[at][:, None] + np.arange(width), len(order) - 1)
-    inside = np.arange(width) < length[at][:, None]
-    entry = order[place]
-    source, weight = row[entry], np.where(inside, q[entry], 0.0)
+    shown, counts = shown[possible], counts[possible]
+    # words that nobody released count as one: no more than their sum is in the likelihood
+    at = np.searchsorted(shown, sent)
+    word = np.where(shown[np.minimum(at, len(shown) - 1)] == sent, at, len(shown)) if len(shown) else 0 * at
+    group, tables = grouped(row, word, q, len(types))
     a = min(1.0, float(np.sqrt(len(seen))) / len(types)) if concentration is None else concentration
+    weight = a * np.bincount(group, minlength=len(tables))
+    ways = directions(tables, len(shown) + 1, weight)
+    source, chance = _padded(tables, len(shown))
     generator = np.random.default_rng(seed)
-    theta = np.full(len(types), 1.0 / len(types))
+    theta = weight / weight.sum()
 
     def shares() -> Array:
-        table = theta[source] * weight + np.finfo(float).tiny * inside  # a share may underflow to zero
+        table = theta[source] * chance + np.finfo(float).tiny * (chance > 0)  # a share may underflow to zero
         return table / table.sum(axis=1, keepdims=True)
 
     for _ in range(_EM):
-        theta = a + np.bincount(source.ravel(), (shares() * counts[:, None]).ravel(), len(types))
+        theta = weight + np.bincount(source.ravel(), (shares() * counts[:, None]).ravel(), len(tables))
         theta /= theta.sum()
     out = np.empty((draws, len(types)), dtype=np.float64)
     burn = max(draws // 4, 20)
     for k in range(-burn, draws):
-        split = generator.multinomial(counts, shares()) if len(counts) else np.zeros((0, width))
-        gamma = generator.standard_gamma(a + np.bincount(source.ravel(), split.ravel(), len(types)))
+        split = generator.multinomial(counts, shares()) if len(counts) else np.zeros(source.shape)
+        gamma = generator.standard_gamma(weight + np.bincount(source.ravel(), split.ravel(), len(tables)))
         theta = gamma / gamma.sum()
+        wandered(theta, ways, generator)
         if k >= 0:
-            out[k] = theta
+            part = generator.standard_gamma(a, len(types)) + np.finfo(float).tiny
+            out[k] = theta[group] * part / np.bincount(group, part)[group]
     return RecordPosterior(study, types, out, entries, told, int(counts.sum()), unexplained)

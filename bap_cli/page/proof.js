@@ -84,7 +84,7 @@ function checkProof(model, spans, k, lam) {
   return [
     [p.every((mass, c) => Q.cmp(total(piece.joint[c]), mass) === 0), "The joint table is a mechanism: its rows have the probabilities of the data."],
     [Q.cmp(lam, zero) >= 0, `It attains ${Q.equation("R_B", risks.bob)} and ${Q.equation("R_E", risks.eve)}, so ${Q.equation("R_A", attained)}.`],
-    [simplex, "Eve’s replies u are admissible: no entry is negative and every signal’s sum to λ."],
+    [simplex, "Eve’s replies u are admissible: no entry is negative, and those to one signal sum to λ."],
     [same, `They prove that no mechanism goes below ${Q.short(bound)}: the value and the bound ${same ? "are the same number" : "differ"}.`],
   ];
 }

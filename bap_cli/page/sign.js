@@ -36,6 +36,11 @@ function toldRisk(role, wrong, risk, harm) {
 }
 const shortRisk = (role, wrong, risk) => (!wrong ? figure3(risk) : ofHundred(role === "bob" ? risk : 1 - risk));
 
+// Weights are fractions as text, such as "1/2 (0.5)"; on this screen they are decimals
+const weightOf = ({ weight }) => (weight ? weight.split(" ")[0].split("/").map(Number).reduce((a, b) => a / b) : 1);
+const several = (role) => (role === "bob" ? "Bobs" : "Eves");
+const weighted = (role) => data.problem[`${role}s`].some((agent) => weightOf(agent) !== 1);
+
 function shortCard(role, k, index) {
   const agent = data.problem[`${role}s`][k], risks = rounded(agentRisks(role, k, index)), say = (risk) => shortRisk(role, risks.wrong, risk);
   const span = risks.null - risks.full, done = risks.best === null || span === 0 ? null : Math.min(1, Math.max(0, (risks.null - risks.best) / span));
@@ -43,6 +48,7 @@ function shortCard(role, k, index) {
   strip.firstElementChild.style.width = `${100 * (done ?? 0)}%`;
   const rest = role === "eve" ? `${say(risks.null)} before the release, ${say(risks.full)} with all the data` : `${say(risks.full)} with all the data, ${say(risks.null)} without a release`;
   const unit = risks.wrong || risks.most === 0 ? [] : [make("p", { class: "exactly" }, `one decision ${agent.harm ? "counts" : "costs"} at most ${figure3(risks.most)}`)];
+  if (weightOf(agent) !== 1) unit.push(make("p", { class: "exactly" }, `counts ${figure3(weightOf(agent))} times where the ${several(role)} are added up`));
   return make("div", { class: `figure ${role}` }, make("h3", {}, ...person(agent.name, true), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
     make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, rest), ...unit,
     ...(agent.harm ? [] : [strip, make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data"))])); // harm may lie beyond both ends
@@ -54,8 +60,8 @@ function changes(from, to, first = null) {
   return ["bob", "eve"].map((role) => {
     const list = data.problem[`${role}s`], single = list.length === 1, change = to[role] - from[role];
     const wrong = only[role] && agentRisks(role, 0, pieceAt(lam)).wrong, start = role === first;
-    const name = single ? person(list[0].name, start) : [`${start ? "The" : "the"} ${role === "bob" ? "Bobs" : "Eves"} together`];
-    if (list.some(({ harm }) => harm)) return [`${start ? "What" : "what"} Alice counts for `, ...(single ? person(list[0].name) : [role === "bob" ? "the Bobs" : "the Eves"]),
+    const name = single ? person(list[0].name, start) : [`${start ? "The" : "the"} ${several(role)} together${weighted(role) ? ", by their weights," : ""}`];
+    if (list.some(({ harm }) => harm)) return [`${start ? "What" : "what"} Alice counts for `, ...(single ? person(list[0].name) : [`the ${several(role)}`]),
       Math.abs(change) < 1e-12 ? " is the same" : ` ${change > 0 ? "rises" : "falls"} by ${figure3(change)}`];
     if (Math.abs(change) < 1e-12) return [...name, wrong ? (role === "eve" ? " guesses right as often" : " is wrong as often") : single ? " loses the same" : " lose the same"];
     if (!wrong) return [...name, `${single ? " loses" : " lose"} ${figure3(change)} ${change > 0 ? "more" : "less"}`];
@@ -99,7 +105,7 @@ const lossWords = (role) => (data.problem[`${role}s`].some(({ harm }) => harm) ?
 
 function drawLines(index) {
   const one = (role) => data.problem[`${role}s`].length === 1 && !data.problem[`${role}s`][0].weight && agentRisks(role, 0, index).wrong;
-  const [bobWrong, eveWrong] = [one("bob"), one("eve")], name = (role, several, start) => (data.problem[`${role}s`].length === 1 ? person(data.problem[`${role}s`][0].name, start) : [several]);
+  const [bobWrong, eveWrong] = [one("bob"), one("eve")], name = (role, all, start) => (data.problem[`${role}s`].length === 1 ? person(data.problem[`${role}s`][0].name, start) : [all]);
   const over = (who, what) => make("span", {}, ...who, make("span", { class: "what" }, what));
   const head = ["λ", over(name("bob", "The Bobs", true), bobWrong ? "wrong in 100" : lossWords("bob")), over(name("eve", "The Eves", true), eveWrong ? "right in 100" : lossWords("eve")), "compared with the line above", ""];
   const bob = (risk) => shortRisk("bob", bobWrong, risk), eve = (risk) => shortRisk("eve", eveWrong, risk), shown = offered(index);

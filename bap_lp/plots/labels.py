@@ -29,6 +29,7 @@ Points = np.ndarray
 _DIRECTIONS = 16
 _RADII = (7.0, 12.0, 18.0, 26.0, 36.0, 50.0, 68.0, 90.0, 120.0)  # points
 _LEADER = 16.0  # a label further away than this gets a line to its point
+_CROSSED = 25  # what a line through another point's marker costs, in points of lines that are covered
 _SAME = 0.004  # points closer than this, relative to the picture, carry one label
 _BLANK = "\N{WHITE SQUARE}"
 
@@ -88,7 +89,7 @@ class Labels(Artist):
     """Texts next to their points.
 
     `lines` are paths (arrays of data points) that texts should not cover; `room` is half the size of the markers, in
-    points, for all or for each.
+    points, for all or for each; `others` are markers without a text, which no text covers either.
     """
 
     def __init__(
@@ -100,9 +101,11 @@ class Labels(Artist):
         lines: Sequence[Points] = (),
         size: float = 9.0,
         room: float | Sequence[float] = 5.0,
+        others: Sequence[tuple[float, float]] = (),
     ) -> None:
         super().__init__()
         self.points = np.asarray(points, dtype=float).reshape(-1, 2)
+        self.others = np.asarray(others, dtype=float).reshape(-1, 2)
         self.home, self.lines = ax, list(lines)
         self.room = [float(room)] * len(self.points) if isinstance(room, (int, float)) else list(room)
         self.texts = [
@@ -128,15 +131,18 @@ class Labels(Artist):
         scale = renderer.points_to_pixels(1.0)
         frame = self.home.get_window_extent(renderer)
         centres = self.home.transData.transform(self.points)
-        radii = [scale * room for room in self.room]
-        taken = np.array([[x - r, y - r, x + r, y + r] for (x, y), r in zip(centres, radii, strict=True)])
+        marks = np.vstack([centres, self.home.transData.transform(self.others)])
+        radii = scale * np.array([*self.room, *[min(self.room)] * len(self.others)])[:, None]
+        taken = np.hstack([marks - radii, marks + radii])
         inked, placed, leaders = self._inked(), np.empty((0, 4)), np.empty((0, 2))
-        for text, centre in zip(self.texts, centres, strict=True):
+        for k, (text, centre) in enumerate(zip(self.texts, centres, strict=True)):
             text.set_position((0, 0))
             text.arrow_patch.set_visible(False)
             text.set_visible(True)
             size = matplotlib.text.Text.get_window_extent(text, renderer)
-            place = _free_place(centre, (size.width, size.height), taken, inked, frame, scale, placed, leaders)
+            foreign = np.delete(taken[: len(marks)], k, axis=0)
+            box = (size.width, size.height)
+            place = _free_place(centre, box, taken, inked, frame, scale, placed, leaders, foreign)
             if place is None:
                 text.set_visible(False)
                 continue
@@ -147,8 +153,8 @@ class Labels(Artist):
             text.arrow_patch.set_visible(bool(np.hypot(*(line[-1] - centre)) > _LEADER * scale))
             if text.arrow_patch.get_visible():
                 leaders = np.vstack([leaders, line])
-            box = [*(place - half - scale), *(place + half + scale)]
-            taken, placed = np.vstack([taken, box]), np.vstack([placed, box])
+            own = [*(place - half - scale), *(place + half + scale)]
+            taken, placed = np.vstack([taken, own]), np.vstack([placed, own])
 
     def _inked(self) -> Points:
         """Points along the lines, a few pixels apart."""
@@ -173,9 +179,9 @@ def _inside(points: Points, low: Points, high: Points) -> Any:
 
 def _free_place(
     centre: Points, size: tuple[float, float], taken: Points, inked: Points, frame: Any, scale: float,
-    placed: Points, leaders: Points,
+    placed: Points, leaders: Points, foreign: Points,
 ) -> Points | None:  # fmt: skip
-    """The centre of the best free box of this size around a point, or None."""
+    """The centre of the best free box of this size around a point, or None; `foreign` are the markers of others."""
     half = np.array(size) / 2
     angles = 2 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     ways = np.column_stack([np.cos(angles), np.sin(angles)])
@@ -189,11 +195,13 @@ def _free_place(
                 continue
             if ((low < taken[:, 2:]) & (high > taken[:, :2])).all(axis=1).any() or _inside(leaders, low, high).any():
                 continue
-            if radius > _LEADER and len(placed):
+            crossed = 0
+            if radius > _LEADER:
                 line = _leader(centre, low, high)[:, None]
                 if _inside(line, placed[:, :2], placed[:, 2:]).any():
                     continue
-            cost = _inside(inked, low, high).sum() + radius / 4
+                crossed = _inside(line, foreign[:, :2], foreign[:, 2:]).any(axis=0).sum()
+            cost = _inside(inked, low, high).sum() + _CROSSED * crossed + radius / 4
             if cost < least:
                 best, least = place, cost
         if best is not None and least <= radius / 4:

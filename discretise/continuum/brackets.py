@@ -103,7 +103,7 @@ class ModelBracket(Tabular):
             [
                 f"The optimum over all mechanisms lies between {self.lower:.9f} and {self.upper:.9f} "
                 f"at lambda = {self.lam:.6g}.",
-                f"Both ends are integrals over the data; numerical errors of {self.error:.1e} are included.",
+                f"Both ends are integrals or sums over the data; numerical errors of {self.error:.1e} are included.",
                 f"Releasing nothing has R_A = {share:.6f}, releasing everything {self.full.alice(self.lam):.6f}.",
                 f"The rule that attains the upper end: {self.describe()}.",
             ]

@@ -98,6 +98,22 @@ def test_moving_a_number_inside_its_interval_keeps_the_form_and_outside_changes_
     assert form[0] == form[1] == form[2] != form[3]
 
 
+def test_a_small_increase_of_a_loss_changes_the_optimum_as_much_as_is_said() -> None:
+    """A whole unit more is too much: it leaves the interval, and the optimum rises by less than the derivative."""
+    words = told("coin_toss")[TITLES[4]]
+    assert "that of “fixed” at tails: a small increase of it raises R_A by 3/4 (0.75) times as much" in words
+    assert "that of “heads” at tails: a small increase of it lowers R_A by 7/40 (0.175) times as much" in words
+
+    def optimum(bob: Fraction, eve: Fraction) -> Fraction:
+        problem = Problem(["3/4", "1/4"], [[Fraction(1, 3) + bob, "2/3"], [1, 0]], [[0, 1 + eve], [10, 0]])
+        return solve(problem, "1/3").value
+
+    small, none = Fraction(1, 1000), Fraction(0)
+    assert optimum(small, none) - optimum(none, none) == Fraction(3, 4) * small
+    assert abs((optimum(none, none) - optimum(none, small)) / small - Fraction(7, 40)) < small
+    assert optimum(Fraction(1), none) - optimum(none, none) < Fraction(3, 4)
+
+
 def test_conditions_are_explained_with_what_they_cost() -> None:
     problem = load("coin_toss").problem
     conditions = Conditions(exp_epsilon=2)
@@ -120,6 +136,8 @@ def test_the_command_tells_the_coin_toss_and_then_the_file(capsys: pytest.Captur
     assert main(["explain", "two_eves"]) == 0
     after = capsys.readouterr().out
     assert after.startswith(alone.rstrip("\n"))
+    assert main(["explain", "coin_toss"]) == 0
+    assert capsys.readouterr().out == alone
     assert main(["explain", "two_eves", "--own", "--lambda", "1/5"]) == 0
     own = capsys.readouterr().out
     assert "Coin toss" not in own
@@ -135,3 +153,6 @@ def test_the_price_is_told_for_one_eve_and_for_several() -> None:
     assert "one unit of Eve's loss counts as much as 1/3 units of Bob's loss" in told("coin_toss")[TITLES[0]]
     assert "one unit of the Eves' loss counts as much as 1/5 units of Bob's loss" in told("two_eves")[TITLES[0]]
     assert "one unit of Eve's loss counts as much as 1 unit of Bob's loss" in told("prosecutor")[TITLES[0]]
+    # R_E = 1.36 is twice the 0.5 of the journalist and once the 0.36 of the employer
+    assert "psychiatric, and should lose much (a loss that counts 2 times)." in told("two_eves")[TITLES[0]]
+    assert "long, and should lose much." in told("two_eves")[TITLES[0]]

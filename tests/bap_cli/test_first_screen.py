@@ -123,7 +123,10 @@ def test_a_loss_has_a_unit_and_a_common_noun_its_article(page_of: Open) -> None:
     cards = page.locator("#short .figure").all_inner_texts()
     assert "The journalist must not learn too much" in cards[1]
     assert "0.5 before the release, 0 with all the data\n\none decision costs at most 5" in cards[1]
-    assert "The Eves together lose" in page.inner_text("#lines")
+    assert "counts 2 times where the Eves are added up" in cards[1]  # 2 of 0.5 and one of 0.36 are 1.36
+    assert "added up" not in cards[2]
+    assert "the Eves together, by their weights, lose 1.36 more" in cards[3]
+    assert "The Eves together, by their weights, lose" in page.inner_text("#lines")
     assert "She wants Bob to lose little and the journalist and the employer to lose much" in page.inner_text("#words")
     assert "The journalist decides ordinary." in page.inner_text("#cards")
 

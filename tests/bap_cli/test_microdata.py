@@ -225,6 +225,24 @@ def test_conditions_are_kept_through_the_folder(folder, capsys):
     assert "study.toml: conditions.min_eve_risk" in err
 
 
+@pytest.mark.parametrize("options", [[], ["--float"]])
+def test_a_search_that_stopped_is_reported_and_warned_of_and_not_released(folder, capsys, monkeypatch, options):
+    from bap_lp.programs import branch_and_bound
+
+    monkeypatch.setattr(branch_and_bound, "_NODES", 2)
+    (folder / "study.toml").write_text(STUDY + "[conditions]\ndeterministic = true\n")
+    code, out, err = run(capsys, "solve", "study.toml", "--out", "D", *options)
+    assert code == 0
+    assert "This is proved up to 0.13: value" in out
+    assert "warning: the search stopped before the optimum was proved: `release` will refuse it" in err
+    assert "needs --allow-float" not in err
+    allow = ["--allow-float"] if options else []
+    code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv", *allow)
+    assert (code, out) == (1, "")
+    assert "proves only that none goes below" in err
+    assert not (folder / "out.csv").exists()
+
+
 @pytest.mark.slow
 def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, capsys):
     (folder / "study.toml").write_text(STUDY.replace("holdout = 0", 'holdout = "1/2"'))
@@ -243,6 +261,12 @@ def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, cap
     assert re.findall(r"\d+/\d+", re.sub(r"base64,[^\"]*", "", internal)) != []
     assert re.findall(r"\d\.\d{4,}", words) == []
     assert "<script" not in public
+    smallest = r"smallest group that shares what she knows \(k\)</th><td>([^<]*)</td>"
+    code, _, _ = run(capsys, "report", "D", "-o", "more.html", "--public", "--no-attackers", "--threshold", "5")
+    shown = [re.search(smallest, text)[1] for text in (internal, public, (folder / "more.html").read_text())]
+    assert shown == ["9", "fewer than 10", "9"]
+    run(capsys, "report", "D", "-o", "less.html", "--public", "--no-attackers", "--threshold", "61")
+    assert (folder / "less.html").read_text().count("fewer than 61 records") == 7  # all levels of both columns
 
 
 def test_without_pandas_one_line_says_what_to_install(folder, capsys, monkeypatch):

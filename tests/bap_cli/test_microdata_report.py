@@ -134,6 +134,11 @@ def test_the_cards_say_what_the_library_computes(shown: Any, folder: Path) -> No
     assert f"{hundred(1 - null)} before the release, {hundred(1 - full)} with the whole record" in neighbour
     assert f"at most {hundred(1 - audit.eves[0].informed.value)} for one who knows their shares" in neighbour
     assert f"loses {float(solution.eves[1]):.3g} on average" in insurer
+    assert "one guess costs at most 3" in insurer
+    assert "one guess" not in neighbour
+    assert f"loses {float(solution.columns[0]):.3g} on average, at most 1 for one cell" in cards[0]
+    assert "at this λ no release of these columns is better" in page.inner_text("#verdict")
+    assert "−0.000" not in page.inner_text("main")
     assert "<i>insurer</i>" in insurer
     assert page.inner_text("h1") == "A survey with <b>marks</b>"
     widths = page.evaluate(
@@ -193,3 +198,11 @@ def test_nothing_changed_is_said_as_such(folder: Path, chromium: Any) -> None:
     assert "No cell is changed" in words
     assert "Some cells" not in words
     assert "0 of 100 cells changed" in words
+
+
+def test_a_report_without_held_out_records_does_not_speak_of_an_audit(folder: Path) -> None:
+    from bap_cli.microdata_report import _limits
+
+    solution = load_study(folder / "study.toml").study.solve(0)
+    assert "The audit checks this." in _limits(solution, solution.audit(attackers=()))
+    assert "Nothing was held out, so this was not checked." in _limits(solution, None)

@@ -24,7 +24,7 @@ from bap_lp.path.pieces import lambda_path
 from bap_lp.path.region import attainable_region
 from bap_lp.plots.channels import drawn_channel
 from bap_lp.plots.epsilon import value_of_epsilon
-from bap_lp.plots.labels import Labels, drawable, short
+from bap_lp.plots.labels import Labels, _leader, drawable, short
 from bap_lp.releases import full, null, randomised_response
 from bap_lp.releases.families import randomised_response_family
 
@@ -292,6 +292,21 @@ def test_a_label_without_room_is_hidden() -> None:
     drawn = [t for t in labels.texts if t.get_visible()]
     assert 0 < len(drawn) < 40
     assert apart([Text.get_window_extent(t) for t in drawn])
+
+
+@pytest.mark.parametrize("seed", [7, 13, 28, 36, 44])
+def test_no_label_covers_a_marker_and_no_line_runs_through_the_marker_of_another(seed: int) -> None:
+    points = np.round(0.5 + 0.09 * np.random.default_rng(seed).standard_normal((11, 2)), 2)
+    ax = plt.subplots(figsize=(5, 4), layout="constrained")[1]
+    labels = Labels(ax, points[:7], [f"the label of {k}" for k in range(7)], room=6.0, others=points[7:])
+    found, centres = boxes(ax), ax.transData.transform(points)
+    assert len(found) == 7
+    assert not any(box.contains(*centre) for box in found for centre in centres)
+    lines = [k for k, text in enumerate(labels.texts) if text.arrow_patch.get_visible()]
+    assert lines
+    for k in lines:
+        line = _leader(centres[k], found[k].min, found[k].max)
+        assert min(np.hypot(*(line - other).T).min() for other in np.delete(centres, k, axis=0)) > 4
 
 
 def test_a_cut_row_still_says_how_many_states_it_is() -> None:

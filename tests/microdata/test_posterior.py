@@ -40,7 +40,8 @@ def test_without_noise_it_is_the_dirichlet_posterior_of_the_counts():
 
 
 @pytest.mark.slow
-def test_credible_intervals_cover_as_often_as_they_say(solution):
+@pytest.mark.parametrize("size", [300, 30_000])
+def test_credible_intervals_cover_as_often_as_they_say(solution, size):
     # theta is drawn from the prior, so that the intervals of a correct sampler cover exactly as often as they say
     study, channel = solution.study, solution.channel
     types = study.prior.types
@@ -51,7 +52,7 @@ def test_credible_intervals_cover_as_often_as_they_say(solution):
     hits = trials = 0
     for k in range(60):
         theta = generator.dirichlet(np.ones(len(types)))
-        drawn = types[generator.choice(len(types), 300, p=theta)]
+        drawn = types[generator.choice(len(types), size, p=theta)]
         seen = keys(told[sample(channel, drawn, generator)], channel.symbols)
         sent = keys(told[signal], channel.symbols)
         found = sampled(study, types, entries, told, sent, seen, 300, k, concentration=1.0)
@@ -63,6 +64,43 @@ def test_credible_intervals_cover_as_often_as_they_say(solution):
             trials += len(table)
     # about 11 cells of a file are dependent: the error of 660 trials is that of a few hundred
     assert abs(hits / trials - 0.8) < 4 * np.sqrt(0.16 / 200)
+
+
+def test_what_a_release_does_not_tell_stays_as_uncertain_as_under_the_prior():
+    """Published as it is, pay does not tell who is ill: among people of one pay, their share keeps its prior law."""
+    frame = pd.concat([records()] * 50)
+    found = Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0)
+    drawn = found.posterior(found.release(frame), draws=2000, concentration=1.0)
+    pay, ill = (found.study.names.index(name) for name in ("pay", "ill"))
+    for level in (1, 2):  # pay = 0 has no ill record
+        share = drawn.draws[:, (drawn.types[:, pay] == level) & (drawn.types[:, ill] == 1)].sum(axis=1)
+        share /= drawn.draws[:, drawn.types[:, pay] == level].sum(axis=1)
+        assert abs(share.mean() - 1 / 2) < 4 * np.sqrt(1 / 12 / 2000)
+        assert abs(share.var() - 1 / 12) < 4 * np.sqrt(1 / 180 / 2000)  # of the uniform law, Beta(1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["square", "no row of the identity", "more words than rows"])
+def test_the_chain_has_the_mean_and_spread_of_weighted_draws_from_the_prior(solution, table):
+    """Shares drawn from the Dirichlet prior, weighted by the likelihood of the file, are the posterior itself."""
+    generator = np.random.default_rng(2)
+    words = {"square": 4, "no row of the identity": 2, "more words than rows": 7}[table]
+    types = solution.study.prior.types
+    n = len(types)
+    q = generator.dirichlet(np.full(words, 0.3), n)
+    if table == "square":
+        q[: words - 1] = np.eye(words)[: words - 1]
+    seen = generator.choice(words, 12, p=q.mean(axis=0))
+    row, word = np.nonzero(q)
+    told = np.zeros((words, 1), dtype=np.int64)
+    chain = sampled(solution.study, types, (row, word, q[row, word]), told, word, seen, 6000, 1, concentration=0.7)
+    theta = generator.dirichlet(np.full(n, 0.7), 150_000)
+    likely = np.exp(np.log(theta @ q)[:, seen].sum(axis=1))
+    likely /= likely.sum()
+    mean, spread = likely @ theta, likely @ (theta - likely @ theta) ** 2
+    size = 1 / (likely**2).sum()
+    assert abs(chain.draws.mean(axis=0) - mean).max() < 5 * np.sqrt(spread.max() * (1 / size + 50 / 6000))
+    assert abs(chain.draws.var(axis=0) / spread - 1).max() < 0.25
 
 
 def test_kept_columns_narrow_what_a_record_can_be(solution):

@@ -568,7 +568,7 @@ def bound_of(demands, told, eve, lam, beta, u, prices, obedience, allowed=None):
     """What the multipliers prove about beta R_B - lam R_E of channels that send only allowed[x]."""
     game, b = demands.game, len(demands.game.decisions)
     need(len(u) == len(told) and len(u[0]) == len(game.E[0]), "u has the wrong shape")
-    rows = [row for row in prices if row[2] != 0]
+    rows = [row for row in prices if row[2] != 0 or row[0] in demands.notions]
     if "margin" in demands.notions:
         need(len(obedience) == len(told) and len(obedience[0]) == b, "a margin needs prices of Bob's obedience")
         rows += [("margin", (s, b + j), w) for s, row in enumerate(u) for j, w in enumerate(row) if w]

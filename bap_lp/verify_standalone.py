@@ -15,6 +15,7 @@ float is the fraction it is; rows that should sum to something are scaled to it,
 R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
 """
 
+import contextlib
 import hashlib
 import json
 import math
@@ -896,7 +897,8 @@ def main(arguments):
         return 1
     except OSError as error:  # the verdict could not be written
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        print(f"verify_standalone: {error.strerror}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(f"verify_standalone: {error.strerror}", file=sys.stderr)
         return 2
 
 

@@ -14,12 +14,12 @@ from bap_lp.files.bundles import limits_for, save_bundle
 from bap_lp.files.conflicts import conflict_document
 from bap_lp.files.documents import dumps
 from bap_lp.files.problems import ProblemFile
-from bap_lp.files.writing import write_bundle
+from bap_lp.files.writing import folder_place, write_bundle
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import clean
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.infeasible import ConflictError
-from bap_lp.rational import public
+from bap_lp.rational import InputError, public
 
 
 def print_json(document: Any) -> None:
@@ -27,8 +27,12 @@ def print_json(document: Any) -> None:
 
 
 def check_folder(out: Path | None) -> None:
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"--out = {str(out)!r} must be a directory, and is a file")
+    """Refuse a place where no bundle can be written before anything is computed."""
+    if out is not None:
+        try:
+            folder_place(out)
+        except InputError as error:
+            raise InputError("--out", str(out), error.rule) from None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ float is the fraction it is; rows that should sum to something are scaled to it,
 R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
 """
 
+import contextlib
 import hashlib
 import json
 import math
@@ -568,7 +569,7 @@ def bound_of(demands, told, eve, lam, beta, u, prices, obedience, allowed=None):
     """What the multipliers prove about beta R_B - lam R_E of channels that send only allowed[x]."""
     game, b = demands.game, len(demands.game.decisions)
     need(len(u) == len(told) and len(u[0]) == len(game.E[0]), "u has the wrong shape")
-    rows = [row for row in prices if row[2] != 0]
+    rows = [row for row in prices if row[2] != 0 or row[0] in demands.notions]
     if "margin" in demands.notions:
         need(len(obedience) == len(told) and len(obedience[0]) == b, "a margin needs prices of Bob's obedience")
         rows += [("margin", (s, b + j), w) for s, row in enumerate(u) for j, w in enumerate(row) if w]
@@ -896,7 +897,8 @@ def main(arguments):
         return 1
     except OSError as error:  # the verdict could not be written
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        print(f"verify_standalone: {error.strerror}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(f"verify_standalone: {error.strerror}", file=sys.stderr)
         return 2
 
 

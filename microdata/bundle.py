@@ -26,6 +26,7 @@ from bap_lp.files.certificates import certificate_document, load_certificate
 from bap_lp.files.documents import dumps, located, read_document, source_name
 from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import long_number, texts
+from bap_lp.limits import limit, raising
 from bap_lp.rational import Array, InputError, ReadOnly, array, is_exact, number, objects, public, text
 from microdata.audit import counted_types
 from microdata.levels import Column
@@ -231,6 +232,8 @@ def load_solution(folder: str | Path) -> StudySolution:
     for name, digest in _digests(documents).items():
         if not isinstance(written, dict) or written.get(name) != digest:
             raise Unproved(where, None, f"does not prove its optimum: {name} was changed, or is of another folder")
+    with located(where):
+        _require_room(documents["prior.json"])
     try:
         study = _study(documents["study.json"], documents["prior.json"])
         return _solution(study, documents["certificate.json"], folder)
@@ -252,7 +255,7 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
             tuple(c["labels"]),
             tuple(c["values"]),
             c["numeric"],
-            tuple(map(Fraction, c["bands"])),
+            tuple(Fraction(_value(v)) for v in c["bands"]),
             c["merged"],
         )
         for c in document["columns"]
@@ -266,22 +269,36 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
         Spy(s["name"], s["secret"], tuple(s["knows"]), array(s["loss"], "loss", 2), number(s["weight"], "weight"))
         for s in document["eves"]
     )
-    study.holdout = Fraction(document["holdout"])
+    study.holdout = Fraction(_value(document["holdout"]))
     given = document["conditions"]
     study.conditions = conditions_from(given) if given else None
     parts = [
         np.array(counts[name], dtype=np.int64).reshape(-1, len(study.names) + 1) for name in ("fitted", "held_out")
     ]
+    _require_levels(parts, study.levels)
     sides = [np.repeat(part[:, :-1], part[:, -1], axis=0) for part in parts]
     study.codes = np.concatenate(sides)
     study.left_out = np.arange(len(study.codes)) >= len(sides[0])
     alpha, toward = counts["smoothing"], counts["toward"]
     joined = [[k] for k in range(len(study.names))] if toward == "margins" else study._pooled()
     fitted = fit(sides[0], study.levels, alpha, toward, joined, study.seed)
-    likelihoods = tuple((Fraction(a), float(v)) for a, v in counts["likelihoods"])
+    likelihoods = tuple((Fraction(_value(a)), float(v)) for a, v in counts["likelihoods"])
     object.__setattr__(fitted, "likelihoods", likelihoods)
     study.prior = fitted
     return study
+
+
+def _require_room(prior: dict[str, Any]) -> None:
+    """Refuse counts of more records than a table may have, before the records are laid out."""
+    rows = [row for name in ("fitted", "held_out") for row in prior.get(name) or () if isinstance(row, list) and row]
+    cells = sum(row[-1] * len(row) for row in rows if isinstance(row[-1], int) and row[-1] > 0)
+    if cells > limit("cells"):
+        raise InputError("prior.json", None, f"counts records of {cells} cells, too many to read {raising('cells')}")
+
+
+def _require_levels(parts: list[Array], levels: tuple[int, ...]) -> None:
+    if any((part < 0).any() or (part[:, :-1] >= np.array(levels)).any() for part in parts):
+        raise ValueError("counts must be of record types of the study")
 
 
 def _value(value: Any) -> Any:
@@ -297,6 +314,8 @@ def _numbers(values: list[Any], shape: tuple[int, ...] | None = None) -> Array:
 def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolution:
     if study.conditions is not None:
         certificate, result = load_certificate(folder / "certificate.json"), read_document(folder / "result.json")
+        if certificate.proof is None:
+            raise ValueError("a study with conditions needs a certificate under conditions")
         bound, at = _value(result["bound"]), (certificate.lam, certificate.value)
         found = SimpleNamespace(lam=at[0], value=at[1], bound=bound, gap=at[1] - bound, method=result["method"])
         return conditioned_solution(study, certificate, found)

@@ -33,6 +33,10 @@ def verify_records(found: RecordOptimum) -> Verdict:
     seen = np.concatenate([part.states for part in found.components])
     if len(seen) != found.types or len(np.unique(seen)) != found.types:
         return Verdict(False, "the components do not hold every record type once")
+    # Eve hears all records of a group at once: with replies of its own in two parts it would be two Eves
+    groups = [group for part in found.components for group in part.groups]
+    if len(set(groups)) != len(groups):
+        return Verdict(False, "a group of records that an Eve cannot tell apart is in two components")
     state, decision, rho = joint_table(found.components)
     if len(rho) and (rho < 0).any():
         return Verdict(False, "rho must not be negative")

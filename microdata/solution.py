@@ -19,7 +19,8 @@ from flint import fmpq
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate, Verdict
-from bap_lp.rational import Array, InputError, floats, is_exact, lifted, number, objects, public, text
+from bap_lp.proof.conditional import allowance, rounding
+from bap_lp.rational import EXACT, TOLERANCE, Array, InputError, floats, is_exact, lifted, number, objects, public, text
 from microdata.channels import TableChannel
 from microdata.exact_risks import channel_risks
 from microdata.prior import keys
@@ -28,6 +29,7 @@ from microdata.solved import RecordOptimum
 from microdata.study import Study
 
 if TYPE_CHECKING:
+    from bap_lp import Problem
     from bap_lp.programs.workers import Workers
     from microdata.alternatives import ReleaseComparison
     from microdata.audit import Audit
@@ -87,8 +89,24 @@ class StudySolution(Tabular):
         if isinstance(self.proof, RecordOptimum):
             return self.proof.verify()
         from bap_lp import verify
+        from bap_lp.files.demands import other_demands
 
-        return verify(self.study.problem(), self.proof)
+        problem = self.study.problem()
+        if wrong := other_demands(problem, self.lam, self.study.conditions, self.proof):
+            return Verdict(False, wrong)
+        verdict = verify(problem, self.proof)
+        if verdict and not 0 <= self.gap <= self._allowance(problem):
+            return Verdict(False, "the bound is not the one that the certificate proves")
+        return verdict
+
+    def _allowance(self, problem: Problem) -> Any:
+        """The largest gap between value and bound with which a certificate under conditions is accepted."""
+        if self.exact:
+            return 0
+        arrays, lam = problem.as_float().arrays.lifted(), EXACT.number(self.lam)
+        size = EXACT.number(self.risks.bob) + lam * EXACT.number(self.risks.eve)
+        unit = EXACT.number(TOLERANCE)
+        return float(allowance(arrays, lam, unit) + rounding(size, unit))
 
     def release(self, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
         """Draw the file to publish.

@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.documents import source_name
+from bap_lp.files.documents import read_bytes, source_name
+from bap_lp.limits import limit, raising
 from bap_lp.rational import InputError
 
 MISSING = ("", "NA", "NaN")
@@ -74,17 +75,9 @@ def check_names(names: list[str], source: str) -> None:
             raise InputError(f"{source}: column", name, f"is given {count} times")
 
 
-def _bytes(path: str | os.PathLike[str], source: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(source, None, f"cannot be read: {reason}") from None
-
-
 def _csv(path: str | os.PathLike[str], source: str) -> Any:
     pandas = pandas_module()
-    raw = _bytes(path, source)
+    raw = read_bytes(path)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -129,13 +122,22 @@ def _parquet(path: str | os.PathLike[str], source: str) -> Any:
     except ImportError:
         raise InputError(source, None, "needs pyarrow to be read: pip install 'bap-lp[microdata]'") from None
     try:
-        table = parquet.read_table(io.BytesIO(_bytes(path, source)))
+        file = parquet.ParquetFile(io.BytesIO(read_bytes(path)))
+        _require_room(file.metadata, source)
+        table = file.read()
         check_names(table.column_names, source)
         frame = table.to_pandas()
     except (ArrowException, OSError) as error:
         raise InputError(source, None, f"is not Parquet: {str(error).splitlines()[0]}") from None
     named = [name for name in frame.index.names if name in table.column_names]  # an index is a column of the file
     return frame.reset_index()[table.column_names] if named == list(frame.index.names) else frame
+
+
+def _require_room(metadata: Any, source: str) -> None:
+    """Refuse a table with more cells than a file may have bytes: compressed, a table of any size is a small file."""
+    cells = metadata.num_rows * metadata.num_columns
+    if cells > limit("bytes"):
+        raise InputError(source, None, f"has {cells} cells, must have at most {limit('bytes')} {raising('bytes')}")
 
 
 def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") -> bytes:

@@ -5,6 +5,7 @@ const distinct = (list) => new Set(list).size === list.length;
 function agree(island, model, stops, starts, [full, nothing]) {
   const { problem, pieces, lambda } = island, count = model.prior.length, empty = model.prior.filter((mass) => Q.cmp(mass, zero) === 0).length;
   demand(island.exact === true && island.partial === false && !island.conditions && island.beliefs === null, "a proof is given where this page cannot check one");
+  demand(stops.every(Q.exact), "a λ of the slider is rounded, and so would be its check");
   demand(Array.isArray(problem.states) && problem.states.length <= count && problem.states.every((label) => typeof label === "string"), "the states are not labels");
   const place = (x) => Number.isInteger(x) && x >= 0 && x < count;
   problem.count = count;

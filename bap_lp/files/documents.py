@@ -13,7 +13,7 @@ import stat
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from flint import fmpz
@@ -49,17 +49,23 @@ def read_document(path: str | os.PathLike[str]) -> Any:
 
 def read_bytes(path: str | os.PathLike[str], plain: bool = False) -> bytes:
     """The bytes of a file that is not too large; `plain` refuses what is not a file, such as a pipe that never ends."""
-    source, most = source_name(path), limit("bytes")
+    source = source_name(path)
     try:
         if plain and not stat.S_ISREG(os.stat(path).st_mode):
             raise InputError(source, None, "must be a file, and is a directory, a pipe or a device")
         with open(path, "rb") as file:
-            raw = file.read(most + 1)
+            return bounded(file, source)
     except InputError:
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(source, None, f"cannot be read: {reason}") from None
+
+
+def bounded(file: BinaryIO, source: str) -> bytes:
+    """All bytes of an open file that is not too large."""
+    most = limit("bytes")
+    raw = file.read(most + 1)
     if len(raw) > most:
         raise InputError(source, None, f"must be at most {most / 2**20:.3g} MB {raising('bytes')}")
     return raw

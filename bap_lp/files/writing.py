@@ -2,7 +2,9 @@
 
 A file is staged next to its place under a name of its own and moved in when it is complete. The files of a bundle are
 staged in a folder of their own, which takes the place of the old one in a single step: a reader sees the old bundle or
-the new one. What is not a file is not replaced: a device, a pipe, or a link that somebody else made.
+the new one. Only files of the bundle are ever removed: whatever else the old folder holds goes back to its place, and
+stays in the hidden folder next to it if that fails. What is not a file is not replaced: a directory, a device, a pipe,
+or a link that somebody else made.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -54,7 +55,9 @@ def write_bundle(folder: Path, contents: Mapping[str, Content]) -> None:
     """Write a folder of files that belong together, in one step; other files of an existing folder stay in it."""
     import tempfile
 
-    place = _folder_place(folder)
+    place = folder_place(folder)
+    for name in contents:
+        _require_file(place / name)
     made = _make_parents(place.parent)
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
@@ -68,7 +71,7 @@ def write_bundle(folder: Path, contents: Mapping[str, Content]) -> None:
                     return
             _exchange(temporary, place, set(contents))
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _clear(temporary, place, set(contents))
     except BaseException:
         for parent in made:
             with suppress(OSError):
@@ -89,14 +92,23 @@ def file_place(path: Path) -> Path:
         if found.st_uid != os.getuid() or not target.is_file():
             raise InputError(str(path), None, "must be a file, and is a link that was not made for this purpose")
         return target
-    if not stat.S_ISREG(found.st_mode):
-        kind = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-        word = kind.get(stat.S_IFMT(found.st_mode), "a device")
-        raise InputError(str(path), None, f"must be a file, and is {word}")
+    _require_file(path)
     return path
 
 
-def _folder_place(folder: Path) -> Path:
+_KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link"}
+
+
+def _require_file(path: Path) -> None:
+    """Refuse a place where something is that is not a file."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        found = stat.S_IFMT(os.lstat(path).st_mode)
+        if found != stat.S_IFREG:
+            raise InputError(str(path), None, f"must be a file, and is {_KINDS.get(found, 'a device')}")
+
+
+def folder_place(folder: Path) -> Path:
+    """Where a bundle is really written: links of the user are followed; refuses what another folder cannot replace."""
     # the name of "." and of "a/.." is needed to put another folder in its place
     place = Path(os.path.abspath(folder))
     if place.is_symlink():
@@ -105,6 +117,10 @@ def _folder_place(folder: Path) -> Path:
         place = place.resolve()
     if place.exists() and not place.is_dir():
         raise InputError(str(folder), None, "must be a directory, and is a file")
+    if place.exists() and place.samefile(os.curdir):  # whoever works there would be left in a folder that is gone
+        raise InputError(str(folder), None, "must not be the directory that you are in: give one inside it")
+    if os.path.ismount(place):
+        raise InputError(str(folder), None, "is where a disk is mounted, and cannot be replaced: give one inside it")
     if not next(parent for parent in place.parents if parent.exists()).is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     return place
@@ -148,17 +164,26 @@ def _permissions(place: Path, usual: int) -> int:
     """Those of what is there, or what a new file gets."""
     if place.exists():
         return stat.S_IMODE(place.stat().st_mode)
+    return usual & ~_mask()
+
+
+def _mask() -> int:
+    """What new files are not allowed. To ask Python for it is to change it, for the files of other threads too."""
+    with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
     mask = os.umask(0)
     os.umask(mask)
-    return usual & ~mask
+    return mask
 
 
 def _exchange(new: Path, place: Path, names: set[str]) -> None:
-    """Put a folder in the place of another; what else the other holds is kept."""
-    others = [entry for entry in os.scandir(place) if entry.name not in names]
-    for entry in others:
-        if entry.is_file(follow_symlinks=False):
-            os.link(entry.path, new / entry.name)
+    """Put a folder in the place of another; files that only the other has are in both when they change places."""
+    for entry in os.scandir(place):
+        if entry.name not in names and entry.is_file(follow_symlinks=False):
+            with suppress(FileNotFoundError, FileExistsError):  # somebody else writes there too
+                os.link(entry.path, new / entry.name)
     if not _swapped(new, place):
         import tempfile
 
@@ -170,9 +195,19 @@ def _exchange(new: Path, place: Path, names: set[str]) -> None:
             os.rename(aside, place)
             raise
         os.rename(aside, new)
-    for entry in others:
-        if not entry.is_file(follow_symlinks=False):
-            os.rename(new / entry.name, place / entry.name)
+
+
+def _clear(folder: Path, place: Path, names: set[str]) -> None:
+    """Remove a folder with the files of these names; everything else in it goes to `place`, if it is not there."""
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            own = place / entry.name
+            with suppress(OSError):
+                if entry.name in names or (own.exists() and own.samefile(entry.path)):
+                    os.unlink(entry.path)
+                elif not os.path.lexists(own):
+                    os.rename(entry.path, own)
+        os.rmdir(folder)
 
 
 def _swapped(a: Path, b: Path) -> bool:

@@ -13,10 +13,13 @@ from fractions import Fraction as F
 import numpy as np
 import pandas as pd
 import pytest
+from flint import fmpq
 
 from bap_cli.main import main
 from bap_lp import solve
+from bap_lp.rational import objects
 from microdata import Eve, Study, load_study
+from microdata.bundle import WrittenReplies
 from microdata.risks_of_records import eve_risk, extremes_of, weighted_risk
 from microdata.solved import RecordOptimum, joint_table
 
@@ -545,3 +548,71 @@ def test_a_huge_loss_does_not_make_a_false_float_proof_true():
     claims = {"value": value, "bob": full[0], "eve": weighted_risk(program, eve), "bound": bound, "gap": value - bound}
     forged = replace(best, components=tuple(parts), eves=tuple(eve), columns=(full[0],), **claims)
     assert not forged.verify()
+
+
+def test_an_eve_cannot_reply_to_each_record_by_itself():
+    """In a part of its own every record had the reply that suits it, and publishing the data was "optimal"."""
+    frame = pd.DataFrame({"ill": ["no", "no", "yes", "yes"], "pay": [1, 1, 2, 2]})
+    best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(5).proof
+    assert isinstance(best, RecordOptimum)
+    (part,), p, parts = best.components, best.program.p, []
+    for x, (secret, pay) in enumerate(zip(best.program.eves[0].secret, best.program.codes[:, 0], strict=True)):
+        table = objects(fmpq(5) if j == secret else fmpq(0) for j in range(2)).reshape(1, 2)
+        replies = WrittenReplies(table, np.zeros(best.decisions, dtype=int))
+        place = {"states": np.array([x]), "row": np.array([0]), "decision": np.array([pay]), "rho": p[x : x + 1]}
+        parts.append(replace(part, **place, v=objects([fmpq(0)]), replies=replies))
+    claims = dict.fromkeys(("value", "bob", "eve", "bound", "gap"), F(0))
+    forged = replace(best, components=tuple(parts), eves=(F(0),), columns=(F(0),), **claims)
+    assert best.value == -2
+    assert forged.verify().reason == "a group of records that an Eve cannot tell apart is in two components"
+
+
+def _certificate_without_conditions(document):
+    for key in ("conditions", "channel", "prices", "privacy", "branches"):
+        document.pop(key, None)
+
+
+CONDITIONED = {
+    "other conditions in the study": {"study.json": lambda d: d["conditions"].update(min_eve_risk="3/5")},
+    "more conditions in the study": {"study.json": lambda d: d["conditions"].update(max_bob_risk="9")},
+    "no conditions in the certificate": {"certificate.json": _certificate_without_conditions},
+    "another bound": {"result.json": lambda d: d.update(bound="-9", gap=str(F(d["risks"]["alice"]) + 9))},
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONED)
+def test_a_study_with_conditions_is_released_under_its_own_conditions_only(folder, capsys, name):
+    floor = STUDY.replace('lambda = "calibrated"', "lambda = 0") + '[conditions]\nmin_eve_risk = "1/2"\n'
+    (folder / "study.toml").write_text(floor)
+    run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+    _forged(folder, CONDITIONED[name])
+    code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+    assert "does not prove its optimum" in err
+    assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("use", [(), ("--float",)])
+def test_conditions_in_floats_are_kept_through_the_folder(folder, capsys, use):
+    (folder / "study.toml").write_text(STUDY + "[conditions]\nepsilon = 1.5\n")
+    assert run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers", *use)[0] == 0
+    assert run(capsys, "release", "D", "survey.csv", "-o", "out.csv")[0] == 0
+
+
+LONG = "1e99999999"
+BOMBS = {
+    "a share": ({"study.json": lambda d: d.update(holdout=LONG)}, 1),
+    "a band": ({"study.json": lambda d: d["columns"][0].update(bands=["0", LONG])}, 1),
+    "a likelihood": ({"prior.json": lambda d: d.update(likelihoods=[[LONG, 0.5]])}, 1),
+    "a count": ({"prior.json": lambda d: d["fitted"][0].__setitem__(-1, 10**11)}, 2),
+    "a level": ({"prior.json": lambda d: d["fitted"][0].__setitem__(0, 10**6)}, 1),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_short_folders_do_not_ask_for_endless_work(folder, capsys, name):
+    run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+    changes, expected = BOMBS[name]
+    _forged(folder, changes)
+    code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
+    assert (code, out, len(err.splitlines())) == (expected, "", 1)

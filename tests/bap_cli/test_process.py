@@ -84,7 +84,12 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
         pytest.skip("needs /dev/full")
     with open("/dev/full", "wb") as full:
         process = subprocess.run([*BAP, "schema"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert (process.returncode, process.stderr) == (2, b"bap: No space left on device\n")
+        assert (process.returncode, process.stderr) == (2, b"bap: No space left on device\n")
+        bap("solve", "coin_toss", "--out", "d", cwd=tmp_path)
+        checker = [sys.executable, "-m", "bap_lp.verify_standalone", "d"]
+        for errors, words in ((subprocess.PIPE, b"verify_standalone: No space left on device\n"), (full, None)):
+            process = subprocess.run(checker, cwd=tmp_path, stdout=full, stderr=errors, check=False)
+            assert (process.returncode, process.stderr) == (2, words)  # 1 would say that nothing is proved
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bap_cli.main import main
-from bap_lp import load_problem, save_bundle, solve
+from bap_lp import limits, load_problem, save_bundle, solve
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -222,3 +222,13 @@ def test_a_closed_stdin_is_one_line(bundle: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["release", bundle]) == 2
     assert capsys.readouterr() == ("", "bap: stdin is closed: give STATE or --from\n")
+
+
+def test_states_are_bounded_as_other_files_are(run: Run, bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/dev/zero as standard input took all memory."""
+    monkeypatch.setattr(limits, "_LIMITS", dict(limits.DEFAULTS) | {"bytes": 5000})
+    Path("states.csv").write_text("heads\n" * 1000)
+    for arguments, where in ((("-",), "stdin"), (("states.csv",), "states.csv")):
+        code, out, err = run("release", bundle, "--from", *arguments, stdin="heads\n" * 1000)
+        assert (code, out) == (2, "")
+        assert err == f"bap: {where} must be at most 0.00477 MB (--limit bytes=N raises this)\n"

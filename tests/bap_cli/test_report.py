@@ -584,7 +584,12 @@ def _believe(island: Any) -> None:
     island["problem"]["eves"][0]["prior"] = ["1/2", "1/2"]
 
 
+def _rounded_stop(island: Any) -> None:
+    island["stops"][-1] = 7.5
+
+
 BESIDE = {
+    "a rounded lambda": (_rounded_stop, "a λ of the slider is rounded"),
     "rows of other states": (_swap_states, ""),
     "counts and labels": (_counts, ""),
     "weight": (_weigh, ""),

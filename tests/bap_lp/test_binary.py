@@ -167,3 +167,13 @@ def test_a_changed_byte_is_read_or_refused(tmp_path: Path, place: int, byte: int
     (tmp_path / "m.npz").write_bytes(data[: place % len(data)] if cut else data)
     with suppress(InputError):
         load_mechanism(tmp_path / "m.npz")
+
+
+def test_an_encrypted_member_is_one_clear_error(tmp_path: Path) -> None:
+    save_mechanism(tmp_path / "m.npz", Mechanism([[1, 0], [0, 1]]))
+    raw = bytearray((tmp_path / "m.npz").read_bytes())
+    raw[raw.find(b"PK\x03\x04") + 6] |= 1  # the flag of a password, in the member and in the list of members
+    raw[raw.find(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "m.npz").write_bytes(raw)
+    with pytest.raises(InputError, match=r"m\.npz cannot be read as \.npz: .* is encrypted"):
+        load_mechanism(tmp_path / "m.npz")

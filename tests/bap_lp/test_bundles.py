@@ -313,6 +313,21 @@ def test_a_multiplier_of_zero_must_be_about_something_too(tmp_path: Path) -> Non
         change(tmp_path / "d", "certificate.json", privacy=[*rows, row])
         assert both(tmp_path / "d") == (good, good)
         change(tmp_path / "d", "certificate.json", privacy=rows)
+    cones: dict[str, Any] = {
+        "max_leakage": "3/2",
+        "signal_floor": 0,
+        "independent_of": [[0]],
+        "posterior_caps": [{"event": [0], "at_most": 1}],
+        "posterior_ratio": [{"event": [0], "exp_epsilon": 3}],
+        "pufferfish": {"pairs": [[[0], [1]]], "exp_epsilon": 3},
+    }
+    for name, demand in cones.items():
+        save_bundle(tmp_path / "d", solve(COIN, "1/3", conditions=Conditions(**{name: demand})))
+        for row, good in (([0, 0, "0"], True), ([0, 9, "0"], False), ([9, 0, "0"], False)):
+            rows = json.loads((tmp_path / "d" / "certificate.json").read_text())[name]
+            change(tmp_path / "d", "certificate.json", **{name: [*rows, row]})
+            assert both(tmp_path / "d") == (good, good), (name, row)
+            change(tmp_path / "d", "certificate.json", **{name: rows})
 
 
 @pytest.mark.slow

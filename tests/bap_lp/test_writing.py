@@ -122,6 +122,72 @@ def test_a_bundle_is_refused_where_a_file_is(tmp_path: Path) -> None:
     assert (tmp_path / "d").read_text() == "x"
 
 
+@pytest.mark.parametrize("kind", ["a directory", "a pipe", "a link"])
+def test_a_bundle_replaces_nothing_but_files(tmp_path: Path, kind: str) -> None:
+    """A directory with the name of a file of the bundle was deleted with all that was in it."""
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (tmp_path / "elsewhere").write_text("mine")
+    if kind == "a directory":
+        (folder / "b").mkdir()
+        (folder / "b" / "mine").write_text("mine")
+    elif kind == "a pipe":
+        os.mkfifo(folder / "b")
+    else:
+        (folder / "b").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=rf"d/b must be a file, and is {kind}"):
+        write_bundle(folder, PAIR)
+    assert [p.name for p in folder.iterdir()] == ["b"]
+    assert kind != "a directory" or (folder / "b" / "mine").read_text() == "mine"
+
+
+def test_the_folder_that_somebody_is_in_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user was left in a folder that was gone."""
+    monkeypatch.chdir(tmp_path)
+    for here in (".", "", str(tmp_path)):
+        with pytest.raises(InputError, match="must not be the directory that you are in"):
+            write_bundle(Path(here), PAIR)
+    with pytest.raises(InputError, match="is where a disk is mounted"):
+        write_bundle(Path("/"), PAIR)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_else_a_folder_holds_survives_an_interrupt_at_any_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the exchange of the folders and the return of the others, an interrupt deleted them."""
+    folder, real = tmp_path / "d", os.rename
+
+    def interrupted(source: str | Path, target: str | Path) -> None:
+        if Path(source).name == "more":
+            raise KeyboardInterrupt
+        real(source, target)
+
+    write_bundle(folder, {"a": "before"})
+    (folder / "more").mkdir()
+    (folder / "more" / "mine").write_text("mine")
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_bundle(folder, PAIR)
+    monkeypatch.undo()
+    assert [p.read_text() for p in tmp_path.rglob("mine")] == ["mine"]
+    write_bundle(folder, PAIR)
+    assert (folder / "a").read_text() == "after"
+
+
+def test_threads_that_write_one_place_keep_what_else_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    write_bundle(folder, PAIR)
+    (folder / "notes").write_text("mine")
+    (folder / "more").mkdir()
+    (folder / "more" / "mine").write_text("mine")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: write_bundle(folder, {"a": f"{k}", "b": f"{k}"}), range(60)))
+    assert (folder / "a").read_text() == (folder / "b").read_text()
+    assert (folder / "notes").read_text() == (folder / "more" / "mine").read_text() == "mine"
+    assert [p.name for p in tmp_path.iterdir()] == ["d"]
+
+
 def test_threads_that_write_one_place_leave_one_whole_bundle(tmp_path: Path) -> None:
     folder = tmp_path / "d"
 

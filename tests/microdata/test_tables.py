@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from bap_lp import InputError
+from bap_lp import InputError, limits
 from microdata import read_table
 from microdata.tables import table_bytes
 
@@ -73,3 +73,12 @@ def test_the_index_of_a_parquet_file_is_a_column(tmp_path):
     frame = read_table(tmp_path / "t.parquet")
     assert list(frame.columns) == ["a", "b"]
     assert frame["b"].tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize(("name", "rule"), [("t.csv", "must be at most"), ("t.parquet", "has 60000 cells")])
+def test_tables_are_bounded_as_other_files_are(tmp_path, monkeypatch, name, rule):
+    path = tmp_path / name
+    path.write_bytes(table_bytes(pd.DataFrame({"a": ["x"] * 30_000, "b": ["y"] * 30_000}), path))
+    monkeypatch.setattr(limits, "_LIMITS", dict(limits.DEFAULTS) | {"bytes": 50_000})
+    with pytest.raises(InputError, match=rf"{rule}.*\(--limit bytes=N raises this\)"):
+        read_table(path)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bap_cli.microdata_first import first_screen, symbols
+from bap_cli.plain_words import UNCHANGED
 from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from microdata.alternatives import ReleaseComparison
@@ -209,9 +210,9 @@ def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
         d = eve.disclosure
         links = "" if d.reidentified != d.reidentified else f"{d.reidentified:.1f}"
         rows += [
-            [f"{eve.name}: smallest group that shares what she knows (k)", few(d.k), few(d.k)],
-            [f"{eve.name}: records alone with what she knows", few(d.unique), few(d.unique)],
-            [f"{eve.name}: fewest different secrets in a group (l)", d.l, d.l],
+            [f"{eve.name}: smallest group that shares what she knows (k)", few(d.k), UNCHANGED],
+            [f"{eve.name}: records alone with what she knows", few(d.unique), UNCHANGED],
+            [f"{eve.name}: fewest different secrets in a group (l)", d.l, UNCHANGED],
             [f"{eve.name}: expected correct links", f"{d.reidentified_before:.1f}", links],
             [f"{eve.name}: largest posterior of a secret", f"{d.posterior_null:.3f}", f"{d.posterior:.3f}"],
             [f"{eve.name}: records whose secret is guessed at less cost", "0%", f"{d.better:.1%}"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
+from bap_cli.plain_words import UNCHANGED
 from bap_cli.show import console, plain_table, put, risk_table, say, short
 from bap_lp.model.display import clean, counted, equals
 from microdata.audit import Audit
@@ -62,9 +63,9 @@ def show_audit(audit: Audit) -> None:
     for eve in audit.eves:
         d = eve.disclosure
         rows: list[tuple[str, Any, Any]] = [
-            ("k-anonymity", d.k, d.k),
-            ("l-diversity", d.l, d.l),
-            ("records alone with what she knows", d.unique, d.unique),
+            ("k-anonymity", d.k, UNCHANGED),
+            ("l-diversity", d.l, UNCHANGED),
+            ("records alone with what she knows", d.unique, UNCHANGED),
             ("expected correct links", f"{d.reidentified_before:.1f}", f"{d.reidentified:.1f}"),
             ("largest posterior of a secret", f"{d.posterior_null:.3f}", f"{d.posterior:.3f}"),
             ("records guessed at less cost", "", f"{d.better:.1%}"),

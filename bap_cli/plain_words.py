@@ -5,6 +5,7 @@ from __future__ import annotations
 from bap_lp.model.display import clean, decimal, equals, fraction
 from bap_lp.model.risks import Number
 
+UNCHANGED = "unchanged"  # a measure of what Eve knows anyway
 _BRIEF = 9  # characters of a fraction that is still read
 
 

@@ -96,6 +96,8 @@ def test_a_table_is_solved_released_audited_and_reported(folder, capsys):
     result = json.loads((folder / "D" / "result.json").read_text())
     assert audit["eve"]["value"] == pytest.approx(float(F(result["risks"]["eve"])))
     assert audit["bob"]["value"] == pytest.approx(float(F(result["risks"]["bob"])))
+    code, out, _ = run(capsys, "audit", "D", "survey.csv", "--no-attackers")
+    assert re.search(r"k-anonymity +\d+ +unchanged", out)  # she knows her columns with or without a release
     code, out, _ = run(capsys, "report", "D", "-o", "report.html", "--no-attackers")
     assert code == 0
     assert "A small survey" in (folder / "report.html").read_text()
@@ -264,7 +266,7 @@ def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, cap
     assert re.findall(r"\d+/\d+", re.sub(r"base64,[^\"]*", "", internal)) != []
     assert re.findall(r"\d\.\d{4,}", words) == []
     assert "<script" not in public
-    smallest = r"smallest group that shares what she knows \(k\)</th><td>([^<]*)</td>"
+    smallest = r"smallest group that shares what she knows \(k\)</th><td>([^<]*)</td><td>unchanged</td>"
     code, _, _ = run(capsys, "report", "D", "-o", "more.html", "--public", "--no-attackers", "--threshold", "5")
     shown = [re.search(smallest, text)[1] for text in (internal, public, (folder / "more.html").read_text())]
     assert shown == ["9", "fewer than 10", "9"]

@@ -20,6 +20,10 @@ def register(app: typer.Typer) -> None:
     app.command(context_settings={"help_option_names": ["--help"]})(explain)
 
 
+def _asked(file: ProblemFile) -> tuple[object, ...]:
+    return file.problem, file.lam, file.conditions
+
+
 def explain(
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="Problem file, or a name of `bap examples`.")
@@ -41,9 +45,10 @@ def explain(
     loaded = None if file is None else inputs.load(file)
     if loaded is not None:
         inputs.number(loaded, lam)  # refuses a bad lambda before anything is printed
-    texts: list[tuple[ProblemFile, str | None, str]] = [] if own else [(inputs.load("coin_toss"), None, _COIN)]
-    if loaded is not None and (own or lam is not None or file != "coin_toss"):
-        texts.append((loaded, lam, "" if own else "Now the same for this problem."))
+    coin = inputs.load("coin_toss")
+    texts: list[tuple[ProblemFile, str | None, str]] = [] if own else [(coin, None, _COIN)]
+    told = texts and loaded is not None and lam is None and _asked(loaded) == _asked(coin)  # once is enough
+    texts += [] if loaded is None or told else [(loaded, lam, "" if own else "Now the same for this problem.")]
     from bap_cli.explanation import explanation
     from bap_cli.progress import Progress
     from bap_cli.show import console

@@ -118,6 +118,12 @@ def test_the_commands_of_the_first_page_run(
             assert main(chosen) == 0, chosen
             ran.add(chosen[0])
     assert ran == {"solve", "explain", "model", "path", "report", "plot", "compare", "tiers", "counts"}
+    capsys.readouterr()
+    assert "`bap gaussian optimum --eve both` prints the bracket and the rule" in README
+    assert main(["gaussian", "optimum", "--eve", "both"]) == 0
+    printed = capsys.readouterr().out
+    for words in ("The rule: release 1 when", "R_A of this rule", "no mechanism below"):
+        assert words in printed
     assert Path("report.html").is_file()
     assert Path("map.png").is_file()
 

@@ -72,6 +72,9 @@ def every_public_name_has_a_place(site: Path) -> None:
         page = (site / "api" / f"{package.__name__}.html").read_text()
         places = set(re.findall(r'id="([\w.]+)"', page)) | set(re.findall(r'id="module-([\w.]+)"', page))
         assert "PEP 604" not in page  # what Python says about every union
+        results = re.findall(r'<dt class="field-\w+">Returns<span.*?</dt>\s*<dd[^>]*>(.*?)</dd>', page, re.DOTALL)
+        assert results
+        assert [text for text in results if "<em>" in text or "\ua789" in text] == []
         for target in re.findall(r'alias of <a class="reference internal" href="#([\w.]+)"', page):
             assert f'id="{target}"' in page
         assert page.count("alias of") == len(re.findall(r'alias of <a class="reference internal" href="#', page))

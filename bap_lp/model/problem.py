@@ -331,9 +331,9 @@ class Problem(ReadOnly, Tabular):
     def merged(self) -> MergedProblem:
         """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.
 
-        Swapping such states in any mechanism changes neither agent's losses, so averaging over the swaps (convexity)
-        leaves an optimum that treats them alike; `expand` gives every member the row of its class. Agents with beliefs
-        of their own may use the difference: then InputError is raised.
+        Averaging the rows of such states by their probabilities changes nobody's risk, so some optimum treats them
+        alike; `expand` gives every member the row of its class. Agents with beliefs of their own may use the
+        difference: then InputError is raised.
         """
         shared(self, "merged()")
         index, count = merge_index(self.p, np.hstack([self.B, self.E]))

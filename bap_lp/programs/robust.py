@@ -39,7 +39,7 @@ from bap_lp.rational import EXACT, FLOAT, Array, InputError, is_exact, public
 _MOST_ENTRIES = 200_000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobustSolution(Displayed):
     """The mechanism with the smallest worst case; `risks[k]` under scenario k, `weights` a least favourable mixture."""
 

@@ -18,7 +18,7 @@ from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import Array
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution(Tabular):
     """An optimal mechanism at lam, with its proof. `solve` makes it.
 

@@ -37,7 +37,7 @@ _MANY = 300_000  # products up to which rationals take about a second
 __all__ = ["TOLERANCE", "Certificate", "Verdict", "size_of", "verify"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate(ReadOnly, Displayed):
     """rho (states x Bob's decisions) and u (Bob's decisions x Eve's decisions), with the value they prove at lam.
 

@@ -34,7 +34,7 @@ from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, R
 _MOST_SIGNALS = 4096
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobustCertificate(ReadOnly, Displayed):
     """channel (states x profiles), scenario weights and u_k (profiles x Eve's decisions): working arrays."""
 

@@ -40,7 +40,7 @@ class Interval:
         return bool(self.low <= value and (self.high is None or value <= self.high))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity(ReadOnly, Displayed):
     """Derivatives of the value and the intervals of the optimal basis, by entry.
 

@@ -102,7 +102,7 @@ class Row(Displayed):
         return f"{clean(self.name, 40)!r}: {equals('R_A', self.alice, fraction)}, {above}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Tabular):
     """Releases by increasing R_A. `omitted` says which ones do not apply to the problem, and why."""
 

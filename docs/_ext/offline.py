@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
 SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$")
+COLON = "\N{MODIFIER LETTER COLON}"  # stands for a colon while Napoleon reads
 SPECIAL = re.compile(r"([\\*|_])")
 OPENING = re.compile(r"[(\[\u201c]+$")
 CLOSING = re.compile(r"^[.,;:)\]?!\u2019\u201d]+")
@@ -72,13 +73,17 @@ def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
         names = [f"``{kind.__name__}``" for kind in get_args(obj)]
         lines[:] = [f"A type that stands for {', '.join(names[:-1])} or {names[-1]}."]
         return
-    out, example, section = [], False, False
+    out, example, section = [], False, ""
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if example or not line.strip():
             out.append(line)
             continue
-        section = SECTION.match(line) is not None or (section and line.startswith(" "))
+        title = SECTION.match(line)
+        section = title[1] if title else section if line.startswith(" ") else ""
+        if section in ("Returns", "Yields") and not title:  # what stands before a colon is no type
+            out.append(restructured(line).replace(":", COLON))
+            continue
         head, rest = argument(line) if section else ("", line)
         out.append(head + restructured(rest))
     lines[:] = out
@@ -87,9 +92,10 @@ def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
 
 
 def restore(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Napoleon takes what stands before a colon for a type; in a property it is part of the sentence."""
+    """Napoleon takes what stands before a colon for a type; in a property or a result it is part of the sentence."""
     if what in ("attribute", "property"):
         lines[:] = app.env.temp_data.pop("sentence")
+    lines[:] = [line.replace(COLON, ":") for line in lines]
 
 
 def trim(app: Sphinx, doctree: nodes.document) -> None:

@@ -138,6 +138,8 @@ def test_the_command_tells_the_coin_toss_and_then_the_file(capsys: pytest.Captur
     assert after.startswith(alone.rstrip("\n"))
     assert main(["explain", "coin_toss"]) == 0
     assert capsys.readouterr().out == alone
+    assert main(["explain", "coin_toss", "--lambda", "1/20"]) == 0
+    assert "Now the same for this problem." in capsys.readouterr().out
     assert main(["explain", "two_eves", "--own", "--lambda", "1/5"]) == 0
     own = capsys.readouterr().out
     assert "Coin toss" not in own

@@ -114,6 +114,15 @@ def test_a_result_prints_as_one_line(line: str) -> None:
     assert repr(RESULTS[line]) == line
 
 
+@pytest.mark.parametrize("result", RESULTS.values(), ids=lambda result: type(result).__name__)
+def test_a_result_can_be_compared_with_its_copy(result: Any) -> None:
+    """Problems and mechanisms by value; the arrays of the others once made the comparison an error."""
+    copy = pickle.loads(pickle.dumps(result))
+    assert result == result
+    assert (result == copy) in (True, False)
+    assert result == copy or not isinstance(result, Problem | Mechanism)
+
+
 def test_every_result_of_the_library_is_in_the_list() -> None:
     for found in pkgutil.walk_packages(bap_lp.__path__, "bap_lp."):
         importlib.import_module(found.name)

@@ -47,7 +47,8 @@ def structured(
 def _divided(text: str, option: str) -> tuple[str, str]:
     event, colon, value = text.rpartition(":")
     if not colon or not event.strip() or not value.strip():
-        raise InputError(option, text, "must be STATES:NUMBER, such as heads:1/2")
+        form = "EVE:NUMBER, one per Eve" if option == "--signal-floor" else "STATES:NUMBER, such as heads:1/2"
+        raise InputError(option, text, f"must be {form}")
     return event, value
 
 

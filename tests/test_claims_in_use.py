@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bap_lp import Conditions, Mechanism, Problem, evaluate, solve
+from bap_lp import Conditions, Mechanism, Problem, evaluate, lambda_path, solve, verify
 from bap_lp.model.evaluation import risks
 from bap_lp.releases import null
 from microdata import Eve, Study
@@ -111,6 +111,31 @@ def test_the_method_of_a_stopped_solution_ends_with_the_words_of_the_page() -> N
         problem = Problem(np.full(states, 1 / states), rng.random((states, decisions)), rng.random((states, decisions)))
         for wanted in (None, Conditions(exp_epsilon=2.0)):
             assert solve(problem, 0.7, conditions=wanted, time_limit=0).method.endswith("stopped before the optimum")
+
+
+def test_floats_far_apart_may_show_two_mechanisms_and_each_is_certified() -> None:
+    """The example of the page on large data: `solve` and `lambda_path` differ in floats, and agree exactly."""
+    bob = [[0.0, 6e9, 9e-9], [1e-9, 0.0, 2.0], [0.0, 3.0, 8.0]]
+    problem = Problem([0.5, 0.2, 0.3], bob, [[6.0], [9e-9], [4e9]])
+    path, best = lambda_path(problem), solve(problem, 0.001)
+    assert verify(problem, best.certificate)
+    assert path.verify()
+    assert path.piece(0.001).risks.alice(0.001) == pytest.approx(best.value, rel=1e-9)
+    exact = problem.rationalised()
+    assert solve(exact, "1/1000").mechanism == lambda_path(exact).piece("1/1000").mechanism
+
+
+def test_the_benchmarks_measure_what_the_page_on_large_data_says() -> None:
+    text, every = page("docs/large.md"), (ROOT / "benchmarks/__main__.py").read_text()
+    for name, said, measured in (
+        ("game", "float problems with up to a million states", "1_000_000, 5, 5"),
+        ("core", "exact problems with up to a hundred thousand states", "100_000, 3, 3"),
+        ("microdata", "tables of records", "def main"),
+    ):
+        assert f"`python -m benchmarks {name}` measures {said}" in text
+        assert f'"{name}",' in every
+        assert measured in (ROOT / f"benchmarks/{name}.py").read_text()
+    assert "-m benchmarks\n" in (ROOT / "Makefile").read_text().split("\nbench:")[1]
 
 
 def small_study(**options: Any) -> tuple[Any, Study]:

@@ -6,11 +6,14 @@ import re
 import shlex
 import tomllib
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from bap_cli.commands import app
 from bap_cli.main import main
 from bap_lp import ConflictError, InputError, save_problem, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict
@@ -71,8 +74,97 @@ def test_the_commands_of_the_tutorial_end_with_a_signal(
 
 def test_the_json_shown_is_the_json_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "coin_toss", "--json"]) == 0
-    printed, shown = json.loads(capsys.readouterr().out), json.loads(blocks(CLI, "json")[0])
-    assert printed == {**shown, "method": printed["method"]}
+    assert json.loads(capsys.readouterr().out) == json.loads(blocks(CLI, "json")[0])
+
+
+def options_of(command: Any, *words: str) -> dict[str, set[str]]:
+    """The options of every command, by its name."""
+    if not hasattr(command, "list_commands"):
+        return {" ".join(words): {o for p in command.params for o in (*p.opts, *p.secondary_opts) if o[:1] == "-"}}
+    context = typer.Context(command)
+    below = ((name, command.get_command(context, name)) for name in command.list_commands(context))
+    return {name: found for word, one in below for name, found in options_of(one, *words, word).items()}
+
+
+def test_the_options_on_the_page_are_those_of_the_commands() -> None:
+    told: dict[str, set[str]] = {}
+    section = CLI.split("\n## Options\n")[1].split("\n## ")[0]
+    for names, commands in re.findall(r"((?:`[^`]*`(?:,|or|\s)*)+)\(([a-z, ]+)\)", section):
+        for command in commands.split(", "):
+            told.setdefault(command, set()).update(re.findall(r"(?<![\w-])--?[a-z][\w-]*", names))
+    assert told.pop("before the command") == {"--limit"}
+    records = (DOCS / "microdata.md").read_text()
+    for command, options in options_of(typer.main.get_command(app)).items():
+        group = command.split()[0]
+        if group == "microdata":
+            assert {o for o in options - {"--help"} if o[:2] == "--" and o not in records + CLI} == set()
+            continue
+        found = told.pop(command, set()) | (told["gaussian"] if group == "gaussian" else set())
+        assert found == options - {"--help"}, command
+    assert set(told) == {"gaussian"}
+
+
+DOCUMENTED = [
+    ["solve", "coin_toss", "--deterministic"],
+    ["evaluate", "coin_toss", "best.json"],
+    ["compare", "asks.json"],
+    ["path", "asks.json"],
+    ["path", "coin_toss", "--over", "epsilon"],
+    ["tiers", "file_public", "file_research"],
+    ["counts", "small_counts"],
+    ["model", "rare_disease"],
+]
+
+
+def keys_of(value: Any, free: set[str]) -> set[str]:
+    """The keys of a document, without those below a key whose keys are the user's own words."""
+    if isinstance(value, list):
+        return {key for part in value for key in keys_of(part, free)}
+    if not isinstance(value, dict):
+        return set()
+    return {*value, *(key for name, part in value.items() if name not in free for key in keys_of(part, free))}
+
+
+@pytest.mark.parametrize("command", DOCUMENTED, ids=" ".join)
+def test_every_key_of_a_json_document_is_described(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("best.json").write_text(json.dumps({"channel": [["1", "0"], ["3/10", "7/10"]]}))
+    coin = tomllib.loads((DOCS.parent / "examples" / "coin_toss.toml").read_text())
+    Path("asks.json").write_text(json.dumps(coin | {"conditions": {"exp_epsilon": 3}}))
+    assert main([*command, "--json"]) == 0
+    found = keys_of(
+        json.loads(capsys.readouterr().out), {"conditions", "posterior", "theta", "agents", "prices", "costs"}
+    )
+    described = CLI.split("\n## JSON\n")[1]
+    assert [key for key in sorted(found) if f"`{key}`" not in described and f'"{key}"' not in described] == []
+
+
+def test_the_band_over_epsilon_is_as_wide_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    for options, share in (([], Fraction(1, 50)), (["--tolerance", "1/10"], Fraction(1, 10))):
+        assert main(["path", "coin_toss", "--over", "epsilon", *options, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        whole = Fraction(found["points"][0]["value"]) - Fraction(found["free"])
+        assert 0 < Fraction(found["width"]) <= share * whole
+        pairs = pairwise(found["points"])
+        assert all(Fraction(a["value"]) - Fraction(b["bound"]) <= Fraction(found["width"]) for a, b in pairs)
+
+
+def test_the_numbers_of_a_path_document_are_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("coin_toss", "ties", "medical_test"):
+        assert main(["path", name, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        lam, corner = Fraction(found["calibrated"]), found["corner"]
+        best, most = Fraction(corner["risks"]["bob"]), Fraction(corner["risks"]["eve"])
+        assert Fraction(corner["value"]) == best - lam * most
+        least = min(Fraction(a) + lam * Fraction(b) for a, b in (piece["value"] for piece in found["pieces"]))
+        assert Fraction(corner["excess"]) == least - Fraction(corner["value"])
+        assert [p["to"] for p in found["pieces"]] == [*(p["from"] for p in found["pieces"][1:]), None]
+        for piece in found["pieces"]:
+            risks = piece["risks"]
+            assert [Fraction(v) for v in piece["value"]] == [Fraction(risks["bob"]), -Fraction(risks["eve"])]
+        assert (found["tolerance"], found["exact"]) == (0, True)
 
 
 def test_every_command_and_every_key_is_described(capsys: pytest.CaptureFixture[str]) -> None:

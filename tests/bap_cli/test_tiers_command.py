@@ -99,7 +99,8 @@ def test_every_command_answers_for_agents_with_beliefs_of_their_own(
     assert main(["verify", "prosecutor", str(out / "certificate.json")]) == 0
     assert "R_A = -3/5 is optimal: rho attains it" in capsys.readouterr().out
     assert main(["evaluate", "prosecutor", str(out / "mechanism.json"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["risks"] == solved["risks"]
+    evaluated = json.loads(capsys.readouterr().out)
+    assert (evaluated["risks"], evaluated["agents"]) == (solved["risks"], {"Bob": "0", "judge": "3/5"})
     assert main(["compare", "prosecutor", "--json"]) == 0
     compared = json.loads(capsys.readouterr().out)
     assert compared["optimum"] == "-3/5"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from bap_lp import InputError, Problem, array_blocks, parquet_blocks, solve, solve_chunks
+from bap_lp.game import chunks
 
 RNG = np.random.default_rng(4)
 N = 3000
@@ -27,6 +29,15 @@ def parquet(folder: Path) -> Path:
     return folder / "states.parquet"
 
 
+def split(folder: Path) -> Path:
+    """The same states as a folder of two files."""
+    folder.mkdir()
+    table = pyarrow.parquet.read_table(parquet(folder.parent))
+    for k, part in enumerate((table.slice(0, 1000), table.slice(1000))):
+        pyarrow.parquet.write_table(part, folder / f"{k}.parquet")
+    return folder
+
+
 def npy(folder: Path) -> list[Path]:
     for name, part in (("p", P), ("B", B), ("E", E)):
         np.save(folder / f"{name}.npy", part)
@@ -40,12 +51,46 @@ def test_every_source_gives_the_same_optimum(tmp_path: Path) -> None:
         array_blocks(P, B, E, size=800),
         array_blocks(*npy(tmp_path), size=800),
         parquet_blocks(file, "p", ["b0", "b1", "b2"], ["e0", "e1"], size=800),
+        parquet_blocks(split(tmp_path / "folder"), "p", ["b0", "b1", "b2"], ["e0", "e1"], size=800),
+        [lambda k=k: (P[k : k + 800], B[k : k + 800], E[k : k + 800]) for k in range(0, N, 800)],
     ]
     for blocks in sources:
         found = solve_chunks(blocks, 0.7)
         assert found.value == pytest.approx(VALUE, abs=1e-10)
         assert abs(found.gap) <= 1e-9
         assert found.states == N - 5
+
+
+def test_files_of_numpy_are_mapped_into_memory_and_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, modes = np.load, []
+    monkeypatch.setattr(np, "load", lambda path, **how: (modes.append(how.get("mmap_mode")), load(path, **how))[1])
+    found = solve_chunks(array_blocks(*npy(tmp_path), size=800), 0.7)
+    assert found.value == pytest.approx(VALUE, abs=1e-10)
+    assert {*modes} == {"r"}
+
+
+def test_only_undecided_states_are_kept_and_blocks_are_read_several_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, n, kept, reads = np.random.default_rng(0), 60_000, [], []
+    p, bob, eve = np.full(n, 1 / n), rng.random((n, 3)), rng.random((n, 3))
+    game = chunks.solve_game
+    monkeypatch.setattr(chunks, "solve_game", lambda p, *rest, **how: (kept.append(len(p)), game(p, *rest, **how))[1])
+
+    def loader(k: int) -> tuple[np.ndarray, ...]:
+        reads.append(k)
+        return p[k : k + 20_000], bob[k : k + 20_000], eve[k : k + 20_000]
+
+    found = solve_chunks([partial(loader, k) for k in range(0, n, 20_000)], 0.5)
+    assert abs(found.gap) <= 1e-9
+    assert max(kept) < n / 3
+    assert min(map(reads.count, {*reads})) > 2
+
+
+def test_progress_over_blocks_has_iteration_bound_and_value() -> None:
+    seen: list[tuple[int, float, float]] = []
+    found = solve_chunks(array_blocks(P, B, E, size=800), 0.7, progress=lambda *args: seen.append(args))
+    assert [iteration for iteration, _, _ in seen] == [*range(1, len(seen) + 1)]
+    assert all(bound <= VALUE + 1e-9 and value >= VALUE - 1e-9 for _, bound, value in seen)
+    assert seen[-1][1:] == (found.bound, found.value)
 
 
 def test_a_column_that_is_not_in_the_file_is_refused(tmp_path: Path) -> None:

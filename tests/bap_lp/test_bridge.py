@@ -138,6 +138,18 @@ def test_expressions_agree_with_the_mechanism() -> None:
     assert sum(parts) == pytest.approx(bridge.mutual_information.value, abs=1e-9)
 
 
+def test_the_violation_is_the_largest_miss_of_any_constraint() -> None:
+    bridge = to_cvxpy(coin_toss(), LAM)
+    own = [bridge.channel[0, 0] <= 0.6, bridge.channel[1, 0] >= 0.1]
+    found = bridge.solve(own, max_information=0.1)
+    q = found.mechanism.q
+    assert found.violation >= max(float(q[0, 0]) - 0.6, 0.1 - float(q[1, 0]), 0.0)
+    assert found.violation < 1e-6
+    rho = np.array([[0.75], [0.25]]) * q
+    assert bridge.rho.value == pytest.approx(rho, abs=1e-12)
+    assert bridge.signal_probability.value == pytest.approx(rho.sum(axis=0), abs=1e-6)
+
+
 def test_a_full_release_tells_the_entropy_and_a_null_release_nothing() -> None:
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
     assert information(coin_toss(), full(coin_toss())) == pytest.approx(entropy, abs=1e-15)
@@ -187,6 +199,8 @@ def test_lam_may_be_a_parameter() -> None:
     price = cp.Parameter(nonneg=True)
     bridge = to_cvxpy(coin_toss())
     program = cp.Problem(cp.Minimize(bridge.alice(price)), bridge.constraints)
+    limited = cp.Problem(cp.Minimize(bridge.alice(price)), [*bridge.constraints, bridge.mutual_information <= 0.1])
+    assert all(one.is_dcp(dpp=True) for one in (program, limited))  # compiled once for every lambda
     for lam in (0.05, 0.2, 0.4):
         price.value = lam
         assert program.solve(solver=cp.CLARABEL) == pytest.approx(solve(coin_toss(), lam).value, abs=ACCURACY)

@@ -221,6 +221,21 @@ def test_the_command_line_states_conditions_costs_and_conflicts(
     assert main(["verify", "coin_toss", str(out / "conflict.json"), "--as-claimed"]) == 1
 
 
+def test_labels_with_commas_colons_and_bars_are_given_in_a_json_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = {"data": {"labels": ["flu, mild", "a:b|c", "well"], "prior": ["1/4", "1/4", "1/2"]}}
+    agents = {who: {"loss": [[0, 1], [1, 0], [1, 1]]} for who in ("bob", "eve")}
+    (tmp_path / "p.json").write_text(json.dumps(document | agents | {"alice": {"lambda": "1/2"}}))
+    options = ["--posterior-cap", '["flu, mild"]:1/3', "--posterior-cap", "well:2/3", "--pufferfish"]
+    options += ['["flu, mild"]|["a:b|c"]:2', "--independent-of", "well"]
+    assert main(["solve", str(tmp_path / "p.json"), *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["conditions"]
+    assert [cap["event"] for cap in found["posterior_caps"]] == [["flu, mild"], ["well"]]
+    assert found["pufferfish"][0]["pairs"] == [[["flu, mild"], ["a:b|c"]]]
+    assert found["independent_of"] == [["well"]]
+
+
 def test_priors_of_pufferfish_can_be_given_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Under any prior of two states the same ratio binds, so the priors change nothing; three states would differ."""
     table = '{"pairs": [[["heads"], ["tails"]]], "exp_epsilon": 4, "priors": [["1/3", "2/3"]]}'
@@ -243,6 +258,7 @@ def test_priors_of_pufferfish_can_be_given_on_the_command_line(capsys: pytest.Ca
         (["--pufferfish", '{"pairs": [], "exp_epsilon": 2, "prior": []}'], "--pufferfish.prior is not a known key"),
         (["--posterior-floor", "heads:1/2"], "--posterior-floor = 1/2 cannot be met"),
         (["--signal-floor", "Mallory:1/2"], "names no Eve"),
+        (["--signal-floor", "1/2", "--signal-floor", "Eve:1/3"], "= '1/2' must be EVE:NUMBER, one per Eve"),
         (["--delta", "1/2"], "--delta = 1/2 needs epsilon or exp_epsilon"),
     ],
 )

@@ -117,7 +117,7 @@ class SampleBracket(Tabular):
         return self.problem.choose(self.u, x, statistic)
 
     def release(self, x: ArrayLike, statistic: ArrayLike | None = None) -> NDArray[Any]:
-        """The decision that is released for each data set. The rule is not random."""
+        """The decision that is released for each data set. It is random only if posterior draws are."""
         grid = self.problem.decision_grids[0]
         found = grid[self.rule(x, statistic)]
         return found.astype(np.int64) if (grid == np.round(grid)).all() else found

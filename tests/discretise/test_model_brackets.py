@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from bap_lp import InputError, Problem, solve
+from bap_lp import Conditions, InputError, Problem, compare, lambda_path, solve
 from discretise import Bracket, absolute, bracket, model, squared, zero_one
 from discretise.continuum.brackets import ModelBracket
 from discretise.continuum.laws_of_data import _rest, law_of_data
@@ -381,3 +381,49 @@ def test_a_law_without_a_cdf_between_the_integers_is_tabulated() -> None:
     exact = finite_optimum(p, np.stack([above, 1 - above], axis=1), E, 0.5)
     assert found.width < 1e-9
     assert found.lower - 1e-7 <= exact <= found.upper + 1e-7
+
+
+def test_a_test_with_several_thresholds_is_the_optimum_of_its_exact_sums() -> None:
+    """Gamma(3) and Poisson: theta | x is Gamma(3 + x, rate 2); both ask which of three intervals holds a number."""
+    given: dict[str, Any] = {"bob_decisions": [0, 1, 2], "eve_decisions": [0, 1, 2]}
+    found = bracket(model(stats.gamma(3), stats.poisson, zero_one(1, 2.5), zero_one(1, 3), **given), 0.6)
+    p, _ = gamma_poisson(90, np.zeros(1))
+    x = np.arange(90)
+    below = [special.gammainc(3 + x, 2 * c) for c in (1, 2.5)]
+    inside = np.stack([below[0], below[1] - below[0], 1 - below[1]], axis=1)
+    E = np.stack([x > 1, (x <= 1) | (x > 3), x <= 3], axis=1).astype(float)
+    exact = finite_optimum(p, 1 - inside, E, 0.6)
+    assert found.width < 1e-9
+    assert found.lower - 1e-7 <= exact <= found.upper + 1e-7
+
+
+def test_a_function_with_its_jumps_is_as_good_as_a_named_loss() -> None:
+    def above(c: float) -> Any:
+        return lambda target, decision: ((target > c) != decision).astype(float)
+
+    likelihood = lambda t: stats.norm(t, 0.5)  # noqa: E731
+    named = bracket(model(stats.norm(), likelihood, zero_one(0.3), zero_one(1), **TEST), 0.8)
+    own = bracket(model(stats.norm(), likelihood, above(0.3), above(1), theta_edges=[0.3], edges=[1], **TEST), 0.8)
+    assert own.width < 1e-9
+    assert own.lower <= named.upper
+    assert named.lower <= own.upper
+
+
+def test_the_certificate_is_a_table_of_decisions_and_both_ends_include_the_error() -> None:
+    found = bracket(model(stats.gamma(3), stats.poisson, zero_one(2), [zero_one(3), absolute], bob_decisions=[0, 1],
+                          eve_decisions=[[0, 1], [0, 2, 5]]), 0.4)  # fmt: skip
+    assert np.shape(found.u) == (2, 2 + 3)
+    assert found.error > 0
+    assert found.upper == pytest.approx(found.bob - found.lam * found.eve + found.error, abs=1e-15)
+    assert found.width >= 2 * found.error * (1 - 1e-3)
+
+
+def test_a_model_is_an_ordinary_problem_for_every_question() -> None:
+    cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), **TEST)
+    assert isinstance(cases, Problem)
+    best = solve(cases)
+    assert compare(cases).rows[0].alice == pytest.approx(best.value, abs=1e-9)
+    assert lambda_path(cases).value(best.lam) == pytest.approx(best.value, abs=1e-9)
+    private = solve(cases, conditions=Conditions(max_leakage=1.5))
+    assert private.value > best.value
+    assert np.asarray(private.mechanism.channel, dtype=float).max(axis=0).sum() <= 1.5 + 1e-9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,26 @@ def test_unbounded_losses_rest_on_the_central_limit_theorem_unless_a_bound_is_gi
         bracket(sample(simulator, 2000, "squared", "absolute", bob_bound=1, eve_bound=3, **keywords), 0.01, draws=5000)
 
 
+def test_more_fresh_draws_make_the_bracket_narrower() -> None:
+    drawn = gaussian_sample(500, **KINDS["closed form"])
+    found = [bracket(drawn, 1.0, draws=draws) for draws in (1000, 10_000, 100_000)]
+    wide = [one.upper - one.lower for one in found]
+    assert wide[0] > 2 * wide[1] > 4 * wide[2]
+
+
+def test_the_rule_for_new_data_is_random_only_if_posterior_draws_are() -> None:
+    _, x, xbar = gaussian_draws(np.random.default_rng(77), 3000)
+    sure = bracket(gaussian_sample(500, **KINDS["closed form"]), 1.0, draws=2000)
+    assert (sure.rule(x, xbar) == sure.rule(x, xbar)).all()
+    drawn = bracket(gaussian_sample(500, posterior_size=40, **KINDS["rows of draws"]), 1.0, draws=2000)
+    calls = [drawn.rule(x, xbar) for _ in range(2)]
+    assert 0 < (calls[0] != calls[1]).mean() < 0.1
+    for found in (sure, drawn):
+        clear = np.abs(xbar) > 2
+        assert (found.release(x[clear], xbar[clear]) == (xbar[clear] > 0)).all()
+        assert found.rule(x[clear], xbar[clear]).tolist() == (xbar[clear] > 0).astype(int).tolist()
+
+
 def test_bad_arguments_are_refused_by_name() -> None:
     drawn = gaussian_sample(200, **KINDS["closed form"])
     for keywords, message in (
@@ -304,7 +325,15 @@ def test_inference_data_files_give_a_bracket(tmp_path: Path) -> None:
         bracket(drawn, 0.7, draws=2001)
     with pytest.raises(InputError, match="no posterior draws are stored"):
         found.release(np.array([300.0]))
+    plain = from_arviz(tmp_path / "prior.nc", "rate", "cases")
+    assert "posterior draws for 0 data sets" in repr(plain)
     with pytest.raises(InputError, match=r"prior\['speed'\] is not there: it has rate"):
         from_arviz(tmp_path / "prior.nc", "speed", "cases")
     with pytest.raises(InputError, match=r"posteriors\[0\] = .* cannot be read"):
         from_arviz(tmp_path / "prior.nc", "rate", "cases", [tmp_path / "absent.nc"])
+
+
+def test_without_arviz_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(ImportError, match=r"^from_arviz needs arviz: pip install 'bap-lp\[arviz\]'$"):
+        from_arviz(tmp_path / "prior.nc", "rate", "cases")

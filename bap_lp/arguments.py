@@ -45,8 +45,9 @@ def checked(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answ
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
-        given = [_fitting(name, value, kinds()) for name, value in zip(names, args, strict=False)]
-        named = {name: _fitting(name, value, kinds()) for name, value in kwargs.items()}
+        wanted = kinds()
+        given = [_fitting(name, value, wanted) for name, value in zip(names, args, strict=False)]
+        named = {name: _fitting(name, value, wanted) for name, value in kwargs.items()}
         return function(*given, *args[len(names) :], **named)  # type: ignore[arg-type]
 
     return call

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 from bap_lp.rational import InputError
@@ -21,12 +21,13 @@ class OutOfTime(TimeoutError):
     """The time limit was reached before the optimum."""
 
 
-@contextmanager
-def time_limited(seconds: float | None) -> Iterator[None]:
+def time_limited(seconds: float | None) -> AbstractContextManager[None]:
     """Inside, `check` raises after so many seconds; a limit inside another can only shorten it."""
-    if seconds is None:
-        yield
-        return
+    return nullcontext() if seconds is None else _limited(seconds)
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         raise InputError("time_limit", seconds, "must be a number of seconds that is not negative")
     token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + seconds))

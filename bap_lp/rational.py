@@ -22,6 +22,8 @@ from bap_lp.limits import limit, raising
 
 Array = np.ndarray
 
+FEW = 64  # entries of an exact table up to which neither flint's matrices nor looking for zeros pays
+
 # "1e999999999" is a short string and a very long integer; numbers above 1e308 cannot be represented as floats
 _MAX_DIGITS = 300
 _LARGEST = 10**_MAX_DIGITS
@@ -68,12 +70,12 @@ def number(value: Any, field: str) -> Any:
     """Read one number: fmpq if it was given exactly, float if it was given as a float."""
     if isinstance(value, fmpq):
         return value
+    if isinstance(value, Fraction):
+        return fmpq(value.numerator, value.denominator)
     if isinstance(value, (bool, np.bool_)):
         raise InputError(field, value, "must be a number, not a truth value")
     if isinstance(value, Integral):
         return fmpq(int(value))
-    if isinstance(value, Fraction):
-        return fmpq(value.numerator, value.denominator)
     if isinstance(value, (float, np.floating)):
         if not math.isfinite(value):
             raise InputError(field, value, "must be finite")
@@ -210,6 +212,13 @@ def same_kind(*arrays: Array) -> tuple[Array, ...]:
     return arrays if all(is_exact(a) for a in arrays) else tuple(floats(a) for a in arrays)
 
 
+def by_rows(operation: np.ufunc, table: Array, factors: Array) -> Array:
+    """The rows of a table times or divided by their factors; in long exact tables zeros, which abound, are skipped."""
+    if not is_exact(table) or table.size <= FEW:
+        return operation(table, factors[:, None])
+    return operation(table, factors[:, None], out=table.copy(), where=table.astype(bool))
+
+
 def float_below(value: fmpq) -> float:
     """The largest float that is at most a rational."""
     near = float(value)
@@ -320,9 +329,12 @@ class ReadOnly:
 
     def _freeze(self) -> None:
         for value in vars(self).values():
-            for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, np.ndarray):
-                    part.flags.writeable = False
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            elif isinstance(value, tuple):
+                for part in value:
+                    if isinstance(part, np.ndarray):
+                        part.setflags(write=False)
 
 
 _LONG = 200  # characters of a number in a sentence

@@ -16,12 +16,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat
+from flint import fmpq, fmpq_mat, fmpz
 
 from bap_lp.model.display import Displayed, kind
 from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     EXACT,
+    FEW,
     FLOAT,
     Array,
     Field,
@@ -37,7 +38,6 @@ from bap_lp.rational import (
 UNIT = 2.0**-53  # relative error of one float operation
 _TINY = 1e-290  # covers underflow in a float filter
 _LONG = 200  # bits
-_FEW = 64  # entries of a joint table up to which a product of object arrays is faster than flint's
 _FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
 _HUGE = 2**256  # common denominators from which integers are too long for floats
@@ -122,9 +122,9 @@ class Arrays(ReadOnly, Displayed):
             return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
         tables = [self.B, self.E] if further is None else [self.B, self.E, further]
         small = None
-        if self.exact and self.B.size > _FEW:
+        if self.exact and self.B.size > FEW:
             small = np.hstack([self.rounded.B, self.rounded.E, *map(floats, tables[2:])])
-        index, count = merge_index(self.p, np.hstack(tables), small)
+        index, count = merge_index(self.p, tables, small)
         if count == len(index):
             return self, index
         first = first_members(index)
@@ -216,24 +216,28 @@ class Arrays(ReadOnly, Displayed):
 
     def risks(self, rho: Array) -> tuple[Any, Any]:
         """R_B and R_E, the latter summed over the Eves, if everybody decides for himself at every signal."""
-        if not is_exact(rho) or rho.size <= _FEW:
-            return tree_sum(signal_losses(rho, self.B).min(axis=1)), self.eve_risk(rho)
+        if not is_exact(rho):
+            return signal_losses(rho, self.B).min(axis=1).sum(), self.eve_risk(rho)
+        if rho.size <= FEW:
+            return sum(map(min, signal_losses(rho, self.B).tolist())), self.eve_risk(rho)
         whole = self.whole_sums(rho)
         if whole is not None:
             unit, bob, eve = whole
             return fmpq(int(bob.min(axis=1).sum())) / unit, fmpq(int(self.least_replies(eve).sum())) / unit
         loss, rounded = (np.hstack([data.B, data.E]) for data in (self, self.rounded))
-        least = _least_losses(rho, loss, rounded, np.append(np.zeros(self.B.shape[1], dtype=int), 1 + self.group_of))
-        return tree_sum(least[:, 0]), tree_sum(least[:, 1:].ravel())
+        bob, *eves = _least_sums(rho, loss, rounded, np.append(np.zeros(self.B.shape[1], dtype=int), 1 + self.group_of))
+        return bob, sum(eves)
 
     def eve_risk(self, rho: Array) -> Any:
         """R_E, summed over the Eves."""
-        if not is_exact(rho) or rho.size <= _FEW:
+        if not is_exact(rho):
             return self.least_replies(signal_losses(rho, self.E)).sum()
+        if rho.size <= FEW:
+            return sum([min(row[g]) for row in signal_losses(rho, self.E).tolist() for g in self.groups])
         whole = self.whole_sums(rho)
         if whole is not None:
             return fmpq(int(self.least_replies(whole[2]).sum())) / whole[0]
-        return tree_sum(_least_losses(rho, self.E, self.rounded.E, self.group_of).ravel())
+        return _least_sums(rho, self.E, self.rounded.E, self.group_of).sum()
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
         """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""
@@ -280,7 +284,7 @@ class Arrays(ReadOnly, Displayed):
     def least_margins(self, u: Array) -> Array:
         """min_i (B(x,i) - sum_j u[i,j] E(x,j)) for every x, exactly; floats say which i may attain it."""
         if self.B.size * self.E.shape[1] <= _FILTERED:
-            return (self.B - self.E.dot(u.T)).min(axis=1)
+            return objects(map(min, (self.B - self.E.dot(u.T)).tolist()))
         whole = self.whole_margins(u)
         if whole is not None:
             return objects(fmpq(int(v)) for v in whole[1].min(axis=1).tolist()) / whole[0]
@@ -416,49 +420,69 @@ def signal_losses(rho: Array, loss: Array) -> Array:
     """sum_x rho[x,s] loss[x,d]: signals x decisions. Exact channels are mostly zeros: skip them."""
     if not is_exact(rho):
         return rho.T @ floats(loss)
-    if rho.size <= _FEW:
+    if rho.size <= FEW:
         return rho.T.dot(loss)
-    out = EXACT.zeros((rho.shape[1], loss.shape[1]))
-    for s, column in enumerate(rho.T):
-        out[s] = _heard(column, loss)
-    return out
+    sums, every = _SignalSums(rho, loss), np.arange(loss.shape[1])
+    rows = [short + long / sums.scale for short, long in (sums.parts(s, every) for s in range(rho.shape[1]))]
+    return objects(v for row in rows for v in row.entries()).reshape(len(rows), -1)
 
 
-def _heard(column: Array, loss: Array) -> Array:
-    """sum_x column[x] loss[x,d] per decision; split states have long denominators and are summed apart."""
-    short: list[int] = []
-    long: list[int] = []
-    for x, v in enumerate(column.tolist()):
-        if v:
-            (short if v.height_bits() <= _LONG else long).append(x)
-    parts = [weighted_sums(column[part], loss[part]) for part in (short, long) if part]
-    return sum(parts[1:], parts[0]) if parts else EXACT.zeros(loss.shape[1])
+class _SignalSums:
+    """sum_x rho[x,s] loss[x,d] in rationals.
+
+    The long probabilities of split states mostly have one denominator, that of the vertex: they are multiplied by it,
+    `scale`, and summed apart. If they have little in common, scale is one.
+    """
+
+    def __init__(self, rho: Array, loss: Array) -> None:
+        self.rho, self.loss, self.sent = rho, loss, rho.astype(bool)
+        bits = [v.height_bits() for v in rho[self.sent].tolist()]
+        self.long = np.zeros(rho.shape, dtype=bool)
+        self.long[self.sent] = [size > _LONG for size in bits]
+        scale = common_denominator(rho[self.long])
+        self.scale = scale.p if scale.height_bits() <= 2 * max(bits, default=0) else fmpz(1)
+
+    def parts(self, s: int, decisions: Array) -> list[fmpq_mat]:
+        """The sums for some decisions over the states with short probabilities, and scale times those over others."""
+        short, long = np.flatnonzero(self.sent[:, s] & ~self.long[:, s]), np.flatnonzero(self.long[:, s])
+        amounts = (short, self.rho[short, s]), (long, self.rho[long, s] * self.scale)
+        return [_row_product(weights, self.loss[np.ix_(x, decisions)]) for x, weights in amounts]
 
 
 def weighted_sums(weights: Array, table: Array) -> Array:
-    """sum_x weights[x] table[x,d] in rationals: flint takes common denominators out before it adds."""
+    """sum_x weights[x] table[x,d] in rationals; flint takes common denominators out before it adds."""
+    return objects(_row_product(weights, table).entries())
+
+
+def _row_product(weights: Array, table: Array) -> fmpq_mat:
     n, width = table.shape
-    return objects((fmpq_mat(1, n, weights.tolist()) * fmpq_mat(n, width, table.ravel().tolist())).entries())
+    return fmpq_mat(1, n, weights.tolist()) * fmpq_mat(n, width, table.ravel().tolist())
 
 
-def _least_losses(rho: Array, loss: Array, rounded: Array, group_of: Array) -> Array:
-    """min_{d in g} sum_x rho[x,s] loss[x,d], signals x groups, summed in rationals where floats do not exclude d.
+def _least_sums(rho: Array, loss: Array, rounded: Array, group_of: Array) -> Array:
+    """sum_s min_{d in g} sum_x rho[x,s] loss[x,d] per group, in rationals where floats do not exclude d.
 
     A float sum of n products is off by at most n + 4 ulp of the sum of their sizes, the rounding of the data included;
     the doubled count covers the rounding of the bound itself, and the last two terms underflow.
     """
-    starts, small = np.flatnonzero(np.diff(group_of, prepend=-1)), floats(rho)
+    starts, small, sums = np.flatnonzero(np.diff(group_of, prepend=-1)), np.zeros(rho.shape), _SignalSums(rho, loss)
+    small[sums.sent] = floats(rho[sums.sent])
     found, size = small.T @ rounded, np.abs(small).T @ np.abs(rounded)
     error = 2 * (len(rho) + 4) * UNIT * size + _TINY + _LEAST * np.abs(rounded).sum(axis=0)
     top = np.minimum.reduceat(found + error, starts, axis=1)
-    out = []
-    for column, near in zip(rho.T, ~(found - error > top[:, group_of]), strict=True):
+    least = EXACT.zeros((len(found), 2, len(starts)))  # short and long parts
+    for s, near in enumerate(~(found - error > top[:, group_of])):
         open_ = np.flatnonzero(near)
-        least: list[Any] = [None] * len(starts)
-        for g, total in zip(group_of[open_].tolist(), _heard(column, loss[:, open_]), strict=True):
-            least[g] = total if least[g] is None or total < least[g] else least[g]
-        out += least
-    return objects(out).reshape(len(found), -1)
+        short, long = sums.parts(s, open_)
+        (first, unit), (second, other) = short.numer_denom(), long.numer_denom()
+        whole = (first * (other * sums.scale) + second * unit).entries()  # integers are faster to compare
+        best: dict[int, int] = {}
+        for d, g in enumerate(group_of[open_].tolist()):
+            best[g] = min(best.get(g, d), d, key=whole.__getitem__)
+        for g, d in best.items():
+            least[s, :, g] = short[0, d], long[0, d]
+    total = tree_sum(least)
+    return total[0] + total[1] / sums.scale
 
 
 def groups_of(widths: Sequence[int]) -> tuple[slice, ...]:

@@ -26,6 +26,7 @@ from bap_lp.rational import (
     Array,
     InputError,
     array,
+    by_rows,
     field_of,
     is_exact,
     objects,
@@ -39,11 +40,8 @@ def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
     """P(X = x, signal = s) and p, as floats if either side is."""
     if len(mechanism.q) != len(problem.p):
         raise InputError("channel", None, f"has {len(mechanism.q)} rows, must have {len(problem.p)}, one per state")
-    if problem.exact and mechanism.exact:
-        q = mechanism.q
-        return np.multiply(q, problem.p[:, None], out=q.copy(), where=q.astype(bool)), problem.p
     p, q = same_kind(problem.p, mechanism.q)
-    return p[:, None] * q, p
+    return by_rows(np.multiply, q, p), p
 
 
 def risks(problem: Problem, mechanism: Mechanism) -> Risks:

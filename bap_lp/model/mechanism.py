@@ -69,7 +69,7 @@ class Mechanism(ReadOnly, Tabular):
         self = cls.__new__(cls)
         self.q, self.exact, self.name = q, is_exact(q), name
         self.states, self.signals = states, tuple(signals)
-        self._freeze()
+        q.setflags(write=False)
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -229,9 +229,13 @@ class Mechanism(ReadOnly, Tabular):
         return Grid(("data", *self.signals), [(state, *row) for state, row in rows], len(self.states))
 
 
-def without_unused(q: Array, signals: Sequence[str], p: Array) -> tuple[Array, list[str]]:
-    """Drop signals that no state of positive probability sends."""
-    used = np.flatnonzero(((q if is_exact(q) else q > 0)[p > 0]).astype(bool).any(axis=0)).tolist()
+def without_unused(q: Array, signals: Sequence[str], p: Array | None = None) -> tuple[Array, list[str]]:
+    """Drop signals that no state sends, or none of positive probability if p is given."""
+    sent = q if p is None else q[p > 0]
+    if is_exact(q):
+        used = [s for s, column in enumerate(sent.T.tolist()) if any(column)]
+    else:
+        used = np.flatnonzero((sent > 0).any(axis=0)).tolist()
     return q if len(used) == q.shape[1] else q[:, used], [signals[s] for s in used]
 
 

@@ -6,6 +6,7 @@ equal bits, so only rows with the same bits need comparing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,16 @@ def _row_words(*tables: Array) -> Array:
     return out
 
 
-def merge_index(p: Array, rows: Array, rounded: Array | None = None) -> tuple[Array, int]:
-    """Class of each state (by first appearance) under equality of rows, -1 where p = 0; and the number of classes.
+def merge_index(p: Array, tables: Sequence[Array], rounded: Array | None = None) -> tuple[Array, int]:
+    """Class of each state (by first appearance) under equality of its rows, -1 where p = 0; and the number of classes.
 
-    rounded: the same rows as floats, if they are at hand.
+    rounded: the same rows side by side as floats, if they are at hand.
     """
-    live = np.flatnonzero(p > 0)
-    if len(live) == len(p) <= _PAIRS:
-        listed = rows.tolist()
+    if len(p) <= _PAIRS and all(p.tolist()):
+        listed = list(zip(*(table.tolist() for table in tables), strict=True))
         if all(row not in listed[:x] for x, row in enumerate(listed)):
             return np.arange(len(p)), len(p)
+    live, rows = np.flatnonzero(p > 0), np.hstack(tables)
     small = (floats(rows) if rounded is None else rounded) + 0.0  # -0.0 becomes 0.0
     small = np.ascontiguousarray(small if len(live) == len(p) else small[live])  # a view needs its rows in one piece
     first: dict[bytes, int] = {}  # by rounded rows: rationals are slow to hash

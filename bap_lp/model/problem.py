@@ -336,7 +336,7 @@ class Problem(ReadOnly, Tabular):
         difference: then InputError is raised.
         """
         shared(self, "merged()")
-        index, count = merge_index(self.p, np.hstack([self.B, self.E]))
+        index, count = merge_index(self.p, [self.B, self.E])
         return MergedProblem(self, index, count)
 
     def _with(

@@ -275,9 +275,8 @@ def _face_basis(arrays: Arrays, lam: Any, found: StructuredVertex, costs: Sequen
     States with one column on the face are decided and add a constant to Eve's rows.
     """
     (N, b, e), G = arrays.shape, len(arrays.groups)
-    on_face = np.zeros((N, b), dtype=bool)
+    on_face = found.basic.copy()
     on_face[found.tied] = True
-    on_face[np.arange(N), found.key] = True
     tied = np.flatnonzero(on_face.sum(axis=1) > 1)
     small = arrays.rounded
     lp = compact_program(small.states(tied), float(lam))

@@ -130,7 +130,7 @@ def conclude(
 
 def mechanism_of(layout: ChannelLayout, rows: Array) -> Mechanism:
     """The channel on the problem's states without the signals that are never sent."""
-    shown, signals = without_unused(rows, layout.signals.names, layout.arrays.field.full(len(rows), 1))
+    shown, signals = without_unused(rows, layout.signals.names)
     asked = any(demand.name != Obedience.name for demand in layout.demands)
     name = "optimum under conditions" if asked else "optimum"
     return Mechanism(shown, signals=signals, states=layout.problem.states, name=name)

@@ -117,7 +117,7 @@ def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | 
     rows = field.zeros((len(live), len(profiles)))
     rows[live], rows[~live] = q, possible[0].arrays.p.dot(q)
     bound = public(mixture_bound(scenarios, weights, replies))
-    shown, signals = without_unused(rows, names, field.full(len(rows), 1))
+    shown, signals = without_unused(rows, names)
     mechanism = Mechanism(shown, signals=signals, states=given[0].states, name="smallest worst case")
     risks = tuple(risks_of(s, mechanism) for s in given)
     shared = tuple(public(s.lam) for s in scenarios)

@@ -11,11 +11,11 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.labels import labels
-from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
-from bap_lp.rational import Array
+from bap_lp.rational import Array, by_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,10 +102,7 @@ class Solution(Tabular):
 
 def published(problem: Problem, arrays: Arrays, index: Array, joint: Array, names: Sequence[str]) -> Mechanism:
     """The channel of a joint table on merged states, on the states of the problem and without unused signals."""
-    sent = joint.astype(bool)
-    q = np.divide(joint, arrays.p[:, None], out=joint.copy(), where=sent)
-    used = np.flatnonzero(sent.any(axis=0)).tolist()
-    q, signals = q if len(used) == q.shape[1] else q[:, used], [names[s] for s in used]
+    q, signals = without_unused(by_rows(np.divide, joint, arrays.p), names)
     if len(q) == len(problem.p):  # nothing was merged
         return Mechanism.of(q, signals, problem.states, "optimum")
     merged = Mechanism.of(q, signals, labels(None, "classes", len(q)), "optimum")
@@ -119,6 +116,5 @@ def on_states(problem: Problem, arrays: Arrays, index: Array, rho: Array) -> Arr
     full = arrays.field.zeros((len(problem.p), rho.shape[1]))
     live = np.flatnonzero(index >= 0)
     group = index[live]
-    share, rows = problem.p[live] / arrays.p[group], rho[group]
-    full[live] = np.multiply(rows, share[:, None], out=rows, where=rho.astype(bool)[group])
+    full[live] = by_rows(np.multiply, rho[group], problem.p[live] / arrays.p[group])
     return full

@@ -18,9 +18,10 @@ from bap_lp.arguments import checked
 from bap_lp.clock import time_limited
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.evaluation import joint as joint_of
 from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Risks
 from bap_lp.programs.compact import SolveProgress, normalised
 from bap_lp.programs.components import solve_compact
 from bap_lp.programs.conditioned import solve_conditioned
@@ -121,9 +122,11 @@ def _solve_free(
         names = tuple(f"{i} / {j}" for i in names for j in replies)
         rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), len(replies)), rho.shape[1]).T
     mechanism = published(problem, arrays, index, joint, names)
-    risks, at, bound = risks_of(problem, mechanism), public(price), public(best.bound)
-    value = risks.alice(at)
-    if exact and value != bound:
-        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    bob, eve = problem.arrays.risks(joint_of(problem, mechanism)[0])
+    alice = bob - price * eve
+    if exact and alice != best.bound:
+        raise ArithmeticError(f"the exact optimum does not verify: value {alice}, bound {best.bound}")
+    at, value, gap = public(price), public(alice), public(alice - best.bound)
+    bound, risks = value if exact else public(best.bound), Risks.summed(bob, eve, len(problem.p))
     certificate = Certificate(at, value, on_states(problem, arrays, index, rho), best.u)
-    return Solution(problem, at, value, mechanism, risks, bound, value - bound, method, certificate)
+    return Solution(problem, at, value, mechanism, risks, bound, gap, method, certificate)

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat, fmpz_mat
+from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
 from bap_lp.model.arrays import UNIT, Arrays, weighted_sums
-from bap_lp.rational import EXACT, Array, common_denominator, field_of, floats, is_exact, lifted, objects, tree_sum
+from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class CompactBasis:
 class StructuredVertex:
     """An optimal vertex: rho, Eve's replies u, their common value, and whether it is the one that the ties choose.
 
-    key: a basic decision of every state; tied: the (x, i) of reduced cost zero besides the keys.
+    key: a basic decision of every state; basic: all of them, N x b; tied: other (x, i) of reduced cost zero.
     """
 
     rho: Array
@@ -58,6 +58,7 @@ class StructuredVertex:
     value: fmpq
     chosen: bool
     key: Array
+    basic: Array
     tied: tuple[Array, Array]
 
 
@@ -98,11 +99,11 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     if any(v.p < 0 for v in (*splits, *left, *u.ravel())):
         return None
     risks = _risks(core, basis, sums, rho, splits)
-    tied = None if risks is None else _tied(arrays, u, layout.key)
+    tied = None if risks is None else _tied(arrays, u, basis.rho, layout.key)
     if risks is None or tied is None:
         return None
     chosen = _ties_settled(core, basis, u, tied, ties, risks[1])
-    return StructuredVertex(rho, u, risks[0] - lam * risks[1], chosen, layout.key, tied)
+    return StructuredVertex(rho, u, risks[0] - lam * risks[1], chosen, layout.key, basis.rho, tied)
 
 
 def _risks(
@@ -168,21 +169,26 @@ class _Core:
         r, s = np.nonzero((row == layout.signal[None]) | (row == layout.other[None]))
         x = layout.state[s]
         d = E[x, layout.row_reply[r]] - E[x, layout.row_first[r]]
-        matrix = field_of(E).zeros((m, m))
-        matrix[r, s] = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
-        self.unit = EXACT.full(m, whole[0]) if whole else objects(common_denominator(column) for column in matrix.T)
-        self.matrix: Any = None
-        if m and whole:
-            self.matrix = fmpz_mat(m, m, matrix.astype(int).ravel().tolist())
-        elif m:
-            self.matrix = fmpq_mat(m, m, (matrix * self.unit).ravel().tolist()).numer_denom()[0]
+        d = np.where(layout.row_signal[r] == layout.signal[s], d, -d)
+        if whole:
+            self.unit, short = EXACT.full(m, whole[0]), d.astype(int)
+        else:
+            units = [fmpz(1)] * m
+            for column, v in zip(s.tolist(), d.tolist(), strict=True):
+                units[column] = units[column].lcm(v.q)
+            self.unit = objects(map(fmpq, units))
+            short = objects(v.p for v in d * self.unit[s])
+        matrix = np.zeros((m, m), dtype=short.dtype)
+        matrix[r, s] = short
+        self.matrix: Any = fmpz_mat(m, m, matrix.ravel().tolist()) if m else None
 
-    def _solve(self, matrix: Any, right: Array) -> Array | None:
+    def _solve(self, matrix: Any, right: Array, factor: Any = 1) -> Array | None:
+        """The solution times a factor, perhaps one for every unknown."""
         if self.matrix is None:
             return objects([])
         whole, denominator = fmpq_mat(len(right), 1, right.tolist()).numer_denom()
         try:
-            return objects((matrix.solve(whole) / denominator).entries())
+            return objects(matrix.solve(whole).entries()) * (factor / fmpq(denominator))
         except ZeroDivisionError:  # singular
             return None
 
@@ -190,10 +196,10 @@ class _Core:
         """rho and the split amounts."""
         arrays, layout = self.arrays, self.layout
         (N, b, _), i = arrays.shape, layout.row_signal
-        found = self._solve(self.matrix, EXACT.array(sums[i, layout.row_first] - sums[i, layout.row_reply]))
-        if found is None:
+        right = EXACT.array(sums[i, layout.row_first] - sums[i, layout.row_reply])
+        amounts = self._solve(self.matrix, right, self.unit / unit)
+        if amounts is None:
             return None
-        amounts = self.unit / unit * found
         rho = EXACT.zeros((N, b))
         rho[np.arange(N), layout.key] = arrays.p
         rho[layout.state, layout.signal] = amounts
@@ -218,7 +224,6 @@ class _Core:
     def dual(self, losses: Array, lam: Any) -> Array | None:
         """u for the cost `losses` on rho and -lam on t."""
         arrays, layout = self.arrays, self.layout
-
         state, signal, other = layout.state, layout.signal, layout.other
         prices = self.unit * EXACT.array(losses[state, signal] - losses[state, other])
         if lam:
@@ -228,11 +233,11 @@ class _Core:
         found = self._solve(None if self.matrix is None else self.matrix.transpose(), prices)
         if found is None:
             return None
-        b = arrays.shape[1]
+        b, scale = arrays.shape[1], common_denominator(found)
         u = EXACT.zeros((b, arrays.shape[2]))
         u[layout.row_signal, layout.row_reply] = found
         for k, g in enumerate(arrays.groups):
-            u[np.arange(b), layout.first[:, k]] = lam - u[:, g].sum(axis=1)
+            u[np.arange(b), layout.first[:, k]] = lam - (u[:, g] * scale).sum(axis=1) / scale
         return u
 
 
@@ -254,14 +259,16 @@ def _slacks_hold(arrays: Arrays, basis: CompactBasis, layout: _Layout, rho: Arra
     return True
 
 
-def _tied(arrays: Arrays, u: Array, key: Array) -> tuple[Array, Array] | None:
-    """The (x, i) other than keys with B(x,i) - u_i.E(x) equal to that of the key; None if one lies below it."""
+def _tied(arrays: Arrays, u: Array, basic: Array, key: Array) -> tuple[Array, Array] | None:
+    """The (x, i) outside the basis with B(x,i) - u_i.E(x) equal to that of the key; None if one lies below it.
+
+    The basic ones have reduced cost zero: that is M^T w = h'.
+    """
     whole = arrays.whole_margins(u)
     x, i = arrays.near_minimum(u) if whole is None else np.nonzero(whole[1] == whole[1].min(axis=1, keepdims=True))
-    nearest = key[x] == i
-    if np.count_nonzero(nearest) < len(key):
+    if np.count_nonzero(key[x] == i) < len(key):
         return None  # some key lies surely above another decision
-    x, i = x[~nearest], i[~nearest]
+    x, i = x[~basic[x, i]], i[~basic[x, i]]
     if not len(x) or whole is not None:
         return x, i
     gain = _gains(arrays.B, arrays, u, key, x, i)
@@ -296,8 +303,7 @@ def _ties_settled(
     """
     arrays = core.arrays
     N, b, _ = arrays.shape
-    outside = ~basis.rho[tied]
-    x, i = tied[0][outside], tied[1][outside]
+    x, i = tied
     row_i, row_j = np.nonzero(~basis.slack & (u == 0))
     for cost in ties:
         if not len(x) and not len(row_i):

@@ -183,7 +183,7 @@ def tiers(
 
 def _merged(nest: Nest) -> tuple[Nest, Array]:
     """States that nobody in any tier can tell apart are merged; the class of each state is -1 where p = 0."""
-    index, count = merge_index(nest.p, np.hstack([table for a in nest.arrays for table in (a.B, a.E)]))
+    index, count = merge_index(nest.p, [table for a in nest.arrays for table in (a.B, a.E)])
     p, first = class_sums(nest.p, index, count), first_members(index)
     return replace(nest, arrays=tuple(replace(a.states(first), p=p) for a in nest.arrays)), index
 

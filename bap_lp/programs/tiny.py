@@ -11,8 +11,6 @@ the first has none left. At the optimum the reduced costs of the slacks are Eve'
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,34 +21,33 @@ from bap_lp.rational import EXACT, Array
 
 MOST = 600  # entries of the dictionary up to which HiGHS with an exact check is slower: about (8, 4, 4)
 _PATIENCE = 50  # pivots before Bland's rule
+_COSTS = 3  # R_A, minus R_E, the weights
 
 _Row = list[Any]
 
 
 def dictionary_size(arrays: Arrays) -> int:
     (N, b, e), G = arrays.shape, len(arrays.groups)
-    return (N + b * (e - G) + 3) * (N * (b - 1) + b * G + 1)
+    return (N + b * (e - G) + _COSTS) * (N * (b - 1) + b * G + 1)
 
 
 def tiny_optimum(arrays: Arrays, lam: fmpq, weight: Array) -> tuple[Array, Array]:
     """rho and u of the most private optimum, and among those the one of least weight; weight is an N x b table."""
     N, b, e = arrays.shape
-    whole = weight.astype(np.int64).tolist()
-    start = _Start(arrays, whole)
-    costs = [start.objective(start.B, lam), start.objective(None, fmpq(1)), start.objective(whole, fmpq(0))]
-    rows, basic, free = start.rows(), start.basic, start.free
+    rows, basic, free = _start(arrays, lam, weight.astype(np.int64).tolist())
+    costs = [rows.pop() for _ in range(_COSTS)][::-1]
     _minimise(rows, costs, basic, free)
-    rho, u = EXACT.zeros((N, b)), EXACT.zeros((b, e))
+    rho, u = EXACT.zeros(N * b), EXACT.zeros(b * e)
     for row, name in zip(rows, basic, strict=True):
-        if name[0]:
-            rho[name[1], name[2]] = row[-1]
+        if name >= 0:
+            rho[name] = row[-1]
     for cost, name in zip(costs[0], free, strict=False):
-        if not name[0]:
-            u[name[1], name[2]] = cost
-    return rho, u
+        if name < 0:
+            u[name] = cost
+    return rho.reshape(N, b), u.reshape(b, e)
 
 
-def _minimise(rows: list[_Row], costs: list[_Row], basic: list[Any], free: list[Any]) -> None:
+def _minimise(rows: list[_Row], costs: list[_Row], basic: list[int], free: list[int]) -> None:
     """Pivot in place until no cost falls: the first over all columns, each further one over those left at zero."""
     level, count = 0, 0
     while level < len(costs):
@@ -78,50 +75,49 @@ def _minimise(rows: list[_Row], costs: list[_Row], basic: list[Any], free: list[
         basic[r], free[j] = free[j], basic[r]
 
 
-class _Start:
-    """The first dictionary. Variables are named (1, x, i) for rho and (0, i, j) for slacks."""
+def _start(arrays: Arrays, lam: fmpq, weight: list[list[int]]) -> tuple[list[_Row], list[int], list[int]]:
+    """The first dictionary, with the costs as its last rows, and the names of its basic and of its free variables.
 
-    def __init__(self, arrays: Arrays, weight: list[list[int]]) -> None:
-        self.p, self.B, self.E = arrays.p.tolist(), arrays.B.tolist(), arrays.E.tolist()
-        N, b, _ = arrays.shape
-        self.key = [min(zip(*row, range(b), strict=True))[2] for row in zip(self.B, weight, strict=True)]
-        sums = [[fmpq(0)] * len(self.E[0]) for _ in range(b)]
-        for x, i in enumerate(self.key):
-            sums[i] = [s + self.p[x] * v for s, v in zip(sums[i], self.E[x], strict=True)]
-        self.groups = [range(g.start, g.stop) for g in arrays.groups]
-        self.first = [[min(g, key=sums[i].__getitem__) for g in self.groups] for i in range(b)]
-        self.moves = [(x, i) for x in range(N) for i in range(b) if i != self.key[x]]
-        self.tight = [(i, j) for i in range(b) for j in self.first[i]]
-        self.slack = [
-            (i, j, first)
-            for i in range(b)
-            for g, first in zip(self.groups, self.first[i], strict=True)
-            for j in g
-            if j != first
-        ]
-        self.free = [*((1, x, i) for x, i in self.moves), *((0, i, j) for i, j in self.tight)]
-        self.basic: list[Any] = [*((1, x, i) for x, i in enumerate(self.key)), *((0, i, j) for i, j, _ in self.slack)]
-        self.sums = sums
-        heard = [[reduce(add, [row[j] for j in first]) for first in self.first] for row in self.E]
-        self.heard = [heard[x][i] - heard[x][self.key[x]] for x, i in self.moves]
-
-    def rows(self) -> list[_Row]:
-        """Basic variables as constant minus row times free variables; the constant stands last."""
-        zero, one = fmpq(0), fmpq(1)
-        out = [[*(one if x == at else zero for x, _ in self.moves), *(zero for _ in self.tight), self.p[at]]
-               for at in range(len(self.key))]  # fmt: skip
-        for i, j, first in self.slack:
-            row = []
-            for x, signal in self.moves:
-                d = self.E[x][j] - self.E[x][first]
-                row.append(-d if signal == i else d if self.key[x] == i else zero)
-            row += [-one if pair == (i, first) else zero for pair in self.tight]
-            out.append([*row, self.sums[i][j] - self.sums[i][first]])
-        return out
-
-    def objective(self, losses: list[_Row] | None, lam: fmpq) -> _Row:
-        """Reduced costs of the free variables for the cost `losses` on rho and -lam on t; the last entry is unused."""
-        told = [-lam * v for v in self.heard]
-        if losses is not None:
-            told = [v + losses[x][i] - losses[x][self.key[x]] for v, (x, i) in zip(told, self.moves, strict=True)]
-        return [*told, *([lam] * len(self.tight)), fmpq(0)]
+    rho[x,i] is named x b + i, and s[i,j] by the place of (i, j) from the end of u, a negative number. A basic variable
+    is a constant, which stands last, minus its row times the free variables; a row of costs has the reduced costs.
+    """
+    p, B, E = arrays.p.tolist(), arrays.B.tolist(), arrays.E.tolist()
+    (_, b, e), zero, one = arrays.shape, EXACT.zero, EXACT.one
+    key = [min(zip(losses, at, range(b), strict=True))[2] for losses, at in zip(B, weight, strict=True)]
+    sums = [[zero] * e for _ in range(b)]  # sum_x E(x,j) rho[x,i] at the keys
+    for mass, i, losses in zip(p, key, E, strict=True):
+        sums[i] = [s + mass * v for s, v in zip(sums[i], losses, strict=True)]
+    basic, free = [x * b + i for x, i in enumerate(key)], []
+    columns, constants = [], p
+    groups = [range(g.start, g.stop) for g in arrays.groups]
+    first = [[min(g, key=heard.__getitem__) for g in groups] for heard in sums]
+    slack: list[list[tuple[int, int, int]]] = [[] for _ in first]  # per signal: row, reply and first reply
+    for i, (heard, replies) in enumerate(zip(sums, first, strict=True)):
+        for g, j0 in zip(groups, replies, strict=True):
+            for j in g:
+                if j != j0:
+                    slack[i].append((len(basic), j, j0))
+                    basic.append((i - b) * e + j)
+                    constants.append(heard[j] - heard[j0])
+    nothing = [zero] * len(basic)
+    for x, (k, losses) in enumerate(zip(key, E, strict=True)):
+        for i, replies in enumerate(first):
+            if i != k:
+                column = nothing.copy()
+                column[x] = one
+                for r, j, j0 in slack[i]:
+                    column[r] = losses[j0] - losses[j]
+                for r, j, j0 in slack[k]:
+                    column[r] = losses[j] - losses[j0]
+                less = sum([losses[j] - losses[j0] for j, j0 in zip(first[k], replies, strict=True)])
+                columns.append([*column, B[x][i] - B[x][k] + lam * less, less, fmpq(weight[x][i] - weight[x][k])])
+                free.append(x * b + i)
+    for i, replies in enumerate(first):
+        for own in replies:
+            column = nothing.copy()
+            for r, _, j0 in slack[i]:
+                if j0 == own:
+                    column[r] = -one
+            columns.append([*column, lam, one, zero])
+            free.append((i - b) * e + own)
+    return list(map(list, zip(*columns, [*constants, zero, zero, zero], strict=True))), basic, free

@@ -29,11 +29,24 @@ def test_risks_filtered_by_floats_are_those_of_the_definition(problem: Problem, 
     arrays = problem.arrays
     rho = sent(arrays, seed, signals)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEW", 0)
+        patch.setattr(module, "FEW", 0)
         bob, eve = arrays.risks(rho)
         assert eve == arrays.eve_risk(rho)
     assert bob == signal_losses(rho, arrays.B).min(axis=1).sum()
     assert eve == arrays.least_replies(signal_losses(rho, arrays.E)).sum()
+
+
+@pytest.mark.parametrize("related", [True, False])
+def test_risks_of_long_probabilities_are_those_of_the_definition(related: bool) -> None:
+    draw, N = np.random.default_rng(3), 40
+    losses = [[[F(int(v), 1 + k) for k, v in enumerate(row)] for row in draw.integers(0, 9, (N, 3))] for _ in range(2)]
+    arrays = Problem([F(1, N)] * N, *losses).arrays
+    shares = [fmpq(1 + x % 5, 3**200 + (0 if related else 2 * x)) if x % 3 else fmpq(x % 2) for x in range(N)]
+    rho = arrays.p[:, None] * np.array([[v, 1 - v] for v in shares], dtype=object)
+    bob, eve = (rho.T.dot(table) for table in (arrays.B, arrays.E))
+    assert (signal_losses(rho, arrays.B) == bob).all()
+    assert arrays.risks(rho) == (bob.min(axis=1).sum(), eve.min(axis=1).sum())
+    assert arrays.eve_risk(rho) == eve.min(axis=1).sum()
 
 
 def test_risks_of_losses_that_floats_cannot_tell_apart_are_exact() -> None:
@@ -88,7 +101,7 @@ def test_sums_that_floats_cannot_hold_are_not_formed() -> None:
 
 
 def test_sums_over_many_eves_are_not_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_FEW", 0)
+    monkeypatch.setattr(module, "FEW", 0)
     top = 2**23 - 1
     for bits in range(24, 31):
         p = F(1, 2**bits + 1)

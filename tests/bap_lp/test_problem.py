@@ -195,9 +195,8 @@ def test_merging_keeps_what_differs_and_drops_the_impossible() -> None:
 @settings(max_examples=60, deadline=None)
 @given(problems(states=12, decisions=2, tempers=("zero_one", "small")))
 def test_float_merging_agrees_with_exact_merging(problem: Problem) -> None:
-    rows = np.hstack([problem.B, problem.E])
-    exact, exact_count = merge_index(problem.p, rows)
-    rounded, count = merge_index(problem.p.astype(float), rows.astype(float))
+    exact, exact_count = merge_index(problem.p, [problem.B, problem.E])
+    rounded, count = merge_index(problem.p.astype(float), [problem.B.astype(float), problem.E.astype(float)])
     assert exact_count == count
     assert exact.tolist() == rounded.tolist()
 

@@ -85,7 +85,7 @@ def _released(solution: StudySolution, public: bool) -> str:
     columns = listed([f"“{t.column}”" for t in study.targets], " and ")
     secrets = listed([f"“{name}”" for name in dict.fromkeys(study.names[s.secret] for s in study.spies)], " and ")
     if public:
-        size = f"The rule was made from {round(study.records, -2) or 'fewer than 50'} records, rounded to hundreds."
+        size = f"The rule was made from {round(study.records, -2) or 'at most 50'} records, rounded to hundreds."
     else:
         types = counted(len(study.prior.types), "record type")
         size = f"The rule was made from {counted(study.records, 'record')} of {types}, smoothing {study.prior.alpha}."

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-
-import numpy as np
+from typing import Any
 
 from bap_cli.plain_words import both, equal, named, short
 from bap_cli.show import costs_in_words
 from bap_lp.model.display import clean, equals
+from bap_lp.model.problem import Problem
 from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.costs import condition_costs
 from bap_lp.programs.solution import Solution
 from bap_lp.questions.sensitivity import Interval, sensitivity
 from bap_lp.questions.uniqueness import is_unique
-from bap_lp.rational import InputError, floats, public
+from bap_lp.rational import Array, InputError, public
 
 _STATES = 2000  # up to which the path is followed
 _PIECES = 400
@@ -68,7 +68,7 @@ def _other_prices(best: Solution, progress: News) -> Iterator[str]:
         if 0 <= other < len(path.pieces):
             at, risks = (piece.start if other < k else piece.end), path.pieces[other].risks
             yield (
-                f"If lambda were {words} {both(at)}, another mechanism would be optimal, with "
+                f"If lambda were just {words} {both(at)}, another mechanism would be optimal, with "
                 f"{equal('R_B', risks.bob)} and {equal('R_E', risks.eve)}."
             )
         elif words == "above":
@@ -100,20 +100,34 @@ def _moved_numbers(best: Solution, progress: News) -> Iterator[str]:
             f"proportion, the same states would get the same signals at least while it is "
             f"{_range(found.prior_interval[x])}."
         )
-    kept = "The same states get the same signals at least while this loss is"
-    x, i = divmod(int(np.argmax(floats(found.bob))), found.bob.shape[1])
-    which = f"“{clean(problem.bob_decisions[i])}” at {named(problem.states[x])}"
-    yield (
-        f"The loss of Bob that matters most is that of {which}: a small increase of it raises R_A by "
-        f"{both(found.bob[x, i])} times as much. {kept} {_range(found.bob_interval[x][i])}."
+    yield from _most(problem, "Bob", "raises", found.bob, found.bob_interval)
+    if best.lam != 0:
+        yield from _most(problem, "Eve", "lowers", -found.eve, found.eve_interval)
+
+
+def _most(problem: Problem, who: str, moves: str, slopes: Array, intervals: Any) -> Iterator[str]:
+    """The loss with the largest derivative, among those that may rise inside their interval: the others have none."""
+    agents, values, names = (
+        (problem.bobs, problem.bob_loss, problem.bob_decisions)
+        if who == "Bob"
+        else (problem.eves, problem.eve_loss, problem.eve_decisions)
     )
-    if best.lam != 0 and (floats(found.eve) != 0).any():
-        x, j = divmod(int(np.argmin(floats(found.eve))), found.eve.shape[1])
-        which = f"“{clean(problem.eve_decisions[j])}” at {named(problem.states[x])}"
-        yield (
-            f"The loss of Eve that matters most is that of {which}: a small increase of it lowers R_A by "
-            f"{both(-found.eve[x, j])} times as much. {kept} {_range(found.eve_interval[x][j])}."
-        )
+    steep = [
+        (float(slopes[x, k]), -x, -k)
+        for x, row in enumerate(intervals)
+        for k, one in enumerate(row)
+        if slopes[x, k] > 0 and (one.high is None or one.high > values[x, k])
+    ]
+    if not steep:
+        return
+    x, k = (-place for place in max(steep)[1:])
+    weighted = "weighted " if any(agent.weight != 1 for agent in agents) else ""
+    which = f"that of “{clean(names[k])}” at {named(problem.states[x])} matters most"
+    yield (
+        f"Of the {weighted}losses of {who} that can rise before a state gets another signal, {which}: "
+        f"a small increase of it {moves} R_A by {both(slopes[x, k])} times as much. The same states get the same "
+        f"signals at least while this loss is {_range(intervals[x][k])}."
+    )
 
 
 def _range(one: Interval) -> str:

@@ -23,37 +23,37 @@ from scipy.linalg import qr
 
 from bap_lp.rational import Array
 
-_MOVES = 64  # directions tried between two steps of data augmentation: more are taken in turn, at random
+_MOVES = 64  # sets of moves between two steps of data augmentation: of more of them some are made, at random
 _CELLS = 4_000_000  # of a table of groups and words that is eliminated
 _SMALL = 1e-12  # of a coefficient that is zero, and of a pivot next to the largest
 
 
 @dataclass(frozen=True)
-class Direction:
-    """Groups whose shares change together, how fast, and their parameters of the Dirichlet prior."""
+class Moves:
+    """Directions that have no group in common, a row each: groups, how fast their shares change, their parameters a.
+
+    Shorter rows end in groups of slope 0, which stand for none: the position behind the last share.
+    """
 
     at: Array
     slope: Array
     a: Array
 
-    def move(self, theta: Array, generator: np.random.Generator) -> None:
-        """A step along this direction, in place."""
-        y = theta[self.at]
-        ends = -y / self.slope
-        below = np.flatnonzero(self.slope > 0)
-        above = np.flatnonzero(self.slope < 0)
-        first, last = below[ends[below].argmax()], above[ends[above].argmin()]
-        low, high = ends[first], ends[last]
-        if not low < high:
-            return
-        t = low + (high - low) * generator.beta(self.a[first], self.a[last])
-        new = np.maximum(y + t * self.slope, 0.0)
-        inner = np.ones(len(y), dtype=bool)
-        inner[[first, last]] = False
+    def make(self, theta: Array, generator: np.random.Generator) -> None:
+        """A step along every direction, in place; theta has one more entry than there are groups."""
+        y, row = theta[self.at], np.arange(len(self.at))
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = ((self.a - 1) * (np.log(new) - np.log(y)))[inner].sum()
-        if np.log(generator.random()) < ratio:  # false for a ratio that is not a number
-            theta[self.at] = new
+            ends = -y / self.slope
+            first = np.where(self.slope > 0, ends, -np.inf).argmax(axis=1)
+            last = np.where(self.slope < 0, ends, np.inf).argmin(axis=1)
+            low, high = ends[row, first], ends[row, last]
+            t = low + (high - low) * generator.beta(self.a[row, first], self.a[row, last])
+            new = np.maximum(y + t[:, None] * self.slope, 0.0)
+            inner = self.slope != 0
+            inner[row, first] = inner[row, last] = False
+            ratio = np.where(inner, (self.a - 1) * (np.log(new) - np.log(y)), 0.0).sum(axis=1)
+            taken = (low < high) & (np.log(generator.random(len(row))) < ratio)  # false if the ratio is no number
+        theta[self.at[taken]] = new[taken]
 
 
 def grouped(row: Array, word: Array, q: Array, types: int) -> tuple[Array, list[tuple[Array, Array]]]:
@@ -74,7 +74,7 @@ def grouped(row: Array, word: Array, q: Array, types: int) -> tuple[Array, list[
     return group, tables
 
 
-def directions(tables: Sequence[tuple[Array, Array]], words: int, a: Array) -> list[Direction]:
+def directions(tables: Sequence[tuple[Array, Array]], words: int, a: Array) -> list[Moves]:
     """Directions on groups that change no probability of a word: all of them, if the tables are small."""
     pure = np.full(words, -1, dtype=np.int64)
     for g, (own, _) in enumerate(tables):
@@ -92,9 +92,30 @@ def directions(tables: Sequence[tuple[Array, Array]], words: int, a: Array) -> l
             slopes[mixed[p]] = -c
             np.add.at(left, tables[mixed[p]][0], -c * tables[mixed[p]][1])
         slopes |= {int(pure[w]): -left[w] for w in np.flatnonzero(left).tolist() if pure[w] >= 0}
-        used = {g: v for g, v in slopes.items() if abs(v) > _SMALL}
-        at = np.array(list(used))
-        out.append(Direction(at, np.array(list(used.values())), a[at]))
+        out.append({g: v for g, v in slopes.items() if abs(v) > _SMALL})
+    return _apart(out, a)
+
+
+def _apart(ways: Sequence[dict[int, float]], a: Array) -> list[Moves]:
+    """Directions in sets that have no group in common: each joins the first set in which its groups are free."""
+    used = [0] * len(a)  # the sets of every group, as bits
+    sets: list[list[dict[int, float]]] = []
+    for way in ways:
+        busy = 0
+        for g in way:
+            busy |= used[g]
+        k = (~busy & (busy + 1)).bit_length() - 1
+        for g in way:
+            used[g] |= 1 << k
+        sets += [[]] if k == len(sets) else []
+        sets[k].append(way)
+    out = []
+    for some in sets:
+        shape = len(some), max(map(len, some))
+        at, slope = np.full(shape, len(a)), np.zeros(shape)
+        for row, way in enumerate(some):
+            at[row, : len(way)], slope[row, : len(way)] = list(way), list(way.values())
+        out.append(Moves(at, slope, np.append(a, 1.0)[at]))
     return out
 
 
@@ -103,8 +124,9 @@ def _eliminated(tables: Sequence[tuple[Array, Array]], loose: Array) -> tuple[li
     if not len(loose):
         return [], {k: np.empty(0) for k in range(len(tables))}
     place = {int(w): j for j, w in enumerate(loose)}
-    free = [k for k, (own, _) in enumerate(tables) if not any(int(w) in place for w in own)]
-    bound = [k for k in range(len(tables)) if k not in set(free)]
+    touched = [any(w in place for w in own.tolist()) for own, _ in tables]
+    free = [k for k, one in enumerate(touched) if not one]
+    bound = [k for k, one in enumerate(touched) if one]
     if len(bound) * len(loose) > _CELLS:
         return [], {k: np.empty(0) for k in free}
     whole = np.zeros((len(loose), len(bound)))
@@ -122,8 +144,10 @@ def _eliminated(tables: Sequence[tuple[Array, Array]], loose: Array) -> tuple[li
     return pivots, {k: np.zeros(rank) for k in free} | others
 
 
-def wandered(theta: Array, ways: Sequence[Direction], generator: np.random.Generator) -> None:
-    """Steps along the directions, in place; along some of them, chosen at random, if they are many."""
-    few = len(ways) <= _MOVES
-    for k in range(len(ways)) if few else generator.choice(len(ways), _MOVES, replace=False).tolist():
-        ways[k].move(theta, generator)
+def wandered(theta: Array, moves: Sequence[Moves], generator: np.random.Generator) -> Array:
+    """Shares after a step along the directions; along those of some sets, chosen at random, if they are many."""
+    out = np.append(theta, 1.0)
+    few = len(moves) <= _MOVES
+    for k in range(len(moves)) if few else generator.choice(len(moves), _MOVES, replace=False).tolist():
+        moves[k].make(out, generator)
+    return out[:-1]

@@ -233,7 +233,7 @@ def sampled(
         split = generator.multinomial(counts, shares()) if len(counts) else np.zeros(source.shape)
         gamma = generator.standard_gamma(weight + np.bincount(source.ravel(), split.ravel(), len(tables)))
         theta = gamma / gamma.sum()
-        wandered(theta, ways, generator)
+        theta = wandered(theta, ways, generator)
         if k >= 0:
             part = generator.standard_gamma(a, len(types)) + np.finfo(float).tiny
             out[k] = theta[group] * part / np.bincount(group, part)[group]

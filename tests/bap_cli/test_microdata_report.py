@@ -200,6 +200,16 @@ def test_nothing_changed_is_said_as_such(folder: Path, chromium: Any) -> None:
     assert "0 of 100 cells changed" in words
 
 
+@pytest.mark.parametrize(("records", "words"), [(49, "at most 50"), (50, "at most 50"), (51, "100"), (249, "200")])
+def test_the_public_number_of_records_is_rounded_and_right(records: int, words: str) -> None:
+    from bap_cli.microdata_first import first_screen
+    from microdata import Eve, Study
+
+    frame = pd.DataFrame({"ill": [k % 2 for k in range(records)], "pay": [k % 3 for k in range(records)]})
+    told = first_screen(Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0), None, True, None)
+    assert f"The rule was made from {words} records, rounded to hundreds." in told
+
+
 def test_a_report_without_held_out_records_does_not_speak_of_an_audit(folder: Path) -> None:
     from bap_cli.microdata_report import _limits
 

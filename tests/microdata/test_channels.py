@@ -160,6 +160,17 @@ def test_pram_keeps_the_margin_and_its_rows_are_distributions(margin):
     assert (matrix >= 0).all()
 
 
+def test_pram_is_half_of_the_two_steps_of_sdcmicro_and_half_of_nothing():
+    """P has 9/10 on its diagonal, Q is its Bayes inverse under the margin, and the cell is redrawn by (P Q + I) / 2."""
+    even = invariant(objects([fmpq(1, 2)] * 2))
+    assert even.tolist() == [[fmpq(91, 100), fmpq(9, 100)], [fmpq(9, 100), fmpq(91, 100)]]
+    odd = invariant(objects([fmpq(3, 4), fmpq(1, 4)]))
+    # P = [[9, 1], [1, 9]] / 10 sends 28/40 and 12/40, Q = [[27/28, 1/28], [3/12, 9/12]]
+    there = fmpq(9, 10) * fmpq(1, 28) + fmpq(1, 10) * fmpq(3, 4)
+    assert odd[0, 1] == there / 2
+    assert odd[1, 0] == 3 * there / 2
+
+
 def test_types_never_fitted_get_the_rule_and_old_rows_stay(study, channels):
     channel = channels["optimum"]
     types = np.array(list(product(*map(range, study.levels))))

@@ -12,6 +12,7 @@ from bap_lp import InputError
 from bap_lp.rational import floats
 from microdata import Eve, Study
 from microdata.channels import sample
+from microdata.mixing import directions, grouped
 from microdata.posterior import sampled
 from microdata.prior import keys
 
@@ -77,6 +78,30 @@ def test_what_a_release_does_not_tell_stays_as_uncertain_as_under_the_prior():
         share /= drawn.draws[:, drawn.types[:, pay] == level].sum(axis=1)
         assert abs(share.mean() - 1 / 2) < 4 * np.sqrt(1 / 12 / 2000)
         assert abs(share.var() - 1 / 12) < 4 * np.sqrt(1 / 180 / 2000)  # of the uniform law, Beta(1, 1)
+
+
+@pytest.mark.parametrize("pure", [0, 3, 6])
+@pytest.mark.parametrize("words", [3, 6, 9])
+def test_directions_change_no_probability_of_a_word_and_there_are_no_others(pure, words):
+    generator = np.random.default_rng(words)
+    q = np.round(generator.dirichlet(np.full(words, 0.3), 12), 3)
+    q[np.arange(12), q.argmax(axis=1)] += 1 - q.sum(axis=1)
+    q[: min(pure, words)] = np.eye(words)[: min(pure, words)]
+    q[11] = q[10]  # two types that cannot be told apart
+    row, word = np.nonzero(q > 1e-12)
+    group, tables = grouped(row, word, q[row, word], 12)
+    assert group[10] == group[11]
+    assert len(tables) == 11
+    found = directions(tables, words, np.ones(11))
+    ways = []
+    for moves in found:
+        some = np.zeros((len(moves.at), 12))
+        np.add.at(some, (np.arange(len(some))[:, None], moves.at), moves.slope)
+        assert ((some != 0).sum(axis=0) <= 1).all()  # no group in common
+        ways += some[:, :11].tolist()
+    whole = q[[int(np.flatnonzero(group == g)[0]) for g in range(11)]]
+    assert np.abs(np.array(ways) @ whole).max() < 1e-10
+    assert len(ways) == np.linalg.matrix_rank(ways) == 11 - np.linalg.matrix_rank(whole)
 
 
 @pytest.mark.slow

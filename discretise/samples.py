@@ -313,7 +313,7 @@ def sample(
         posterior_loss: a function from statistics to rows of B, if it is known.
         posterior_draws: a function (x, rng, K) that draws theta K times from its posterior, for one data set x (K
             numbers) or for rows of data sets (a row of K numbers each). Without either, B is estimated from neighbours.
-        posterior_size: K.
+        posterior_size: the number K of posterior draws.
         neighbours: number of nearest draws from which B is estimated.
         bob_bound: a bound on Bob's loss, if it is known; 0-1 loss needs none. It is checked at every draw.
         eve_bound: the same for the loss of every Eve, before weights.

@@ -34,5 +34,6 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False
 add_module_names = False
 maximum_signature_line_length = 90

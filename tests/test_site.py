@@ -78,6 +78,11 @@ def every_public_name_has_a_place(site: Path) -> None:
         for target in re.findall(r'alias of <a class="reference internal" href="#([\w.]+)"', page):
             assert f'id="{target}"' in page
         assert page.count("alias of") == len(re.findall(r'alias of <a class="reference internal" href="#', page))
+        results = re.findall(r"<dt[^>]*>Returns<span.*?</dt>\s*<dd[^>]*>(.*?)</dd>", page, re.DOTALL)
+        assert results
+        assert [r for r in results if re.search(r"<em>[^<]*</em> –", r)] == []  # a sentence is not taken for a type
+        assert "<ol" not in page  # nor a letter with a full stop for the first item of a list
+        assert "\ue000" not in page
         missing = [name for name in package.__all__ if f"{package.__name__}.{name}" not in places]
         assert missing == []
 

@@ -13,10 +13,11 @@ from typing import Any, get_args
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.domains.python import PyObject
 
+COLON = "\ue000"  # stands for a colon until Napoleon has read the docstring
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
 SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$")
-COLON = "\N{MODIFIER LETTER COLON}"  # stands for a colon while Napoleon reads
 SPECIAL = re.compile(r"([\\*|_])")
 OPENING = re.compile(r"[(\[\u201c]+$")
 CLOSING = re.compile(r"^[.,;:)\]?!\u2019\u201d]+")
@@ -73,19 +74,18 @@ def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
         names = [f"``{kind.__name__}``" for kind in get_args(obj)]
         lines[:] = [f"A type that stands for {', '.join(names[:-1])} or {names[-1]}."]
         return
-    out, example, section = [], False, ""
+    out: list[str] = []
+    example, section = False, ""
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if example or not line.strip():
             out.append(line)
             continue
-        title = SECTION.match(line)
-        section = title[1] if title else section if line.startswith(" ") else ""
-        if section in ("Returns", "Yields") and not title:  # what stands before a colon is no type
-            out.append(restructured(line).replace(":", COLON))
-            continue
+        starts = SECTION.match(line)
+        section = starts[1] if starts else section if line.startswith(" ") else ""
         head, rest = argument(line) if section else ("", line)
-        out.append(head + restructured(rest))
+        text = restructured(rest)
+        out.append(head + (text.replace(":", COLON) if section in ("Returns", "Yields") and not starts else text))
     lines[:] = out
     if what in ("attribute", "property"):
         app.env.temp_data["sentence"] = out
@@ -120,6 +120,9 @@ def keep_together(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"  # as the section of the docstring is called
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
     app.connect("doctree-read", trim)
     app.connect("doctree-read", keep_together)

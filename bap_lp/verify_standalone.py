@@ -12,7 +12,8 @@ sum_{j of k} u[s,j] = lam - (D'w)[s,k]  no mechanism that meets them has R_A bel
 The mechanism must attain this bound. Deterministic mechanisms and few signals may need a bound case by case, or a trial
 of all maps; a worst case over scenarios, and tiers that refine each other, have bounds of their own, stated there. A
 float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9 of the spread
-R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
+R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses, but no more than 2^-16 of the
+spread if there is one.
 """
 
 import contextlib
@@ -202,7 +203,8 @@ class Game:
         """The largest gap between value and bound."""
         (bob, eve), ranges = self.gains, lambda row: max(row) - min(row)
         wide = self.mean(self.B, [range(len(self.B[0]))], ranges) + lam * self.mean(self.E, self.groups, ranges)
-        return unit * (bob + lam * eve) + ROUNDING * wide if unit else F(0)
+        spread = bob + lam * eve  # a huge loss that nobody need have excuses no gap that is a part of the spread
+        return unit * spread + ROUNDING * (min(wide, 2**30 * spread) if spread > 0 else wide) if unit else F(0)
 
     def heard(self, q, losses):
         """sum_x p(x) q(s|x) losses(x,j) for every signal and decision."""

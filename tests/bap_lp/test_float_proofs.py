@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import replace
 from fractions import Fraction as F
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,18 @@ from bap_lp import (
     Conditions,
     ConflictError,
     InputError,
+    Mechanism,
     Problem,
     evaluate,
     lambda_path,
+    load_bundle,
     robust,
+    save_bundle,
     solve,
     tiers,
     verify,
     verify_robust,
+    verify_standalone,
     verify_tiers,
 )
 from bap_lp.model.evaluation import risks
@@ -49,6 +54,28 @@ def test_one_float_and_a_large_loss_do_not_make_a_false_claim_true() -> None:
     best = solve(problem, "1/3", exact=False).certificate
     assert verify(problem, best)
     assert not verify(problem, replace(best, value=best.value + 1e-4))
+
+
+@pytest.mark.parametrize("huge", [10**13, 10**15, 10**20, 10**99])
+@pytest.mark.parametrize("whose", ["Bob", "Eve"])
+def test_the_rounding_of_a_huge_loss_excuses_no_false_claim(whose: str, huge: int, tmp_path: Path) -> None:
+    """Beside a loss of 1e15 that nobody has, everything was "verified", and `solve` in floats stopped at the null."""
+    bob, eve = [["1/3", "2/3", 5], [1, 0, 5]], [[0, 1, 20], [10, 0, 20]]
+    (bob if whose == "Bob" else eve)[1][2] = huge
+    problem = Problem(["3/4", "1/4"], bob, eve)
+    best = solve(problem, "1/3", exact=False)
+    assert best.value == pytest.approx(3 / 40, abs=1e-9)
+    assert verify(problem, best.certificate)
+    u = np.full((3, 3), 1 / 6)
+    u[:, 2] = 0
+    null = Certificate(1 / 3, 0.25, np.array([[0.75, 0, 0], [0.25, 0, 0]]), u)
+    assert not verify(problem, null)
+    assert not verify(problem, replace(best.certificate, value=best.value + 1e-4))
+    silent = Mechanism([[1.0], [1.0]], signals=["0"])
+    save_bundle(tmp_path, replace(best, certificate=null, mechanism=silent), problem, F(1, 3))
+    assert not load_bundle(tmp_path).verify(True)
+    with pytest.raises(verify_standalone.Refused, match="the proof only shows"):
+        verify_standalone.check(tmp_path, True)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e308])

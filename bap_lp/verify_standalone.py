@@ -495,7 +495,7 @@ class Demands:
         need(own != d, "obedience has a price for the decision itself")
         gain = lambda x: self.L[x][own] - self.L[x][d] + self.m * share[x]
         gains = [g.p[x] * gain(x) for x in range(g.N)]
-        return [(x, s, v) for x, v in enumerate(gains)], [], [], 0, sum(map(abs, gains))
+        return [(x, s, v) for x, v in enumerate(gains)], [], [], 0, None
 
     def prescribed(self, s, told, eve):
         """What signal s prescribes to every agent, Bobs first."""

@@ -379,6 +379,20 @@ def test_a_margin_is_judged_on_what_tells_two_decisions_apart() -> None:
         solve(problem, 0.5, conditions=Conditions(margin=0.1))
 
 
+def test_a_margin_is_not_broken_beside_a_huge_loss_where_the_signal_is_not_sent() -> None:
+    """Eve was told to lose 1 in the first state; a loss of 1e15 in the third one, which sends other signals, hid it."""
+    problem = Problem([0.4, 0.4, 0.2], [[0, 1], [1, 0], [1e15, 0]], [[0, 1], [1, 0], [1e15, 0]])
+    best = solve(problem, 1.0, conditions=Conditions(margin=0.01))
+    exact = solve(Problem(["2/5", "2/5", "1/5"], problem.bob_loss.astype(int), problem.eve_loss.astype(int)), 1,
+                  conditions=Conditions(margin="1/100"))  # fmt: skip
+    assert best.value == pytest.approx(float(exact.value), abs=1e-6)
+    assert best.certificate.proof is not None
+    channel = np.array([[0.0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]])  # (Bob, Eve) = (0, 1), then (1, 1)
+    proof = replace(best.certificate.proof, channel=channel)
+    forged = replace(best.certificate, rho=np.array([[0.4], [0.4], [0.2]]) * channel, value=-0.4, proof=proof)
+    assert "prefers its decision by less than the margin" in verify(problem, forged).reason
+
+
 def test_the_most_private_mechanism_of_a_float_path_is_followed_too() -> None:
     """Its channel was not checked: it promised an R_E that agents who act on their own beliefs do not leave."""
     bob = Agent(

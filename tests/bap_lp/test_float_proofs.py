@@ -174,6 +174,26 @@ def test_float_worst_cases_are_judged_on_the_spread() -> None:
     assert not verify_robust(coins, replace(rough, lams=(math.inf, 1 / 3)))
 
 
+def test_a_scenario_that_is_never_the_worst_excuses_no_false_claim(tmp_path: Path) -> None:
+    """Its spread of 1e12 made the null release "optimal up to 0.18" beside it."""
+    coin = Problem([0.75, 0.25], [[1 / 3, 2 / 3], [1, 0]], [[0, 1], [10, 0]])
+    calm = Problem([0.75, 0.25], [[0, 0], [0, 0]], [[0, 1e12], [1e12, 0]])
+    best = robust([coin, calm], 1 / 3)
+    assert verify_robust([coin, calm], best.certificate)
+    assert best.value == pytest.approx(3 / 40, abs=1e-9)
+    channel = np.zeros_like(best.certificate.channel)
+    channel[:, 0] = 1.0
+    replies = [np.full(u.shape, w / u.shape[1] / 3) for u, w in zip(best.certificate.replies, (1, 0), strict=True)]
+    change = {"channel": channel, "value": 0.25, "weights": np.array([1.0, 0.0]), "replies": tuple(replies)}
+    forged = replace(best.certificate, **change)
+    assert "the weights only prove" in verify_robust([coin, calm], forged).reason
+    silent = Mechanism(channel[:, :1], signals=["0 | 0"])
+    save_bundle(tmp_path, replace(best, certificate=forged, mechanism=silent))
+    assert not load_bundle(tmp_path).verify(True)
+    with pytest.raises(verify_standalone.Refused, match="the weights prove less"):
+        verify_standalone.check(tmp_path, True)
+
+
 def test_float_tiers_are_judged_on_the_spread() -> None:
     """On the scale of the largest loss the null release, at 0.25 instead of 3/40, was "within 0.4 of optimal"."""
     bob = [["1/3", "2/3", 10**9], [1, 0, 10**9]]

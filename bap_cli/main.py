@@ -25,32 +25,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _open_streams()
         if arguments is None:
-            for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-                if signal.getsignal(number) == signal.SIG_DFL:  # nohup asks to live on
+            for number in _SIGNALS:
+                if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # nohup asks to live on
                     signal.signal(number, _terminated)
         sys.set_int_max_str_digits(_DIGITS)
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+        return _stopped(signal.SIGINT)
     except _Terminated as stop:
-        return 128 + stop.number
-    except BrokenPipeError:
-        _silence(sys.stdout)
-        return 141
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return _complain(f"{where}{error.strerror or error}", 2)
-    except (ValueError, MemoryError) as error:
-        return _complain(str(error) or "not enough memory", 2)
+        return _stopped(stop.number)
     except Exception as error:
-        if os.environ.get("BAP_TRACEBACK"):
-            raise
-        hint = "set BAP_TRACEBACK=1 to see where"
-        return _complain(f"this is a defect of bap, not of your input: {type(error).__name__}: {error} ({hint})", 70)
+        # a signal that comes while a module is loaded becomes an error of that module
+        return _stopped(_received[0]) if _received else _failed(error)
     finally:
         sys.set_int_max_str_digits(digits)
+
+
+def _failed(error: Exception) -> int:
+    """The exit code after an error, which is told in one line."""
+    if isinstance(error, BrokenPipeError):
+        _silence(sys.stdout)
+        return 141
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _complain(f"{where}{error.strerror or error}", 2)
+    if isinstance(error, (ValueError, MemoryError)):
+        return _complain(str(error) or "not enough memory", 2)
+    if os.environ.get("BAP_TRACEBACK"):
+        raise error
+    hint = "set BAP_TRACEBACK=1 to see where"
+    return _complain(f"this is a defect of bap, not of your input: {type(error).__name__}: {error} ({hint})", 70)
 
 
 class _Terminated(BaseException):
@@ -61,8 +67,20 @@ class _Terminated(BaseException):
         super().__init__()
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+_received: list[int] = []
+
+
 def _terminated(number: int, _: object) -> None:
-    raise _Terminated(number)
+    _received.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else _Terminated(number)
+
+
+def _stopped(number: int) -> int:
+    """The exit code after a signal; from now on no second one can break into the end of the process."""
+    for other in _SIGNALS if _received else ():
+        signal.signal(other, signal.SIG_IGN)
+    return _complain("interrupted", 130) if number == signal.SIGINT else 128 + number
 
 
 def _open_streams() -> None:

@@ -198,13 +198,14 @@ def _tier(bundle: Any, tier: int, source: str) -> Any:
 def _states(source: str, column: str | None) -> tuple[list[str], str]:
     """The states of a CSV file or of stdin, and how errors call it."""
     from bap_lp.files.documents import bounded, read_bytes, source_name
+    from bap_lp.limits import limit
     from bap_lp.rational import InputError
 
     where = "stdin" if source == "-" else source_name(source)
     if source == "-" and sys.stdin is None:
         raise InputError(where, None, "is closed: give STATE or --from")
     try:
-        raw = bounded(sys.stdin.buffer, where) if source == "-" else read_bytes(source)
+        raw = bounded(sys.stdin.buffer, where, limit("bytes")) if source == "-" else read_bytes(source)
         rows = list(csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True))
     except OSError as error:
         raise InputError(where, None, f"cannot be read: {error.strerror}") from None

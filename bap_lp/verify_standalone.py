@@ -12,7 +12,8 @@ sum_{j of k} u[s,j] = lam - (D'w)[s,k]  no mechanism that meets them has R_A bel
 The mechanism must attain this bound. Deterministic mechanisms and few signals may need a bound case by case, or a trial
 of all maps; a worst case over scenarios, and tiers that refine each other, have bounds of their own, stated there. A
 float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9 of the spread
-R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses.
+R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses, but no more than 2^-16 of the
+spread if there is one.
 """
 
 import contextlib
@@ -198,11 +199,17 @@ class Game:
         for L, groups in ((self.B, [range(len(self.B[0]))]), (self.E, self.groups)):
             yield sum(min(self.mean(L, [[j]], max) for j in g) for g in groups) - self.mean(L, groups, min)
 
-    def allowance(self, lam, unit):
-        """The largest gap between value and bound."""
+    def scale(self, lam):
+        """The spread, and the range of the losses: a huge loss that nobody need have excuses no part of the spread."""
         (bob, eve), ranges = self.gains, lambda row: max(row) - min(row)
         wide = self.mean(self.B, [range(len(self.B[0]))], ranges) + lam * self.mean(self.E, self.groups, ranges)
-        return unit * (bob + lam * eve) + ROUNDING * wide if unit else F(0)
+        spread = bob + lam * eve
+        return spread, min(wide, 2**30 * spread) if spread > 0 else wide
+
+    def allowance(self, lam, unit):
+        """The largest gap between value and bound."""
+        spread, wide = self.scale(lam)
+        return unit * spread + ROUNDING * wide if unit else F(0)
 
     def heard(self, q, losses):
         """sum_x p(x) q(s|x) losses(x,j) for every signal and decision."""
@@ -493,7 +500,7 @@ class Demands:
         need(own != d, "obedience has a price for the decision itself")
         gain = lambda x: self.L[x][own] - self.L[x][d] + self.m * share[x]
         gains = [g.p[x] * gain(x) for x in range(g.N)]
-        return [(x, s, v) for x, v in enumerate(gains)], [], [], 0, sum(map(abs, gains))
+        return [(x, s, v) for x, v in enumerate(gains)], [], [], 0, None
 
     def prescribed(self, s, told, eve):
         """What signal s prescribes to every agent, Bobs first."""
@@ -789,9 +796,12 @@ def check_worst_case(problem, mechanism, document, allow):
             told = profile[bobs.index(head)]
             for x, (p, losses, eves) in enumerate(zip(g.p, g.B, g.E)):
                 total[x][s] += p * (weight * losses[told] - sum(a * b for a, b in zip(u[s], eves) if a))
-        values.append(sum(map(min, g.heard(q, g.B))) - lam * sum(map(sum, g.eve_risks(q))))
-    worst, bound, near = max(values), sum(map(min, total)), max(g.allowance(lam, unit) for g, lam in zip(games, lams))
-    size = max(sum(p * (max(b) + lam * max(e)) for p, b, e in zip(g.p, g.B, g.E)) for g, lam in zip(games, lams))
+        bob, eve = sum(map(min, g.heard(q, g.B))), sum(map(sum, g.eve_risks(q)))
+        values.append((bob - lam * eve, bob + lam * eve))
+    scales = [g.scale(lam) for g, lam in zip(games, lams)]
+    spread, wide = sum(weight * own for weight, (own, _) in zip(w, scales)), max(own for _, own in scales)
+    near = unit * spread + ROUNDING * (min(wide, 2**30 * spread) if spread > 0 else wide) * floats
+    (worst, size), bound = max(values), sum(map(min, total))
     need(abs(worst - read(document["value"])) <= near + ROUNDING * size * floats, "the worst case is another one")
     need(worst - bound <= near, "the weights prove less")
     return f"the worst case {shown(worst) if floats else worst} is optimal"

@@ -48,8 +48,8 @@ class Margin(Condition):
     def check(self, sent: SentSignals, unit: Any) -> str:
         places = self.places(sent.arrays, sent.signals)
         _, x, k, gains = self.linear(places, sent.arrays, sent.signals).q
-        # the scale of two decisions is that of what tells them apart, not that of all losses
-        row = broken_row(gains, sent.q[x, k], abs(gains).sum(axis=0), unit)
+        # the scale of two decisions is that of what tells them apart where the signal is sent, not that of all losses
+        row = broken_row(gains, sent.q[x, k], abs(gains * sent.q[x, k]).sum(axis=0), unit)
         if row is None:
             return ""
         s, d = places[row].tolist()

@@ -188,7 +188,10 @@ def bundle_files(
     weights: Sequence[Any] | None = None,
 ) -> dict[str, bytes]:
     """The four files of a solution's bundle."""
-    certificate = solution.certificate
+    certificate = getattr(solution, "certificate", None)
+    if not isinstance(certificate, (Certificate, RobustCertificate, TierCertificate)):
+        rule = f"must be what solve, robust or tiers returned, is of type {type(solution).__name__}"
+        raise InputError("solution", None, rule)
     mechanism: Any = solution.mechanisms[-1] if isinstance(certificate, TierCertificate) else solution.mechanism
     stated: dict[str, Any] = {}
     if isinstance(certificate, RobustCertificate):

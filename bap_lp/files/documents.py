@@ -49,12 +49,12 @@ def read_document(path: str | os.PathLike[str]) -> Any:
 
 def read_bytes(path: str | os.PathLike[str], plain: bool = False) -> bytes:
     """The bytes of a file that is not too large; `plain` refuses what is not a file, such as a pipe that never ends."""
-    source = source_name(path)
+    source, most = source_name(path), limit("bytes")
     try:
         if plain and not stat.S_ISREG(os.stat(path).st_mode):
             raise InputError(source, None, "must be a file, and is a directory, a pipe or a device")
         with open(path, "rb") as file:
-            return bounded(file, source)
+            return bounded(file, source, most)
     except InputError:
         raise
     except (OSError, ValueError) as error:
@@ -62,9 +62,8 @@ def read_bytes(path: str | os.PathLike[str], plain: bool = False) -> bytes:
         raise InputError(source, None, f"cannot be read: {reason}") from None
 
 
-def bounded(file: BinaryIO, source: str) -> bytes:
-    """All bytes of an open file that is not too large."""
-    most = limit("bytes")
+def bounded(file: BinaryIO, source: str, most: int) -> bytes:
+    """All bytes of an open file, if they are not more than the limit."""
     raw = file.read(most + 1)
     if len(raw) > most:
         raise InputError(source, None, f"must be at most {most / 2**20:.3g} MB {raising('bytes')}")

@@ -178,9 +178,14 @@ class Arrays(ReadOnly, Displayed):
         return null_bob - bob, null_eve - eve
 
     def range(self, lam: Any) -> Any:
-        """What the decisions can change: the mean over x of max_i B - min_i B, plus lam times the same for the Eves."""
+        """What the decisions can change: the mean over x of max_i B - min_i B, plus lam times the same for the Eves.
+
+        At most 2^30 times the spread, if there is one: the rounding of a huge loss that nobody need have is no excuse
+        for a gap that is a part of what the release can change.
+        """
         means = [self.p.dot(loss.max(axis=1) - loss.min(axis=1)) for loss in self.tables]
-        return means[0] + lam * sum(means[1:], self.field.zero)
+        widest, spread = means[0] + lam * sum(means[1:], self.field.zero), self.spread(lam)
+        return min(widest, 2**30 * spread) if spread > 0 else widest
 
     def spread(self, lam: Any) -> Any:
         """No two sensible mechanisms differ by more in R_A: what Bob gains from the data plus lam times what Eve gains.

@@ -177,6 +177,8 @@ class Mechanism(ReadOnly, Tabular):
         >>> mechanism.release_many(["3", "8", "8"])
         ['low', 'high', 'high']
         """
+        if isinstance(states, (str, bytes)) or not isinstance(states, Iterable):
+            raise InputError("states", states, "must be a list of states")
         rows = []
         for k, state in enumerate(states):
             try:

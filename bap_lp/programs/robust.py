@@ -223,7 +223,8 @@ def _solve(scenarios: Sequence[Scenario]) -> tuple[Array, Array, tuple[Array, ..
     def accept(z: Array, y: Array) -> bool:
         q, weights, replies = read(z, y)
         gap = max(s.alice(q) for s in scenarios) - mixture_bound(scenarios, weights, replies)
-        if gap <= 0.1 * field.tolerance * max(s.arrays.spread(s.lam) for s in scenarios):
+        spread = sum(w * s.arrays.spread(s.lam) for s, w in zip(scenarios, weights.tolist(), strict=True))
+        if gap <= 0.1 * field.tolerance * spread:
             return True
         near = gap <= 0.1 * field.tolerance * max(s.arrays.size(s.lam) for s in scenarios)
         return near and small_gap(scenarios, q, weights, replies)

@@ -27,9 +27,21 @@ from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
-from bap_lp.proof.conditional import allowance, rounding
+from bap_lp.proof.conditional import rounding
 from bap_lp.proof.sums import on_sums
-from bap_lp.rational import EXACT, FLOAT, TOLERANCE, Array, Field, InputError, ReadOnly, finite, is_exact, shown
+from bap_lp.rational import (
+    EXACT,
+    FLOAT,
+    ROUNDING,
+    TOLERANCE,
+    Array,
+    Field,
+    InputError,
+    ReadOnly,
+    finite,
+    is_exact,
+    shown,
+)
 
 _MOST_SIGNALS = 4096
 
@@ -68,8 +80,12 @@ class Scenario:
 
     def alice(self, channel: Array) -> Any:
         """R_A of a channel, with Bob and Eve deciding for themselves."""
+        return self.alice_and_size(channel)[0]
+
+    def alice_and_size(self, channel: Array) -> tuple[Any, Any]:
+        """The same, and the sum of the sizes of its terms, on which its rounding is judged."""
         bob, eve = self.arrays.risks(self.arrays.p[:, None] * channel)
-        return bob - self.lam * eve
+        return bob - self.lam * eve, bob + self.lam * eve
 
 
 @checked
@@ -110,12 +126,8 @@ def verify_robust(problems: Sequence[Problem], certificate: RobustCertificate, a
     wrong, q, w, replies = _scaled(scenarios, certificate.channel, certificate.weights, certificate.replies, unit)
     if wrong:
         return Verdict(False, wrong)
-    worst, claimed = max(s.alice(q) for s in scenarios), EXACT.number(certificate.value)
-    bound = mixture_bound(scenarios, w, replies)
-    slack = max(allowance(s.arrays, s.lam, unit) for s in scenarios)
-    size = max(
-        s.arrays.p.dot(s.arrays.B.max(axis=1)) + s.lam * s.arrays.p.dot(s.arrays.E.max(axis=1)) for s in scenarios
-    )
+    (worst, size), claimed = max(s.alice_and_size(q) for s in scenarios), EXACT.number(certificate.value)
+    bound, slack = mixture_bound(scenarios, w, replies), _slack(scenarios, w, unit)
     if abs(worst - claimed) > slack + rounding(size, unit):
         return Verdict(
             False, f"the channel's worst case is {shown(worst, bool(unit))}, not {shown(claimed, bool(unit))}"
@@ -132,7 +144,17 @@ def small_gap(scenarios: Sequence[Scenario], q: Array, weights: Array, replies: 
     lifted, unit = [s.lifted() for s in scenarios], EXACT.number(TOLERANCE)
     wrong, q, w, tables = _scaled(lifted, q, weights, replies, unit)
     gap = max(s.alice(q) for s in lifted) - mixture_bound(lifted, w, tables)
-    return not wrong and bool(2 * gap <= max(allowance(s.arrays, s.lam, unit) for s in lifted))
+    return not wrong and bool(2 * gap <= _slack(lifted, w, unit))
+
+
+def _slack(scenarios: Sequence[Scenario], weights: Array, unit: Any) -> Any:
+    """The largest gap, judged on the spread of the mixture: a scenario that is never the worst counts for nothing."""
+    if not unit:
+        return unit
+    pairs = zip(scenarios, weights, strict=True)
+    spread = sum((w * s.arrays.spread(s.lam) for s, w in pairs), EXACT.zero)
+    rounded = EXACT.number(ROUNDING) * max(s.arrays.range(s.lam) for s in scenarios)
+    return unit * spread + (min(rounded, spread / 2**16) if spread > 0 else rounded)
 
 
 def _scaled(

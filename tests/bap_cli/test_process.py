@@ -245,3 +245,31 @@ def test_a_closed_pipe_for_errors_is_quiet(tmp_path: Path) -> None:
     )
     os.close(write)
     assert (process.returncode, process.stdout) == (2, b"")
+
+
+STOPPED = """
+import os, signal, sys
+import bap_cli.main as program
+
+def load(arguments):
+    try:
+        os.kill(os.getpid(), NUMBER)
+    except BaseException:
+        raise ImportError("initialization failed") from None
+
+program._run = load
+again = program._stopped
+program._stopped = lambda number: (again(number), os.kill(os.getpid(), NUMBER))[0]
+sys.exit(program.main())
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_while_a_module_is_loaded_is_no_defect_and_a_second_one_changes_nothing(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """C modules turn what is raised while they are loaded into an ImportError: the exit code was 70, and 1 if twice."""
+    command = [sys.executable, "-c", STOPPED.replace("NUMBER", str(int(number)))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr == ("bap: interrupted\n" if number == signal.SIGINT else "")

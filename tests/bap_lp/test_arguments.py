@@ -38,6 +38,7 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda junk: bap_lp.verify_mechanism(COIN, BEST.mechanism, junk), "certificate must be a Certificate"),
     (lambda junk: bap_lp.condition_costs(junk), "solution must be a Solution"),
     (lambda junk: bap_lp.composed(junk, 2), "mechanism must be a Mechanism"),
+    (lambda junk: bap_lp.save_bundle("folder", junk), "solution must be what solve, robust or tiers returned"),
     (lambda junk: bap_lp.robust([COIN, junk]), r"problems\[1\] must be a Problem"),
     (lambda junk: bap_lp.tiers([junk]), r"problems\[0\] must be a Problem"),
     (lambda junk: bap_lp.minimum_of([junk]), r"eves\[0\] must be an Agent"),
@@ -53,6 +54,19 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
 def test_other_objects_of_the_wrong_kind_are_refused(call: Any, message: str, junk: Any) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
         call(junk)
+
+
+@pytest.mark.parametrize("states", ["01", b"01", None, 3])
+def test_many_states_are_a_list_and_no_text_of_many_letters(states: Any) -> None:
+    with pytest.raises(InputError, match=r"^states .*must be a list of states"):
+        BEST.mechanism.release_many(states)
+
+
+def test_a_masked_entry_is_no_number() -> None:
+    masked = np.ma.array([0.5, 0.5], mask=[False, True])
+    with pytest.raises(InputError, match=r"^prior must not have masked entries"):
+        Problem(masked, [[0], [0]], [[0], [0]])
+    assert Problem(np.ma.array([0.5, 0.5]), [[0], [0]], [[0], [0]]).prior.tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("one", [COIN, "COIN", 3, None])

@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import replace
 from fractions import Fraction as F
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,18 @@ from bap_lp import (
     Conditions,
     ConflictError,
     InputError,
+    Mechanism,
     Problem,
     evaluate,
     lambda_path,
+    load_bundle,
     robust,
+    save_bundle,
     solve,
     tiers,
     verify,
     verify_robust,
+    verify_standalone,
     verify_tiers,
 )
 from bap_lp.model.evaluation import risks
@@ -49,6 +54,28 @@ def test_one_float_and_a_large_loss_do_not_make_a_false_claim_true() -> None:
     best = solve(problem, "1/3", exact=False).certificate
     assert verify(problem, best)
     assert not verify(problem, replace(best, value=best.value + 1e-4))
+
+
+@pytest.mark.parametrize("huge", [10**13, 10**15, 10**20, 10**99])
+@pytest.mark.parametrize("whose", ["Bob", "Eve"])
+def test_the_rounding_of_a_huge_loss_excuses_no_false_claim(whose: str, huge: int, tmp_path: Path) -> None:
+    """Beside a loss of 1e15 that nobody has, everything was "verified", and `solve` in floats stopped at the null."""
+    bob, eve = [["1/3", "2/3", 5], [1, 0, 5]], [[0, 1, 20], [10, 0, 20]]
+    (bob if whose == "Bob" else eve)[1][2] = huge
+    problem = Problem(["3/4", "1/4"], bob, eve)
+    best = solve(problem, "1/3", exact=False)
+    assert best.value == pytest.approx(3 / 40, abs=1e-9)
+    assert verify(problem, best.certificate)
+    u = np.full((3, 3), 1 / 6)
+    u[:, 2] = 0
+    null = Certificate(1 / 3, 0.25, np.array([[0.75, 0, 0], [0.25, 0, 0]]), u)
+    assert not verify(problem, null)
+    assert not verify(problem, replace(best.certificate, value=best.value + 1e-4))
+    silent = Mechanism([[1.0], [1.0]], signals=["0"])
+    save_bundle(tmp_path, replace(best, certificate=null, mechanism=silent), problem, F(1, 3))
+    assert not load_bundle(tmp_path).verify(True)
+    with pytest.raises(verify_standalone.Refused, match="the proof only shows"):
+        verify_standalone.check(tmp_path, True)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e308])
@@ -198,6 +225,26 @@ def test_float_worst_cases_are_judged_on_the_spread() -> None:
     assert not verify_robust(coins, rough, allow_float=False)
     assert not verify_robust(coins, replace(rough, value=rough.value + 1e-4))
     assert not verify_robust(coins, replace(rough, lams=(math.inf, 1 / 3)))
+
+
+def test_a_scenario_that_is_never_the_worst_excuses_no_false_claim(tmp_path: Path) -> None:
+    """Its spread of 1e12 made the null release "optimal up to 0.18" beside it."""
+    coin = Problem([0.75, 0.25], [[1 / 3, 2 / 3], [1, 0]], [[0, 1], [10, 0]])
+    calm = Problem([0.75, 0.25], [[0, 0], [0, 0]], [[0, 1e12], [1e12, 0]])
+    best = robust([coin, calm], 1 / 3)
+    assert verify_robust([coin, calm], best.certificate)
+    assert best.value == pytest.approx(3 / 40, abs=1e-9)
+    channel = np.zeros_like(best.certificate.channel)
+    channel[:, 0] = 1.0
+    replies = [np.full(u.shape, w / u.shape[1] / 3) for u, w in zip(best.certificate.replies, (1, 0), strict=True)]
+    change = {"channel": channel, "value": 0.25, "weights": np.array([1.0, 0.0]), "replies": tuple(replies)}
+    forged = replace(best.certificate, **change)
+    assert "the weights only prove" in verify_robust([coin, calm], forged).reason
+    silent = Mechanism(channel[:, :1], signals=["0 | 0"])
+    save_bundle(tmp_path, replace(best, certificate=forged, mechanism=silent))
+    assert not load_bundle(tmp_path).verify(True)
+    with pytest.raises(verify_standalone.Refused, match="the weights prove less"):
+        verify_standalone.check(tmp_path, True)
 
 
 def test_float_tiers_are_judged_on_the_spread() -> None:
@@ -403,6 +450,20 @@ def test_a_margin_is_judged_on_what_tells_two_decisions_apart() -> None:
     problem = Problem([1.0], [[6e9, 1, 1]], [[0, 1]])
     with pytest.raises(InputError, match=r"margin = 0.1 is not attainable"):
         solve(problem, 0.5, conditions=Conditions(margin=0.1))
+
+
+def test_a_margin_is_not_broken_beside_a_huge_loss_where_the_signal_is_not_sent() -> None:
+    """Eve was told to lose 1 in the first state; a loss of 1e15 in the third one, which sends other signals, hid it."""
+    problem = Problem([0.4, 0.4, 0.2], [[0, 1], [1, 0], [1e15, 0]], [[0, 1], [1, 0], [1e15, 0]])
+    best = solve(problem, 1.0, conditions=Conditions(margin=0.01))
+    exact = solve(Problem(["2/5", "2/5", "1/5"], problem.bob_loss.astype(int), problem.eve_loss.astype(int)), 1,
+                  conditions=Conditions(margin="1/100"))  # fmt: skip
+    assert best.value == pytest.approx(float(exact.value), abs=1e-6)
+    assert best.certificate.proof is not None
+    channel = np.array([[0.0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]])  # (Bob, Eve) = (0, 1), then (1, 1)
+    proof = replace(best.certificate.proof, channel=channel)
+    forged = replace(best.certificate, rho=np.array([[0.4], [0.4], [0.2]]) * channel, value=-0.4, proof=proof)
+    assert "prefers its decision by less than the margin" in verify(problem, forged).reason
 
 
 def test_the_most_private_mechanism_of_a_float_path_is_followed_too() -> None:

@@ -161,12 +161,17 @@ def _above(n: int, xbar_sd: float, mean_threshold: float, cap: Array, m: Array, 
     start = np.maximum(-n * (m - mean_threshold), 0.0) / (cap - g)
     total = np.zeros(g.size)
     for piece in range(k):
-        y, weight = gauss_nodes(np.clip(start - piece, 0.0, 1.0), np.ones(g.size), _B_NODES)
-        value = np.einsum("ayq,aq->ay", _interpolate(y), law[:, piece], optimize=True)
-        b = k * g[:, None] + length * (piece + y)
+        # B is negligible above k g + _sum_reach(k), and the region starts at `start`: the other rows add nothing
+        rows = np.flatnonzero((start < piece + 1) & (length[:, 0] * piece < _sum_reach(k)))
+        if not rows.size:
+            continue
+        y, weight = gauss_nodes(np.clip(start[rows] - piece, 0.0, 1.0), np.ones(rows.size), _B_NODES)
+        value = np.einsum("ayq,aq->ay", _interpolate(y), law[rows, piece], optimize=True)
+        b = k * g[rows, None] + length[rows] * (piece + y)
         # h_k(B) is scaled by e^{B^2/2k} and the other factor by e^{-B^2/2k}, so that neither overflows for large k.
         value = value * np.exp(np.minimum(b**2 / (2 * k), 700.0))
-        total += np.sum(value * length * weight * _lower(n, xbar_sd, mean_threshold, m, g, b), axis=1)
+        lower = _lower(n, xbar_sd, mean_threshold, m[rows], g[rows], b)
+        total[rows] += np.sum(value * length[rows] * weight * lower, axis=1)
     return total
 
 

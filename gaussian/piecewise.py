@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -173,9 +173,17 @@ def min_integral(law: Piecewise) -> float:
     return float(np.sum(law(nodes).min(0) * half * _GAUSS_W))
 
 
+@lru_cache(maxsize=32)
+def _legendre(count: int) -> tuple[Array, Array]:
+    """Gauss-Legendre on [-1, 1]; the arrays are shared, so callers must not write to them."""
+    x, w = np.polynomial.legendre.leggauss(count)
+    x.flags.writeable = w.flags.writeable = False
+    return x, w
+
+
 def gauss_nodes(low: ArrayLike, high: ArrayLike, count: int) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on each interval [low, high] (weight zero where it is empty), last axis."""
-    x, w = np.polynomial.legendre.leggauss(count)
+    x, w = _legendre(count)
     start = np.asarray(low, dtype=float)[..., None]
     half = np.maximum(np.asarray(high, dtype=float)[..., None] - start, 0.0) / 2
     return start + half * (x + 1), half * w

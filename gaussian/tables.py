@@ -126,7 +126,7 @@ def table(
         model: the Gaussian model.
         eve: what Eve tests.
         lam: the weight of Eve's risk; the calibrated one if None.
-        progress: called with the name of each family before it is optimised.
+        progress: called in words with each family and each parameter that is tried.
 
     Returns:
         The six rows, lam, and the corner, which bounds R_A of every release at the calibrated lam. Against an Eve who
@@ -149,7 +149,7 @@ def table(
     for family in computed_families(model, eve):
         if progress:
             progress(NAMES[family])
-        best = optimise(model, eve, family, lam=weight)
+        best = optimise(model, eve, family, lam=weight, progress=progress)
         rows.append(row(NAMES[family], best.parameter, best.risks, best.kind, best.threshold))
     return Table(weight, tuple(rows), corner(model))
 

@@ -31,7 +31,7 @@ from gaussian.mean_law import mean_bob_law, mean_eve_law
 from gaussian.model import Eve, GaussianModel, MeanEve, standard_form
 from gaussian.noisy_full import FINAL, SEARCH
 from gaussian.piecewise import Piecewise, fit
-from gaussian.releases import NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
+from gaussian.releases import NAMES, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 
 _SCAN = 14
 _TIE = 1e-12
@@ -69,7 +69,13 @@ class TunedRelease:
         return float(self.risks.alice(self.lam))
 
 
-def optimise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float | None = None) -> TunedRelease:
+def optimise(
+    model: GaussianModel,
+    eve: Eve,
+    family: ReleaseFamily,
+    lam: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> TunedRelease:
     """Minimise R_A over a family of releases.
 
     Args:
@@ -77,6 +83,7 @@ def optimise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float |
         eve: what Eve tests.
         family: NoisyFull, NoisyMean, NoisyMedian or OneBit.
         lam: the weight of Eve's risk; the calibrated one if None.
+        progress: called in words before each risk of a noisy release is computed.
 
     Returns:
         The best parameter with its risks, and the kind of the optimum.
@@ -94,15 +101,19 @@ def optimise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float |
     weight = calibrate(model, eve) if lam is None else _checks.non_negative("lam", lam)
     if family is OneBit:
         return _best_bit(model, eve, weight)
-    return _best_noise(model, eve, family, weight)
+    return _best_noise(model, eve, family, weight, progress or (lambda words: None))
 
 
-def _best_noise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float) -> TunedRelease:
+def _best_noise(
+    model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: float, progress: Callable[[str], None]
+) -> TunedRelease:
     scale = model.xbar_sd * (math.sqrt(model.n) if family is NoisyFull else 1.0)
     sampled = family is NoisyFull and not isinstance(eve, MeanEve) and model.n > 1
 
     def value(u: float) -> float:
-        found = risks(model, eve, family(scale * u / (1 - u)), effort=SEARCH)
+        sigma = scale * u / (1 - u)
+        progress(f"{NAMES[family]}, sigma {sigma:.3g}")
+        found = risks(model, eve, family(sigma), effort=SEARCH)
         return float(found.alice(lam))
 
     grid = np.linspace(0.0, 1.0, _SCAN + 1)[:-1]
@@ -119,6 +130,7 @@ def _best_noise(model: GaussianModel, eve: Eve, family: ReleaseFamily, lam: floa
     if heights[-1] <= best + slack:
         return TunedRelease(family, math.inf, null, lam, "end point")
     sigma = scale * best_u / (1 - best_u)
+    progress(f"{NAMES[family]}, to more digits at sigma {sigma:.3g}")
     return TunedRelease(family, sigma, risks(model, eve, family(sigma), effort=FINAL), lam, "interior")
 
 

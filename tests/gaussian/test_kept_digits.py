@@ -20,11 +20,12 @@ from scipy.special import ndtr
 from bap_cli.main import main
 from bap_lp import InputError, solve
 from discretise import bracket, grid, grid_rule
-from gaussian import GaussianModel, MaxEve, MeanEve, NoisyFull, OneBit, decision_effect, optimise, risks
-from gaussian.noisy_full import FINAL, Effort, noisy_full_risk
+from gaussian import BothEves, GaussianModel, MaxEve, MeanEve, NoisyFull, Null, OneBit, decision_effect, optimise, risks
+from gaussian.noisy_full import FINAL, SEARCH, Effort, _both_risk, _max_risk, noisy_full_risk
 from gaussian.optimum.grids import equal_parts
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.plots import NOISY, _dots, best_of_family, risk_against_noise
+from gaussian.residual_rule import sobol_residuals
 from gaussian.tables import bit_curve
 from gaussian.uniforms import uniforms
 
@@ -162,3 +163,36 @@ def test_an_interval_far_on_the_right_is_cut_as_its_mirror_image() -> None:
     assert (np.diff(right) > 0).all()
     inside = np.concatenate([low[:1], right[0], high[:1]])
     assert np.diff(ndtr(-inside)) == pytest.approx((ndtr(-8.2) - ndtr(-7.9)) / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 5, 20, 100])
+@pytest.mark.parametrize("eve", [MaxEve(2.0), BothEves(0.5, 2.0)])
+def test_with_noise_that_hides_everything_eve_is_left_with_the_risk_of_the_null_release(n, eve):
+    # the rules along u, y and d must be fine enough for laws that grow steeper with n
+    model, residuals = GaussianModel(n, 1.0, 0.0), sobol_residuals(n, 3, 1)[0]
+    hidden = residuals / 1e6
+    given = (
+        _max_risk(model, eve, 1e6, hidden) if isinstance(eve, MaxEve) else _both_risk(model, eve, 1e6, hidden, FINAL)
+    )
+    assert np.abs(given[0] - risks(model, eve, Null()).eve).max() < 1e-8
+
+
+@pytest.mark.parametrize("n", [2, 5, 30])
+@pytest.mark.parametrize("sigma", [0.3, 3.0])
+def test_finer_rules_do_not_move_the_risk_of_a_noisy_full_release(n, sigma, monkeypatch):
+    model, eve, hidden = GaussianModel(n, 1.0, 0.0), BothEves(0.5, 2.0), sobol_residuals(n, 5, 1)[0]
+    hidden = hidden / math.hypot(1.0, sigma)
+    coarse = _both_risk(model, eve, sigma, hidden, FINAL)[0].mean()
+    monkeypatch.setattr("gaussian.noisy_full._Y_NODES", 1000)
+    fine = _both_risk(model, eve, sigma, hidden, Effort(cdf_nodes=100, path_points=45))[0].mean()
+    assert abs(coarse - fine) < 1e-7
+
+
+def test_no_noise_leaves_eve_more_than_the_null_release():
+    model, eve = GaussianModel(100, 1.0, 0.0), BothEves(0.5, 2.0)
+    assert risks(model, eve, NoisyFull(1e5), SEARCH).eve <= risks(model, eve, Null()).eve
+
+
+def test_the_points_of_a_noisy_full_release_become_fewer_as_observations_become_more():
+    assert [FINAL.sobol_points(n) for n in (6, 20, 50, 100, 10_000)] == [10, 10, 8, 7, 5]
+    assert SEARCH.sobol_points(20) == SEARCH.log2_points

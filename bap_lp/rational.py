@@ -292,6 +292,7 @@ class Field:
 
 
 TOLERANCE = 1e-9
+UNIT = 2.0**-53  # relative error of one float operation
 ROUNDING = 2.0**-46  # of a sum of floats: 64 units in the last place
 EXACT, FLOAT = Field(True), Field(False)
 

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.arrays import UNIT
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import TOLERANCE, Array, field_of, floats, tree_sum
+from bap_lp.rational import TOLERANCE, UNIT, Array, field_of, floats, tree_sum
 from microdata.parts import EveRows, eve_rows
 from microdata.records import RecordProgram, TableEve
 from microdata.risks_of_records import column_risks, eve_risk, extremes_of, summed, weighted_risk

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.arrays import UNIT
-from bap_lp.rational import Array, InputError, field_of, is_exact, number, public, tree_sum
+from bap_lp.rational import UNIT, Array, InputError, field_of, is_exact, number, public, tree_sum
 from microdata.records import RecordProgram, TableEve
 
 

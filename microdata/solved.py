@@ -14,11 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bap_lp.model.arrays import UNIT
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind, risks_line
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import Array, InputError, ReadOnly, field_of, number, public, tree_sum
+from bap_lp.rational import UNIT, Array, InputError, ReadOnly, field_of, number, public, tree_sum
 from microdata.parts import EveRows, eve_rows
 from microdata.records import RecordProgram
 from microdata.risks_of_records import column_risks, eve_risk, extremes_of, summed, weighted_risk

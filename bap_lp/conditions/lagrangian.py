@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.signals import Signals
-from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.signal_sums import signal_losses
 from bap_lp.rational import Array, Field, ReadOnly
 
 

@@ -16,14 +16,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat, fmpz
+from flint import fmpq
 
 from bap_lp.model.display import Displayed, kind
 from bap_lp.model.merging import class_sums, first_members, merge_index
+from bap_lp.model.signal_sums import least_sums, signal_losses
 from bap_lp.rational import (
     EXACT,
     FEW,
     FLOAT,
+    UNIT,
     Array,
     Field,
     ReadOnly,
@@ -35,15 +37,12 @@ from bap_lp.rational import (
     tree_sum,
 )
 
-UNIT = 2.0**-53  # relative error of one float operation
 _TINY = 1e-290  # covers underflow in a float filter
-_LONG = 200  # bits
 _FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
 _HUGE = 2**256  # common denominators from which integers are too long for floats
 _FIRST, _BITS, _NEAR = 4, 24, 2.0**-26  # rows whose denominator is tried; of small integers; distance from them
 _EXACT = 53  # bits of integers that floats hold
-_LEAST = 5e-324  # the smallest float
 _NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
 _MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
 
@@ -80,7 +79,7 @@ class Arrays(ReadOnly, Displayed):
     @cached_property
     def group_of(self) -> Array:
         """The Eve that each column of E belongs to."""
-        out = np.concatenate([np.full(g.stop - g.start, k) for k, g in enumerate(self.groups)])
+        out = np.repeat(np.arange(len(self.groups)), [g.stop - g.start for g in self.groups])
         out.flags.writeable = False
         return out
 
@@ -230,7 +229,7 @@ class Arrays(ReadOnly, Displayed):
             unit, bob, eve = whole
             return fmpq(int(bob.min(axis=1).sum())) / unit, fmpq(int(self.least_replies(eve).sum())) / unit
         loss, rounded = (np.hstack([data.B, data.E]) for data in (self, self.rounded))
-        bob, *eves = _least_sums(rho, loss, rounded, np.append(np.zeros(self.B.shape[1], dtype=int), 1 + self.group_of))
+        bob, *eves = least_sums(rho, loss, rounded, np.append(np.zeros(self.B.shape[1], dtype=int), 1 + self.group_of))
         return bob, sum(eves)
 
     def eve_risk(self, rho: Array) -> Any:
@@ -242,7 +241,7 @@ class Arrays(ReadOnly, Displayed):
         whole = self.whole_sums(rho)
         if whole is not None:
             return fmpq(int(self.least_replies(whole[2]).sum())) / whole[0]
-        return _least_sums(rho, self.E, self.rounded.E, self.group_of).sum()
+        return least_sums(rho, self.E, self.rounded.E, self.group_of).sum()
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
         """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""
@@ -419,75 +418,6 @@ def pooled(table: Array, to: Array) -> Array:
     """A channel or joint table in which signal s sends to[s] instead."""
     same = (to == np.arange(len(to))).all()
     return table if same else class_sums(table.T, to, len(to)).T
-
-
-def signal_losses(rho: Array, loss: Array) -> Array:
-    """sum_x rho[x,s] loss[x,d]: signals x decisions. Exact channels are mostly zeros: skip them."""
-    if not is_exact(rho):
-        return rho.T @ floats(loss)
-    if rho.size <= FEW:
-        return rho.T.dot(loss)
-    sums, every = _SignalSums(rho, loss), np.arange(loss.shape[1])
-    rows = [short + long / sums.scale for short, long in (sums.parts(s, every) for s in range(rho.shape[1]))]
-    return objects(v for row in rows for v in row.entries()).reshape(len(rows), -1)
-
-
-class _SignalSums:
-    """sum_x rho[x,s] loss[x,d] in rationals.
-
-    The long probabilities of split states mostly have one denominator, that of the vertex: they are multiplied by it,
-    `scale`, and summed apart. If they have little in common, scale is one.
-    """
-
-    def __init__(self, rho: Array, loss: Array) -> None:
-        self.rho, self.loss, self.sent = rho, loss, rho.astype(bool)
-        bits = [v.height_bits() for v in rho[self.sent].tolist()]
-        self.long = np.zeros(rho.shape, dtype=bool)
-        self.long[self.sent] = [size > _LONG for size in bits]
-        scale = common_denominator(rho[self.long])
-        self.scale = scale.p if scale.height_bits() <= 2 * max(bits, default=0) else fmpz(1)
-
-    def parts(self, s: int, decisions: Array) -> list[fmpq_mat]:
-        """The sums for some decisions over the states with short probabilities, and scale times those over others."""
-        short, long = np.flatnonzero(self.sent[:, s] & ~self.long[:, s]), np.flatnonzero(self.long[:, s])
-        amounts = (short, self.rho[short, s]), (long, self.rho[long, s] * self.scale)
-        return [_row_product(weights, self.loss[np.ix_(x, decisions)]) for x, weights in amounts]
-
-
-def weighted_sums(weights: Array, table: Array) -> Array:
-    """sum_x weights[x] table[x,d] in rationals; flint takes common denominators out before it adds."""
-    return objects(_row_product(weights, table).entries())
-
-
-def _row_product(weights: Array, table: Array) -> fmpq_mat:
-    n, width = table.shape
-    return fmpq_mat(1, n, weights.tolist()) * fmpq_mat(n, width, table.ravel().tolist())
-
-
-def _least_sums(rho: Array, loss: Array, rounded: Array, group_of: Array) -> Array:
-    """sum_s min_{d in g} sum_x rho[x,s] loss[x,d] per group, in rationals where floats do not exclude d.
-
-    A float sum of n products is off by at most n + 4 ulp of the sum of their sizes, the rounding of the data included;
-    the doubled count covers the rounding of the bound itself, and the last two terms underflow.
-    """
-    starts, small, sums = np.flatnonzero(np.diff(group_of, prepend=-1)), np.zeros(rho.shape), _SignalSums(rho, loss)
-    small[sums.sent] = floats(rho[sums.sent])
-    found, size = small.T @ rounded, np.abs(small).T @ np.abs(rounded)
-    error = 2 * (len(rho) + 4) * UNIT * size + _TINY + _LEAST * np.abs(rounded).sum(axis=0)
-    top = np.minimum.reduceat(found + error, starts, axis=1)
-    least = EXACT.zeros((len(found), 2, len(starts)))  # short and long parts
-    for s, near in enumerate(~(found - error > top[:, group_of])):
-        open_ = np.flatnonzero(near)
-        short, long = sums.parts(s, open_)
-        (first, unit), (second, other) = short.numer_denom(), long.numer_denom()
-        whole = (first * (other * sums.scale) + second * unit).entries()  # integers are faster to compare
-        best: dict[int, int] = {}
-        for d, g in enumerate(group_of[open_].tolist()):
-            best[g] = min(best.get(g, d), d, key=whole.__getitem__)
-        for g, d in best.items():
-            least[s, :, g] = short[0, d], long[0, d]
-    total = tree_sum(least)
-    return total[0] + total[1] / sums.scale
 
 
 def groups_of(widths: Sequence[int]) -> tuple[slice, ...]:

@@ -15,12 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.model.arrays import UNIT
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.rational import InputError, number, public
+from bap_lp.rational import UNIT, InputError, number, public
 
 
 @checked

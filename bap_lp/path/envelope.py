@@ -20,9 +20,9 @@ from itertools import pairwise
 from typing import Any
 
 from bap_lp.conditions.lagrangian import Multipliers
-from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.risks import Risks
-from bap_lp.rational import Array
+from bap_lp.rational import UNIT, Array
 
 _SAME = 1e-11  # float lines closer than this, relative to the size of the losses, are one line
 

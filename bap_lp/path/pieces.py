@@ -19,7 +19,7 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
-from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
@@ -36,7 +36,7 @@ from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.programs.solving import solve
 from bap_lp.proof.branches import Branch
 from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
-from bap_lp.rational import EXACT, InputError, floats, public
+from bap_lp.rational import EXACT, UNIT, InputError, floats, public
 
 _WIDE, _WIDE_LOSSES = 1e-6, 20_000
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached

@@ -11,12 +11,11 @@ from typing import Any
 
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
-from bap_lp.model.arrays import UNIT
 from bap_lp.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.programs.conditioned import best_channel
 from bap_lp.programs.layout import ChannelLayout
 from bap_lp.proof.conditional import proved
-from bap_lp.rational import EXACT, FLOAT, InputError, float_below, floats
+from bap_lp.rational import EXACT, FLOAT, UNIT, InputError, float_below, floats
 
 _MOST = 400  # probabilities of a program whose path is finished in rationals
 Rounded = tuple[list[Stretch], SupportLine, float]  # the pieces, the most private mechanism, and the tolerance

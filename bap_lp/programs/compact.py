@@ -22,8 +22,9 @@ from bap_lp.linear.highs import SolverError, primal_basis, solve_lp
 from bap_lp.linear.looks import looked
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
-from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import counted
+from bap_lp.model.signal_sums import signal_losses
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.programs.ties import float_ties, table_weights
 from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum

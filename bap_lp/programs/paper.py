@@ -17,7 +17,8 @@ import numpy as np
 
 from bap_lp.linear.optimum import LongWalk, optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.signal_sums import signal_losses
 from bap_lp.rational import Array
 
 _STEPS = 20  # exact repairs before the compact optimum is lifted

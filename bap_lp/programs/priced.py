@@ -22,11 +22,10 @@ from flint import fmpq
 
 from bap_lp.linear.highs import SolverError, solve_interior, solve_lp
 from bap_lp.linear.optimum import optimum, scaled
-from bap_lp.model.arrays import UNIT
 from bap_lp.programs.master import PricedMaster, PricedProgram, first_columns, smallest
 from bap_lp.programs.replies import ReplyPricing
 from bap_lp.programs.ties import tie_costs
-from bap_lp.rational import EXACT, TOLERANCE, Array, field_of, floats, lifted, objects
+from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, field_of, floats, lifted, objects
 
 _ENTER = 3.0  # columns that enter in a round, per state
 _CLEAR = 1e-9  # reduced costs above minus this, of the largest cost, count as non-negative in floats

@@ -19,12 +19,12 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.model.arrays import signal_losses
 from bap_lp.model.display import Displayed, clean, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.model.signal_sums import signal_losses
 from bap_lp.programs.ties import tie_costs
 from bap_lp.proof.worst_case import (
     RobustCertificate,

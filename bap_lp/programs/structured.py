@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
-from bap_lp.model.arrays import UNIT, Arrays, weighted_sums
-from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.signal_sums import weighted_sums
+from bap_lp.rational import EXACT, UNIT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,13 +24,13 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.limits import limit, raising
-from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
 from bap_lp.proof.sums import on_sums
-from bap_lp.rational import EXACT, TOLERANCE, Array, ReadOnly, finite, floats, is_exact, public, shown, text
+from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, ReadOnly, finite, floats, is_exact, public, shown, text
 
 _MANY = 300_000  # products up to which rationals take about a second
 

@@ -19,9 +19,9 @@ from bap_lp.conditions.base import Condition, MapTable
 from bap_lp.conditions.lagrangian import SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.limits import limit
-from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.mechanism import degenerate
-from bap_lp.rational import Array, common_denominator, floats
+from bap_lp.rational import UNIT, Array, common_denominator, floats
 
 
 def enumerable(arrays: Arrays, demands: Sequence[Condition]) -> bool:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.model.arrays import UNIT, Arrays
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind
@@ -39,6 +39,7 @@ from bap_lp.proof.sums import on_sums
 from bap_lp.rational import (
     EXACT,
     TOLERANCE,
+    UNIT,
     Array,
     Field,
     InputError,

@@ -19,7 +19,6 @@ from bap_lp.arguments import checked
 from bap_lp.conditions.base import SentSignals
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.signals import Signals
-from bap_lp.model.arrays import signal_losses
 from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.beliefs import replies as own_replies
 from bap_lp.model.calibration import lam_of
@@ -28,6 +27,7 @@ from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.model.signal_sums import signal_losses
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.proof.conditional import broken

@@ -13,7 +13,8 @@ from strategies import problems
 
 from bap_lp import Agent, Problem
 from bap_lp.model import arrays as module
-from bap_lp.model.arrays import Arrays, signal_losses
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.signal_sums import signal_losses
 from bap_lp.rational import EXACT
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from strategies import channels, lams, problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, verify
-from bap_lp.model.arrays import signal_losses
 from bap_lp.model.evaluation import risks
+from bap_lp.model.signal_sums import signal_losses
 from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.releases import compare
 

@@ -1,0 +1,80 @@
+"""sum_x rho[x,s] loss[x,d]: what decision d costs at signal s, and the sum over signals of the least of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from flint import fmpq_mat, fmpz
+
+from bap_lp.rational import EXACT, FEW, UNIT, Array, common_denominator, floats, is_exact, objects, tree_sum
+
+_LONG = 200  # bits
+_TINY, _LEAST = 1e-290, 5e-324  # covers underflow in a float filter; the smallest float
+
+
+def signal_losses(rho: Array, loss: Array) -> Array:
+    """sum_x rho[x,s] loss[x,d]: signals x decisions. Exact channels are mostly zeros: skip them."""
+    if not is_exact(rho):
+        return rho.T @ floats(loss)
+    if rho.size <= FEW:
+        return rho.T.dot(loss)
+    sums, every = _SignalSums(rho, loss), np.arange(loss.shape[1])
+    rows = [short + long / sums.scale for short, long in (sums.parts(s, every) for s in range(rho.shape[1]))]
+    return objects(v for row in rows for v in row.entries()).reshape(len(rows), -1)
+
+
+class _SignalSums:
+    """sum_x rho[x,s] loss[x,d] in rationals.
+
+    The long probabilities of split states mostly have one denominator, that of the vertex: they are multiplied by it,
+    `scale`, and summed apart. If they have little in common, scale is one.
+    """
+
+    def __init__(self, rho: Array, loss: Array) -> None:
+        self.rho, self.loss, self.sent = rho, loss, rho.astype(bool)
+        bits = [v.height_bits() for v in rho[self.sent].tolist()]
+        self.long = np.zeros(rho.shape, dtype=bool)
+        self.long[self.sent] = [size > _LONG for size in bits]
+        scale = common_denominator(rho[self.long])
+        self.scale = scale.p if scale.height_bits() <= 2 * max(bits, default=0) else fmpz(1)
+
+    def parts(self, s: int, decisions: Array) -> list[fmpq_mat]:
+        """The sums for some decisions over the states with short probabilities, and scale times those over others."""
+        short, long = np.flatnonzero(self.sent[:, s] & ~self.long[:, s]), np.flatnonzero(self.long[:, s])
+        amounts = (short, self.rho[short, s]), (long, self.rho[long, s] * self.scale)
+        return [_row_product(weights, self.loss[np.ix_(x, decisions)]) for x, weights in amounts]
+
+
+def weighted_sums(weights: Array, table: Array) -> Array:
+    """sum_x weights[x] table[x,d] in rationals; flint takes common denominators out before it adds."""
+    return objects(_row_product(weights, table).entries())
+
+
+def _row_product(weights: Array, table: Array) -> fmpq_mat:
+    n, width = table.shape
+    return fmpq_mat(1, n, weights.tolist()) * fmpq_mat(n, width, table.ravel().tolist())
+
+
+def least_sums(rho: Array, loss: Array, rounded: Array, group_of: Array) -> Array:
+    """sum_s min_{d in g} sum_x rho[x,s] loss[x,d] per group, in rationals where floats do not exclude d.
+
+    A float sum of n products is off by at most n + 4 ulp of the sum of their sizes, the rounding of the data included;
+    the doubled count covers the rounding of the bound itself, and the last two terms underflow.
+    """
+    starts, small, sums = np.flatnonzero(np.diff(group_of, prepend=-1)), np.zeros(rho.shape), _SignalSums(rho, loss)
+    small[sums.sent] = floats(rho[sums.sent])
+    found, size = small.T @ rounded, np.abs(small).T @ np.abs(rounded)
+    error = 2 * (len(rho) + 4) * UNIT * size + _TINY + _LEAST * np.abs(rounded).sum(axis=0)
+    top = np.minimum.reduceat(found + error, starts, axis=1)
+    least = EXACT.zeros((len(found), 2, len(starts)))  # short and long parts
+    for s, near in enumerate(~(found - error > top[:, group_of])):
+        open_ = np.flatnonzero(near)
+        short, long = sums.parts(s, open_)
+        (first, unit), (second, other) = short.numer_denom(), long.numer_denom()
+        whole = (first * (other * sums.scale) + second * unit).entries()  # integers are faster to compare
+        best: dict[int, int] = {}
+        for d, g in enumerate(group_of[open_].tolist()):
+            best[g] = min(best.get(g, d), d, key=whole.__getitem__)
+        for g, d in best.items():
+            least[s, :, g] = short[0, d], long[0, d]
+    total = tree_sum(least)
+    return total[0] + total[1] / sums.scale

@@ -88,4 +88,8 @@ def _floors(texts: Sequence[str] | None) -> Any:
         return None
     if len(texts) == 1 and ":" not in texts[0]:
         return texts[0]
-    return dict(_divided(text, "--signal-floor") for text in texts)
+    pairs = [_divided(text, "--signal-floor") for text in texts]
+    floors = dict(pairs)
+    if len(floors) < len(pairs):
+        raise InputError("--signal-floor", ", ".join(texts), "must have one number per Eve")
+    return floors

@@ -88,6 +88,8 @@ def solve_lp(
         if not _fix_face(highs, lp, flags):
             break
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
+        if not np.isfinite(size):  # too large for floats: the first of several optima has to do
+            break
         highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
         highs.setOptionValue("simplex_strategy", PRIMAL)  # the vertex at hand is feasible
         _run(highs)

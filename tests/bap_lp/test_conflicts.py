@@ -258,6 +258,7 @@ def test_priors_of_pufferfish_can_be_given_on_the_command_line(capsys: pytest.Ca
         (["--pufferfish", '{"pairs": [], "exp_epsilon": 2, "prior": []}'], "--pufferfish.prior is not a known key"),
         (["--posterior-floor", "heads:1/2"], "--posterior-floor = 1/2 cannot be met"),
         (["--signal-floor", "Mallory:1/2"], "names no Eve"),
+        (["--signal-floor", "Eve:1/2", "--signal-floor", "Eve:1/3"], "must have one number per Eve"),
         (["--signal-floor", "1/2", "--signal-floor", "Eve:1/3"], "= '1/2' must be EVE:NUMBER, one per Eve"),
         (["--delta", "1/2"], "--delta = 1/2 needs epsilon or exp_epsilon"),
     ],

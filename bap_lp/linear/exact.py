@@ -180,16 +180,21 @@ def reduced_cost(lp: LinearProgram, y: Array, variable: int, cost: Array | None 
 
 
 def filtered(lp: LinearProgram, y: Array, phase_one: bool = False) -> tuple[Array, Array]:
-    """Float reduced costs of all columns of a float program, and bounds on their errors."""
-    rounded = floats(y)
-    terms = lp.value * rounded[lp.index]
+    """Float reduced costs of all columns of a float program, and bounds on their errors: infinite beyond the floats."""
+    try:
+        rounded = floats(y)
+    except OverflowError:
+        rounded = np.full(len(y), np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = lp.value * rounded[lp.index]
     n = lp.shape[1]
     cost = np.zeros(n) if phase_one else lp.cost
     product = np.bincount(lp.column_of, weights=terms, minlength=n)
     size = np.bincount(lp.column_of, weights=np.abs(terms), minlength=n) + np.abs(cost)
     k = int(np.diff(lp.start).max(initial=1)) + 4
     # the bound is itself a float sum: doubling covers its rounding; the tiny constant covers underflow
-    return cost - product, 2 * k * 2.0**-53 * size + 1e-290
+    known = np.isfinite(size)
+    return np.where(known, cost - product, 0.0), np.where(known, 2 * k * 2.0**-53 * size + 1e-290, np.inf)
 
 
 def _entering(lp: LinearProgram, basic: Array, y: Array, phase_one: bool, bland: bool) -> tuple[int, int] | None:

@@ -29,7 +29,7 @@ from bap_lp.linear.highs import SolverError, solve_lp
 from bap_lp.linear.looks import looked
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.display import counted
-from bap_lp.rational import EXACT, Array, floats
+from bap_lp.rational import EXACT, Array, InputError, floats
 
 _MANY_ROWS = 400  # rows from which looks in extended precision are faster than exact repairs
 _ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
@@ -37,6 +37,11 @@ _ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the
 __all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
 
 
+# what is beyond the range of floats is infinite or undefined, is not accepted, and is found in rationals
+_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
+
+@_QUIET
 def optimum(
     lp: LinearProgram,
     *,
@@ -58,7 +63,7 @@ def optimum(
         if large is not None:
             return large
     small, columns, rows = scaled(lp.rounded)
-    tied = [floats(cost) * columns for cost in ties]
+    tied = [own for cost in ties if np.isfinite(own := floats(cost) * columns).all()]
     many = lp.shape[0] >= _MANY_ROWS and accept is not None and not lp.field.exact
 
     def worth(z: Array, y: Array) -> bool:
@@ -84,7 +89,12 @@ def optimum(
             how = f"HiGHS simplex, {counted(look.number, 'closer look')}"
             return Optimum(*look.point(), look.basic, 0, how, False)
     found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
-    return replace(found, z=floats(found.z), y=floats(found.y), how="HiGHS simplex, finished in exact arithmetic")
+    try:
+        z, y = floats(found.z), floats(found.y)
+    except OverflowError:
+        rule = "has numbers so far apart that its proof is beyond the range of floats: give them exactly"
+        raise InputError("problem", None, rule) from None
+    return replace(found, z=z, y=y, how="HiGHS simplex, finished in exact arithmetic")
 
 
 def _by_looks(
@@ -126,6 +136,7 @@ def _by_simplex(found: Optimum, looks: str = "") -> Optimum:
     return replace(found, how=f"HiGHS simplex{looks}, {found.how}")
 
 
+@_QUIET
 def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:
     """The float program at ordinary size, and the factors that bring its z and y back."""
     kinds = int(lp.row_kind.max(initial=0)) + 1, int(lp.column_kind.max(initial=0)) + 1

@@ -184,7 +184,7 @@ class Arrays(ReadOnly, Displayed):
         """
         means = [self.p.dot(loss.max(axis=1) - loss.min(axis=1)) for loss in self.tables]
         widest, spread = means[0] + lam * sum(means[1:], self.field.zero), self.spread(lam)
-        return min(widest, 2**30 * spread) if spread > 0 else widest
+        return 2**30 * spread if 0 < spread < widest / 2**30 else widest
 
     def spread(self, lam: Any) -> Any:
         """No two sensible mechanisms differ by more in R_A: what Bob gains from the data plus lam times what Eve gains.

@@ -99,3 +99,19 @@ def test_bounds_over_blocks_allow_for_rounding(seed: int) -> None:
 def test_a_loss_above_the_limit_is_refused_however_it_is_given(value: float, kind: type) -> None:
     with pytest.raises(InputError, match=r"bob_loss\[0\]\[1\] = .* must be at most 1e300"):
         Problem([0.5, 0.5], kind([[0.0, value], [1.0, 0.0]]), [[0, 1], [1, 0]])
+
+
+def test_numbers_beyond_the_range_of_floats_take_no_part_in_a_choice_by_floats() -> None:
+    """An exact multiplier above 1e308 ended the exact simplex method with an OverflowError."""
+    problem = Problem([1e-300, 1.0], [[2.5, 1e299], [1e299, 1.0]], [[1e-300, 1e-150], [2.5, 9e299]])
+    assert solve(problem, 1e-300, conditions=Conditions(exp_epsilon=1e200)).value == pytest.approx(1.1)
+    exact = Problem([F(1, 10**300), 1 - F(1, 10**300)], [["5/2", 10**299], [10**299, 1]], [[0, 1], ["5/2", 9]])
+    best = solve(exact, 1, conditions=Conditions(exp_epsilon=10**200))
+    assert best.gap == 0
+    assert verify(exact, best.certificate)
+
+
+def test_a_proof_beyond_the_range_of_floats_is_refused_in_floats() -> None:
+    problem = Problem([1 / 3, 2 / 3], [[1e150, 5e-324], [0.0, 5e-324]], [[5e-324, 2.5], [0.0, 1e-150]])
+    with pytest.raises(InputError, match="so far apart that its proof is beyond the range of floats"):
+        solve(problem, 1e200, conditions=Conditions(margin=1e-300))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.rational import InputError
-from microdata.levels import column_of, distinct, is_number
+from microdata.levels import column_of, distinct, is_number, key_of
 from microdata.risks_of_records import record_lam
 from microdata.study import Eve, Study
 from microdata.tables import check_names
@@ -156,6 +156,7 @@ def _found(cells: Any, name: str) -> Found:
     kind = "numbers" if values and all(numbers) else "mixed" if any(numbers) else "text"
     bands: tuple[str, ...] = ()
     if kind == "numbers":
+        values = list({key_of(v, True): v for v in reversed(values)}.values())  # 1 and 01 are one level
         values.sort(key=float)
         if len(values) > _FEW:
             bands = _quantiles(np.array([float(v) for v in cells.dropna()]))

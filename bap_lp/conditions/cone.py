@@ -24,7 +24,7 @@ from bap_lp.conditions.lagrangian import Prices, SentSignals
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.merging import class_sums
-from bap_lp.rational import Array, Field, floats
+from bap_lp.rational import ROUNDING, Array, Field, field_of, floats
 
 if TYPE_CHECKING:
     from bap_lp.conditions.conditions import Conditions
@@ -36,7 +36,8 @@ class ConeRow:
     """What a vector g_k means: where the demand stands, its words, its number, and how g_k depends on that.
 
     slope: h(x), where g_k at number c + looser r is g_k - r h, looser for r > 0; None without a number. told: a group
-    of Eve's columns and one of them, where the row is only about signals that prescribe it.
+    of Eve's columns and one of them, where the row is only about signals that prescribe it. terms: where g_k(x) is a
+    difference of two rounded numbers, the sum of the two; its rounding is relative to them, and not to itself.
     """
 
     label: str
@@ -46,6 +47,7 @@ class ConeRow:
     looser: int = 1
     limit: Any = None
     told: tuple[int, int] | None = None
+    terms: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +98,10 @@ class SignalCone(Condition):
         return (self.g / np.where(self.p > 0, self.p, 1 + 0 * self.p)).T
 
     def on(self, index: Array, count: int) -> SignalCone:
-        slopes = [None if row.slope is None else class_sums(row.slope, index, count) for row in self.meaning]
-        meaning = tuple(replace(row, slope=slope) for row, slope in zip(self.meaning, slopes, strict=True))
+        def merged(values: Array | None) -> Array | None:
+            return None if values is None else class_sums(values, index, count)
+
+        meaning = tuple(replace(row, slope=merged(row.slope), terms=merged(row.terms)) for row in self.meaning)
         return replace(
             self, g=class_sums(self.g.T, index, count).T, meaning=meaning, p=class_sums(self.p, index, count)
         )
@@ -131,11 +135,19 @@ class SignalCone(Condition):
     def _sizes(self) -> Array:
         return abs(self.g)
 
+    def _slack(self, unit: Any) -> Array:
+        """What floats may exceed each entry of g by: a share `unit` of it, and the rounding of its terms."""
+        out, rounding = unit * self._sizes, field_of(self.g).number(ROUNDING)
+        for k, row in enumerate(self.meaning):
+            if row.terms is not None:
+                out[k] = out[k] + rounding * row.terms
+        return out
+
     def check(self, sent: SentSignals, unit: Any) -> str:
         if not len(self.g):
             return ""
         sums = self.g.dot(sent.q)
-        wrong = (sums > (unit * self._sizes.dot(sent.q) if unit else 0)) & self._about(sent.signals).T
+        wrong = (sums > (self._slack(unit).dot(sent.q) if unit else 0)) & self._about(sent.signals).T
         if not wrong.any():
             return ""
         k, s = (int(v[0]) for v in np.nonzero(wrong))

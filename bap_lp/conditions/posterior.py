@@ -106,7 +106,8 @@ class PosteriorRatios(SignalCone):
             limit, more = K * field.number(10**6), (K - 1) * whole
             high = np.where(inside > 0, rest - more, -K * whole)
             low = np.where(inside > 0, -more - K * rest, whole)
-            yield p * high, ConeRow(label, words, p * whole, K, 1, limit)
+            terms = p * np.where(inside > 0, rest + more, field.zero)
+            yield p * high, ConeRow(label, words, p * whole, K, 1, limit, terms=terms)
             yield p * low, ConeRow(label, words, p * inside, K, 1, limit)
 
 
@@ -162,4 +163,5 @@ class SignalFloor(SignalCone):
                 here = p if problem.eve_shares is None else p * field.array(problem.eve_shares[:, group])
                 for j, loss in enumerate(field.array(counted).T):
                     told = (group, columns.start + j) if problem.misaligned else None
-                    yield here * (floor - loss), ConeRow(label, words, here, floor, -1, field.zero, told)
+                    terms = here * (floor + loss)
+                    yield here * (floor - loss), ConeRow(label, words, here, floor, -1, field.zero, told, terms)

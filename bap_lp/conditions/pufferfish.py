@@ -82,4 +82,5 @@ class Pufferfish(SignalCone):
                         first, second = r * a / r.dot(a), r * b / r.dot(b)
                         words = " and ".join(map(named, pair)) + f" must look alike up to a factor {one.stated}"
                         for more, less in ((first, second), (second, first)):
-                            yield more - K * less, ConeRow(label, words, less, K, 1, K * field.number(10**6))
+                            row = ConeRow(label, words, less, K, 1, K * field.number(10**6), terms=more + K * less)
+                            yield more - K * less, row

@@ -479,3 +479,19 @@ def test_the_most_private_mechanism_of_a_float_path_is_followed_too() -> None:
     path = lambda_path(problem)
     assert path.verify()
     assert evaluate(problem, path.pieces[-1].mechanism).eve == pytest.approx(path.pieces[-1].risks.eve)
+
+
+@pytest.mark.parametrize("weights", [(1, 3, 0, 1), (2, 5, 2, 1), (3, 2, 0, 1)])
+def test_a_factor_that_allows_certainty_exactly_is_met_in_floats(weights: tuple[int, ...]) -> None:
+    # K P(A) = 1: the coefficient 1 - K P(A) is all rounding in floats, and must not be read as a demand
+    prior = [F(w, sum(weights)) for w in weights]
+    problem = Problem(prior, [[0, 1], [1, 0], [1, 0], [0, 1]], [[0], [0], [1], [0]])
+    K = 1 / (prior[1] + prior[2])
+    for wanted in (
+        Conditions(posterior_ratio=[{"event": [1, 2], "exp_epsilon": K}]),
+        Conditions(pufferfish={"pairs": [[[1, 2], [0, 1, 2, 3]]], "exp_epsilon": K}),
+    ):
+        found = solve(problem, 0, exact=False, conditions=wanted)
+        assert found.value == pytest.approx(float(solve(problem, 0, conditions=wanted).value), abs=1e-12)
+        verdict = verify(problem, found.certificate)
+        assert verdict, verdict.reason

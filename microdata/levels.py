@@ -138,6 +138,7 @@ def distinct(cells: Any, where: str) -> tuple[Array, list[Any]]:
         index, values = pandas.factorize(cells)
     except TypeError:  # lists and tables in cells
         raise InputError(where, None, _KINDS) from None
+    out: list[Any]
     if getattr(values.dtype, "kind", "O") == "f":  # as printed in the width of the column: 0.1, also in float32
         out = [float(str(v)) for v in values.to_numpy()]
     else:

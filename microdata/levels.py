@@ -138,7 +138,11 @@ def distinct(cells: Any, where: str) -> tuple[Array, list[Any]]:
         index, values = pandas.factorize(cells)
     except TypeError:  # lists and tables in cells
         raise InputError(where, None, _KINDS) from None
-    out = [v.item() if isinstance(v, np.generic) and not isinstance(v, np.datetime64) else v for v in values]
+    out: list[Any]
+    if getattr(values.dtype, "kind", "O") == "f":  # as printed in the width of the column: 0.1, also in float32
+        out = [float(str(v)) for v in values.to_numpy()]
+    else:
+        out = [v.item() if isinstance(v, np.generic) and not isinstance(v, np.datetime64) else v for v in values]
     if (index < 0).any():
         index = np.where(index < 0, len(out), index)
         out.append(None)
@@ -242,20 +246,22 @@ def _merged(values: list[Any], name: str, merge: Any, numeric: bool, where: str)
     if not isinstance(merge, Mapping):
         raise InputError(f"columns.{name}.merge", merge, 'must be a table such as {other = ["a", "b"]}')
     merged: dict[str, str] = {}
+    named: dict[str, str] = {}
     if numeric:
         values = sorted(values, key=lambda v: key_of(v, True))
     found = {str(key_of(v, numeric)): v for v in values}
     for level, cells in merge.items():
         if isinstance(cells, str) or not isinstance(cells, Sequence):
             raise InputError(f"columns.{name}.merge.{level}", cells, "must be a list of cells")
+        stands = named.setdefault(str(key_of(level, numeric)), str(level))
         for cell in cells:
             key = str(key_of(cell, numeric))
             if key not in found:
                 raise InputError(where, str(cell), f"is not in the table, but in columns.{name}.merge.{level}")
             if key in merged:
                 raise InputError(f"columns.{name}.merge.{level}", str(cell), "is merged twice")
-            merged[key] = str(level)
-    left = dict.fromkeys(merged.get(key, value) for key, value in found.items())
+            merged[key] = stands
+    left = dict.fromkeys(merged.get(key, named.get(key, value)) for key, value in found.items())
     return merged, list({str(v): v for v in left}.values())
 
 

@@ -69,6 +69,21 @@ def test_merged_cells_share_a_level():
     assert numbers.codes(cells, "t").tolist() == [2, 0, 1, 2]
 
 
+def test_a_merged_level_named_by_a_number_is_the_level_of_that_number_however_it_is_spelled():
+    found, cells = column(["1.0", "2", "3", "4"], {"merge": {"1": ["2"], "01": ["3"]}})
+    assert found.labels == ("1", "4")
+    assert found.codes(cells, "t.csv").tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "Float32"])
+def test_a_float_is_the_decimal_that_is_printed_for_it_whatever_its_width(dtype):
+    found, cells = column([0.1, 0.7], dtype=dtype)
+    assert found.labels == ("0.1", "0.7")
+    assert found.cells(np.array([1, 0]), cells).tolist() == cells[::-1].tolist()
+    banded, _ = column([0.1, 0.7, 0.3], {"bands": [0.1, 0.7, 1]}, dtype=dtype)
+    assert banded.codes(cells, "t.csv").tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("values", "given", "words"),
     [

@@ -32,15 +32,17 @@ def bernstein_terms(n: int, delta: float, span: float, log_maps: float = 0.0) ->
 def student_terms(n: int, delta: float, log_maps: float = 0.0) -> tuple[float, float]:
     """The same for the Student interval.
 
-    Where the probability is too small for a float, the quantile is bounded by that of  P(T > t) <= (1 + t^2/m)^(-m/2)/2
-    with m = n - 1 degrees of freedom: the normal tail is at most exp(-t^2 Y/(2m))/2 at chi-square Y, averaged over Y.
+    The quantile is at most that of  P(T > t) <= (1 + t^2/m)^(-m/2)/2  with m = n - 1 degrees of freedom: the normal
+    tail is at most exp(-t^2 Y/(2m))/2 at chi-square Y, averaged over Y. This bound stands where the probability is too
+    small for a float, and where scipy's quantile is larger: that of version 1.15 is, by up to a half, below exp(-300).
     """
     from scipy.special import stdtrit
 
+    growth = 2 * max(log_maps - math.log(2 * delta), 0.0) / (n - 1)
+    most = math.sqrt((n - 1) * math.expm1(growth) / n) if growth < 700 else math.inf
     if log_maps - math.log(delta) > _LEAST_LOG:
-        growth = 2 * (log_maps - math.log(2 * delta)) / (n - 1)
-        return (math.sqrt((n - 1) * math.expm1(growth) / n) if growth < 700 else math.inf), 0.0
-    return float(-stdtrit(n - 1, delta * math.exp(-log_maps))) / math.sqrt(n), 0.0
+        return most, 0.0
+    return min(float(-stdtrit(n - 1, delta * math.exp(-log_maps))) / math.sqrt(n), most), 0.0
 
 
 def interval_terms(n: int, delta: float, span: float | None, log_maps: float = 0.0) -> tuple[float, float]:

@@ -182,7 +182,7 @@ def test_a_proposed_study_is_written_where_it_finds_its_table_and_never_over_an_
         'we"ird,b = c,é\nx,1,u\ny,2,v\nx,3,\n',
         "a,b,c\n" + "".join(f"{k % 2},{k},{k / 7}\n" for k in range(50)),
         "age,zip,ill\n1,1,0\n2,01,1\n3,1,0\n",
-        "age,ill\n1,1\n2,01\n3,2\n1,1.0\n",
+        "age,ill\n1,1\n2,01\n3,2\n4,2\n5,1\n6,2\n",
     ],
 )
 def test_proposals_for_odd_tables_solve_too(folder, capsys, text):

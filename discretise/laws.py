@@ -29,6 +29,7 @@ _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.5, 25)])
 _DEEP: Array = 10.0 ** -np.arange(17.0, 131.0)  # levels that matter for unbounded losses under heavy tails
 _SHARES = 4.0 ** -np.arange(1, 24)  # of the outermost cells of theta
 _MOST_ATOMS = 200_000
+_MOST_TERMS = 5e9  # minutes of summing; Zipf data and a prior with ten values take 2e8, a continuous prior 3e10
 _FEWER_ATOMS = 5_000  # enough for a predictive law whose tail cannot be tabulated to the end
 _BEYOND = 10.0 ** -np.append(17.0, np.arange(13.0, 2.5, -0.5))  # predictive mass that a table of atoms may leave out
 _BLOCK = 1 << 20  # numbers tabulated at a time
@@ -187,6 +188,7 @@ class Likelihood:
         order = np.argsort(places)
         centre = float(places[order][np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)])
         reach: Array = np.unique(np.append(np.arange(64.0), np.round(np.geomspace(64.0, 2 * _MOST_ATOMS, 500))))
+        _check_sums(every, len(self.thetas) * float(reach.sum()))
         mass = weights / weights.sum()
         below = mass @ self.table("cdf", centre - reach - 1e-6)
         above = mass @ self.table("sf", centre + reach)
@@ -206,6 +208,20 @@ class Likelihood:
         lattice = (np.arange(np.floor(low) - 1, np.ceil(high) + 1.5)[:, None] + shifts).ravel()
         beyond = float(below[lower] + above[upper])
         return np.unique(lattice[(lattice >= low) & (lattice <= high)]), beyond
+
+
+def _check_sums(laws: list[Any], terms: float) -> None:
+    """Refuse laws whose distribution function scipy.stats computes atom by atom, if these are too many terms."""
+    from scipy.stats import rv_discrete
+
+    for law in laws:
+        summed = getattr(type(_bare(law)), "_cdf", None) is rv_discrete._cdf
+        if summed and terms > _MOST_TERMS and not np.isfinite(law.support()).all():
+            rule = (
+                "has no closed distribution function in scipy.stats: give a prior with few values, or use "
+                "discretise.sample"
+            )
+            raise InputError("likelihood", getattr(_bare(law), "name", None), rule)
 
 
 def _bare(law: Any) -> Any:

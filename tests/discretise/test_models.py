@@ -252,3 +252,15 @@ def test_bad_losses_data_and_solutions_are_refused() -> None:
         gridded.cell(float("nan"))
     with pytest.raises(InputError, match="must solve"):
         CellRule(gridded, solve(gaussian_model(6), 1.0))
+
+
+def test_a_law_that_scipy_can_only_sum_is_refused_at_once_under_a_continuous_prior():
+    with pytest.raises(InputError, match="likelihood = 'zipf' has no closed distribution function"):
+        model(
+            stats.beta(2, 3),
+            lambda share: stats.zipf(3 + share),
+            zero_one(0.4),
+            zero_one(1),
+            bob_decisions=[0, 1],
+            eve_decisions=[0, 1],
+        )

@@ -136,7 +136,7 @@ def array(values: Any, field: str, ndim: int) -> Array:
     """Read a vector (ndim 1) or table (ndim 2) of non-negative finite numbers; exact unless it holds a float."""
     if hasattr(values, "to_numpy"):  # a data frame lists its columns, and its rows are meant
         values = values.to_numpy()
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if np.any(getattr(values, "mask", False)) and isinstance(values, np.ma.MaskedArray):  # numpy.ma is loaded late
         raise InputError(field, None, "must not have masked entries")
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         out = np.array(values, dtype=float)

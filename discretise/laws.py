@@ -12,7 +12,8 @@ P(cell|theta) is a difference of F, or of 1 - F where that is more accurate; no 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +96,16 @@ def scalar_law(law: Any, field: str, rule: str) -> None:
         raise InputError(field, kind, _POINTER)
 
 
+@contextmanager
+def known_quantiles() -> Iterator[None]:
+    """Quantiles of invgauss and others, far out, end in an error of the library that scipy.stats calls."""
+    try:
+        yield
+    except OverflowError:
+        rule = "has quantiles that scipy.stats cannot compute: use discretise.sample, which needs none"
+        raise InputError("prior or likelihood", None, rule) from None
+
+
 class Likelihood:
     """A function theta -> frozen distribution, tabulated at theta_1..theta_T (rows) and data points (columns).
 
@@ -142,7 +153,8 @@ class Likelihood:
         return found
 
     def _evaluated(self, name: str, x: Array) -> Array:
-        with np.errstate(all="ignore"):  # scipy.stats divides by zero at extreme thetas, and gives the right limits
+        # scipy.stats divides by zero at extreme thetas, and gives the right limits
+        with np.errstate(all="ignore"), known_quantiles():
             if self.together is not None:
                 rows = np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
                 return np.broadcast_to(rows, (len(self.thetas), len(x)))  # one row if it does not depend on theta

@@ -24,7 +24,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import Agent, InputError, Problem
 from bap_lp.model.problem import Theta
-from discretise.laws import Likelihood, Predictive, WeightedPoints, atom_edges, predictive, prior_points
+from discretise.laws import (
+    Likelihood,
+    Predictive,
+    WeightedPoints,
+    atom_edges,
+    known_quantiles,
+    predictive,
+    prior_points,
+)
 from discretise.losses import (
     EveTask,
     Loss,
@@ -208,7 +216,8 @@ def model(
     finer = points if points.exact else prior_points(prior, 2 * theta_cells, theta_nodes + 2, breaks)
     finer_law = law if points.exact else Likelihood(likelihood, finer.values)
     eve_table(eves, np.zeros(1))  # a loss of the wrong shape is refused before it is integrated
-    check_finite(prior, likelihood, bob, eves)
+    with known_quantiles():
+        check_finite(prior, likelihood, bob, eves)
     pairs = _both(points, law, finer, finer_law)
     beyond = 0.0
     if law.discrete:

@@ -76,15 +76,17 @@ def _diverges(law: Any, loss: Callable[[Array], Any]) -> bool:
         warnings.simplefilter("ignore", RuntimeWarning)  # quantiles that scipy.stats cannot find are not used
         if hasattr(law, "pmf"):
             return _atoms_diverge(law, loss)
-        for inverse in (law.ppf, law.isf):
+        for inverse, tail in ((law.ppf, law.cdf), (law.isf, law.sf)):
             v = _LEVELS
             theta = np.asarray(inverse(np.exp(-v)), dtype=float)
             size = -v + np.log(np.asarray(loss(theta), dtype=float))
             known = np.flatnonzero(np.isfinite(size) & np.isfinite(theta))
             # a loss that overflows where the quantile does not grows faster than any tail of floats can fall
-            if np.isposinf(size[np.isfinite(theta)]).any() and (not len(known) or known[-1] < 3):
-                return True
-            if len(known) > 1 and size[known[-1]] - size[known[-2]] > np.log(0.5):
+            overflows = np.isposinf(size[np.isfinite(theta)]).any() and (not len(known) or known[-1] < 3)
+            if overflows or (len(known) > 1 and size[known[-1]] - size[known[-2]] > np.log(0.5)):
+                agrees = np.abs(np.log(np.asarray(tail(theta), dtype=float)) + v) < 1.0
+                if agrees[1] and not agrees[np.isfinite(theta)].all():
+                    raise OverflowError("the quantiles of the law contradict its tail, which is accurate at 2e-19")
                 return True
     return False
 

@@ -264,3 +264,11 @@ def test_a_law_that_scipy_can_only_sum_is_refused_at_once_under_a_continuous_pri
             bob_decisions=[0, 1],
             eve_decisions=[0, 1],
         )
+
+
+@pytest.mark.parametrize("loss", [absolute, squared])
+def test_quantiles_that_scipy_cannot_compute_are_refused_with_another_way(loss: Any) -> None:
+    """Far out, quantiles of invgauss are wrong by powers of ten, or end in an error; its risks are finite."""
+    grid = [0.5, 1.0, 3.0]
+    with pytest.raises(InputError, match=r"has quantiles that scipy\.stats cannot compute: use discretise\.sample"):
+        model(stats.gamma(2), stats.invgauss, loss, loss, bob_decisions=grid, eve_decisions=grid)

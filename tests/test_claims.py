@@ -97,6 +97,7 @@ def test_brackets_keep_their_width_where_the_event_is_very_rare(eve: Eve) -> Non
     assert found.width < 1e-13
 
 
+@pytest.mark.slow
 def test_the_page_on_brackets_starts_with_the_three_optima() -> None:
     table = rows((ROOT / "docs/brackets.md").read_text())
     for name, eve in (

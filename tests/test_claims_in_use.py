@@ -179,6 +179,7 @@ def test_every_integer_that_may_be_drawn_leads_to_a_signal_and_exactly_as_many_a
         assert [Fraction(drawn.count(signal), one.count) for signal in exact.signals] == row.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--exp-epsilon", "2"]], ids=["free", "under a condition"])
 def test_no_solver_is_imported_to_verify_a_bundle(tmp_path: Path, options: list[str]) -> None:
     assert "no solver is imported" in page("docs/verify.md")

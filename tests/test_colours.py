@@ -265,6 +265,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_what_a_legend_names_is_told_apart_by_every_eye_and_on_grey_paper(name: str) -> None:
     told_apart(list(marks(PICTURES[name]())))

@@ -44,6 +44,7 @@ def public_functions(package: ModuleType) -> list[tuple[str, str]]:
     return [(package.__name__, name) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for package in (*PACKAGES, bap_lp) for name in modules(package)])
 def test_the_examples_in_the_docstrings_run(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0

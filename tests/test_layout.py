@@ -136,6 +136,7 @@ def test_no_two_classes_have_the_same_name() -> None:
     assert {name: found for name, found in where.items() if len(found) > 1} == {}
 
 
+@pytest.mark.slow
 def test_every_class_and_function_of_the_gaussian_packages_has_a_name_of_its_own() -> None:
     where = defaultdict(list)
     for path in files(*OURS):
@@ -144,6 +145,7 @@ def test_every_class_and_function_of_the_gaussian_packages_has_a_name_of_its_own
     assert {name: found for name, found in where.items() if len(found) > 1} == {}
 
 
+@pytest.mark.slow
 def test_heavy_libraries_are_imported_where_they_are_used() -> None:
     drawing = {
         ROOT / "bap_lp" / "plots" / name for name in ("cards.py", "channels.py", "epsilon.py", "labels.py", "maps.py")

@@ -48,6 +48,7 @@ def test_every_command_shows_the_same_mechanism(name: str, tmp_path: Path, capsy
     assert shown["detail"] == json.loads(json.dumps(_detail(problem, mechanism)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coin_toss", "ties", "two_eves"])
 def test_the_pictures_are_drawn_from_the_mechanism_of_solve(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

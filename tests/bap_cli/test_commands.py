@@ -186,6 +186,7 @@ def test_binary_files_are_read_by_every_command(run: Run) -> None:
     assert run("tiers", "coin.npz", "coin.npz")[0] == 0
 
 
+@pytest.mark.slow
 def test_the_work_of_a_problem_file_is_bounded_for_every_command(run: Run) -> None:
     """The command did not have the bound that `load_problem` has."""
     draw = random.Random(1)
@@ -260,6 +261,7 @@ def test_many_states_are_counted_not_shown(run: Run) -> None:
     assert len(json.loads(run("solve", "p.json", "--lambda", "1/2", "--json")[1])["mechanism"]["channel"]) == n
 
 
+@pytest.mark.slow
 def test_examples_schema_version_and_help_are_printed(run: Run) -> None:
     code, out, err = run("examples")
     assert (code, err) == (0, "")
@@ -307,6 +309,7 @@ USAGE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[" ".join(map(ascii, a)) for a, _ in USAGE])
 def test_whatever_is_wrong_is_one_line(run: Run, arguments: list[str], message: str) -> None:
     Path("file").write_text("")

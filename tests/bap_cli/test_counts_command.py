@@ -33,6 +33,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_text_and_json_show_every_release(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed(capsys, "counts", name, "--json"))
@@ -64,6 +65,7 @@ def test_a_prior_of_halves_says_what_rounding_does(tmp_path: Path, capsys: pytes
     assert 0 < document["loss_errors"]["bob"] < 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_other_commands_read_the_same_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counted = json.loads(printed(capsys, "counts", name, "--json", "--out", str(tmp_path / "c")))

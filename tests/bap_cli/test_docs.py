@@ -29,6 +29,7 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     *texts, model = blocks(FILES, "toml")
     shown, several, knowing, own, conditions = map(tomllib.loads, texts)
@@ -125,6 +126,7 @@ def keys_of(value: Any, free: set[str]) -> set[str]:
     return {*value, *(key for name, part in value.items() if name not in free for key in keys_of(part, free))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", DOCUMENTED, ids=" ".join)
 def test_every_key_of_a_json_document_is_described(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

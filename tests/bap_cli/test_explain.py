@@ -28,6 +28,7 @@ def told(name: str) -> dict[str, str]:
     return {c.title: "\n".join(c.lines) for c in explanation(loaded.problem, loaded.lam, "", loaded.conditions)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", catalogue())
 def test_an_explanation_says_what_the_optimum_is(name: str) -> None:
     loaded = load(name)

@@ -18,6 +18,7 @@ def shown(page: str) -> list[str]:
     return [line.split("#")[0].strip() for line in re.findall(r"^    bap gaussian (.*)$", text, re.MULTILINE)]
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_are_understood(capsys):
     lines = shown("gaussian.md")
     assert [line.split()[0] for line in lines] == ["table", "table", "curve", "optimum", "optimum"]

@@ -232,6 +232,7 @@ def test_conditions_are_kept_through_the_folder(folder, capsys):
     assert "study.toml: conditions.min_eve_risk" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--float"]])
 def test_a_search_that_stopped_is_reported_and_warned_of_and_not_released(folder, capsys, monkeypatch, options):
     from bap_lp.programs import branch_and_bound
@@ -315,6 +316,7 @@ def data(text: str | bytes):
 HEAD = "age,rating,faith,affair\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -365,6 +367,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
     assert not (folder / "D").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -439,6 +442,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_changed_folder_releases_nothing(folder, capsys, name):
     run(capsys, "solve", "study.toml", "--out", "D")
@@ -455,6 +459,7 @@ def test_a_changed_folder_releases_nothing(folder, capsys, name):
     assert not (folder / "out.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["study.json", "mechanism.json", "certificate.json", "result.json", "prior.json"])
 def test_files_of_two_folders_prove_nothing(folder, capsys, name):
     run(capsys, "solve", "study.toml", "--out", "D")
@@ -503,6 +508,7 @@ def test_an_exact_study_needs_an_exact_proof(folder, capsys):
     assert run(capsys, "release", "D", "survey.csv", "-o", "out.csv", "--allow-float")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", ["states", "row", "decision", "rho", "v", "reply_of", "groups", "replies", "a float", "eves"]
 )
@@ -584,6 +590,7 @@ CONDITIONED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONDITIONED)
 def test_a_study_with_conditions_is_released_under_its_own_conditions_only(folder, capsys, name):
     floor = STUDY.replace('lambda = "calibrated"', "lambda = 0") + '[conditions]\nmin_eve_risk = "1/2"\n'
@@ -613,6 +620,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_short_folders_do_not_ask_for_endless_work(folder, capsys, name):
     run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")

@@ -47,6 +47,7 @@ def test_the_model_file_of_the_docs_is_a_model() -> None:
     assert loaded.problem.shape[1:] == (2, 11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "at_two"),
     [("theta", 2), ("1 / (theta + 1) - 0", 1 / 3), ("2 * theta ** 2", 8), ("sqrt(theta)", math.sqrt(2)),
@@ -57,6 +58,7 @@ def test_every_operation_of_the_page_may_be_in_an_expression(expression: str, at
     assert model.likelihood.given(2.0).mean() == pytest.approx(at_two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     ['"squared"', '"absolute"', '"asymmetric"\nover = 1\nunder = 3'],
@@ -102,6 +104,7 @@ def test_the_catalogue_name_the_simulation_and_the_text(capsys: pytest.CaptureFi
     assert "[likelihood]" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -139,6 +142,7 @@ def test_a_bad_file_gets_one_line(
     assert "bad.toml" in captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

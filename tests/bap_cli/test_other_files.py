@@ -33,6 +33,7 @@ READS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "kind"), [(c, k) for c, own in READS.items() for k in FILES if k not in own])
 def test_the_command_that_reads_the_file_is_named(
     command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -79,6 +79,7 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
         assert (process.returncode, process.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
@@ -148,6 +149,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str]
     assert refused.isdisjoint(loaded_by(code, tmp_path, *arguments))
 
 
+@pytest.mark.slow
 def test_importing_the_library_loads_nothing_before_a_name_is_used(tmp_path: Path) -> None:
     assert LIBRARY.isdisjoint(loaded_by("import bap_lp; dir(bap_lp)", tmp_path))
     assert HEAVY.isdisjoint(loaded_by("from bap_lp import Problem, solve, verify, lambda_path, compare", tmp_path))

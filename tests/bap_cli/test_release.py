@@ -181,6 +181,7 @@ def test_signals_are_not_shown_before_the_log_has_them(run: Run, bundle: str) ->
         assert not Path("signals.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--out", "--log"])
 @pytest.mark.parametrize("place", ["states.csv", "d/mechanism.json", "d/manifest.json", "link"])
 def test_what_is_read_is_not_written_over(run: Run, bundle: str, option: str, place: str) -> None:

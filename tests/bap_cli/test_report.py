@@ -379,6 +379,7 @@ def test_the_page_is_deterministic_atomic_and_whole(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.toml", "r.html"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "suffix", "magic"),
     [
@@ -518,6 +519,7 @@ def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> N
     assert page.inner_text("#verdict").startswith("Proved optimal")
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(problem=knowing_problems())
 def test_the_proof_of_a_page_has_the_losses_of_eves_who_know_something(problem: Problem) -> None:

@@ -97,6 +97,7 @@ def test_a_comparison_under_conditions_keeps_its_numbers_whole(
     assert lines[start].split() == ["release", "R_B", "R_E", "R_A", "above", "opt.", "epsilon", "met"]
 
 
+@pytest.mark.slow
 def test_the_same_risks_are_shown_in_the_same_way(capsys: pytest.CaptureFixture[str]) -> None:
     heads = []
     for command in (("solve", "coin_toss"), ("counts", "small_counts"), ("model", "rare_disease"),
@@ -130,6 +131,7 @@ def test_a_terminal_gets_bold_headings_and_a_pipe_or_no_color_gets_none(
     assert not re.search(r"\x1b\[[0-9;]*3\d", plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_a_narrow_terminal_cuts_no_digit_of_a_path(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -147,6 +149,7 @@ def test_a_narrow_terminal_cuts_no_digit_of_a_path(
             assert shown in (str(value), f"{float(value):.6g}"), line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60])
 def test_a_narrow_terminal_cuts_no_digit_of_the_papers_table(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

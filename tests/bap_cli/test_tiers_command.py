@@ -87,6 +87,7 @@ def test_conditions_in_a_tier_are_refused(tmp_path: Path, capsys: pytest.Capture
     assert "conditions are not supported by `bap tiers`" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_command_answers_for_agents_with_beliefs_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ def sent(arrays: Arrays, seed: int, signals: int) -> np.ndarray:
     return arrays.p[:, None] * np.array([[fmpq(int(v), 7) for v in row] for row in draw], dtype=object)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(problems(states=30, decisions=4), st.integers(0, 99), st.integers(1, 5))
 def test_risks_filtered_by_floats_are_those_of_the_definition(problem: Problem, seed: int, signals: int) -> None:
@@ -58,6 +59,7 @@ def test_risks_of_losses_that_floats_cannot_tell_apart_are_exact() -> None:
     assert arrays.risks(rho) == (least, least)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(problems(states=12, decisions=4), st.integers(0, 99), st.integers(1, 40))
 def test_margins_in_integers_are_those_in_rationals(problem: Problem, seed: int, most: int) -> None:
@@ -74,6 +76,7 @@ def test_margins_in_integers_are_those_in_rationals(problem: Problem, seed: int,
         assert (arrays.least_margins(u) == margins.min(axis=1)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(problems(states=12, decisions=4), st.integers(0, 99))
 def test_sums_in_integers_are_those_in_rationals(problem: Problem, seed: int) -> None:

@@ -187,6 +187,7 @@ def test_no_mechanism_goes_below_and_every_one_is_scored_by_the_definition(
         assert sum(F(str(a.weight)) * found.agents[a.name] for a in problem.bobs) == found.bob
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(few_states(), few_lams, st.integers(2, 3))
 def test_agents_who_decide_as_alice_counts_have_the_aligned_optimum(problem: Problem, lam: F, scale: int) -> None:
@@ -302,6 +303,7 @@ def test_floor_and_privacy_hold_together_with_obedience(problem: Problem, lam: F
     assert verify(problem, best.certificate)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(misaligned(states=3, eves=1), few_lams, parts_of(0, 1, 6))
 def test_posterior_caps_and_leakage_hold_together_with_obedience(problem: Problem, lam: F, share: F) -> None:
@@ -384,6 +386,7 @@ def test_deterministic_mechanisms_are_the_best_partition(problem: Problem, lam: 
     assert verify(problem, best.certificate)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(misaligned(states=3), st.data())
 def test_the_path_is_the_optimum_at_every_lambda(problem: Problem, data: st.DataObject) -> None:

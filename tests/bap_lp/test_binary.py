@@ -77,6 +77,7 @@ def text(document: object) -> bytes:
 CHANNEL = {"channel": {"array": "0"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("members", "rule"),
     [

@@ -57,6 +57,7 @@ def search(cap: float, steps: int = 600) -> tuple[float, float]:
     return float(value[nats <= cap].min()), 4 / steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cap", [0.3, 0.1, 0.02])
 def test_a_cap_on_information_agrees_with_a_search_over_all_channels(cap: float) -> None:
     found = to_cvxpy(coin_toss(), LAM).solve(max_information=cap)
@@ -100,6 +101,7 @@ def test_no_channel_with_more_signals_does_better() -> None:
             assert float(risks(coin_toss(), channel).alice(LAM)) >= found.bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_caps_are_met_and_cost_more_the_tighter_they_are(seed: int) -> None:
     problem = random_problem(seed)
@@ -238,6 +240,7 @@ OWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_constraints_of_the_caller_have_a_close_bound(kind: str, seed: int) -> None:
@@ -252,6 +255,7 @@ def test_constraints_of_the_caller_have_a_close_bound(kind: str, seed: int) -> N
     assert -1e-7 <= found.gap < max(1e-6, 0.2 * (found.value - free.bound) if curved else 0.0)
 
 
+@pytest.mark.slow
 def test_a_bound_is_never_below_the_unconstrained_one() -> None:
     for seed in range(6):
         problem = _rough(seed, (4, 2, 2))
@@ -303,6 +307,7 @@ def test_agents_with_beliefs_of_their_own_are_refused() -> None:
         to_cvxpy(own, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bob", "eve"), [(1e-6, 1.0), (1e7, 1.0), (1.0, 1e-6), (1.0, 1e7)])
 def test_the_gap_is_small_on_the_scale_of_the_losses(bob: float, eve: float) -> None:
     plain = random_problem(6, N=33, b=5)

@@ -60,6 +60,7 @@ def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
     return ours, True
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(problems(5, 3), lams)
 def test_every_solution_bundles_and_verifies(
@@ -87,6 +88,7 @@ def test_solutions_under_conditions_bundle_and_verify(
     assert both(folder) == (True, True)
 
 
+@pytest.mark.slow
 def test_enumeration_cases_scenarios_and_many_float_states_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def divided(arrays: Arrays, lam: fmpq, method: str) -> tuple[bool, JointOptimum]
         return components_of(arrays) is not None, solve_compact(arrays, lam)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(knowing_problems(most=9, decisions=7), st.fractions(0, 3, max_denominator=4))
 @settings(max_examples=40, deadline=None)
@@ -47,6 +48,7 @@ def test_components_give_the_table_of_the_whole_program(method: str, problem: Pr
     assert arrays.bound(parts.u) == whole.bound  # one certificate, complete
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(knowing_problems(most=9, decisions=7), st.fractions(0, 3, max_denominator=4))
 @settings(max_examples=20, deadline=None)

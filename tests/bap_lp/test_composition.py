@@ -64,6 +64,7 @@ def test_a_posterior_cap_may_hold_for_one_draw_and_fail_for_two() -> None:
     assert largest == [F(1, 2), F(3, 4)]
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(problems(), st.data())
 def test_another_prior_moves_a_risk_by_at_most_the_largest_loss_times_the_distance(
@@ -78,6 +79,7 @@ def test_another_prior_moves_a_risk_by_at_most_the_largest_loss_times_the_distan
     assert abs(before.eve - after.eve) <= largest * distance
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(problems(), st.data())
 def test_two_mechanisms_leave_nobody_more_risk_than_either(problem: Problem, data: st.DataObject) -> None:

@@ -319,6 +319,7 @@ def test_misaligned_eve_is_never_below(problem: Problem, data: st.DataObject) ->
     assert misled.bob == aligned.bob
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(conditioned(), st.booleans())
 def test_certificates_survive_the_disk(

@@ -65,6 +65,7 @@ def test_a_conflict_is_named_with_the_nearest_numbers_and_proved(
     assert not replace(error.proof, conditions=Conditions()).verify(COIN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [{}, {"knowledge": True}, {"prior": True}])
 def test_a_conflict_is_explained_for_any_float_probabilities(own: dict[str, bool]) -> None:
     """Their decimals seldom sum to one; that is no reason to refuse the prior instead of the demand."""
@@ -306,6 +307,7 @@ SEARCHED: list[tuple[Problem, dict[str, Any], set[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maps", [1, limits.DEFAULTS["maps"]])
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(("problem", "wanted", "conflict"), SEARCHED)

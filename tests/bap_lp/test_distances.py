@@ -29,6 +29,7 @@ def implied(d: dict[tuple[int, int], F], x: int, z: int, n: int) -> bool:
     return any(a is not None and b is not None and a > 0 and b > 0 and a + b <= d[x, z] for a, b in through)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NUMBERS)
 @settings(max_examples=60, deadline=None)
 @given(st.data())
@@ -45,6 +46,7 @@ def test_the_pairs_that_are_needed_are_those_of_the_definition(kind: str, data: 
     assert (n, 0) not in found
 
 
+@pytest.mark.slow
 def test_several_hundred_states_of_a_metric_are_a_matter_of_seconds() -> None:
     """A grid of 18 x 18: 104,652 pairs, of which the neighbours on the grid are needed."""
     places = [(i, j) for i in range(18) for j in range(18)]

@@ -110,6 +110,7 @@ def test_a_number_between_is_simple_and_strictly_inside() -> None:
         assert found.denominator < 10**8
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_draws_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["path", "coin_toss", "--over", "epsilon", "--tolerance", "1/4", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -166,6 +166,7 @@ def test_float_limits_may_be_missed_by_as_much_as_the_page_on_trust_says(share: 
         assert verify(COIN, replace(proved, proof=other)).ok == good, name
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems(5, 3), lams, st.integers(-3, 9))
 def test_a_constant_added_to_all_losses_of_a_state_changes_nothing(problem: Problem, lam: F, size: int) -> None:
@@ -179,6 +180,7 @@ def test_a_constant_added_to_all_losses_of_a_state_changes_nothing(problem: Prob
     assert (arrays.spread(at), arrays.range(at)) == (shifted.spread(at), shifted.range(at))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(few_states(), few_lams, st.sampled_from([1e-6, 1e-4, 1e-2]), st.data())
 def test_a_float_proof_that_is_off_by_more_than_the_tolerance_is_refused(
@@ -358,6 +360,7 @@ def _between(problem: Problem, agent: int) -> float:
     return low + 0.7 * (high - low)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("offset", "unit"), [(1e9, 1.0), (0.0, 1e-9), (1e3, 1e-6)])
 @pytest.mark.parametrize("demand", DEMANDS)
 def test_float_solutions_under_every_notion_verify_beside_huge_losses(demand: str, offset: float, unit: float) -> None:
@@ -426,9 +429,11 @@ def test_float_agents_follow_what_they_are_told_whatever_losses_they_do_not_expe
     assert not verify(problem, other.certificate)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_value_of_float_agents_with_own_beliefs_is_what_evaluation_finds(seed: int) -> None:
+def test_float_agents_with_own_beliefs_leave_alice_no_more_risk_than_is_proved(seed: int) -> None:
+    """An agent who is indifferent may do Alice a favour; then R_A lies between the bound and the value."""
     rng = random.Random(seed)
 
     def table() -> list[list[float]]:
@@ -442,7 +447,8 @@ def test_the_value_of_float_agents_with_own_beliefs_is_what_evaluation_finds(see
     problem = Problem([0.25] * 4, bobs=agents[:1], eves=agents[1:])
     found = solve(problem, 0.5)
     again = evaluate(problem, found.mechanism).risks.alice(0.5)
-    assert again == pytest.approx(found.value, abs=1e-9 * (abs(again) + found.risks.bob + found.risks.eve))
+    near = 1e-9 * (abs(again) + found.risks.bob + found.risks.eve)
+    assert found.bound - near <= again <= found.value + near
 
 
 def test_a_margin_is_judged_on_what_tells_two_decisions_apart() -> None:

@@ -155,6 +155,7 @@ def families() -> Iterator[tuple[str, Game]]:
     yield "one reply", (p, B, E[:, :1], (slice(0, 1),), lam)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "game"), list(families()), ids=lambda v: v if isinstance(v, str) else "")
 def test_games_of_every_kind_end_at_an_optimal_vertex(name: str, game: Game) -> None:
     found = solve_game(*game)
@@ -304,6 +305,7 @@ def attained(game: Game, q: Array) -> float:
     return float((B * rho).sum() - lam * sum(rows[:, part].min(axis=1).sum() for part in groups))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("size", [(300, 3, 4), (90_000, 3, 2)])
 def test_chunks_give_the_same_optimum(size: tuple[int, int, int], ties: bool) -> None:

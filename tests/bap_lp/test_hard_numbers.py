@@ -80,6 +80,7 @@ def test_a_price_at_an_impossible_position_is_refused(tmp_path: Path, position: 
         load_certificate(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_over_blocks_allow_for_rounding(seed: int) -> None:
     rng = np.random.default_rng(seed)

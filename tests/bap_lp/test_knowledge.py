@@ -64,6 +64,7 @@ def test_her_risk_is_that_of_the_definition(problem: Problem, data: st.DataObjec
     assert found.eve == sum(Fraction(str(eve.weight)) * found.agents[eve.name] for eve in problem.eves)
 
 
+@pytest.mark.slow
 @given(knowing_problems(), st.fractions(0, 3, max_denominator=4))
 @settings(max_examples=30, deadline=None)
 def test_solve_path_and_paper_program_agree(problem: Problem, lam: Fraction) -> None:

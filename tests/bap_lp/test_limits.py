@@ -195,6 +195,7 @@ def test_a_verdict_that_cannot_be_written_is_no_verdict(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_problem_whose_numbers_have_nothing_in_common_is_not_added_up(tmp_path: Path) -> None:
     draw = random.Random(1)
     prior = [f"1/{fmpz(draw.randrange(10**1999, 10**2000))}" for _ in range(900)]
@@ -211,6 +212,7 @@ bits = st.sampled_from([b"", b"0", b"9" * 50, b"e9", b"_", b'"', b"[", b"{", b"}
                         b"inf", b"1e999", b"\\ud800", b"null", b"-", b"/0", b"\n", b"#"])  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(SEEDS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), bits), min_size=1, max_size=6))
 def test_changed_bytes_give_a_problem_or_one_line(seed: str, changes: list[tuple[float, int, bytes]]) -> None:
@@ -236,6 +238,7 @@ junk: st.SearchStrategy[Any] = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_junk_in_a_certificate_is_refused_or_judged(data: st.DataObject) -> None:
@@ -286,6 +289,7 @@ def test_a_verdict_about_long_numbers_is_a_short_sentence() -> None:
         assert len(verify(other, solve(other, "1/3", conditions=conditions).certificate).reason) < 300
 
 
+@pytest.mark.slow
 def test_the_work_of_a_check_is_bounded_in_all_and_not_only_per_number(tmp_path: Path) -> None:
     # each number has fewer digits than are allowed; their denominators have nothing in common, so sums have very many
     count, draw = 100, random.Random(1)

@@ -127,6 +127,7 @@ def guessing_cases() -> list[tuple[F, F, F, F]]:
     return cases
 
 
+@pytest.mark.slow
 def test_guessing_under_a_cap_on_the_guess_of_a_secret_follows_the_two_lines() -> None:
     cases = guessing_cases()
     assert len(cases) > 150
@@ -269,6 +270,7 @@ def location_program(p: list[F], quality: F) -> float:
     return float(-found.fun)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quality", [F(0), F(1, 8), F(1, 4), F(1, 2)])
 def test_the_location_privacy_of_a_grid_is_that_of_the_published_program(quality: F) -> None:
     rng = Random(17)

@@ -235,6 +235,7 @@ def told(problem: Problem, mechanism: Mechanism) -> Any:
     return (problem.prior[:, None] * mechanism.channel).T.dot(problem.bob_loss).argmin(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NOTIONS)
 @settings(max_examples=40, deadline=None)
 @given(few_states(), st.data())
@@ -253,6 +254,7 @@ def test_pooling_two_signals_keeps_the_condition(kind: str, problem: Problem, da
     assert meets(problem, Mechanism(pooled.tolist()), conditions) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NOTIONS)
 @settings(max_examples=12, deadline=None)
 @given(few_states(), few_lams, st.data())

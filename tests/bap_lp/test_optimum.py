@@ -81,6 +81,7 @@ def test_ties_choose_the_vertex_that_enumeration_chooses(lp: LinearProgram, data
     assert tuple(c.dot(best.z) for c in (lp.cost, *ties)) == score
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(programs(wide=True))
 def test_scaling_is_by_powers_of_two(lp: LinearProgram) -> None:

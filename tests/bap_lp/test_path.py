@@ -299,6 +299,7 @@ def test_a_wrong_path_is_found_out() -> None:
     assert not swapped.verify()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 3))
 @settings(max_examples=4, deadline=None)
 def test_many_states(seed: int) -> None:

@@ -83,6 +83,7 @@ def test_labels_of_the_map_never_overlap_and_stay_inside(name: str) -> None:
     assert len(boxes(ax)) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_of_the_path_never_overlap(name: str) -> None:
     problem, lam = example(name)
@@ -156,6 +157,7 @@ def test_the_heat_map_has_channel_and_posterior() -> None:
     assert [t.get_text() for t in ax.get_yticklabels()] == ["tails", "heads"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signals", [5, 20])
 def test_a_large_heat_map_drops_no_state_and_no_signal(signals: int) -> None:
     generator = np.random.default_rng(signals)
@@ -294,6 +296,7 @@ def test_a_label_without_room_is_hidden() -> None:
     assert apart([Text.get_window_extent(t) for t in drawn])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 13, 28, 36, 44])
 def test_no_label_covers_a_marker_and_no_line_runs_through_the_marker_of_another(seed: int) -> None:
     points = np.round(0.5 + 0.09 * np.random.default_rng(seed).standard_normal((11, 2)), 2)
@@ -327,6 +330,7 @@ def test_cards_of_long_signals_can_be_told_apart(tmp_path: Path) -> None:
     assert titles == ["“nothing to decide /\nconvict”", "“nothing to decide /\nacquit”"]
 
 
+@pytest.mark.slow
 def test_breakpoints_are_all_fractions_or_all_decimals_that_differ() -> None:
     loaded = load_problem(EXAMPLES / "location_grid.toml")
     path = lambda_path(loaded.problem)

@@ -219,6 +219,7 @@ def entries_of_all_sizes(seed: int, shape: tuple[int, int, int], denominators: i
     return Problem([F(w, sum(weights)) for w in weights], losses(N, b), losses(N, e))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("denominators", [None, 10**9])
 @pytest.mark.parametrize("seed", range(3))
 def test_closer_looks_leave_no_exact_repair_where_every_entry_has_its_own_size(

@@ -42,6 +42,7 @@ def test_exact_solution_is_proved(problem: Problem, lam: F) -> None:
     assert (disobedience(problem, solution.certificate.rho) == 0).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(problems(states=5, decisions=3, eves=1), lams)
 def test_paper_program_has_the_same_value(problem: Problem, lam: F) -> None:

@@ -75,6 +75,7 @@ def test_many_lam_are_solved_exactly_and_in_order(executor: Executor | None) -> 
     assert all(verify(problem, s.certificate) and s.exact for s in solutions)
 
 
+@pytest.mark.slow
 def test_many_problems_are_solved_by_default(executor: Executor | None) -> None:
     problems = [coin_toss(k) for k in (4, 1, 10, 3)]
     solutions = sweep(iter(problems), executor=executor)
@@ -82,6 +83,7 @@ def test_many_problems_are_solved_by_default(executor: Executor | None) -> None:
     assert [s.value for s in solutions] == [solve(p).value for p in problems]
 
 
+@pytest.mark.slow
 def test_a_failure_names_its_item(executor: Executor | None) -> None:
     with pytest.raises(InputError, match="lam = -1") as caught:
         sweep([1, -1, 2], partial(solve, coin_toss()), executor=executor)

@@ -52,6 +52,7 @@ def test_of_an_exact_basis_only_a_small_core_is_eliminated() -> None:
     assert len(factor.core_cols) <= 2 * b * e
 
 
+@pytest.mark.slow
 @quick
 @given(few_states(3), st.data())
 def test_averaging_equal_states_by_their_probabilities_changes_no_risk(problem: Problem, data: st.DataObject) -> None:
@@ -68,6 +69,7 @@ def test_averaging_equal_states_by_their_probabilities_changes_no_risk(problem: 
     assert risks(large, Mechanism(averaged.tolist())) == risks(large, Mechanism(channel.tolist()))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     few_states(2, eves=1),
@@ -129,6 +131,7 @@ def demand(draw: Any, problem: Problem, kind: str) -> dict[str, Any]:
 KINDS = ("at_most", "at_least", "signal_floor", "min_eve_risk", "exp_epsilon", "max_leakage", "independent_of")
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(few_states(3), st.sets(st.sampled_from((*KINDS, "pufferfish")), min_size=1, max_size=3), st.data())
 def test_what_can_be_met_without_a_limit_on_bob_is_met_by_the_null_release(

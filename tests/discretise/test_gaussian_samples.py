@@ -24,6 +24,7 @@ def test_a_bracket_by_draws_contains_the_proved_optimum(eve: Eve) -> None:
     assert drawn.upper - drawn.lower < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("either", [False, True])
 def test_several_questions_go_by_draws(either: bool) -> None:
     eves = GaussianEves((MinEve(-1.0), RangeEve(3.0)), either=either)

@@ -52,6 +52,7 @@ def test_gamma_poisson_is_the_optimum_of_its_exact_sums() -> None:
     assert found.lower - 1e-7 <= finite_optimum(p, B, E, 0.7) <= found.upper + 1e-7
 
 
+@pytest.mark.slow
 def test_beta_binomial_is_the_optimum_of_its_exact_sums() -> None:
     a, b, n, c = 2, 3, 12, 0.4
     found = bracket(
@@ -86,6 +87,7 @@ def test_gamma_exponential_agrees_with_a_fine_grid_of_its_lomax_law() -> None:
     assert value == pytest.approx(found.upper, abs=2e-6)
 
 
+@pytest.mark.slow
 def test_the_normal_model_has_the_gaussian_bracket() -> None:
     gauss = bracket(GaussianModel(5, 1.0, 0.0), MeanEve(0.5))
     found = bracket(model(stats.norm(), lambda t: stats.norm(t, 5**-0.5), zero_one(0), zero_one(0.5), **TEST))
@@ -99,6 +101,7 @@ def test_the_normal_model_has_the_gaussian_bracket() -> None:
     assert found.rule.edges[0] == pytest.approx(gauss.thresholds[0], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_second_run_gives_the_same_numbers() -> None:
     twice = [bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST)) for _ in range(2)]
     assert (twice[0].lower, twice[0].upper) == (twice[1].lower, twice[1].upper)
@@ -162,6 +165,7 @@ def test_the_prior_may_have_atoms_and_the_likelihood_take_one_theta_at_a_time() 
     assert found.lower <= best + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [0, 1e-9, 1e6])
 def test_extreme_prices_keep_the_order_of_the_ends(lam: float) -> None:
     found = bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST), lam)
@@ -173,6 +177,7 @@ def test_extreme_prices_keep_the_order_of_the_ends(lam: float) -> None:
         assert found.eve == pytest.approx(float(found.null.eve), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_eves_that_learn_nothing_make_calibration_impossible() -> None:
     outside = model(stats.gamma(3), lambda r: stats.expon(scale=1 / r), zero_one(2), zero_one(-1), **TEST)
     with pytest.raises(InputError, match=r"lam = 'calibrated' is undefined"):
@@ -260,6 +265,7 @@ def test_vectors_and_mixtures_are_pointed_to_sample(prior: Any) -> None:
         model(prior, lambda t: stats.norm(t, 1), zero_one(0), zero_one(0), **TEST)
 
 
+@pytest.mark.slow
 def test_decisions_between_those_of_the_grid_widen_the_bracket_by_the_lipschitz_constant() -> None:
     problem = model(stats.gamma(3), stats.poisson, absolute, absolute, bob_decisions=[1, 2, 4], eve_decisions=[0, 2, 6])
     plain, eve, both = (
@@ -281,6 +287,7 @@ def test_decisions_between_those_of_the_grid_widen_the_bracket_by_the_lipschitz_
         bracket(model(stats.gamma(3), stats.poisson, squared, squared, **TEST), 0.5, eve_lipschitz="auto")
 
 
+@pytest.mark.slow
 def test_no_simple_release_is_below_the_lower_end() -> None:
     """Bits 1{x > t}, everything and nothing are mechanisms: none may lie below lower."""
     found = bracket(model(stats.gamma(2), lambda r: stats.expon(scale=1 / r), zero_one(1.5), zero_one(1), **TEST))
@@ -297,6 +304,7 @@ def test_no_simple_release_is_below_the_lower_end() -> None:
         assert float(release.alice(found.lam)) >= found.lower - 1e-9
 
 
+@pytest.mark.slow
 def test_bracket_says_what_it_takes() -> None:
     problem = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST)
     for arguments, keywords, message in (
@@ -312,6 +320,7 @@ def test_bracket_says_what_it_takes() -> None:
     assert bracket(problem, 0.5).lower == bracket(problem, lam=0.5).lower
 
 
+@pytest.mark.slow
 def test_a_heavy_tail_at_rare_thetas_does_not_refuse_a_model_whose_data_are_tame() -> None:
     """Beta(5, 1) and a negative binomial: P(X = x) = 5 C(x+2, 2) B(8, x+1), and theta | x is Beta(8, x + 1)."""
     c, lam, most = 0.8, 0.5, 400
@@ -327,6 +336,7 @@ def test_a_heavy_tail_at_rare_thetas_does_not_refuse_a_model_whose_data_are_tame
     assert found.lower - 1e-7 <= exact <= found.upper + 1e-7
 
 
+@pytest.mark.slow
 def test_what_a_table_of_atoms_leaves_out_is_part_of_the_bracket() -> None:
     """Uniform and geometric: P(X > x) = 1 / (x + 1), so that no table holds all of the data."""
     found = bracket(model(stats.uniform(), stats.geom, zero_one(0.5), zero_one(2), **TEST), 0.5)
@@ -340,6 +350,7 @@ def test_what_a_table_of_atoms_leaves_out_is_part_of_the_bracket() -> None:
     assert found.rule([1e9]).tolist() == found.rule([1000]).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1.0, 8.0])
 def test_the_left_out_mass_counts_with_the_weight_of_each_eve(weight: float) -> None:
     given: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [[0, 1]], "eve_weights": [weight]}
@@ -397,6 +408,7 @@ def test_a_test_with_several_thresholds_is_the_optimum_of_its_exact_sums() -> No
     assert found.lower - 1e-7 <= exact <= found.upper + 1e-7
 
 
+@pytest.mark.slow
 def test_a_function_with_its_jumps_is_as_good_as_a_named_loss() -> None:
     def above(c: float) -> Any:
         return lambda target, decision: ((target > c) != decision).astype(float)

@@ -70,6 +70,7 @@ def test_refining_cells_never_raises_the_optimum() -> None:
     assert solve(fine, lam).value <= float(solve(coarse, lam).value) + 1e-10
 
 
+@pytest.mark.slow
 def test_squared_and_absolute_losses_of_a_gaussian_have_their_closed_forms() -> None:
     """theta|xbar ~ N(k xbar, r): averaged over a cell, B = (i - k xbar)^2 + r, in closed form from two moments."""
     grid = np.linspace(-2, 2, 9)
@@ -203,6 +204,7 @@ def test_the_pointwise_rule_follows_the_cells_where_its_margin_is_clear() -> Non
     assert np.array_equal(E[:, 0], (x > 0.5).astype(float))
 
 
+@pytest.mark.slow
 def test_a_loss_may_be_any_function() -> None:
     def capped(target: Any, decision: Any) -> Any:
         return np.minimum((target - decision) ** 2, 1.0)
@@ -219,6 +221,7 @@ def test_a_loss_may_be_any_function() -> None:
 BASE: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [
@@ -266,6 +269,7 @@ def test_a_law_that_scipy_can_only_sum_is_refused_at_once_under_a_continuous_pri
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [absolute, squared])
 def test_quantiles_that_scipy_cannot_compute_are_refused_with_another_way(loss: Any) -> None:
     """Far out, quantiles of invgauss are wrong by powers of ten, or end in an error; its risks are finite."""

@@ -50,6 +50,7 @@ KINDS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_gaussian_optimum_lies_in_the_bracket_of_its_draws(kind: str) -> None:
     proved = bracket(GAUSSIAN, MaxEve(2.0))
@@ -65,6 +66,7 @@ def test_the_gaussian_optimum_lies_in_the_bracket_of_its_draws(kind: str) -> Non
         assert found.width < found.upper - found.lower
 
 
+@pytest.mark.slow
 def test_more_posterior_draws_raise_the_lower_end() -> None:
     lam = bracket(GAUSSIAN, MaxEve(2.0)).lam
     lows = [
@@ -74,6 +76,7 @@ def test_more_posterior_draws_raise_the_lower_end() -> None:
     assert lows == sorted(lows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 3, 5])
 def test_a_normal_mean_in_several_dimensions_has_its_one_dimensional_optimum(dimension: int) -> None:
     """theta ~ N(0, I), x ~ N(theta, I). Bob tests the sum of theta, Eve the sum of x: one dimension decides both."""

@@ -12,6 +12,7 @@ from gaussian.plots import risk_utility_map
 from gaussian.releases import Full, NoisyMean, Null, OneBit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER_TABLES)
 def test_other_brackets_lie_within_the_gap(name: str) -> None:
     eve = PAPER_TABLES[name].eve
@@ -35,6 +36,7 @@ def test_more_brackets_close_the_gap_and_points_are_ordered() -> None:
     assert (np.diff(eve_risks) >= -1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER_TABLES)
 def test_no_parametric_release_lies_below_the_frontier(name: str) -> None:
     eve = PAPER_TABLES[name].eve
@@ -46,6 +48,7 @@ def test_no_parametric_release_lies_below_the_frontier(name: str) -> None:
             assert float(own.alice(one.lam)) >= one.lower - own.alice_error(one.lam) - 1e-12
 
 
+@pytest.mark.slow
 def test_the_map_shades_what_is_attained_and_draws_the_frontier() -> None:
     import matplotlib
 

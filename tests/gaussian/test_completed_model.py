@@ -85,6 +85,7 @@ EVES: list[Eve] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eve", EVES, ids=str)
 def test_moving_and_scaling_the_data_changes_no_risk_and_moves_the_rule(eve: Eve) -> None:
     lam = 0.8
@@ -99,6 +100,7 @@ def test_moving_and_scaling_the_data_changes_no_risk_and_moves_the_rule(eve: Eve
     assert second.rule.risks().alice(lam) == pytest.approx(second.upper, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eve", EVES[:4], ids=str)
 def test_the_parametric_releases_follow_the_data(eve: Eve) -> None:
     releases = [Full(), Null(), NoisyMean(0.6), OneBit(0.3)]
@@ -215,6 +217,7 @@ def test_losses_of_one_size_scale_the_risks() -> None:
         closed_form(GaussianModel(5, bob_loss=(2.0, 1.0)), MeanEve(0.5), 1.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (6, 4), (9, 5), (40, 37)])
 def test_order_statistics_agree_with_the_binomial_law_and_with_draws(n: int, k: int) -> None:
     assert OrderLaw(n, k).checked().n == n

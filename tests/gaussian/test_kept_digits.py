@@ -165,6 +165,7 @@ def test_an_interval_far_on_the_right_is_cut_as_its_mirror_image() -> None:
     assert np.diff(ndtr(-inside)) == pytest.approx((ndtr(-8.2) - ndtr(-7.9)) / 4, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 5, 20, 100])
 @pytest.mark.parametrize("eve", [MaxEve(2.0), BothEves(0.5, 2.0)])
 def test_with_noise_that_hides_everything_eve_is_left_with_the_risk_of_the_null_release(n, eve):
@@ -177,6 +178,7 @@ def test_with_noise_that_hides_everything_eve_is_left_with_the_risk_of_the_null_
     assert np.abs(given[0] - risks(model, eve, Null()).eve).max() < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 5, 30])
 @pytest.mark.parametrize("sigma", [0.3, 3.0])
 def test_finer_rules_do_not_move_the_risk_of_a_noisy_full_release(n, sigma, monkeypatch):
@@ -188,6 +190,7 @@ def test_finer_rules_do_not_move_the_risk_of_a_noisy_full_release(n, sigma, monk
     assert abs(coarse - fine) < 1e-7
 
 
+@pytest.mark.slow
 def test_no_noise_leaves_eve_more_than_the_null_release():
     model, eve = GaussianModel(100, 1.0, 0.0), BothEves(0.5, 2.0)
     assert risks(model, eve, NoisyFull(1e5), SEARCH).eve <= risks(model, eve, Null()).eve

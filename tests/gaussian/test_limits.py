@@ -47,6 +47,7 @@ def test_little_noise_gives_the_exact_statistic_and_much_noise_gives_the_null_re
         assert far.eve == pytest.approx(null.eve, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "eve"), CASES)
 def test_noisy_full_runs_from_full_to_null(model, eve):
     full, null = risks(model, eve, Full()), risks(model, eve, Null())
@@ -58,6 +59,7 @@ def test_noisy_full_runs_from_full_to_null(model, eve):
     assert end.eve == pytest.approx(null.eve, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "eve"), CASES)
 def test_every_release_has_risks_between_those_of_full_and_null(model, eve):
     full, null = risks(model, eve, Full()), risks(model, eve, Null())
@@ -69,6 +71,7 @@ def test_every_release_has_risks_between_those_of_full_and_null(model, eve):
         assert -slack <= found.eve <= null.eve + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "eve"), CASES)
 def test_more_noise_never_helps_anybody(model, eve):
     for family in (NoisyMean, NoisyMedian):
@@ -126,6 +129,7 @@ def test_calibration_equates_full_and_null():
         assert risks(model, eve, Full()).alice(lam) == pytest.approx(risks(model, eve, Null()).alice(lam), abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("c", "sd", "noise"), [(0.5, 1.1, 0.7), (-2.0, 0.4, 3.0), (0.0, 1.0, 0.05), (6.0, 1.0, 1.0)])
 def test_owens_formula_agrees_with_high_precision_quadrature(c, sd, noise):
     mpmath.mp.dps = 30

@@ -96,6 +96,7 @@ def test_these_eves_have_all_four_families(eve: Eve) -> None:
     assert len(computed_families(PAPER, eve)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "eve", [MedianEve(0.3), RangeEve(2.0), QuantileEve(1.0), RecordEve(1.0), GaussianEves((MeanEve(0.5), MaxEve(2.0)))]
 )

@@ -48,6 +48,7 @@ def test_the_maximum_of_many_observations_has_the_law_of_independent_normals(n):
         assert found == pytest.approx(np.exp(n * log_ndtr(c)), abs=2e-14, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_three_and_four_observations_agree_with_high_precision_quadrature():
     # F_n'(d) = n sqrt(n/(n-1)) phi(d sqrt(n/(n-1))) F_{n-1}(d n/(n-1)), and F_2 = erf
     def third(d):
@@ -66,6 +67,7 @@ def test_three_and_four_observations_agree_with_high_precision_quadrature():
             assert max_residual_cdf(4)(d) == pytest.approx(float(exact), rel=2e-14)
 
 
+@pytest.mark.slow
 def test_the_stated_error_of_the_law_of_the_maximum_covers_its_error():
     """2e-15 (4 + |log p|) p with p the smaller tail, against 30 digits, where either tail is 1e-24 or so."""
     law = statistic_law(3, MaxEve(0.0))

@@ -32,6 +32,7 @@ MODEL = GaussianModel(n=4, prior_sd=1.5, prior_mean=0.5, noise_sd=2.0, bob_loss=
 TWO = GaussianEves((MeanEve(0.5, loss=(2.0, 1.0)), MaxEve(2.0)), weights=(1.0, 2.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [Full(), Null(), OneBit(0.3), NoisyMean(0.7), NoisyMedian(0.5)])
 def test_the_risk_of_separate_eves_is_the_weighted_sum_of_theirs(release: Any) -> None:
     found, parts = risks(MODEL, TWO, release), [risks(MODEL, one, release) for one in TWO.members]

@@ -109,6 +109,7 @@ def test_risks_and_standard_errors_are_those_of_simulated_releases():
     assert audit.eves[0].prior.error == pytest.approx(mean.std(ddof=1) / np.sqrt(len(held)), rel=0.05)
 
 
+@pytest.mark.slow
 def test_an_audit_depends_on_the_types_of_the_records_and_not_on_their_order():
     frame = records(200, 4)
     found = study_of(frame, holdout="1/2").solve(1)

@@ -161,6 +161,7 @@ def test_named_losses_are_ranks_over_the_largest_difference():
         loss_table("cubic", made, "f")
 
 
+@pytest.mark.slow
 @given(st.lists(st.fractions(-5, 5), min_size=3, max_size=6, unique=True), st.data())
 def test_a_band_is_found_exactly_also_next_to_its_ends(ends, data):
     ends = sorted(ends)

@@ -68,6 +68,7 @@ def mechanism_of(problem: Problem, lam: Fraction) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 @given(record_programs(), st.fractions(0, 3, max_denominator=4))
 @settings(max_examples=60, deadline=None)
 def test_records_and_the_ordinary_problem_have_one_answer(program: RecordProgram, lam: Fraction) -> None:

@@ -48,6 +48,7 @@ def study_of(frame: pd.DataFrame, **more) -> Study:
     return Study(frame, publish, more.pop("eves", EVES), **levels, **more)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(frames(), st.sampled_from([F(0), F(1, 2), F(1), F(7, 3)]), st.sampled_from([slice(0, 1), slice(0, 2)]))
 def test_the_optimum_is_that_of_the_undivided_program(frame, lam, some):
@@ -64,6 +65,7 @@ def test_the_optimum_is_that_of_the_undivided_program(frame, lam, some):
     assert sum(w * r for w, r in zip(weights, found.columns, strict=True)) == found.risks.bob
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(frames(), st.sampled_from([F(0), F(1, 2), F(7, 3)]), st.sampled_from([slice(0, 1), slice(0, 2)]), st.booleans())
 @example(TIED, F(7, 3), slice(0, 2), False)
@@ -132,6 +134,7 @@ def test_the_ordinary_problem_has_the_same_optimum_and_risks():
     assert shown.agents["N"] == found.eves[0]
 
 
+@pytest.mark.slow
 def test_conditions_go_through_the_ordinary_problem():
     generator = np.random.default_rng(6)
     frame = pd.DataFrame({c: generator.integers(0, 2, 40) for c in ("age", "ill", "pay")})

@@ -28,6 +28,7 @@ def test_on_proportional_grids_every_mechanism_has_the_same_risk(signals: int) -
     assert float(evaluate(grid.problem, Mechanism(channel)).alice(grid.lam)) == pytest.approx(1 / 6, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decisions", [15, 27])
 def test_a_grid_of_decisions_costs_at_most_a_quarter_of_its_squared_step(decisions: int) -> None:
     grid = squared_grid(MODEL, "max", mean_count=16, residual_count=10, decisions=decisions, reach=12.0)

@@ -69,6 +69,7 @@ def check(problem: TableProblem, protection: Protection) -> None:
     assert abs(rough.eve - expected.eve) <= rough.eve_error < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protection", MORE, ids=lambda p: p.title)
 @pytest.mark.parametrize("eve", EVES, ids=["empty", "two", "person", "member-others", "member"])
 def test_risks_are_those_of_the_channel(protection: Protection, eve: Any) -> None:

@@ -50,6 +50,7 @@ def test_nested_grids_with_more_cells_have_lower_optima(model: GaussianModel, ev
     assert found.lower - 1e-12 * (1 + weight) <= values[-1] <= found.upper + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
 def test_the_optimum_of_a_grid_is_attained_on_simulated_data(model: GaussianModel, eve: Eve, lam: float | None) -> None:
     weight = calibrate(model, eve) if lam is None else lam

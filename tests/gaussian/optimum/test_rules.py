@@ -25,6 +25,7 @@ CASES: list[tuple[GaussianModel, Eve, float | str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "eve", "lam"), CASES)
 def test_the_simulated_risks_of_the_rule_agree_with_the_bracket(
     model: GaussianModel, eve: Eve, lam: float | str

@@ -139,7 +139,8 @@ def test_the_benchmarks_measure_what_the_page_on_large_data_says() -> None:
 
 
 def small_study(**options: Any) -> tuple[Any, Study]:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     frame = pd.DataFrame({"age": [1, 1, 1, 2, 2, 2], "ill": [0, 0, 1, 0, 1, 1], "pay": [1, 2, 3, 1, 3, 3]})
     return frame, Study(frame, {"pay": "absolute"}, [Eve("ill", knows=["age"], loss=[[0, 1], [2, 0]])], **options)
 

@@ -195,7 +195,6 @@ def test_summaries_are_plain_sentences() -> None:
 
 @pytest.mark.slow
 def test_frames_hold_the_whole_table_with_exact_numbers() -> None:
-    pytest.importorskip("pandas")
     frame = BEST.mechanism.to_frame()
     assert frame.index.tolist() == ["0", "1"]
     assert frame.loc["1", "1"] == F(7, 10)

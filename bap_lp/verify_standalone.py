@@ -298,7 +298,7 @@ def single_steps(problem, certificate):
 
 # ---- conditions: a notion is a function from places to rows (C, D, A, r, size), and the places that a channel q must
 # meet. C has (x, s, v), D has (s, k, v), A has (column, v). A float may miss a row by 1e-9 of `size`, without one by
-# 1e-9 of the sum of |v| q(s|x).
+# 1e-9 of the sum of |v| q(s|x); if `size` is a list of terms, also by 2^-46 of the sum of terms[x] q(s|x).
 
 
 class Demands:
@@ -412,7 +412,10 @@ class Demands:
         return x
 
     def cone(self, name, value, S):
-        """One signal at a time: sum_x g(x) q(s|x) <= 0 for every signal and vector g."""
+        """One signal at a time: sum_x g(x) q(s|x) <= 0 for every signal and vector g.
+
+        Where g(x) is a difference of two numbers, which were rounded, their sum comes with it.
+        """
         g, out, told_at = self.game, [], []
         if name == "signal_floor":
             every = [(a.name, value) for a in g.eves]
@@ -423,7 +426,8 @@ class Demands:
             self.meaning[name] = floors if type(value) in (dict, list) else floors[0][1]
             for group, a, share in zip(g.groups, g.owner, g.shares):
                 for column, losses in zip(group, zip(*a.harm)) if a.name in dict(floors) else ():
-                    out.append([p * k * (dict(floors)[a.name] - v) for p, k, v in zip(g.p, share, losses)])
+                    here, f = [p * k for p, k in zip(g.p, share)], dict(floors)[a.name]
+                    out.append([[m * (f + sign * v) for m, v in zip(here, losses)] for sign in (-1, 1)])
                     told_at.append(column)
         else:
             rows = [value] if name == "pufferfish" and type(value) is dict else value
@@ -436,10 +440,10 @@ class Demands:
             s, k = place
             known = 0 <= s < len(told) and 0 <= k < len(out) and about(s, k, eve)
             need(known, f"a price of {name} is about none of its rows")
-            return [(x, s, v) for x, v in enumerate(out[k]) if v], [], [], 0, None
+            return [(x, s, v) for x, v in enumerate(out[k][0]) if v], [], [], 0, out[k][1]
 
         self.notions[name] = row, lambda q: [(s, k) for s in S for k in range(len(out)) if about(s, k, self.eve)]
-        self.beyond = self.beyond or any(v for vector in out for p, v in zip(g.p, vector) if p == 0)
+        self.beyond = self.beyond or any(v for vector, _ in out for p, v in zip(g.p, vector) if p == 0)
 
     def event(self, states):
         need(all(type(x) in (int, str) for x in listed(states, "an event lists states")), "an event lists states")
@@ -458,19 +462,21 @@ class Demands:
         inside, p = self.event(row["event"]), self.game.p
         high, low = (None if row.get(k) is None else number(row[k], 0, 1) for k in ("at_most", "at_least"))
         need((high, low) != (None, None) and (None in (high, low) or low <= high), "posterior_caps")
-        return [[sign * m * (i - c) for m, i in zip(p, inside)] for c, sign in ((high, 1), (low, -1)) if c is not None]
+        ends = [(c, sign) for c, sign in ((high, 1), (low, -1)) if c is not None]
+        return [([sign * m * (i - c) for m, i in zip(p, inside)], []) for c, sign in ends]
 
     def posterior_ratio(self, row):
         keyed(row, ["event"], ["exp_epsilon", "epsilon"])
         inside, p, K = self.event(row["event"]), self.game.p, self.factor(row)
         whole, rest = (sum(m for m, i in zip(p, inside) if i is own) for own in (True, False))
         high, low = (rest - (K - 1) * whole, -K * whole), ((1 - K) * whole - K * rest, whole)
-        return [[m * (a if i else b) for m, i in zip(p, inside)] for a, b in (high, low)]
+        top, low = ([m * (a if i else b) for m, i in zip(p, inside)] for a, b in (high, low))
+        return [(top, [m * (rest + (K - 1) * whole) * i for m, i in zip(p, inside)]), (low, [])]
 
     def independent_of(self, row):
         inside, p = self.event(row), self.game.p
         whole, rest = (sum(m for m, i in zip(p, inside) if i is own) for own in (True, False))
-        return [[sign * m * (rest if i else -whole) for m, i in zip(p, inside)] for sign in (1, -1)]
+        return [([sign * m * (rest if i else -whole) for m, i in zip(p, inside)], []) for sign in (1, -1)]
 
     def pufferfish(self, row):
         keyed(row, ["pairs"], ["priors", "exp_epsilon", "epsilon"])
@@ -484,7 +490,8 @@ class Demands:
             a, b = ([m * i for m, i in zip(r, inside)] for inside in pair)
             if sum(a) and sum(b):
                 a, b = [v / sum(a) for v in a], [v / sum(b) for v in b]
-                out += [[u - K * v for u, v in zip(a, b)], [u - K * v for u, v in zip(b, a)]]
+                for one, two in ((a, b), (b, a)):
+                    out.append(([u - K * v for u, v in zip(one, two)], [u + K * v for u, v in zip(one, two)]))
         return out
 
     def own(self, s, d, told, eve):
@@ -529,7 +536,9 @@ class Demands:
                 if A and A[0][1] < 0:
                     least[A[0][0]] = max(least.get(A[0][0], 0), left)
                     continue
-                size = sum(abs(v) * q[x][s] for x, s, v in C) if size is None else size
+                if size is None or type(size) is list:
+                    terms = sum(v * row_q[place[0]] for v, row_q in zip(size or (), q))
+                    size = sum(abs(v) * q[x][s] for x, s, v in C) + ROUNDING / TOLERANCE * terms
                 if left + sum(v * least[column] for column, v in A) > self.unit * size:
                     return name
         few = self.most is None or sum(map(any, zip(*q))) <= self.most

@@ -466,3 +466,18 @@ def test_an_epsilon_of_zero_is_exact_however_it_is_written(tmp_path: Path, zero:
     ):
         save_bundle(tmp_path / "b", solve(problem, "1/3", conditions=asked))
         assert both(tmp_path / "b") == (True, True)
+
+
+@pytest.mark.parametrize("weights", [(1, 3, 0, 1), (2, 5, 2, 1), (3, 2, 0, 1)])
+def test_both_checkers_allow_the_rounding_of_a_coefficient_that_is_a_difference(
+    weights: tuple[int, ...], tmp_path: Path
+) -> None:
+    """With K P(A) = 1 the coefficient 1 - K P(A) is all rounding."""
+    prior = [F(w, sum(weights)) for w in weights]
+    problem, K = Problem(prior, [[0, 1], [1, 0], [1, 0], [0, 1]], [[0], [0], [1], [0]]), 1 / (prior[1] + prior[2])
+    for name, wanted in (
+        ("ratio", Conditions(posterior_ratio=[{"event": [1, 2], "exp_epsilon": K}])),
+        ("pufferfish", Conditions(pufferfish={"pairs": [[[1, 2], [0, 1, 2, 3]]], "exp_epsilon": K})),
+    ):
+        save_bundle(tmp_path / name, solve(problem.as_float(), 0.0, conditions=wanted))
+        assert both(tmp_path / name) == (True, True)

@@ -36,6 +36,7 @@ _ROUNDS = 60  # of rows that are added
 _LARGE = 4000  # rows
 _DENSE = 100  # entries of a column
 _FEW = 0.01  # of all columns
+_BASIC = highspy.HighsBasisStatus.kBasic
 PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
 _OPTIONS: dict[str, Any] = {
@@ -247,11 +248,19 @@ def _flags(basic: Array, count: int) -> Array:
 
 
 def basic_flags(highs: highspy.Highs) -> Array:
-    """Which columns and slacks are basic; empty if there is no basis."""
-    status, basic = highs.getBasicVariables()
-    if status != highspy.HighsStatus.kOk or not highs.getBasis().valid:
+    """Which columns and slacks are basic; empty if there is no basis.
+
+    `getBasicVariables` reads the factor that the simplex method leaves, in a hundredth of the time that the statuses
+    take. After interior point and crossover there is none, and it ends the process (HiGHS 1.15).
+    """
+    basis, n = highs.getBasis(), highs.getNumCol()
+    if not basis.valid:
         return np.zeros(0, dtype=bool)
-    n = highs.getNumCol()
+    if highs.getOptionValue("solver")[1] != "simplex":
+        return np.fromiter(map(int, basis.col_status + basis.row_status), dtype=np.int8) == int(_BASIC)
+    status, basic = highs.getBasicVariables()
+    if status != highspy.HighsStatus.kOk:
+        return np.zeros(0, dtype=bool)
     flags = np.zeros(n + highs.getNumRow(), dtype=bool)
     flags[np.where(basic >= 0, basic, n - 1 - basic)] = True  # row r is numbered -1 - r
     return flags

@@ -17,7 +17,7 @@ import numpy as np
 from bap_cli.plain_words import both, equal, named, short
 from bap_cli.show import conditions_in_words, own_beliefs
 from bap_cli.what_if import News, changes
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import clean, counted, listed, person
 from bap_lp.model.evaluation import Evaluation, evaluate

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bap_lp.conditions.conditions import Conditions
-from bap_lp.conditions.events import named
+from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.reading import named
 from bap_lp.model.display import clean, counted, listed, people, person
 from bap_lp.model.problem import Problem
 

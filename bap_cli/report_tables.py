@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.model.display import equals, fraction
 from bap_lp.model.evaluation import risks
 from bap_lp.model.knowledge import shares_of, values_of

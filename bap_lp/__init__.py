@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bap_lp import plots, releases
-    from bap_lp.conditions.conditions import Conditions
     from bap_lp.convex.cvxpy_bridge import to_cvxpy
     from bap_lp.convex.quadratic import quadratic
     from bap_lp.files.bundles import load_bundle, save_bundle
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
+    from bap_lp.notions.conditions import Conditions
     from bap_lp.path.choice import chooses, excess
     from bap_lp.path.epsilon import EpsilonPath, epsilon_path
     from bap_lp.path.frontier import corner, frontier, sdc
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from bap_lp.programs.solving import solve
     from bap_lp.programs.tiers import tiers
     from bap_lp.proof.binding import verify_mechanism
-    from bap_lp.proof.certificate import Certificate, Verdict, verify
-    from bap_lp.proof.infeasible import ConflictError
-    from bap_lp.proof.nested import verify_tiers
-    from bap_lp.proof.worst_case import verify_robust
+    from bap_lp.proof.certificate import Certificate, Verdict, verify, verify_robust, verify_tiers
+    from bap_lp.proof.conflict import ConflictError
     from bap_lp.questions.sensitivity import sensitivity
     from bap_lp.questions.uniqueness import uniqueness
     from bap_lp.rational import InputError
@@ -105,7 +103,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "conditions.conditions": "Conditions",
+    "notions.conditions": "Conditions",
     "convex.cvxpy_bridge": "to_cvxpy",
     "convex.quadratic": "quadratic",
     "files.bundles": "load_bundle save_bundle",
@@ -131,10 +129,8 @@ _MODULES = {
     "programs.solving": "solve",
     "programs.tiers": "tiers",
     "proof.binding": "verify_mechanism",
-    "proof.certificate": "Certificate Verdict verify",
-    "proof.infeasible": "ConflictError",
-    "proof.nested": "verify_tiers",
-    "proof.worst_case": "verify_robust",
+    "proof.certificate": "Certificate Verdict verify verify_robust verify_tiers",
+    "proof.conflict": "ConflictError",
     "questions.sensitivity": "sensitivity",
     "questions.uniqueness": "uniqueness",
     "rational": "InputError",

@@ -227,6 +227,11 @@ def float_below(value: fmpq) -> float:
     return near if EXACT.number(near) <= value else math.nextafter(near, -math.inf)
 
 
+def float_above(value: fmpq) -> float:
+    """The least float that is at least a rational."""
+    return 0.0 - float_below(-value)
+
+
 def tree_sum(values: Array) -> Any:
     """The sum over the first axis, added in a balanced tree.
 

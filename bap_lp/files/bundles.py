@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.files.canonical import canonical_problem, kind_of, normal, normal_conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.demands import other_demands, other_lambda, other_tiers

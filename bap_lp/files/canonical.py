@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.files.documents import check, located
 from bap_lp.files.problems import ProblemFile, problem_from_dict
 from bap_lp.files.tables import long_number

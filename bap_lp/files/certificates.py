@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.conditions.conditions import TABLE, Conditions
+from bap_lp.notions.conditions import TABLE, Conditions
 from bap_lp.conditions.lagrangian import Multipliers, Prices
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.conditions.conditions import Conditions
-from bap_lp.conditions.events import plain
+from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.reading import plain
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, items, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bap_lp.rational import Array, InputError, array, is_exact, number
+from bap_lp.rational import EXACT, Array, InputError, array, is_exact, number
 
 _MANY = 10_000
 _SUM_TOLERANCE = 1e-9  # a float prior may miss one by this much; it is then normalised
@@ -19,6 +19,13 @@ def probability(values: Any, field: str) -> Array:
     if total != 1 and (is_exact(p) or abs(total - 1) > _SUM_TOLERANCE):
         raise InputError(f"sum of {field}", total, "must be 1")
     return p if is_exact(p) or abs(total - 1) <= ROUNDED else p / total
+
+
+def exact_distribution(values: Any) -> Array:
+    """Probabilities as rationals that sum to one: floats are the fractions they are, over their sum."""
+    out = EXACT.list(map(EXACT.number, values))
+    total = out.sum()
+    return out if total == 1 else out / total
 
 
 class Numbers(Sequence[str]):

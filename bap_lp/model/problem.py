@@ -30,9 +30,10 @@ from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
-from bap_lp.model.labels import labels, probability
+from bap_lp.model.labels import exact_distribution, labels, probability
 from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
+    EXACT,
     Array,
     InputError,
     ReadOnly,
@@ -40,6 +41,7 @@ from bap_lp.rational import (
     field_of,
     floats,
     is_exact,
+    lifted,
     number,
     objects,
     public,
@@ -303,6 +305,26 @@ class Problem(ReadOnly, Tabular):
         """The same problem in floats."""
         theta = self.theta and Theta(self.theta.labels, floats(self.theta.posterior))
         return self if not self.exact else self._with(floats(self.p), self.bobs, self.eves, self.states, theta)
+
+    @cached_property
+    def exactly(self) -> Problem:
+        """The same problem in rationals: floats are the fractions they are, and probabilities sum to one exactly.
+
+        It is what a solution in floats is about. Weights multiply losses here, without rounding.
+        """
+        if self.exact:
+            return self
+
+        def agents(group: tuple[Agent, ...]) -> list[Agent]:
+            out = []
+            for a in group:
+                whole = replace(changed_agent(a, lifted), weight=EXACT.number(a.weight))
+                prior = None if a.prior is None else exact_distribution(a.prior)
+                known = None if a.knowledge is None else np.array([exact_distribution(row) for row in a.knowledge])
+                out.append(replace(whole, prior=prior, knowledge=known))
+            return out
+
+        return self._with(exact_distribution(self.p), agents(self.bobs), agents(self.eves), self.states, None)
 
     def rationalised(self) -> Problem:
         """The same problem with every float read as the decimal it prints as (0.1 becomes 1/10).

@@ -19,7 +19,7 @@ from numbers import Integral
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.mechanism import Mechanism

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Displayed, fraction, risks_line

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of

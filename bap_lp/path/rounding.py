@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.programs.conditioned import best_channel

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks

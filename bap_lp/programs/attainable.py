@@ -20,19 +20,24 @@ from typing import Any
 
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, Part
-from bap_lp.conditions.conditions import Conditions
-from bap_lp.conditions.events import plain
-from bap_lp.conditions.obedience import Obedience
-from bap_lp.conditions.signals import signals_of
-from bap_lp.linear.optimum import Infeasible
+from bap_lp.linear.optimum import optimum
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
-from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
-from bap_lp.programs.ties import weights
-from bap_lp.proof.infeasible import ConflictError, Infeasibility
-from bap_lp.rational import InputError, public, show
+from bap_lp.notions.base import Notion, Part
+from bap_lp.notions.beliefs import Obedience
+from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.reading import plain
+from bap_lp.program.linear import LinearForm
+from bap_lp.program.lowering import Layout
+from bap_lp.program.program import Dual
+from bap_lp.program.solve import Infeasible, solve_program, unfeasible
+from bap_lp.programs.asked import Asked
+from bap_lp.proof.cases import Case
+from bap_lp.proof.certificate import Certificate, verify
+from bap_lp.proof.conflict import ConflictError
+from bap_lp.rational import EXACT, InputError, public, show
 
+_NOTHING = Dual({}, {})
 _FINE = 10**9  # digits of a nearest number
 _STEPS = 80  # programs for a nearest number
 _SEARCHED = 4000  # probabilities of a program up to which nearest numbers are looked for
@@ -42,84 +47,92 @@ _RULES = {
 }
 
 
-def within_range(layout: ChannelLayout, conditions: Conditions) -> None:
+def within_range(asked: Asked) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
+    layout, conditions = asked.layout, asked.conditions
     if layout.problem.misaligned:
         return  # others may be more useful than the full release, or more private than the null release
 
     def refused(name: str, value: Any, rule: str, near: Any) -> ConflictError:
-        found = {name: near} if len(conditions.given()) == 1 else _allowed(layout, conditions, name)
-        return _with(ConflictError(name, value, rule), (name,), found, layout, conditions)
+        found = {name: near} if len(conditions.given()) == 1 else _allowed(asked, name)
+        return _with(ConflictError(name, value, rule), (name,), found, asked)
 
-    (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(layout.problem))
-    loose = public(layout.arrays.field.tolerance)
-    limits = {d.name: public(d.limit) for d in layout.demands if d.name in _RULES}  # type: ignore[attr-defined]
+    def number(value: Any) -> Any:
+        return public(value) if asked.exact else float(value)
+
+    (bob_full, eve_full), (bob_null, eve_null) = extremes(layout.problem)
+    limits = {d.name: d.limit for d in layout.demands if d.name in _RULES}
     floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
-    if floor is not None and floor > eve_null * (1 + loose):
-        rule = f"is not attainable: R_E lies between {eve_full} (full release) and {eve_null} (null release)"
-        raise refused("min_eve_risk", floor, rule + ", which is the most private of all", eve_null)
-    if cap is not None and cap < bob_full * (1 - loose):
-        rule = f"is not attainable: R_B lies between {bob_full} (full release) and {bob_null} (null release)"
-        raise refused("max_bob_risk", cap, rule, bob_full)
+    if floor is not None and floor > eve_null:
+        ends = number(eve_full), number(eve_null)
+        rule = f"is not attainable: R_E lies between {ends[0]} (full release) and {ends[1]} (null release)"
+        raise refused("min_eve_risk", conditions.min_eve_risk, rule + ", which is the most private of all", ends[1])
+    if cap is not None and cap < bob_full:
+        ends = number(bob_full), number(bob_null)
+        rule = f"is not attainable: R_B lies between {ends[0]} (full release) and {ends[1]} (null release)"
+        raise refused("max_bob_risk", conditions.max_bob_risk, rule, ends[0])
 
 
-def _allowed(layout: ChannelLayout, conditions: Conditions, name: str) -> dict[str, Any]:
+def _allowed(asked: Asked, name: str) -> dict[str, Any]:
     """The nearest number of a limit on a risk that the other conditions allow; empty if there is none, or in doubt."""
-    if conditions.combinatorial or layout.weights.size > _SEARCHED:
+    if asked.conditions.combinatorial or asked.layout.program(EXACT.zero).cost.size > _SEARCHED:
         return {}
-    if not layout.arrays.exact:
-        twin = rational(conditions)
+    if not asked.exact:
+        twin = rational(asked.conditions)
         if not twin.exact:
             return {}
-        found = _allowed(ChannelLayout.of(layout.problem.rationalised(), twin), twin, name)
+        found = _allowed(Asked.of(asked.problem.rationalised(), twin, True), name)
         return {label: float(value) for label, value in found.items()}
-    parts = [p for demand in layout.demands if demand.priced for p in demand.parts(layout.whole, layout.signals)]
-    return _nearest_numbers(layout, parts, [part for part in parts if part.label == name])
+    parts = _parts(asked.layout)
+    return _nearest_numbers(asked.layout, parts, [part for part in parts if part.label == name])
 
 
-def _with(
-    error: ConflictError, conflict: tuple[str, ...], near: dict[str, Any], layout: ChannelLayout, conditions: Conditions
-) -> ConflictError:
+def _parts(layout: Layout) -> list[Part]:
+    return [p for demand in layout.demands if demand.convex for p in demand.parts(layout.whole, layout.signals)]
+
+
+def _with(error: ConflictError, conflict: tuple[str, ...], near: dict[str, Any], asked: Asked) -> ConflictError:
     error.conflict = conflict
     error.__dict__["nearest"] = near
-    error.proof = _proof(layout, conditions)
-    if error.proof is None and not layout.arrays.exact and layout.weights.size <= _SEARCHED:
-        error.proof = _proof(layout.lifted(conditions), conditions)
+    error.proof = proved_conflict(asked)
     return error
 
 
-def _proof(layout: ChannelLayout, conditions: Conditions) -> Infeasibility | None:
-    """The multipliers of the elastic program, if they prove the conflict."""
-    try:
-        found = ChannelProgram(layout.lowered, layout.arrays.field.zero, 0, elastic=True).solve()
-    except ArithmeticError:
-        return None
-    for dual in (found.dual.in_field(layout.problem.arrays.field), found.dual):  # rounded, if that is proof enough
-        proof = Infeasibility(conditions, dual.u, dual.prices)
-        if proof.verify(layout.problem):
-            return proof
-    return None
+def proved_conflict(asked: Asked, cases: tuple[Case, ...] = ()) -> Certificate | None:
+    """The multipliers that prove the conflict, if there are any."""
+    layout = asked.layout
+    program = layout.whole_program(EXACT.zero, 0)
+    dual = program.completed(_NOTHING)
+    if not cases:
+        try:
+            found = unfeasible(layout.program(EXACT.zero, 0))
+        except (ArithmeticError, InputError):
+            found = None
+        if found is not None:
+            dual = asked.whole_dual(program, found)
+    zero = public(EXACT.zero)
+    proof = Certificate((zero,), zero, zero, None, dual, asked.exact, asked.conditions, cases, "conflict")
+    return proof if verify(asked.problem, proof) else None
 
 
-def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = False) -> ConflictError:
+def refusal(asked: Asked, decimals: bool = False) -> ConflictError:
     """Why the conditions cannot hold together, and which number of one of them could.
 
     Floats are explained in fractions, by the decimals they print as: floats cannot decide feasibility at an end
     of a range.
     """
-    if not layout.arrays.exact:
+    layout, conditions = asked.layout, asked.conditions
+    if not asked.exact:
         twin = rational(conditions)
         if twin.exact:
-            problem = layout.problem.rationalised()
             try:
-                best = refusal(ChannelLayout.of(problem, twin), twin, decimals=True)
+                best = refusal(Asked.of(asked.problem.rationalised(), twin, True), decimals=True)
             except (InputError, Infeasible):
                 best = None
             if best is not None and best.conflict:
                 rounded = {name: float(value) for name, value in best.attainable.items()}
-                return _with(best, best.conflict, rounded, layout, conditions)
-    arrays = layout.problem.arrays
-    parts = [p for demand in layout.demands if demand.priced for p in demand.parts(arrays, layout.signals)]
+                return _with(best, best.conflict, rounded, asked)
+    parts = _parts(layout)
     conflict = list(parts)
     for part in parts:
         fewer = [other for other in conflict if other is not part]
@@ -128,17 +141,17 @@ def refusal(layout: ChannelLayout, conditions: Conditions, decimals: bool = Fals
     labels = tuple(part.label for part in conflict)
     near: dict[str, Any] = {}
     alone: dict[str, Any] = {}
-    if layout.arrays.exact and layout.weights.size <= _SEARCHED:
+    if asked.exact and len(layout.arrays.p) * len(layout.signals) <= _SEARCHED:
         if conditions.combinatorial:
             # what is computed with randomness and all signals is a bound on the risks, but perhaps not attainable
             bounds = _nearest_numbers(layout, parts, [part for part in conflict if part.label in _RULES][:1])
-            return _with(_explained(layout, conflict, bounds, alone, decimals), labels, near, layout, conditions)
+            return _with(_explained(layout, conflict, bounds, alone, decimals), labels, near, asked)
         near = _nearest_numbers(layout, parts, conflict)
         alone = near or _nearest_numbers(layout, conflict, conflict)
-    return _with(_explained(layout, conflict, near, alone, decimals), labels, near, layout, conditions)
+    return _with(_explained(layout, conflict, near, alone, decimals), labels, near, asked)
 
 
-def _nearest_numbers(layout: ChannelLayout, parts: list[Part], conflict: list[Part]) -> dict[str, Any]:
+def _nearest_numbers(layout: Layout, parts: list[Part], conflict: list[Part]) -> dict[str, Any]:
     """The nearest number of every demand in the conflict that `parts` allow."""
     found = {part.label: nearest(layout, parts, part) for part in conflict if part.value is not None}
     return {label: public(value) for label, value in found.items() if value is not None}
@@ -174,7 +187,7 @@ def rational(conditions: Conditions) -> Conditions:
 
 
 def _explained(
-    layout: ChannelLayout, conflict: list[Part], near: dict[str, Any], alone: dict[str, Any], decimals: bool
+    layout: Layout, conflict: list[Part], near: dict[str, Any], alone: dict[str, Any], decimals: bool
 ) -> ConflictError:
     """The line that says it: the limits on risks first, as they are what everything else conflicts with."""
 
@@ -211,31 +224,33 @@ def _given(part: Part, decimals: bool) -> Any:
     return float(part.value) if decimals else public(part.value)
 
 
-def laid(layout: ChannelLayout, demands: list[Condition]) -> ChannelLayout:
+def laid(layout: Layout, demands: list[Notion]) -> Layout:
     """The layout with these demands; those of one notion become one."""
     # agents with beliefs of their own obey whatever else is demanded
-    by_name: dict[str, Condition] = {d.name: d.at(0 * d.margin) for d in layout.demands if isinstance(d, Obedience)}
+    by_name: dict[str, Notion] = {d.name: d.at(0 * d.margin) for d in layout.demands if isinstance(d, Obedience)}
     for demand in demands:
         by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
-    signals = signals_of(layout.problem, any(demand.tuples for demand in by_name.values()))
-    field = layout.arrays.field
-    shape = len(layout.arrays.p), len(signals)
-    table = weights(shape[0] * shape[1], field).reshape(shape)
-    return replace(layout, demands=tuple(by_name.values()), signals=signals, weights=table)
+    return layout.demanding(tuple(by_name.values()))
 
 
-def _feasible(layout: ChannelLayout) -> bool:
-    return ChannelProgram(layout.lowered, layout.arrays.field.zero).feasible()
+def _feasible(layout: Layout) -> bool:
+    """Whether any channel meets the conditions: without a cost every feasible vertex is an optimum."""
+    lp = LinearForm.of(layout.program(EXACT.zero, 0)).lp
+    try:
+        optimum(replace(lp, cost=lp.field.zeros(len(lp.cost))))
+    except Infeasible:
+        return False
+    return True
 
 
-def nearest(layout: ChannelLayout, parts: list[Part], part: Part) -> Any:
+def nearest(layout: Layout, parts: list[Part], part: Part) -> Any:
     """The number of a demand nearest to the one given that the others allow; None if there is none."""
     if part.label in _RULES:  # the least R_B and the largest R_E are optima themselves
-        rest, zero = laid(layout, [p.at(p.value) for p in parts if p is not part]), layout.arrays.field.zero
+        rest = laid(layout, [p.at(p.value) for p in parts if p is not part])
         try:
             if part.label == "max_bob_risk":
-                return rest.sent(ChannelProgram(rest, zero).solve().q).told_risk
-            return rest.sent(ChannelProgram(rest, zero + 1, 0).solve().q).eve_risk
+                return solve_program(rest.program(EXACT.zero)).value
+            return -solve_program(rest.program(EXACT.one, 0)).value
         except Infeasible:
             return None
 

@@ -25,10 +25,11 @@ from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import counted
 from bap_lp.model.signal_sums import signal_losses
+from bap_lp.program.finish import priced
+from bap_lp.program.program import Dual, compact
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.programs.ties import float_ties, table_weights
 from bap_lp.programs.tiny import MOST, dictionary_size, tiny_optimum
-from bap_lp.proof.certificate import Certificate, check_table
 from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 
 # perturbations that lead to the vertex that the ties choose: of the largest cost, by the weights, and of lam, since R_E
@@ -176,8 +177,12 @@ def _certified(arrays: Arrays, lam: float, found: JointOptimum) -> bool:
     """Whether the gap is small in rationals, where it cannot be told from rounding in floats."""
     if arrays.B.size * arrays.shape[2] > _MANY:
         return True
-    certificate = Certificate(lam, float(arrays.value(found.rho, lam)), found.rho, found.u)
-    return check_table(arrays.lifted(), certificate, EXACT.number(FLOAT.tolerance)).ok
+    exact, price = arrays.lifted(), EXACT.number(lam)
+    rho = EXACT.array(found.rho)
+    rho = rho * (exact.p / rho.sum(axis=1))[:, None]
+    program = compact(exact, price)
+    dual = priced(program, Dual({"eve": found.u}, {}))
+    return bool(program.value(rho) - program.bound(dual) <= EXACT.number(FLOAT.tolerance) * exact.spread(price))
 
 
 def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: Array) -> JointOptimum:

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bap_lp.arguments import checked
-from bap_lp.conditions.conditions import TABLE, Conditions
-from bap_lp.conditions.lagrangian import SentSignals
-from bap_lp.conditions.obedience import Obedience
 from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.risks import Number
+from bap_lp.notions.beliefs import Obedience
+from bap_lp.notions.conditions import TABLE, Conditions
+from bap_lp.program.lowering import SentSignals
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
-from bap_lp.proof.conditional import ConditionedProblem
-from bap_lp.rational import public
+from bap_lp.proof.certificate import release_statement
+from bap_lp.rational import EXACT, public
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,13 +37,14 @@ class ConditionCost(Displayed):
 
 def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     """The shadow prices of every condition's numbers, by condition and label; none if the conditions are not convex."""
-    proof = solution.certificate.proof
-    if proof is None or proof.conditions.combinatorial:
+    certificate = solution.certificate
+    layout = release_statement(solution.problem.exactly, EXACT.zero, certificate.conditions).layout
+    if layout is None or certificate.conditions.combinatorial or certificate.channel is None:
         return {}
-    asked = ConditionedProblem.of(solution.problem, proof.conditions)
-    sent = SentSignals(asked.arrays, asked.signals, asked.arrays.field.array(proof.channel))
-    found = {d.name: d.shadow(proof.prices[d.name], sent) for d in asked.demands if d.priced and d.name in proof.prices}
-    return {name: {label: public(price) for label, price in own.items()} for name, own in found.items()}
+    sent = SentSignals(layout.whole, layout.signals, certificate.channel)
+    found = {d.name: d.shadow(certificate.dual, sent) for d in layout.demands}
+    number = public if solution.exact else float
+    return {name: {label: number(price) for label, price in own.items()} for name, own in found.items()}
 
 
 @checked
@@ -65,10 +66,10 @@ def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
     >>> print(found.name, found.cost, dict(found.shadow_prices))
     posterior_caps 1/12 {'posterior_caps[0].at_most': Fraction(25, 27)}
     """
-    proof = solution.certificate.proof
-    if proof is None:
+    given = solution.certificate.conditions
+    if given.empty and not solution.problem.misaligned:
         return ()
-    given, prices = proof.conditions, shadow_prices(solution)
+    prices = shadow_prices(solution)
     stated = [kind for kind in TABLE.values() if kind.name in _stated(solution, given)]
     out = []
     for kind in stated:
@@ -85,5 +86,5 @@ def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
 
 def _stated(solution: Solution, given: Conditions) -> set[str]:
     """The notions that are demanded; obedience is one only if it must hold with a margin."""
-    found = {demand.name for demand in given.demands(solution.problem)}
+    found = {demand.name for demand in given.demands(solution.problem.exactly)}
     return found if given.margin is not None else found - {Obedience.name}

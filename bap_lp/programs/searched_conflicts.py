@@ -12,32 +12,29 @@ from __future__ import annotations
 from typing import Any
 
 from bap_lp.clock import OutOfTime
-from bap_lp.conditions.base import Condition
-from bap_lp.conditions.conditions import Conditions
 from bap_lp.linear.highs import SolverError
-from bap_lp.linear.optimum import Infeasible
-from bap_lp.programs.attainable import laid
-from bap_lp.programs.branch_and_bound import NothingFound, combinatorial
-from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
-from bap_lp.proof.branches import Branch
-from bap_lp.proof.infeasible import ConflictError, Infeasibility
+from bap_lp.notions.base import Notion
+from bap_lp.program.solve import Infeasible
+from bap_lp.programs.asked import Asked
+from bap_lp.programs.attainable import laid, proved_conflict
+from bap_lp.programs.search import NothingFound, searched
+from bap_lp.proof.cases import Case
+from bap_lp.proof.conflict import ConflictError
 
 
-def searched_refusal(
-    layout: ChannelLayout, conditions: Conditions, lam: Any, bob_weight: int, branches: tuple[Branch, ...]
-) -> ConflictError:
-    """Why no deterministic mechanism, or none with so few signals, meets the conditions; the branches prove it."""
-    arrays = layout.problem.arrays
-    conflict: list[tuple[str, Condition]] = []
+def searched_refusal(asked: Asked, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:
+    """Why no deterministic mechanism, or none with so few signals, meets the conditions; the cases prove it."""
+    layout = asked.layout
+    conflict: list[tuple[str, Notion]] = []
     for demand in layout.demands:
-        if demand.priced:
-            conflict += [(part.label, part.at(part.value)) for part in demand.parts(arrays, layout.signals)]
+        if demand.convex:
+            conflict += [(part.label, part.at(part.value)) for part in demand.parts(layout.whole, layout.signals)]
         else:
             conflict.append((demand.name, demand))
     for one in list(conflict):
         fewer = [other for other in conflict if other is not one]
         try:
-            if not _possible(laid(layout, [demand for _, demand in fewer]), lam, bob_weight):
+            if not _possible(asked, [demand for _, demand in fewer], lam, bob_weight):
                 conflict = fewer
         except (OutOfTime, SolverError):
             continue
@@ -45,20 +42,18 @@ def searched_refusal(
     name = next((name for name in ("deterministic", "max_signals") if name in labels), labels[0])
     others = ", ".join(label for label in labels if label != name)
     rule = f"cannot be met together with {others}" if others else "cannot be met"
-    error = ConflictError(name, getattr(conditions, name, None), rule)
+    error = ConflictError(name, getattr(asked.conditions, name, None), rule)
     error.conflict = tuple(labels)
-    nothing = layout.problem.arrays.field.zeros((len(layout.signals), arrays.shape[2]))
-    proof = Infeasibility(conditions, nothing, {}, branches)
-    error.proof = proof if proof.verify(layout.problem) else None
+    error.proof = proved_conflict(asked, cases)
     return error
 
 
-def _possible(layout: ChannelLayout, lam: Any, bob_weight: int) -> bool:
-    low = layout.lowered
+def _possible(asked: Asked, demands: list[Notion], lam: Any, bob_weight: int) -> bool:
+    fewer = asked.demanding(laid(asked.layout, demands))
     try:
-        relaxed = ChannelProgram(low, lam, bob_weight).solve()
-        if low.deterministic or low.most is not None:
-            combinatorial(low, lam, relaxed, bob_weight)
+        relaxed = fewer.relaxed(lam, bob_weight)
+        if fewer.deterministic or fewer.most is not None:
+            searched(fewer, lam, relaxed, bob_weight)
     except (Infeasible, NothingFound):
         return False
     return True

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
-from bap_lp.model.labels import labels
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.program.finish import on_grid
 from bap_lp.proof.certificate import Certificate
-from bap_lp.rational import Array, by_rows
+from bap_lp.rational import Array, by_rows, is_exact
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,8 +60,7 @@ class Solution(Tabular):
     @property
     def conditions(self) -> Conditions | None:
         """The conditions that the mechanism meets; None if none were set."""
-        proof = self.certificate.proof
-        return None if proof is None or proof.conditions.empty else proof.conditions
+        return None if self.certificate.conditions.empty else self.certificate.conditions
 
     @property
     def price_of_conditions(self) -> Number | None:
@@ -86,6 +85,8 @@ class Solution(Tabular):
         else:
             bound = f"no mechanism{among} has an R_A below {float(self.bound):.12g}"
             lines.append(f"This is proved up to {float(self.gap):.2g}: {bound}.")
+        if self.conditions is not None and not self.conditions.exact:
+            lines.append("Limits that were given as floats are read looser by 2^-48 of their size.")
         if self.price_of_conditions is not None:
             lines.append(f"The conditions cost {both(self.price_of_conditions)} in R_A.")
         return "\n".join(lines)
@@ -100,21 +101,26 @@ class Solution(Tabular):
         return self.mechanism._grid(most)
 
 
-def published(problem: Problem, arrays: Arrays, index: Array, joint: Array, names: Sequence[str]) -> Mechanism:
-    """The channel of a joint table on merged states, on the states of the problem and without unused signals."""
-    q, signals = without_unused(by_rows(np.divide, joint, arrays.p), names)
+def published(
+    problem: Problem, arrays: Arrays, index: Array, q: Array, names: Sequence[str]
+) -> tuple[Mechanism, Array]:
+    """A channel on merged states as a mechanism on the problem's own, without unused signals; and with all of them."""
+    kept, signals = without_unused(q, names)
     if len(q) == len(problem.p):  # nothing was merged
-        return Mechanism.of(q, signals, problem.states, "optimum")
-    merged = Mechanism.of(q, signals, labels(None, "classes", len(q)), "optimum")
-    return merged.expanded(index, arrays.p, problem.states)
+        return Mechanism.of(kept, signals, problem.states, "optimum"), q
+
+    def whole(rows: Array) -> Array:
+        out = rows[index]
+        if (index < 0).any():
+            null = arrays.p.dot(rows)
+            out[index < 0] = null if is_exact(rows) else on_grid(null[None])[0]
+        return out
+
+    every = whole(q)
+    shown = every if kept is q else whole(kept)
+    return Mechanism.of(shown, signals, problem.states, "optimum"), every
 
 
-def on_states(problem: Problem, arrays: Arrays, index: Array, rho: Array) -> Array:
-    """A joint table on merged states as one on the problem's own states."""
-    if len(arrays.p) == len(problem.p):
-        return rho
-    full = arrays.field.zeros((len(problem.p), rho.shape[1]))
-    live = np.flatnonzero(index >= 0)
-    group = index[live]
-    full[live] = by_rows(np.multiply, rho[group], problem.p[live] / arrays.p[group])
-    return full
+def channel_of(arrays: Arrays, rho: Array) -> Array:
+    """q(s|x) of a joint table; floats as numbers that floats hold, in rows that sum to one."""
+    return by_rows(np.divide, rho, arrays.p) if is_exact(rho) else on_grid(rho / arrays.p[:, None])

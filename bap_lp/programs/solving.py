@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -16,20 +17,26 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.clock import time_limited
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.game.solver import SolveProgress
+from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.evaluation import joint as joint_of
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
-from bap_lp.programs.compact import SolveProgress, normalised
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.finish import on_simplex
+from bap_lp.program.program import Dual
+from bap_lp.programs.compact import JointOptimum
 from bap_lp.programs.components import solve_compact
 from bap_lp.programs.conditioned import solve_conditioned
 from bap_lp.programs.paper import solve_paper
-from bap_lp.programs.solution import Solution, on_states, published
-from bap_lp.proof.certificate import Certificate
-from bap_lp.rational import InputError, is_exact, public
+from bap_lp.programs.solution import Solution, channel_of, published
+from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
+from bap_lp.rational import Array, InputError, is_exact, public
 
+_SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer numbers
 _LOG = logging.getLogger(__name__)
 
 
@@ -114,19 +121,50 @@ def _solve_free(
         problem, price = problem.as_float(), float(price)
     arrays, index = problem.arrays.merged()
     best = solve_compact(arrays, price, progress, workers, client)
-    rho, joint, names, method = best.rho, best.rho, problem.bob_decisions, best.how
     if formulation == "paper":
-        joint, method = solve_paper(arrays, price, rho)
-        joint = joint if exact else normalised(joint, arrays)
-        replies = [", ".join(d) for d in product(*(problem.eves[n].decisions or () for n, _ in problem.eve_views))]
-        names = tuple(f"{i} / {j}" for i in names for j in replies)
-        rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), len(replies)), rho.shape[1]).T
-    mechanism = published(problem, arrays, index, joint, names)
-    bob, eve = problem.arrays.risks(joint_of(problem, mechanism)[0])
-    alice = bob - price * eve
-    if exact and alice != best.bound:
-        raise ArithmeticError(f"the exact optimum does not verify: value {alice}, bound {best.bound}")
-    at, value, gap = public(price), public(alice), public(alice - best.bound)
-    bound, risks = value if exact else public(best.bound), Risks.summed(bob, eve, len(problem.p))
-    certificate = Certificate(at, value, on_states(problem, arrays, index, rho), best.u)
-    return Solution(problem, at, value, mechanism, risks, bound, gap, method, certificate)
+        return _paper(problem, price, arrays, index, best)
+    return free_solution(problem, price, arrays, index, best)
+
+
+def free_solution(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
+    """The solution of an optimal joint table on merged states."""
+    q = channel_of(arrays, best.rho)
+    mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
+    found = _concluded(problem, price, mechanism, channel, best)
+    if problem.exact or not found.gap > _SMALL_GAP * problem.arrays.spread(price):
+        return found
+    # probabilities below 2^-52 matter here: the floats themselves, over their sums
+    mechanism, channel = published(problem, arrays, index, on_simplex(q_of(best.rho, arrays)), problem.bob_decisions)
+    finer = _concluded(problem, price, mechanism, channel, best)
+    return finer if finer.gap < found.gap else found
+
+
+def q_of(rho: Array, arrays: Arrays) -> Array:
+    return rho / arrays.p[:, None]
+
+
+def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Array, best: JointOptimum) -> Solution:
+    """The solution with its certificate: value and bound in rationals, from the channel and the replies."""
+    exact, at = problem.exact, public(price)
+    dual = Dual({"eve": best.u}, {}) if exact else settled(problem, price, best.u)
+    bob, eve, value, bound = ends_of(problem, at, channel, dual)
+    if exact and value != bound:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    stated, least, gap = reported(value, bound, exact)
+    risks = Risks.summed(bob, eve, 1) if exact else Risks.summed(float(bob), float(eve), 1)
+    certificate = Certificate((at,), stated, gap, channel, dual, exact, prior=problem.p)
+    return Solution(problem, at, stated, mechanism, risks, least, gap, best.how, certificate)
+
+
+def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
+    """The optimum of the paper's own program; pooled by Bob's decision it is one of the compact program."""
+    joint, method = solve_paper(problem, arrays, price, best.rho)
+    replies = [", ".join(d) for d in product(*(problem.eves[n].decisions or () for n, _ in problem.eve_views))]
+    names = tuple(f"{i} / {j}" for i in problem.bob_decisions for j in replies)
+    mechanism, finer = published(problem, arrays, index, channel_of(arrays, joint), names)
+    pooled = class_sums(finer.T, np.repeat(np.arange(arrays.B.shape[1]), len(replies)), arrays.B.shape[1]).T
+    found = _concluded(problem, price, mechanism, pooled, replace(best, how=method))
+    risks = risks_of(problem, mechanism)
+    if problem.exact and risks.alice(found.lam) != found.value:
+        raise ArithmeticError(f"the exact optimum does not verify: value {risks.alice(found.lam)}, not {found.value}")
+    return found

@@ -1,23 +1,20 @@
-"""A proof of optimality that needs no solver: a joint table rho, Eve's mixed replies u, and arithmetic.
+"""A proof of optimality that needs no solver: a channel, multipliers, and arithmetic with fractions.
 
-Pool the signals of any mechanism by Bob's decision (that can only lower R_A): rho[x,i] = P(X = x, Bob decides i).
-Then for any u >= 0 whose entries for signal i and Eve g sum to lam,
-    R_A >= sum B(x,i) rho[x,i] - lam sum_ig min_j sum_x E(x,j) rho[x,i]
-        >= sum_xi (B(x,i) - sum_j u[i,j] E(x,j)) rho[x,i]                   a minimum is below any average
-        >= sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)) = bound(u)       since sum_i rho[x,i] = p(x).
-So bound(u) lies below R_A of every mechanism. The second line is what a given rho promises: Bob, choosing for himself,
-can only lower it. A rho that promises bound(u) is therefore optimal. Nothing here imports a solver.
+A certificate has a channel and multipliers of the program that its problem, lam and conditions are lowered to
+(`program.program`). The channel is feasible and attains `value`; the multipliers prove a bound below which no mechanism
+goes. Value, bound and the gap between them are computed here, never believed: with a gap of zero the channel is
+optimal, and otherwise it is within the gap of optimal. Under determinism or a limit on signals the bound may go case by
+case. Nothing here imports a solver, and there are no tolerances: a problem in floats is read as the fractions its
+floats are, and its certificate is rational too.
 
-A float certificate is checked in rationals too: every float is the rational it is, the rows of rho are scaled to sum to
-p(x) and those of u to lam, if they miss it by rounding only, so that rho is a mechanism and bound(u) a bound. What is
-left is the gap between the two, computed without error. It must be at most TOLERANCE times the spread of the problem,
-that is R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)), the scale on which mechanisms are good or bad, plus what
-the rounding of rho and u can change: 64 units in the last place of the mean range of the losses over the decisions.
+Conditions are checked twice: by the rows of the program, and each by its definition, without the program.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,29 +25,37 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.proof.conditional import Proof, allowance, rounding, verify_conditions
-from bap_lp.proof.sums import on_sums
-from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, ReadOnly, finite, floats, is_exact, public, shown, text
+from bap_lp.model.twofold import value_and_bound
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.finish import priced
+from bap_lp.program.lowering import Layout, SentSignals
+from bap_lp.program.program import Dual, Program, Unproved, compact
+from bap_lp.program.several import profiles_of, scenario_program, tier_names, tier_program, tiers_of
+from bap_lp.proof.cases import Case, uncovered
+from bap_lp.proof.enumeration import best_deterministic, enumerable
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
 
-_MANY = 300_000  # products up to which rationals take about a second
-
-__all__ = ["TOLERANCE", "Certificate", "Verdict", "size_of", "verify"]
+_FEW = 2_000  # products from which pairs of floats are faster than fractions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(ReadOnly, Displayed):
-    """rho (states x Bob's decisions) and u (Bob's decisions x Eve's decisions), with the value they prove at lam.
+    """A channel and the multipliers that prove how good it is, for the problem, lam and conditions it is about.
 
-    rho and u are working arrays (fmpq or float64): Fractions through `public_rho`, `public_u`. Under conditions `proof`
-    has them, the channel and their prices; with a margin the signals are tuples of everybody's decisions. So are they
-    where agents act on beliefs of their own, and `proof` has the prices of their obedience.
+    Arrays are working arrays (fmpq, or float64 for very large channels); Fractions through `public_rho`, `public_u`.
 
     Attributes:
-        lam: the price of privacy.
-        value: the R_A that is proved to be least.
-        rho: the joint table p(x) q(i|x) of data and signal.
-        u: Eve's replies at every signal, with the sum lam.
-        proof: what conditions and beliefs add; None without them.
+        lams: the price of privacy, one for every problem: one alone, unless there are scenarios or tiers.
+        value: R_A of the channel, the worst case of scenarios, or the sum over tiers.
+        gap: how far below the value other mechanisms could be, at most.
+        channel: q(s|x), a row per state and a column per signal of the program; None in the proof of a conflict.
+        dual: the multipliers: replies of Eve (and of other observers), weights of rows.
+        exact: whether the numbers of the problem are read exactly, or as floats.
+        conditions: what the mechanism must satisfy.
+        cases: multipliers for parts of the mechanisms, where these are not a convex set.
+        kind: "release", "conflict", "scenarios" or "tiers".
+        tier_weights: how much each tier counts.
+        prior: p(x) of the problem, so that `rho` can be shown.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -59,37 +64,71 @@ class Certificate(ReadOnly, Displayed):
     [['3/4', '0'], ['3/40', '7/40']] True
     """
 
-    lam: Number
+    lams: tuple[Number, ...]
     value: Number
-    rho: Array
-    u: Array
-    proof: Proof | None = None
+    gap: Number
+    channel: Array | None
+    dual: Dual
+    exact: bool = True
+    conditions: Conditions = Conditions()
+    cases: tuple[Case, ...] = ()
+    kind: str = "release"
+    tier_weights: tuple[Number, ...] = ()
+    prior: Array | None = None
 
     @property
-    def exact(self) -> bool:
-        return all(map(is_exact, self._numbers()))
+    def lam(self) -> Number:
+        """The price of privacy of the first problem."""
+        return self.lams[0]
 
-    def _numbers(self) -> list[Any]:
-        """All numbers and arrays of numbers but those of the conditions."""
-        out, proof = [self.lam, self.value, self.rho, self.u], self.proof
-        if proof is not None:
-            parts = [proof.prices, *(branch.multipliers.prices for branch in proof.branches)]
-            out += [prices.weights for part in parts for prices in part.values() if len(prices.weights)]
-            out += [proof.channel, *(branch.multipliers.u for branch in proof.branches)]
-        return out
-
-    def _headline(self) -> str:
-        at = f"{equals('R_A', self.value, fraction)} at {equals('lambda', self.lam, fraction)}"
-        asked = self.proof is not None and not self.proof.conditions.empty
-        return f": {kind(self.exact)}, {at}" + (", under conditions" if asked else "")
+    @cached_property
+    def rho(self) -> Array | None:
+        """The joint table p(x) q(s|x) of data and signal; None if the prior is not known here."""
+        if self.prior is None or self.channel is None:
+            return None
+        return self.prior[:, None] * self.channel
 
     @property
-    def public_rho(self) -> Array:
-        return public(self.rho)
+    def u(self) -> Array:
+        """Eve's replies at every signal, which sum to lam; empty where signals tell her what to do."""
+        return self.dual.replies.get("eve", EXACT.zeros((0, 0)))
+
+    @property
+    def replies(self) -> dict[str, Array]:
+        """What every observer replies, by name."""
+        return dict(self.dual.replies)
+
+    @property
+    def weights(self) -> dict[str, Array]:
+        """What every row weighs, by the name of its condition."""
+        return dict(self.dual.weights)
+
+    @property
+    def public_rho(self) -> Array | None:
+        return None if self.rho is None else public(self.rho)
 
     @property
     def public_u(self) -> Array:
         return public(self.u)
+
+    @property
+    def floor_price(self) -> Number:
+        """The shadow price of min_eve_risk."""
+        return self._weight("min_eve_risk")
+
+    @property
+    def cap_price(self) -> Number:
+        """The shadow price of max_bob_risk."""
+        return self._weight("max_bob_risk")
+
+    def _weight(self, name: str) -> Number:
+        return public(EXACT.zero + self.dual.weights[name].sum() if name in self.dual.weights else EXACT.zero)
+
+    def _headline(self) -> str:
+        if self.kind == "conflict":
+            return f": conflict, {', '.join(self.conditions.given())}"
+        at = f"{equals('R_A', self.value, fraction)} at {equals('lambda', self.lam, fraction)}"
+        return f": {kind(self.exact)}, {at}" + ("" if self.conditions.empty else ", under conditions")
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,6 +138,9 @@ class Verdict(Displayed):
     Attributes:
         ok: whether it is a proof.
         reason: why, or why not, in words.
+        value: R_A of the channel, as computed.
+        bound: a number that no mechanism can beat, as computed.
+        gap: the difference, which is zero if the channel is optimal.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -108,6 +150,9 @@ class Verdict(Displayed):
 
     ok: bool
     reason: str
+    value: Number | None = None
+    bound: Number | None = None
+    gap: Number | None = None
 
     def __bool__(self) -> bool:
         return self.ok
@@ -116,18 +161,148 @@ class Verdict(Displayed):
         return f"{self.ok}: {clean(self.reason, 120)}"
 
 
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """What a certificate is about, lowered: its program, and what the channel must satisfy by definition."""
+
+    program: Program
+    names: Sequence[str]  # of the signals
+    layout: Layout | None = None
+    conditions: Conditions = Conditions()
+    lam: Any = EXACT.zero
+    bob_weight: int = 1
+
+    def broken(self, channel: Array) -> str:
+        """What is wrong with a channel, if anything."""
+        if channel.shape != self.program.shape:
+            return f"the channel has shape {channel.shape}, must have {self.program.shape}"
+        if (channel < 0).any() or (channel.sum(axis=1) != 1).any():
+            x = next(x for x, row in enumerate(channel) if (row < 0).any() or row.sum() != 1)
+            return f"channel[{x}] is not a distribution"
+        row = self.program.broken(self.program.mass[:, None] * channel)
+        if self.layout is not None:
+            sent = SentSignals(self.layout.whole, self.layout.signals, channel)
+            told = next(filter(None, (demand.broken(sent) for demand in self.layout.demands)), "")
+            if told:
+                return str(told)
+        return "" if row is None else f"the channel breaks row {row[1]} of {row[0]}"
+
+    def value(self, channel: Array) -> Any:
+        return self.program.value(self.program.mass[:, None] * channel)
+
+    def bound(self, dual: Dual, cases: Sequence[Case] = (), value: Any = None) -> tuple[Any, str]:
+        """What multipliers prove, and how in words; raises Unproved. value: the least that is of interest."""
+        least = self.program.bound(dual)
+        how = "the prices prove that no mechanism{} goes below"
+        if not self.conditions.combinatorial or (value is not None and least >= value):
+            return least, how
+        if cases:
+            return max(least, self._by_cases(cases, value)), f"the prices prove, case by case, {how[17:]}"
+        tried = self._tried()
+        if tried is None:
+            return least, how
+        return max(least, value if not tried else tried[0]), "all deterministic mechanisms were tried and none goes below"
+
+    def _tried(self) -> tuple[Any, ...] | None:
+        """The value of the best deterministic mechanism, if they are few; empty if there is none."""
+        layout = self.layout
+        if layout is None or not self.conditions.deterministic or not enumerable(layout.whole, layout.demands):
+            return None
+        found = best_deterministic(layout.whole, layout.signals, layout.demands, self.lam, self.bob_weight)
+        return () if found is None else (found[0],)
+
+    def impossible(self, dual: Dual, cases: Sequence[Case]) -> str:
+        """How multipliers prove that nothing is feasible; raises Unproved if they do not."""
+        if cases:
+            if not (self.conditions.combinatorial and all(case.void for case in cases)):
+                raise Unproved("a proof by cases needs determinism or a limit on signals, and cases that are all void")
+            self._by_cases(cases, EXACT.zero)
+            return "the multipliers prove, case by case, that no mechanism meets the conditions"
+        if self.program.bound(dual) > 0:
+            return "the multipliers prove that no mechanism meets the conditions"
+        if self._tried() == ():
+            return "all deterministic mechanisms were tried and none meets the conditions"
+        raise Unproved(_NO_PROOF)
+
+    def _by_cases(self, cases: Sequence[Case], value: Any) -> Any:
+        (states, signals), asked = self.program.shape, self.conditions
+        try:
+            wrong = uncovered(cases, states, signals, asked.max_signals, asked.deterministic)
+        except InputError as error:
+            wrong = str(error)
+        if wrong:
+            raise Unproved(wrong)
+        silent = replace(
+            self.program,
+            cost=0 * self.program.cost,
+            observers=tuple(replace(o, price=EXACT.zero) for o in self.program.observers),
+        )
+        for case in cases:
+            try:
+                part = (silent if case.void else self.program).only(case.keep)
+                bound = part.bound(case.dual, case.allowed(states))
+            except Unproved as error:
+                raise Unproved(f"case {case.keep}: {error}") from None
+            if case.void and not bound > 0:
+                raise Unproved(f"case {case.keep}: {_NO_PROOF}")
+            value = value if case.void else bound if value is None else min(value, bound)
+        return value
+
+
+_NO_PROOF = "the multipliers do not prove that the conditions cannot be met"
+
+
+def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_weight: int = 1) -> Statement:
+    """The statement about one exact problem; raises InputError if the conditions do not fit."""
+    if conditions.empty and not problem.misaligned and bob_weight == 1:
+        return Statement(compact(problem.arrays, lam), problem.bob_decisions, lam=lam)
+    layout = Layout.of(problem, conditions.demands(problem))
+    program = layout.whole_program(lam, bob_weight)
+    return Statement(program, layout.signals.names, layout, conditions, lam, bob_weight)
+
+
+def statement_of(problems: Sequence[Problem], certificate: Certificate) -> Statement:
+    """What a certificate says about these problems."""
+    numbers = [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
+    lams = [EXACT.number(lam) for lam in certificate.lams]
+    if certificate.kind == "scenarios":
+        profiles, names = profiles_of(numbers)
+        return Statement(scenario_program(numbers, lams, profiles), names)
+    if certificate.kind == "tiers":
+        tiers_of(numbers, 0, None)  # refuses too many tuples of decisions
+        weights = [EXACT.number(w) for w in certificate.tier_weights]
+        return Statement(tier_program(numbers, lams, weights), tier_names(numbers))
+    if certificate.kind == "conflict":
+        return release_statement(numbers[0], EXACT.zero, certificate.conditions, 0)
+    return release_statement(numbers[0], lams[0], certificate.conditions)
+
+
+def reported(value: Any, bound: Any, exact: bool) -> tuple[Number, Number, Number]:
+    """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true."""
+    gap = value - bound if value > bound else EXACT.zero
+    if exact:
+        return public(value), public(bound), public(gap)
+    return float(value), float(bound), float_above(gap)
+
+
 @checked
-def verify(problem: Problem, certificate: Certificate, allow_float: bool = True, slack: float | None = None) -> Verdict:
-    """Check a certificate with arithmetic alone: exactly if it is exact, up to a gap if it is a float one.
+def verify(
+    problem: Problem | Sequence[Problem],
+    certificate: Certificate,
+    allow_float: bool = True,
+    slack: float | None = None,
+) -> Verdict:
+    """Check a certificate with arithmetic alone: every number is computed again, in fractions.
 
     Args:
-        problem: the problem that the certificate is about.
-        certificate: what `solve` returned as `certificate`, or one read from a file.
-        allow_float: whether a float certificate is good enough for exact numbers.
-        slack: the largest gap of a float certificate; by default TOLERANCE times the spread of the problem.
+        problem: the problem that the certificate is about; a list of them for scenarios and tiers.
+        certificate: what `solve`, `robust` or `tiers` returned as `certificate`, or one read from a file.
+        allow_float: whether a proof about the problem in floats is good enough for exact numbers.
+        slack: the largest gap that is acceptable; by default what the certificate itself states.
 
     Returns:
-        The verdict: true if no mechanism is better, with the reason in words.
+        The verdict: true if the channel is feasible and no mechanism is better by more than the gap, with the reason in
+        words, and the value, bound and gap that were found.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -136,95 +311,143 @@ def verify(problem: Problem, certificate: Certificate, allow_float: bool = True,
     >>> verify(coin, solve(coin, exact=False).certificate, allow_float=False).ok
     False
     """
-    (N, b, e), proof = problem.shape, certificate.proof
-    rho, u, exact = certificate.rho, certificate.u, certificate.exact
-    if not finite(*certificate._numbers()):
-        return Verdict(False, "lambda, value, rho, u, channel and multipliers must be finite")
-    able = problem.exact and (proof is None or proof.conditions.exact)
-    if exact and not able:
-        return Verdict(False, "the certificate is exact and the problem or a condition is not")
-    if able and not exact and not allow_float:
-        return Verdict(False, "the numbers of the problem are exact and those of the certificate are floats")
-    if certificate.lam < 0:
-        return Verdict(False, f"lambda = {text(certificate.lam)} is negative")
-    if not exact and not finite(problem.as_float().B, problem.as_float().E):
-        return Verdict(False, "the numbers of the problem are too large for floats")
-    if proof is not None:
-        return Verdict(*verify_conditions(problem, certificate, EXACT.number(0.0 if exact else TOLERANCE), slack))
-    if problem.misaligned:
-        return Verdict(False, "agents act on beliefs of their own, and the certificate has no prices of obedience")
-    if rho.shape != (N, b) or u.shape != (b, e):
-        return Verdict(False, f"rho has shape {rho.shape} and u {u.shape}, the problem wants {(N, b)} and {(b, e)}")
-    if exact:
-        return _verify(problem, certificate, EXACT.zero, None)
-    early = _in_floats(problem, certificate)
-    if early is None and N * b * e > limit("work"):
-        return Verdict(False, f"floats cannot decide, and fractions need {N * b * e} steps {raising('work')}")
-    return early or _verify(problem, certificate, EXACT.number(TOLERANCE), slack)
-
-
-def _verify(problem: Problem, certificate: Certificate, unit: Any, slack: float | None) -> Verdict:
-    """The check in rationals; unit is the relative tolerance, 0 for an exact certificate."""
-    return check_table((problem.as_float() if unit else problem).arrays.lifted(), certificate, unit, slack)
-
-
-def check_table(arrays: Arrays, certificate: Certificate, unit: Any, slack: float | None = None) -> Verdict:
-    """The same, given the numbers of the problem as rationals."""
-    rho, u = EXACT.array(certificate.rho), EXACT.array(certificate.u)
-    lam, claimed = EXACT.number(certificate.lam), EXACT.number(certificate.value)
-    if (rho < 0).any() or (u < 0).any():
-        return Verdict(False, "rho and u must not be negative")
-    wrong, rho = on_sums(rho, arrays.p, unit * arrays.p, ("rho", "p(x) is"))
-    if not wrong:
-        wrong, u = on_sums(u, lam, unit * lam, ("u", "lambda is"), arrays.groups)
+    problems = [problem] if isinstance(problem, Problem) else list(problem)
+    wrong = _misfit(problems, certificate, allow_float)
     if wrong:
         return Verdict(False, wrong)
-    told, eve, bound = arrays.told_risk(rho), arrays.eve_risk(rho), arrays.bound(u)
-    value, near = told - lam * eve, allowance(arrays, lam, unit, slack)
-    if value - bound > near:
-        share = f", which is more than {TOLERANCE:g} of the spread {shown(arrays.spread(lam), True)}" if unit else ""
-        return Verdict(
-            False, f"rho has value {shown(value, bool(unit))} but u only proves {shown(bound, bool(unit))}{share}"
-        )
-    if abs(value - claimed) > near + rounding(told + lam * eve, unit):
-        claim = shown(claimed, bool(unit))
-        return Verdict(False, f"rho has value {shown(value, bool(unit))}, the certificate claims {claim}")
-    if not unit:
-        return Verdict(
-            True, f"R_A = {shown(value, False)} is optimal: rho attains it and u proves that no mechanism goes below"
-        )
-    return Verdict(True, f"R_A = {float(value):.12g} is within {max(float(value - bound), 0.0):.2g} of optimal")
+    if certificate.kind == "release" and certificate.conditions.empty and not problems[0].misaligned:
+        return _verify_free(problems[0] if certificate.exact else problems[0].as_float(), certificate, slack)
+    try:
+        statement = statement_of(problems, certificate)
+    except InputError as error:
+        return Verdict(False, f"its conditions do not fit the problem: {error}")
+    try:
+        if certificate.kind == "conflict":
+            return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
+        assert certificate.channel is not None
+        channel = certificate.channel if is_exact(certificate.channel) else lifted(certificate.channel)
+        wrong = statement.broken(channel)
+        if wrong:
+            return Verdict(False, wrong)
+        value = statement.value(channel)
+        bound, how = statement.bound(certificate.dual, certificate.cases, value)
+    except Unproved as error:
+        return Verdict(False, str(error))
+    return _judged(certificate, value, bound, slack, how)
 
 
-def _in_floats(problem: Problem, certificate: Certificate) -> Verdict | None:
-    """A verdict on many states from floats with bounds on their rounding errors, if these are small enough to decide.
+def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
+    """Without conditions any channel over Bob's decisions is feasible."""
+    q = certificate.channel
+    assert q is not None
+    if q.shape != problem.shape[:2]:
+        return Verdict(False, f"the channel has shape {q.shape}, must have {problem.shape[:2]}")
+    total = q.sum(axis=1)
+    if not is_exact(q) and (total != 1).any():
+        total = lifted(q).sum(axis=1)
+    if not (q >= 0).all() or (total != 1).any():
+        return Verdict(False, "a row of the channel is not a distribution")
+    try:
+        _, _, value, bound = ends_of(problem, certificate.lam, q, certificate.dual)
+    except Unproved as error:
+        return Verdict(False, str(error))
+    return _judged(certificate, value, bound, slack, "")
 
-    A sum of n products >= 0 is off by at most (n + 2) u of itself; the doubled count covers the bounds' own rounding.
+
+def _judged(certificate: Certificate, value: Any, bound: Any, slack: Any, how: str) -> Verdict:
+    exact = certificate.exact
+    found, low, gap = reported(value, bound, exact)
+    if found != certificate.value:
+        claim = text(certificate.value)
+        return Verdict(False, f"the channel has value {shown(value, not exact)}, the certificate claims {claim}")
+    most = certificate.gap if slack is None else slack
+    if gap > most:
+        low_text, high_text = shown(bound, not exact), shown(value, not exact)
+        reason = f"rho has value {high_text} but the multipliers only prove {low_text}"
+        return Verdict(False, reason, found, low, gap)
+    conditioned = not certificate.conditions.empty
+    what = {"scenarios": "the worst case", "tiers": "the sum over the tiers"}.get(certificate.kind, "R_A")
+    under = " under the conditions" if conditioned else ""
+    if gap == 0:
+        if certificate.kind == "scenarios":
+            how = "the mixture of scenarios proves that none goes below"
+        elif certificate.kind == "tiers":
+            how = "rho attains it and no nested releases go below"
+        elif not conditioned and not certificate.dual.weights:
+            how = "rho attains it and u proves that no mechanism goes below"
+        else:
+            how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
+        equal = "" if certificate.kind != "release" else " ="
+        return Verdict(True, f"{what}{equal} {shown(value, not exact)} is optimal{under}: {how}", found, low, gap)
+    reason = f"{what} = {shown(value, not exact)} is within {float(gap):.2g} of optimal{under}"
+    return Verdict(True, reason, found, low, gap)
+
+
+def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: bool) -> str:
+    if certificate.kind not in ("release", "conflict", "scenarios", "tiers"):
+        return f"a certificate of kind {certificate.kind[:40]!r} is not known"
+    several = certificate.kind in ("scenarios", "tiers")
+    if len(problems) != (len(certificate.lams) if several else 1):
+        return f"the certificate is about {len(certificate.lams)} problems, there are {len(problems)}"
+    if certificate.kind == "tiers" and len(certificate.tier_weights) != len(problems):
+        return f"the certificate has {len(certificate.tier_weights)} weights, there are {len(problems)} tiers"
+    able = all(problem.exact for problem in problems) and certificate.conditions.exact
+    if certificate.exact and not able:
+        return "the certificate is exact and the problem or a condition is not"
+    if able and not certificate.exact and not allow_float:
+        return "the numbers of the problem are exact and the certificate is about their floats"
+    if any(lam < 0 for lam in certificate.lams):
+        return f"lambda = {text(min(certificate.lams))} is negative"
+    if any(not w > 0 for w in certificate.tier_weights):
+        return "the weights of tiers must be positive"
+    if certificate.kind != "conflict" and certificate.channel is None:
+        return "the certificate has no channel"
+    if not certificate.exact:
+        for problem in problems:
+            rounded = problem.as_float()
+            if not (np.isfinite(rounded.B).all() and np.isfinite(rounded.E).all()):
+                return "the numbers of the problem are too large for floats"
+    return ""
+
+
+def settled(problem: Problem, lam: Any, u: Array) -> Dual:
+    """Float replies of Eve as rationals that are not negative and sum to lam."""
+    return priced(compact(_no_states(problem), EXACT.number(lam)), Dual({"eve": u}, {}))
+
+
+def _no_states(problem: Problem) -> Arrays:
+    (_, b, e), zero = problem.shape, EXACT.zeros((1, 1))
+    return Arrays(zero[0], np.repeat(zero, b, axis=1), np.repeat(zero, e, axis=1), problem.eve_groups)
+
+
+def ends_of(problem: Problem, lam: Any, channel: Array, dual: Dual) -> tuple[Any, Any, Any, Any]:
+    """(R_B, R_E, R_A, bound) of a channel over Bob's decisions and Eve's replies, without conditions; raises Unproved.
+
+    In rationals, or for larger tables of floats both ends of R_A, moved apart by all rounding.
     """
-    (N, b, e), arrays, lam = problem.shape, problem.as_float().arrays, float(certificate.lam)
-    rho, u, p = floats(certificate.rho), floats(certificate.u), arrays.p
-    if N * b * e < _MANY or (rho < 0).any() or (u < 0).any():
-        return None
-    sums = np.stack([u[:, g].sum(axis=1) for g in arrays.groups])
-    if (abs(rho.sum(axis=1) - p) > 0.5 * TOLERANCE * p).any() or (abs(sums - lam) > 0.5 * TOLERANCE * lam).any():
-        return None
-    live = p > 0
-    rho = np.where(live[:, None], rho * (p / np.where(live, rho.sum(axis=1), 1.0))[:, None], 0.0)
-    u = arrays.on_simplex(u, lam)
-    told, eve, bound = arrays.told_risk(rho), float(arrays.eve_risk(rho)), arrays.bound(u)
-    value, unit = told - lam * eve, 2 * (N * b + e + 40) * UNIT
-    size = float(p @ (arrays.B.max(axis=1) + (arrays.E @ u.T).max(axis=1)))  # of the terms of bound(u)
-    error = unit * (told + lam * eve + size)
-    bob, hers = arrays.spreads
-    null_bob, null_eve = arrays.extremes()[1]
-    nulls = float(null_bob) + lam * float(null_eve)
-    slack = TOLERANCE * (float(bob) + lam * float(hers) - 2 * unit * nulls)
-    off = abs(value - float(certificate.value))
-    if not (np.isfinite(error) and value - bound + error <= slack and off + error <= slack):
-        return None
-    return Verdict(True, f"R_A = {value:.12g} is within {max(value - bound + error, 0.0):.2g} of optimal")
+    if not problem.exact:
+        ends = _twofold_ends(problem, lam, channel, dual)
+        if ends is not None:
+            return ends
+    if not problem.exact and channel.size * problem.shape[2] > limit("work"):
+        raise Unproved(f"fractions need {channel.size * problem.shape[2]} steps {raising('work')}")
+    arrays, price = problem.exactly.arrays, EXACT.number(lam)
+    rho = arrays.p[:, None] * (channel if is_exact(channel) else lifted(channel))
+    bob, eve = arrays.told_risk(rho), arrays.eve_risk(rho)
+    return bob, eve, bob - price * eve, compact(arrays, price).bound(dual)
 
 
-def size_of(problem: Problem, lam: Number) -> float:
-    """The scale on which a float gap is judged: the largest loss that enters R_A."""
-    return problem.arrays.size(lam)
+def _twofold_ends(problem: Problem, lam: Any, q: Array, dual: Dual) -> tuple[Any, Any, Any, Any] | None:
+    (N, b, e), arrays = problem.shape, problem.arrays
+    if N * b * e < _FEW or is_exact(q) or q.shape != (N, b) or not (q >= 0).all() or set(dual.replies) != {"eve"}:
+        return None
+    whole = q * 2.0**52
+    if (q.sum(axis=1) != 1).any() or (whole != np.rint(whole)).any() or dual.weights:
+        return None  # such rows sum to one without rounding
+    u, price = dual.replies["eve"], EXACT.number(lam)
+    if u.shape != (b, e) or (u < 0).any() or any((u[:, g].sum(axis=1) != price).any() for g in arrays.groups):
+        return None
+    return value_and_bound(arrays, q, price, u)
+
+
+verify_tiers = verify_robust = verify

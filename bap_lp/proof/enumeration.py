@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, MapTable
-from bap_lp.conditions.lagrangian import SentSignals
-from bap_lp.conditions.signals import Signals
+from bap_lp.notions.base import MapTable, Notion
 from bap_lp.limits import limit
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.mechanism import degenerate
+from bap_lp.program.lowering import SentSignals
+from bap_lp.program.signals import Signals
 from bap_lp.rational import UNIT, Array, common_denominator, floats
 
 
-def enumerable(arrays: Arrays, demands: Sequence[Condition]) -> bool:
+def enumerable(arrays: Arrays, demands: Sequence[Notion]) -> bool:
     """Whether the deterministic mechanisms are few enough to try them all; tuples of decisions are not counted.
 
     Where they are too many, branch and bound takes over.
@@ -33,14 +33,14 @@ def enumerable(arrays: Arrays, demands: Sequence[Condition]) -> bool:
     return not tuples and arrays.shape[1] ** min(len(_free(arrays, demands)), 64) <= limit("maps")
 
 
-def _free(arrays: Arrays, demands: Sequence[Condition]) -> Array:
+def _free(arrays: Arrays, demands: Sequence[Notion]) -> Array:
     """States that a map decides on; the others, of probability zero, follow the first of them."""
     every = not all(demand.null_row for demand in demands)
     return np.array([x for x, mass in enumerate(arrays.p) if every or mass > 0])
 
 
 def best_deterministic(
-    arrays: Arrays, signals: Signals, demands: Sequence[Condition], lam: Any, unit: Any, bob_weight: int = 1
+    arrays: Arrays, signals: Signals, demands: Sequence[Notion], lam: Any, bob_weight: int = 1
 ) -> tuple[Any, Array] | None:
     """(value, map) of the deterministic mechanism with the least bob_weight R_B - lam R_E under the conditions.
 
@@ -63,8 +63,7 @@ def best_deterministic(
     rounding = 4 * (N + b + 8) * UNIT
     bob_error, eve_error = (rounding * float(table.max(axis=1).sum()) / scale for table in tables)
     errors = bob_error, len(arrays.groups) * eve_error, rounding
-    spreads = tuple(map(float, arrays.spreads))
-    found = MapTable(maps, bob / scale, eve / scale, *errors, float(unit), spreads)  # type: ignore[arg-type]
+    found = MapTable(maps, bob / scale, eve / scale, *errors)
     value = prices[0] * bob - prices[1] * eve
     slack = error * (prices[0] * found.bob_error + prices[1] * found.eve_error) * scale
     maybe = np.flatnonzero(np.logical_and.reduce([demand.sieve(found) for demand in demands]))
@@ -73,8 +72,8 @@ def best_deterministic(
     for k in maybe[np.lexsort((maybe, second[maybe], value[maybe]))].tolist():
         if best is not None and (slack == 0 or value[k] > value[best[2]] + 2 * slack):
             break  # what follows is worse for certain
-        sent = SentSignals(arrays, signals, degenerate(maps[k].tolist(), b, arrays.exact))
-        if any(demand.check(sent, unit) for demand in demands):
+        sent = SentSignals(arrays, signals, degenerate(maps[k].tolist(), b))
+        if any(demand.broken(sent) for demand in demands):
             continue
         score = (*sent.score(lam, bob_weight), k)
         if best is None or score < best:
@@ -85,8 +84,6 @@ def best_deterministic(
 def _tables(arrays: Arrays, lam: Any, bob_weight: int) -> tuple[list[Array], int, float, tuple[float, float]]:
     """p B and p E times `scale` in floats, whether sums of them are rounded (0 or 1), scale, and the weights of R_A."""
     tables = [arrays.p[:, None] * table for table in (arrays.B, arrays.E)]
-    if not arrays.exact:
-        return tables, 1, 1.0, (float(bob_weight), float(lam))
     scale = common_denominator(np.hstack(tables))
     tops = [table.max(axis=1).sum() * scale for table in tables]
     if max(tops[0] * lam.q, tops[1] * lam.p, *tops) * len(arrays.groups) < fmpq(2**52):

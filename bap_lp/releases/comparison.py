@@ -17,7 +17,7 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.conditions.base import SentSignals
-from bap_lp.conditions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions
 from bap_lp.conditions.signals import Signals
 from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.beliefs import replies as own_replies

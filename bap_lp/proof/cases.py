@@ -1,8 +1,8 @@
 """Proofs by cases: multipliers for parts of the mechanisms that together contain every feasible one.
 
-A branch is about the channels that send only the signals `keep` and, in state x, only those listed for x in `fixed`.
-Its bound takes each minimum over s in these signals alone. Under max_signals k every set of k signals must lie within
-the signals of a branch; under determinism every map that sends at most k signals must follow one.
+A case is about the channels that send only the signals `keep` and, in state x, only those listed for x in `fixed`. Its
+bound takes each minimum over s in these signals alone. Under max_signals k every set of k signals must lie within the
+signals of a case; under determinism every map that sends at most k signals must follow one.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.limits import limit
+from bap_lp.program.program import Dual
 from bap_lp.rational import Array, InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
+class Case:
     """Multipliers for the mechanisms of a part; `void`: they prove that none of these meets the conditions.
 
-    Signals in `fixed` and in the multipliers are positions in `keep`.
+    Signals in `fixed` and views in the multipliers are positions in `keep`.
     """
 
     keep: tuple[int, ...]
-    multipliers: Multipliers
+    dual: Dual
     fixed: tuple[tuple[int, tuple[int, ...]], ...] = ()
     void: bool = False
 
@@ -37,32 +37,32 @@ class Branch:
         return out
 
 
-def uncovered(branches: Sequence[Branch], states: int, signals: int, most: int | None, deterministic: bool) -> str:
-    """Which mechanisms no branch is about, or ""."""
-    for branch in branches:
+def uncovered(cases: Sequence[Case], states: int, signals: int, most: int | None, deterministic: bool) -> str:
+    """Which mechanisms no case is about, or ""."""
+    for case in cases:
         if (
-            not branch.keep
-            or not set(branch.keep) <= set(range(signals))
+            not case.keep
+            or not set(case.keep) <= set(range(signals))
             or any(
-                not 0 <= x < states or not set(few) or not set(few) <= set(range(len(branch.keep)))
-                for x, few in branch.fixed
+                not 0 <= x < states or not set(few) or not set(few) <= set(range(len(case.keep)))
+                for x, few in case.fixed
             )
         ):
-            return f"the branch {branch.keep} is about no signals or states of the problem"
+            return f"the case {case.keep} is about no signals or states of the problem"
     if deterministic:  # for every state the signals that it may send, as bits
         boxes = []
-        for branch in branches:
-            few = {x: _bits([branch.keep[s] for s in own]) for x, own in branch.fixed}
-            boxes.append([few.get(x, _bits(branch.keep)) for x in range(states)])
+        for case in cases:
+            few = {x: _bits([case.keep[s] for s in own]) for x, own in case.fixed}
+            boxes.append([few.get(x, _bits(case.keep)) for x in range(states)])
         region = _outside([(1 << signals) - 1] * states, boxes, _few_of_map(most))
-        return f"no branch is about the maps in {[_elements(part) for part in region]}" if region else ""
-    if most is None or most > signals or any(branch.fixed for branch in branches):
-        return "there are branches without a limit on the signals"
+        return f"no case is about the maps in {[_elements(part) for part in region]}" if region else ""
+    if most is None or most > signals or any(case.fixed for case in cases):
+        return "there are cases without a limit on the signals"
     # for every signal: 1 it is sent, 2 it is not
-    boxes = [[3 if s in branch.keep else 2 for s in range(signals)] for branch in branches]
+    boxes = [[3 if s in case.keep else 2 for s in range(signals)] for case in cases]
     region = _outside([3] * signals, boxes, _few_of_signals(most))
     sent = tuple(s for s, part in enumerate(region) if part == 1)
-    return f"no branch is about the signals {sent}" if region else ""
+    return f"no case is about the signals {sent}" if region else ""
 
 
 def _bits(signals: Sequence[int]) -> int:
@@ -101,7 +101,7 @@ def _outside(whole: Region, boxes: list[Region], few: Callable[[Region], Region]
         region = region if few is None else few(region)
         steps -= len(whole) * (1 + len(near))
         if steps < 0:
-            raise InputError("branches", len(boxes), "are too many to check")
+            raise InputError("cases", len(boxes), "are too many to check")
         near = [box for box in near if all(a & b for a, b in zip(box, region, strict=True))]
         lacks = [[k for k, part in enumerate(region) if part & ~box[k]] for box in near]
         if not all(region) or not all(lacks):

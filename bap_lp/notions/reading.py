@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bap_lp.rational import Array, Field, InputError, number, public, text
+from bap_lp.rational import EXACT, Array, InputError, float_below, number, public, text
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
@@ -61,10 +63,10 @@ def mask(problem: Problem, event: Event, field: str) -> Array:
     return out
 
 
-def indicator(problem: Problem, event: Event, field: str, numbers: Field) -> Array:
-    """One on the states of the event, zero elsewhere, in working numbers."""
+def indicator(problem: Problem, event: Event, field: str) -> Array:
+    """One on the states of the event, zero elsewhere."""
     inside = mask(problem, event, field)
-    return np.where(inside, numbers.full(len(inside), 1), numbers.zeros(len(inside)))
+    return np.where(inside, EXACT.full(len(inside), 1), EXACT.zeros(len(inside)))
 
 
 def read_number(value: Any, field: str, low: int, high: int | None = None) -> Any:
@@ -77,6 +79,24 @@ def read_number(value: Any, field: str, low: int, high: int | None = None) -> An
     if high is None and found > 10**300:
         raise InputError(field, found, "must be at most 1e300")
     return public(found)
+
+
+def exponential_below(power: Any, base: Any = None) -> Any:
+    """The largest float that is at most e^power, or base^power, as a rational; e^0 = 1.
+
+    Decimals of sixty digits are correctly rounded: they decide on which side of a float an irrational number lies.
+    """
+    if power == 0:
+        return EXACT.one
+    with localcontext() as context:
+        context.prec = 60
+
+        def decimal(value: Any) -> Decimal:
+            top, bottom = value.as_integer_ratio()
+            return Decimal(top) / Decimal(bottom)
+
+        exponent = decimal(power) * (1 if base is None else decimal(base).ln())
+        return EXACT.number(float_below(EXACT.number(Fraction(exponent.exp()))))
 
 
 @dataclass(frozen=True)
@@ -102,11 +122,10 @@ class RatioBound:
         """epsilon is not exact (unless 0), as its exponential is irrational."""
         return not isinstance(self.exp_epsilon, float) and self.epsilon in (None, 0)
 
-    def ratio(self, numbers: Field) -> Any:
-        """K = exp(eps) in working numbers."""
-        if self.exp_epsilon is not None:
-            return numbers.number(self.exp_epsilon)
-        return numbers.one if self.epsilon == 0 else numbers.number(math.exp(self.epsilon))
+    @property
+    def ratio(self) -> Any:
+        """K = exp(eps); an irrational one is rounded down."""
+        return exponential_below(self.epsilon) if self.exp_epsilon is None else EXACT.number(self.exp_epsilon)
 
     @property
     def stated(self) -> str:

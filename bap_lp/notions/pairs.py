@@ -1,7 +1,8 @@
 """Conditions on pairs of states: which pairs are asked for, at which distance, and the ratios K^d between them.
 
 K = exp(eps) = exp_epsilon. d = 1 between all pairs of states, or between the pairs in `neighbours` (both ways round),
-or d is a `metric`, with None or inf where nothing is asked.
+or d is a `metric`, with None or inf where nothing is asked. An irrational K or K^d is rounded down to a float: a
+channel that keeps the smaller ratio keeps the larger one.
 
 What holds between all pairs survives averaging equal states, and holds for the null row; what holds between some pairs
 does not, so all states are variables, those of probability zero too.
@@ -18,30 +19,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Condition, MapTable
-from bap_lp.conditions.distances import PairDistances
-from bap_lp.conditions.events import LARGEST_LOG, RatioBound, listed, position
-from bap_lp.conditions.lagrangian import Prices, SentSignals
-from bap_lp.conditions.signals import Signals
 from bap_lp.limits import limit
-from bap_lp.model.arrays import Arrays
-from bap_lp.rational import Array, Field, InputError, number, public
+from bap_lp.notions.base import MapTable, Notion
+from bap_lp.notions.distances import PairDistances
+from bap_lp.notions.reading import LARGEST_LOG, RatioBound, exponential_below, listed, position
+from bap_lp.rational import EXACT, Array, InputError, number, public
 
 if TYPE_CHECKING:
-    from bap_lp.conditions.conditions import Conditions
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
 
 _BLOCK = 2**20  # entries of a channel compared at a time
 
 
-class PairCondition(Condition):
-    """A demand on the rows of a channel at pairs of states; a row is named by (s, x, x')."""
+class PairNotion(Notion):
+    """A demand on the rows of a channel at pairs of states."""
 
-    width = 3
-
-    def __init__(self, base: Any, distances: PairDistances | None, field: Field) -> None:
-        """base: K in working numbers; distances: d(x,x') for the pairs (x, x') asked for, None for all pairs."""
-        self.base, self.distances, self.field = base, distances, field
+    def __init__(self, base: Any, distances: PairDistances | None) -> None:
+        """base: K; distances: d(x,x') for the pairs (x, x') asked for, None for all pairs."""
+        self.base, self.distances = base, distances
         self.merges = self.null_row = distances is None
 
     @classmethod
@@ -51,23 +47,19 @@ class PairCondition(Condition):
     def writable(self, asked: Array) -> None:
         """Refuse a K^d of these pairs that is too large to be written down."""
         assert self.distances is not None
-        wrong = np.flatnonzero(asked & np.array([v is None for v in self._powers], dtype=bool)[self.distances.kind])
+        wrong = np.flatnonzero(asked & np.array([v is None for v in self.powers], dtype=bool)[self.distances.kind])
         if len(wrong):
             x, y = self.distances.pairs[wrong[0]].tolist()
             rule = "makes exp(eps d) too large; use inf to ask nothing"
             raise InputError(f"metric[{x}][{y}]", public(self.distances[x, y]), rule)
-
-    def ratio(self, x: int, y: int) -> Any:
-        """K^d(x,y); None where it is too large to be written down."""
-        return self.base if self.distances is None else self._powers[int(self.distances.place[x, y])]
 
     @cached_property
     def _eps(self) -> float:
         return _log(self.base)
 
     @cached_property
-    def _powers(self) -> list[Any]:
-        """K^d of every kind of distance."""
+    def powers(self) -> list[Any]:
+        """K^d of every kind of distance; None where it is too large to be written down."""
         assert self.distances is not None
         return [self._power(distance) for distance in self.distances.kinds]
 
@@ -75,46 +67,34 @@ class PairCondition(Condition):
         if self.base == 1:
             return self.base
         known = float(distance) * self._eps <= LARGEST_LOG
-        if self.field.exact and distance.q == 1:
+        if distance.q == 1:
             known = known and distance * self.base.height_bits() <= limit("bits")
             return self.base ** int(distance.p) if known else None
-        return self.field.number(float(self.base) ** float(distance)) if known else None
+        return exponential_below(public(distance), public(self.base)) if known else None
 
     def asked(self, count: int) -> Array:
         """The pairs that are asked for, of so many states."""
         return np.argwhere(~np.eye(count, dtype=bool)) if self.distances is None else self.distances.pairs
 
-    def blocks(self, q: Array) -> Iterator[tuple[Array, Array]]:
-        """All pairs that are asked for, some at a time, with their K^d."""
-        pairs, step = self.asked(len(q)), max(_BLOCK // q.shape[1], 1)
+    def blocks(self, pairs: Array, width: int) -> Iterator[tuple[Array, Array]]:
+        """Pairs, some at a time, with their K^d."""
+        step = max(_BLOCK // width, 1)
         for cut in range(0, len(pairs), step):
             yield pairs[cut : cut + step], self.ratios(pairs[cut : cut + step])[:, None]
 
     def ratios(self, pairs: Array) -> Array:
         """K^d of many pairs; zero where it cannot be written down."""
         if self.distances is None:
-            return self.field.full(len(pairs), self.base)
-        powers = self.field.list(self.field.zero if power is None else power for power in self._powers)
+            return EXACT.full(len(pairs), self.base)
+        powers = EXACT.list(EXACT.zero if power is None else power for power in self.powers)
         return powers[self.distances.place[tuple(pairs.T)]]
 
-    def unknown(self, places: Array, arrays: Arrays, signals: Signals) -> str:
-        """Any pair that is asked for may have a price, also one that others imply."""
-        most = [len(signals), len(arrays.p), len(arrays.p)]
-        if len(places) and not ((places >= 0).all() and (places < most).all()):
-            return "a multiplier of differential privacy is about no signal or state"
-        if self.distances is not None:
-            for pair in set(map(tuple, np.unique(places[:, 1:], axis=0).tolist())):
-                if pair not in self.distances or self.ratio(*pair) is None:
-                    return "a multiplier of differential privacy is about states that are no neighbours"
-        return ""
-
-    def shadow(self, prices: Prices, sent: SentSignals) -> dict[str, Any]:
-        """R_A falls by sum w d K^(d-1) q(s|x') per unit of K."""
-        rate = self.field.zero
-        for (s, x, y), w in zip(prices.places.tolist(), prices.weights, strict=True):
-            distance = 1 if self.distances is None else self.field.number(self.distances[x, y])
-            rate += w * distance * self.ratio(x, y) / self.base * sent.q[y, s]
-        return {"exp_epsilon": rate}
+    def rates(self, pairs: Array) -> Array:
+        """d K^(d-1): how fast K^d rises with K."""
+        if self.distances is None:
+            return EXACT.full(len(pairs), 1)
+        rates = EXACT.list(0 * d if v is None else d * v / self.base for d, v in zip(self.distances.kinds, self.powers, strict=True))
+        return rates[self.distances.place[tuple(pairs.T)]]
 
     def sieve(self, table: MapTable) -> Array:
         """A deterministic channel is private if and only if neighbours are sent to the same signal."""
@@ -140,9 +120,9 @@ def _log(value: Any) -> float:
     return math.log(int(ratio.p)) - math.log(int(ratio.q))
 
 
-def ratio_of(given: Conditions, field: Field) -> Any:
-    """K in working numbers."""
-    return RatioBound(given.exp_epsilon, given.epsilon).ratio(field)
+def ratio_of(given: Conditions) -> Any:
+    """K."""
+    return RatioBound(given.exp_epsilon, given.epsilon).ratio
 
 
 def distances_of(given: Conditions, problem: Problem) -> PairDistances | None:

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.events import RatioBound, indicator, listed, named, read_event
-from bap_lp.model.labels import probability
-from bap_lp.rational import Array, Field, InputError, public
+from bap_lp.notions.cone import ConeRow, SignalCone
+from bap_lp.notions.reading import RatioBound, indicator, listed, named, read_event
+from bap_lp.model.labels import exact_distribution, probability
+from bap_lp.rational import Array, InputError, public
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
@@ -64,23 +64,22 @@ class Pufferfish(SignalCone):
         return super().stated([value] if alone else value)
 
     @classmethod
-    def vectors(cls, stated: Any, problem: Problem, field: Field) -> Iterator[tuple[Array, ConeRow]]:
-        p = field.array(problem.p)
+    def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
+        p = problem.p
         for d, one in enumerate(stated):
-            label, K = f"{cls.name}[{d}]", one.ratio(field)
+            label, K = f"{cls.name}[{d}]", one.ratio
             events = [
-                [indicator(problem, event, f"{label}.pairs[{k}][{m}]", field) for m, event in enumerate(pair)]
+                [indicator(problem, event, f"{label}.pairs[{k}][{m}]") for m, event in enumerate(pair)]
                 for k, pair in enumerate(one.pairs)
             ]
             for n, prior in enumerate(one.priors or [None]):
                 if prior is not None and len(prior) != len(p):
                     rule = f"has {len(prior)} entries, must have {len(p)}, one per state"
                     raise InputError(f"{label}.priors[{n}]", None, rule)
-                r = p if prior is None else field.array(probability(list(prior), f"{label}.priors[{n}]"))
+                r = p if prior is None else exact_distribution(prior)
                 for pair, (a, b) in zip(one.pairs, events, strict=True):
                     if r.dot(a) > 0 and r.dot(b) > 0:
                         first, second = r * a / r.dot(a), r * b / r.dot(b)
                         words = " and ".join(map(named, pair)) + f" must look alike up to a factor {one.stated}"
                         for more, less in ((first, second), (second, first)):
-                            row = ConeRow(label, words, less, K, 1, K * field.number(10**6), terms=more + K * less)
-                            yield more - K * less, row
+                            yield more - K * less, ConeRow(label, words, less, K, 1, K * 10**6)

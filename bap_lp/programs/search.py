@@ -2,7 +2,7 @@
 
 A node restricts the signals: all states to some of them (max_signals), or single states (deterministic). Its bound is
 the optimum of the program under conditions with these restrictions, exact for exact numbers; the part of a node without
-a feasible channel is proved empty by the elastic program. The node with the least bound is split next:
+a feasible channel is proved empty by its slack program. The node with the least bound is split next:
     deterministic   the most divided state sends its likeliest signal, or it does not
     max_signals     the least used signal is not sent, or it is among the k
 until no bound lies below the best mechanism found. What is left then covers all mechanisms and is the proof. Optima are
@@ -22,16 +22,18 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import check, remaining
-from bap_lp.conditions.lagrangian import SentSignals
+from bap_lp.game.solver import SolveProgress
 from bap_lp.linear.highs import SolverError, loaded_program
-from bap_lp.linear.optimum import Infeasible
 from bap_lp.model.mechanism import degenerate
-from bap_lp.programs.compact import STOPPED, SolveProgress
-from bap_lp.programs.constrained import ChannelLayout, ChannelOptimum, ChannelProgram
-from bap_lp.proof.branches import Branch
-from bap_lp.proof.conditional import broken
+from bap_lp.program.finish import Pair
+from bap_lp.program.linear import LinearForm
+from bap_lp.program.lowering import SentSignals
+from bap_lp.program.solve import Infeasible, Tie, solve_program, unfeasible
+from bap_lp.programs.compact import STOPPED
+from bap_lp.programs.asked import Asked
+from bap_lp.proof.cases import Case
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import ROUNDING, TOLERANCE, Array
+from bap_lp.rational import EXACT, Array, lifted
 
 _NODES = 1000  # programs of a search at most; of 20 states and 3 decisions about a minute
 _ENTRIES = 100_000  # probabilities in all of them: larger programs take longer, so fewer are solved
@@ -46,55 +48,42 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-def combinatorial(
-    layout: ChannelLayout,
-    lam: Any,
-    relaxed: ChannelOptimum,
-    bob_weight: int = 1,
-    progress: SolveProgress | None = None,
-) -> tuple[ChannelOptimum, Any, list[Branch]]:
-    """The best mechanism (with the multipliers of the relaxation), a bound on all, and the branches that prove it.
+def searched(
+    asked: Asked, lam: Any, relaxed: Pair, bob_weight: int = 1, progress: SolveProgress | None = None
+) -> tuple[Pair, list[Case]]:
+    """The best mechanism with a bound on all (and the multipliers of the relaxation), and the cases that prove it.
 
     Raises NothingFound if there is none, and SolverError if none was found in the nodes allowed.
     """
+    layout = asked.layout
     arrays, signals = layout.arrays, layout.signals
-    if layout.deterministic and enumerable(arrays, layout.local):
-        found = best_deterministic(arrays, signals, layout.local, lam, arrays.field.tolerance, bob_weight)
+    if asked.deterministic and enumerable(arrays, layout.local):
+        found = best_deterministic(arrays, signals, layout.local, lam, bob_weight)
         if found is None:
             raise NothingFound(())
         how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
-        return replace(relaxed, q=degenerate(found[1].tolist(), len(signals), arrays.exact), how=how), found[0], []
-    search = _Search(layout, lam, relaxed, bob_weight)
-    suggested = search.suggest() if layout.deterministic else None
+        q = degenerate(found[1].tolist(), len(signals))
+        return replace(relaxed, rho=q, value=found[0], bound=found[0], how=how), []
+    search = _Search(asked, lam, relaxed, bob_weight)
+    if asked.deterministic:
+        search.suggest()
     most = min(_NODES, max(_ENTRIES // (len(arrays.p) * len(signals)), _LEAST_NODES))
     done = search.run(most, progress)
     if search.best is None:
         if not done:
             raise SolverError(f"no mechanism that satisfies the conditions was found in {most} nodes")
-        raise NothingFound(search.branches())
+        raise NothingFound(search.cases())
     how = f"branch and bound, {search.count} nodes" + ("" if done else f", {STOPPED}")
-    if not done and suggested is not None:
-        claimed = layout.restored(suggested, lam, bob_weight)
-        how += f" (in floats, without proof, HiGHS finds none below {claimed:.9g})"
-    bound, branches = search.bound(done), search.branches() if done else []
-    return replace(relaxed, q=search.best[1], how=how), bound, branches
-
-
-def _near(layout: ChannelLayout, lam: float) -> float:
-    """How much worse than the best the optimum of a part may be in floats, if it is not to be split.
-
-    The gap of its own multipliers comes on top of it; both together must stay below the gap of a certificate.
-    """
-    arrays = layout.whole
-    return float(0.4 * TOLERANCE * arrays.spread(lam) + 0.25 * ROUNDING * arrays.range(lam))
+    (value, *_), q = search.best
+    return replace(relaxed, rho=q, value=value, bound=search.bound(), how=how), search.cases()
 
 
 class NothingFound(ArithmeticError):
-    """The search has shown that no mechanism meets the conditions; its branches, if any, are the proof."""
+    """The search has shown that no mechanism meets the conditions; its cases, if any, are the proof."""
 
-    def __init__(self, branches: Sequence[Branch]) -> None:
+    def __init__(self, cases: Sequence[Case]) -> None:
         super().__init__("no mechanism meets the conditions")
-        self.branches = tuple(branches)
+        self.cases = tuple(cases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,18 +93,21 @@ class _Part:
     keep: tuple[int, ...]
     required: frozenset[int]
     allowed: Array | None
-    found: ChannelOptimum
+    found: Pair
 
 
 class _Search:
-    def __init__(self, layout: ChannelLayout, lam: Any, relaxed: ChannelOptimum, bob_weight: int) -> None:
-        self.layout, self.lam, self.bob_weight, self.count = layout, lam, bob_weight, 1
+    def __init__(self, asked: Asked, lam: Any, relaxed: Pair, bob_weight: int) -> None:
+        self.asked, self.layout, self.lam, self.bob_weight, self.count = asked, asked.layout, lam, bob_weight, 1
+        self.program = asked.layout.program(lam, bob_weight)
+        self.ties = asked.ties(self.program, bob_weight)
+        self.weights = asked.weights()
         self.best: Any = None  # (score, channel)
-        self.near = 0 if layout.arrays.exact else _near(layout, float(lam))
-        shape = len(layout.arrays.p), len(layout.signals)
-        allowed = np.ones(shape, dtype=bool) if layout.deterministic else None
+        self.near = EXACT.number(0.0 if asked.exact else asked.near(lam, bob_weight))
+        shape = self.program.shape
+        allowed = np.ones(shape, dtype=bool) if asked.deterministic else None
         self.void: list[_Part] = []
-        self.whole: list[_Part] = []  # that cannot be split, and are better than the best by rounding
+        self.whole: list[_Part] = []  # that cannot be split
         self.open: list[tuple[Any, int, _Part]] = []
         self._add(_Part(tuple(range(shape[1])), frozenset(), allowed, relaxed))
 
@@ -123,9 +115,9 @@ class _Search:
         """Split nodes until the best mechanism is proved best; whether it was."""
         while self.open:
             score, _, part = self.open[0]
-            if self.best is not None and self._beyond(score):
-                return not self.whole
-            if self.count >= most or (self.best is not None and not self.layout.arrays.exact and remaining() <= 0):
+            if self.best is not None and self._beyond(score, part):
+                return True
+            if self.count >= most or (self.best is not None and not self.asked.exact and remaining() <= 0):
                 return False
             check()
             if progress is not None:
@@ -134,78 +126,81 @@ class _Search:
             if not self._divisible(part):
                 self.whole.append(part)
                 continue
-            for child in self._by_state(part) if self.layout.deterministic else self._by_signal(part):
+            for child in self._by_state(part) if self.asked.deterministic else self._by_signal(part):
                 self._add(child)
-        return not self.whole
+        return True
 
     def _divisible(self, part: _Part) -> bool:
         if part.allowed is not None:
             return bool((part.allowed.sum(axis=1) > 1).any())
-        return any(sent.any() and s not in part.required for s, sent in zip(part.keep, part.found.q.T, strict=True))
+        return any(sent.any() and s not in part.required for s, sent in zip(part.keep, part.found.rho.T, strict=True))
 
-    def bound(self, done: bool) -> Any:
+    def bound(self) -> Any:
         """Below every mechanism that meets the conditions."""
         found = [part.found.bound for part in (*(part for _, _, part in self.open), *self.whole)]
-        return self.best[0][0] if done and self.layout.arrays.exact else min(found, default=self.best[0][0])
+        return min([self.best[0][0], *found])
 
-    def branches(self) -> list[Branch]:
+    def cases(self) -> list[Case]:
         """The parts that are left, as a certificate states them."""
-        parts = [*((part, False) for _, _, part in self.open), *((part, True) for part in self.void)]
+        parts = [(part, False) for part in (*(part for _, _, part in self.open), *self.whole)]
         states = np.flatnonzero(self.layout.index >= 0)
         out = []
-        for part, void in parts:
+        for part, void in (*parts, *((part, True) for part in self.void)):
             fixed: list[tuple[int, tuple[int, ...]]] = []
             if part.allowed is not None:
                 limited = states[~part.allowed[self.layout.index[states]].all(axis=1)].tolist()
                 fixed = [(x, tuple(np.flatnonzero(part.allowed[self.layout.index[x]]).tolist())) for x in limited]
-            out.append(Branch(part.keep, part.found.dual, tuple(fixed), void))
+            program = self.layout.whole_program(EXACT.zero if void else self.lam, 0 if void else self.bob_weight)
+            dual = self.asked.whole_dual(program.only(part.keep), part.found.dual)
+            out.append(Case(part.keep, dual, tuple(fixed), void))
         return out
 
-    def _beyond(self, score: Any) -> bool:
+    def _beyond(self, score: Any, part: _Part) -> bool:
         best = self.best[0]
-        return bool(score >= best) if self.layout.arrays.exact else bool(score[0] >= best[0] - self.near)
+        return bool(score >= best) if self.asked.exact else bool(part.found.bound >= best[0] - self.near)
 
     def _add(self, part: _Part) -> None:
-        wide = self.layout.arrays.field.zeros((len(part.found.q), len(self.layout.signals)))
-        wide[:, list(part.keep)] = part.found.q
+        wide = EXACT.zeros(self.program.shape)
+        wide[:, list(part.keep)] = part.found.rho
         self.try_channel(wide)
         heappush(self.open, (self._score(wide), self.count, part))
         self.count += 1
 
     def _score(self, q: Array) -> tuple[Any, Any, Any]:
-        return *self.layout.sent(q).score(self.lam, self.bob_weight), (self.layout.weights * q).sum()
+        return *self.layout.sent(q).score(self.lam, self.bob_weight), (self.weights * q).sum()
 
     def try_channel(self, q: Array) -> None:
         """Keep the channel (under determinism: the likeliest map) if it meets the conditions and is the best so far."""
         layout = self.layout
-        if layout.deterministic:
-            q = degenerate([int(row.argmax()) for row in q], q.shape[1], layout.arrays.exact)
-        if layout.most is not None and int((q > 0).any(axis=0).sum()) > layout.most:
+        if self.asked.deterministic:
+            q = degenerate([int(row.argmax()) for row in q], q.shape[1])
+        if self.asked.most is not None and int((q > 0).any(axis=0).sum()) > self.asked.most:
             return
         score = self._score(q)
         if self.best is not None and not score < self.best[0]:
             return
-        sent = SentSignals(layout.whole, layout.signals, layout.rows(q))
-        if not broken(layout.demands, sent, layout.arrays.field.tolerance):
+        sent = SentSignals(layout.whole, layout.signals, layout.rows(q, self.asked.deterministic))
+        if not any(demand.broken(sent) for demand in layout.demands):
             self.best = score, q
 
     def _solved(self, keep: tuple[int, ...], required: frozenset[int], allowed: Array | None) -> _Part | None:
         """The node with its optimum; None, after a note of the proof, if it is empty."""
-        layout = self.layout.only(keep)
+        program = self.program.only(keep)
+        ties = [Tie(None if t.table is None else t.table[:, list(keep)], t.hidden) for t in self.ties]
         try:
-            return _Part(keep, required, allowed, self._program(layout, allowed).solve())
+            found = solve_program(program, ties, exact=self.asked.exact, near=float(self.near), allowed=allowed)
+            return _Part(keep, required, allowed, found)
         except Infeasible:
-            zero = layout.arrays.field.zero
-            proof = ChannelProgram(layout, zero, 0, allowed, elastic=True).solve()
-            self.void.append(_Part(keep, required, allowed, proof))
+            silent = self.layout.program(EXACT.zero, 0).only(keep)
+            dual = unfeasible(silent, allowed)
+            assert dual is not None
+            nothing = EXACT.zeros((self.program.shape[0], len(keep)))
+            self.void.append(_Part(keep, required, allowed, Pair(nothing, dual, EXACT.zero, EXACT.zero)))
             self.count += 1
             return None
 
-    def _program(self, layout: ChannelLayout, allowed: Array | None = None) -> ChannelProgram:
-        return ChannelProgram(layout, self.lam, self.bob_weight, allowed)
-
     def _by_signal(self, part: _Part) -> Iterator[_Part]:
-        most, q = self.layout.most, part.found.q
+        most, q = self.asked.most, part.found.rho
         assert most is not None
         used = [
             (mass, s) for s, mass, sent in zip(part.keep, self.layout.arrays.p.dot(q), q.T, strict=True) if sent.any()
@@ -220,7 +215,7 @@ class _Search:
 
     def _by_state(self, part: _Part) -> Iterator[_Part]:
         assert part.allowed is not None
-        q, most = part.found.q, self.layout.most
+        q, most = part.found.rho, self.asked.most
         rows = zip(part.allowed, q.max(axis=1), self.layout.arrays.p, strict=True)
         ranks = [(int(row.sum() > 1), -top, mass) for row, top, mass in rows]
         x = ranks.index(max(ranks))
@@ -236,31 +231,21 @@ class _Search:
                 if child is not None:
                     yield child
 
-    def suggest(self) -> float | None:
-        """Try the mechanism that HiGHS finds with binary variables; if it is good, the bound that HiGHS claims."""
-        layout, most = self.layout, self.layout.most
-        program = self._program(layout)
-        binary = program.q.ravel()
+    def suggest(self) -> None:
+        """Try the mechanism that HiGHS finds with binary variables."""
+        program, most = self.program.rounded, self.asked.most
+        form = LinearForm.of(program)
+        lp, binary = form.lp, np.zeros(form.lp.shape[1], dtype=bool)
+        binary[form.rho] = True
         if most is not None:
-            N, S = program.q.shape
-            used, one = program.columns(S), layout.arrays.field.one
-            row = np.arange(N * S).reshape(N, S)
-            program.rows(N * S, [(row, program.q, one), (row, used, -one)])
-            program.rows(1, [(0, used, one)], one * most)
-            binary = np.append(binary, used)
-        lp = program.program().rounded
+            return
         rows = np.zeros(lp.shape[0])
         np.maximum.at(rows, lp.index, np.abs(lp.value))
         rows[rows == 0], size = 1.0, float(np.abs(lp.cost).max()) or 1.0
         lp = replace(lp, cost=lp.cost / size, value=lp.value / rows[lp.index], rhs=lp.rhs / rows)
         limit = min(float(_OPTIONS["time_limit"]), max(remaining(), 0.0))
-        whole = np.isin(np.arange(lp.shape[1]), binary)
-        highs = loaded_program(lp, whole, **(_OPTIONS | {"time_limit": limit}))
+        highs = loaded_program(lp, binary, **(_OPTIONS | {"time_limit": limit}))
         highs.run()
         z = np.array(highs.getSolution().col_value)
-        if len(z) != lp.shape[1] or not np.isfinite(highs.getInfo().objective_function_value):
-            return None
-        self.try_channel(layout.arrays.field.array(z[program.q]))
-        if self.best is None:
-            return None
-        return float(highs.getInfo().mip_dual_bound * size - TOLERANCE * layout.arrays.size(self.lam))
+        if len(z) == lp.shape[1] and np.isfinite(highs.getInfo().objective_function_value):
+            self.try_channel(lifted(z[form.rho]))

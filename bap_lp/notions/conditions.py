@@ -15,10 +15,6 @@
     max_signals            at most so many signals are ever sent
     margin                 at every signal sent, Bob's decision is better than any other by at least margin * P(signal),
                            and so is each Eve's (losses with the agents' weights)
-
-Which states. A swap of two states with equal loss rows that maps the conditions to themselves maps feasible mechanisms
-to feasible ones of the same value, and averaging the two raises R_E and keeps every linear condition. So equal states
-may be merged unless a condition distinguishes them (`Condition.merges`).
 """
 
 from __future__ import annotations
@@ -26,21 +22,25 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from bap_lp.conditions.approximate import ApproximatePrivacy
-from bap_lp.conditions.base import Condition
-from bap_lp.conditions.combinatorial import Deterministic, MaxSignals
-from bap_lp.conditions.events import read_number
-from bap_lp.conditions.margin import Margin
-from bap_lp.conditions.max_leakage import MaximalLeakage
-from bap_lp.conditions.obedience import Obedience
-from bap_lp.conditions.posterior import Independence, PosteriorCaps, PosteriorRatios, SignalFloor
-from bap_lp.conditions.privacy import Privacy
-from bap_lp.conditions.pufferfish import Pufferfish
-from bap_lp.conditions.risk_limits import BobCap, EveFloor
 from bap_lp.model.problem import Problem
-from bap_lp.rational import EXACT, FLOAT, Field
+from bap_lp.notions.base import Notion
+from bap_lp.notions.beliefs import Obedience
+from bap_lp.notions.delta import ApproximatePrivacy
+from bap_lp.notions.deterministic import Deterministic
+from bap_lp.notions.independent_of import Independence
+from bap_lp.notions.margin import Margin
+from bap_lp.notions.max_bob_risk import BobCap
+from bap_lp.notions.max_leakage import MaximalLeakage
+from bap_lp.notions.max_signals import MaxSignals
+from bap_lp.notions.min_eve_risk import EveFloor
+from bap_lp.notions.posterior_caps import PosteriorCaps
+from bap_lp.notions.posterior_ratio import PosteriorRatios
+from bap_lp.notions.privacy import Privacy
+from bap_lp.notions.pufferfish import Pufferfish
+from bap_lp.notions.reading import read_number
+from bap_lp.notions.signal_floor import SignalFloor
 
-_KINDS: tuple[type[Condition], ...] = (
+_KINDS: tuple[type[Notion], ...] = (
     EveFloor,
     BobCap,
     Privacy,
@@ -56,7 +56,7 @@ _KINDS: tuple[type[Condition], ...] = (
     Deterministic,
     MaxSignals,
 )
-TABLE: dict[str, type[Condition]] = {kind.name: kind for kind in _KINDS}
+TABLE: dict[str, type[Notion]] = {kind.name: kind for kind in _KINDS}
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Conditions:
     @property
     def combinatorial(self) -> bool:
         """Whether the feasible mechanisms are not a convex set."""
-        return any(name in TABLE and not TABLE[name].priced for name in self.given())
+        return any(name in TABLE and not TABLE[name].convex for name in self.given())
 
     @property
     def exact(self) -> bool:
@@ -139,11 +139,7 @@ class Conditions:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if v is not None and v is not False}
 
-    def demands(self, problem: Problem, field: Field | None = None) -> tuple[Condition, ...]:
-        """One object per notion demanded, in the working numbers of a problem; refuses what does not fit it.
-
-        With the field of rationals, floats are the rationals they are.
-        """
-        field = field or (EXACT if problem.exact and self.exact else FLOAT)
-        found = (kind.of(self, problem, field) for kind in TABLE.values())
+    def demands(self, problem: Problem) -> tuple[Notion, ...]:
+        """One object per notion demanded of an exact problem; refuses what does not fit it."""
+        found = (kind.of(self, problem) for kind in TABLE.values())
         return tuple(demand for demand in found if demand is not None)

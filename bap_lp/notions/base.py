@@ -1,0 +1,136 @@
+"""What every notion is: how it is read, what it demands by definition, and how it is lowered to the program.
+
+A notion is a file. It derives from `Notion` and says how it is made from what the user wrote (`of`), what it demands of
+a channel (`broken`, a sentence of the law evaluated on the channel, without the program), and which rows and observers
+it adds to the program (`lower`). The table of all notions is `conditions.TABLE`. All numbers are rational: floats are
+the fractions they are, and limits given as floats are read a little looser (`limit`).
+
+The program of a problem under conditions is in the channel's own variables: mass one, cost p(x) B(x,i_s), and the Eves
+as one observer with losses p(x) E(x,j), whose price is lam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from bap_lp.program.lowering import Lowering, SentSignals
+from bap_lp.program.program import Dual
+from bap_lp.program.signals import Signals
+from bap_lp.model.arrays import Arrays
+from bap_lp.rational import EXACT, Array
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
+
+LOOSE = EXACT.number(2.0**-48)  # of its size: how much looser a limit is read that was given as a float
+
+
+def limit(value: Any, looser: int) -> Any:
+    """A limit as a rational. A float one may be an attainable extreme, rounded: it is loosened by 2^-48 of its size."""
+    found = EXACT.number(value)
+    return found + looser * LOOSE * abs(found) if isinstance(value, float) else found
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of the demands of a notion.
+
+    label: as in the user's table; value: its number, None if it has none; looser: 1 if larger numbers ask less, or
+    -1; limit: a number that asks as little as possible; at: the notion with this demand alone, at another number.
+    """
+
+    label: str
+    value: Any
+    looser: int
+    limit: Any
+    at: Callable[[Any], Notion]
+
+
+@dataclass(frozen=True, eq=False)
+class MapTable:
+    """Deterministic mechanisms, a row each (the signal of every state), with float risks and the bounds on their error.
+
+    unit: relative error of any sum.
+    """
+
+    maps: Array
+    bob: Array
+    eve: Array
+    bob_error: float
+    eve_error: float
+    unit: float
+
+    @property
+    def signals(self) -> Array:
+        """How many signals each of them sends."""
+        ordered = np.sort(self.maps, axis=1)
+        return 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+
+
+class Notion:
+    """One demand on the states of a problem, in rationals."""
+
+    name: ClassVar[str]  # in the table, and of its rows
+    numbers: ClassVar[dict[str, int]] = {}  # fields of Conditions that are numbers, and the least value of each
+    convex: ClassVar[bool] = True  # whether it has rows; if not, the feasible channels are not a convex set
+    tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
+    merges: bool = True  # whether states with equal losses may be merged
+    null_row: bool = True  # whether a state of probability zero may be given the null row sum_x p(x) q(.|x)
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        """Check the fields of this notion beyond their numbers."""
+
+    @classmethod
+    def is_exact(cls, given: Conditions) -> bool:
+        return not any(isinstance(getattr(given, name), float) for name in cls.numbers)
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem) -> Notion | None:
+        """The demand on an exact problem, None if there is none."""
+        raise NotImplementedError
+
+    @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        """The fields of Conditions that state it."""
+        return (cls.name,)
+
+    def features(self) -> Array | None:
+        """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""
+        return None
+
+    def on(self, index: Array, count: int) -> Notion:
+        """The demand on merged states: state x of the problem is index[x], or left out if that is -1."""
+        return self
+
+    def broken(self, sent: SentSignals) -> str:
+        """Which demand a channel breaks, by definition, or ""."""
+        raise NotImplementedError
+
+    def lower(self, program: Lowering) -> None:
+        """Add rows and observers to the program."""
+
+    def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
+        """Its part of the multipliers of merged states, on the problem's own; share: p(x) over that of its class."""
+        return dual
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        """Its single demands."""
+        return [Part(self.name, None, 1, None, lambda _: self)]
+
+    def joined(self, other: Notion) -> Notion:
+        """This demand and another of the same notion."""
+        raise NotImplementedError
+
+    def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
+        """How fast R_A falls as a number of the demand is relaxed, by the number's name; none by default."""
+        return {}
+
+    def sieve(self, table: MapTable) -> Array:
+        """Which deterministic mechanisms may satisfy the demand: false only where it fails for certain."""
+        return np.ones(len(table.maps), dtype=bool)

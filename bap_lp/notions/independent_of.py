@@ -1,0 +1,34 @@
+"""independent_of: P(A|s) = P(A) for every signal s and each of several events A.
+
+Multiplied by P(s) these are two rows of a cone, g(x) = p(x) (1_A(x) - P(A)) and its negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from bap_lp.notions.cone import ConeRow, SignalCone
+from bap_lp.notions.reading import Event, indicator, listed, named, read_event
+from bap_lp.rational import Array
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+
+
+class Independence(SignalCone):
+    name = "independent_of"
+
+    @classmethod
+    def stated(cls, value: Any) -> tuple[Event, ...]:
+        events = listed(value, cls.name, "must be a list of events, each a list of states")
+        return tuple(read_event(event, f"{cls.name}[{k}]") for k, event in enumerate(events))
+
+    @classmethod
+    def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
+        for k, event in enumerate(stated):
+            inside = indicator(problem, event, f"{cls.name}[{k}]")
+            vector = problem.p * (inside - problem.p.dot(inside))
+            row = ConeRow(f"{cls.name}[{k}]", f"it must not depend on {named(event)}")
+            yield vector, row
+            yield -vector, row

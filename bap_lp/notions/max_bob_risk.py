@@ -1,0 +1,29 @@
+"""max_bob_risk: R_B <= cap. One row, sum p(x) B(x,i_s) q[x,s] <= cap."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from bap_lp.notions.base import MapTable
+from bap_lp.notions.min_eve_risk import RiskLimit
+from bap_lp.program.lowering import Lowering, SentSignals
+from bap_lp.rational import EXACT, Array
+
+
+class BobCap(RiskLimit):
+    name = "max_bob_risk"
+    numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
+
+    def broken(self, sent: SentSignals) -> str:
+        if sent.told_risk > self.limit:
+            return f"R_B = {sent.told_risk} is above max_bob_risk = {self.limit}"
+        return ""
+
+    def lower(self, program: Lowering) -> None:
+        x, s = np.indices(program.costs.shape).reshape(2, -1)
+        program.demand(self.name, EXACT.full(1, self.limit), (0 * x, x, s, program.costs.ravel()))
+
+    def sieve(self, table: MapTable) -> Array:
+        return table.bob - table.bob_error <= self.outmost(table)

@@ -1,0 +1,71 @@
+"""max_leakage c: sum_s max_x q(s|x) <= c, the exponential of maximal leakage (Issa, Wagner and Kamath, 2020).
+
+The observer `leak` loses -q(s|x) in column x: its least is -max_x q(s|x), and the row is -sum_s t[s] <= c. The maximum
+of a sum is at most the sum of the maxima: pooling signals, averaging equal states and giving a state of probability
+zero the null row can only lower the left side. c lies between 1, where nothing is released, and the number of signals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from bap_lp.model.arrays import Arrays
+from bap_lp.notions.base import MapTable, Notion, Part, limit
+from bap_lp.program.lowering import Lowering, SentSignals
+from bap_lp.program.program import Dual, Sparse
+from bap_lp.program.signals import Signals
+from bap_lp.rational import EXACT, Array
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
+
+
+def per_state(count: int, value: int) -> Sparse:
+    """An observer's column for every state, with one loss: value * q(s|x)."""
+    x = np.arange(count)
+    return Sparse(x, x, EXACT.full(count, value), (count, count))
+
+
+def spread(dual: Dual, names: tuple[str, ...], index: Array, share: Array) -> Dual:
+    """Replies about merged states, shared by the states of a class according to their probabilities."""
+    replies = dict(dual.replies)
+    for name in names:
+        replies[name] = np.where(index >= 0, replies[name][:, index], EXACT.zero) * share
+    return Dual(replies, dual.weights)
+
+
+class MaximalLeakage(Notion):
+    name = "max_leakage"
+    numbers: ClassVar[dict[str, int]] = {"max_leakage": 1}
+
+    def __init__(self, most: Any) -> None:
+        self.most = most
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem) -> MaximalLeakage | None:
+        return None if given.max_leakage is None else cls(limit(given.max_leakage, 1))
+
+    def broken(self, sent: SentSignals) -> str:
+        leaked = sent.q.max(axis=0).sum()
+        return f"the signals leak {leaked}, more than max_leakage = {self.most}" if leaked > self.most else ""
+
+    def lower(self, program: Lowering) -> None:
+        s = np.arange(len(program.signals))
+        program.observe("leak", per_state(len(program.arrays.p), -1), np.zeros(1, dtype=int))
+        program.demand(self.name, EXACT.full(1, self.most), terms=[("leak", 0 * s, s, 0 * s, EXACT.full(len(s), 1))])
+
+    def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
+        return spread(dual, ("leak",), index, share)
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        return [Part(self.name, self.most, 1, EXACT.number(len(signals)) + self.most, MaximalLeakage)]
+
+    def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
+        return {self.name: dual.weights[self.name][0]}
+
+    def sieve(self, table: MapTable) -> Array:
+        """A deterministic channel leaks as much as it has signals."""
+        return table.signals <= float(self.most) * (1 + table.unit)

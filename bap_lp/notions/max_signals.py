@@ -1,0 +1,42 @@
+"""max_signals k: at most k signals are ever sent. These mechanisms are not a convex set: they are searched.
+
+The average of two equal states sends no signal that neither of them sends, so states may be merged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bap_lp.notions.base import MapTable, Notion
+from bap_lp.program.lowering import SentSignals
+from bap_lp.rational import Array, InputError
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
+
+
+class MaxSignals(Notion):
+    name = "max_signals"
+    convex = False
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        most = given.max_signals
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise InputError("max_signals", most, "must be a positive integer")
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem) -> MaxSignals | None:
+        return None if given.max_signals is None else cls(given.max_signals)
+
+    def broken(self, sent: SentSignals) -> str:
+        if int((sent.q > 0).any(axis=0).sum()) > self.most:
+            return f"the channel sends more than {self.most} signals"
+        return ""
+
+    def sieve(self, table: MapTable) -> Array:
+        return table.signals <= self.most

@@ -1,0 +1,66 @@
+"""min_eve_risk: R_E >= floor. One row, -sum t <= -floor, with Eve's risks t at the signals (or what she is told)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from bap_lp.model.arrays import Arrays
+from bap_lp.notions.base import MapTable, Notion, Part, limit
+from bap_lp.program.lowering import Lowering, SentSignals
+from bap_lp.program.program import Dual
+from bap_lp.program.signals import Signals
+from bap_lp.rational import EXACT, Array
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
+
+
+class RiskLimit(Notion):
+    """A limit on one of the risks: one row and one weight, which is its shadow price."""
+
+    looser: ClassVar[int] = 1
+
+    def __init__(self, most: Any) -> None:
+        self.limit = most
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem) -> RiskLimit | None:
+        value = getattr(given, cls.name)
+        return None if value is None else cls(limit(value, cls.looser))
+
+    def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
+        return {self.name: dual.weights[self.name][0]}
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        most = arrays.B.max() if self.looser > 0 else EXACT.zero
+        return [Part(self.name, self.limit, self.looser, most, type(self))]
+
+    def outmost(self, table: MapTable) -> float:
+        """The limit moved by more than its rounding."""
+        return float(self.limit) + self.looser * table.unit * abs(float(self.limit))
+
+
+class EveFloor(RiskLimit):
+    name = "min_eve_risk"
+    numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
+    looser = -1
+
+    def broken(self, sent: SentSignals) -> str:
+        if sent.eve_risk < self.limit:
+            return f"R_E = {sent.eve_risk} is below min_eve_risk = {self.limit}"
+        return ""
+
+    def lower(self, program: Lowering) -> None:
+        rhs = EXACT.full(1, -self.limit)
+        if program.told is not None:
+            x, s = np.indices(program.told.shape).reshape(2, -1)
+            program.demand(self.name, rhs, (0 * x, x, s, -program.told.ravel()))
+            return
+        s, g = np.indices((len(program.signals), len(program.arrays.groups))).reshape(2, -1)
+        program.demand(self.name, rhs, terms=[("eve", 0 * s, s, g, EXACT.full(len(s), 1))])
+
+    def sieve(self, table: MapTable) -> Array:
+        return table.eve + table.eve_error >= self.outmost(table)

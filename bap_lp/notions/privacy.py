@@ -1,0 +1,131 @@
+"""Differential privacy: q(s|x) <= K^d(x,x') q(s|x') for every signal s and all pairs that are asked for (`pairs`).
+
+All pairs with d = 1 say that max_x q(s|x) <= K min_x q(s|x). Two observers see them: `top` loses -q(s|x) in column x,
+`low` loses q(s|x), and the row of signal s is -t_top[s] - K t_low[s] <= 0. Otherwise there is a row per signal and pair.
+Pairs of a metric that others imply (module `distances`) need no rows.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from flint import fmpq
+
+from bap_lp.model.arrays import Arrays
+from bap_lp.notions.base import Part
+from bap_lp.notions.max_leakage import per_state, spread
+from bap_lp.notions.pairs import PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
+from bap_lp.notions.reading import LARGEST_LOG, RatioBound
+from bap_lp.program.lowering import Lowering, SentSignals
+from bap_lp.program.program import Dual
+from bap_lp.program.signals import Signals
+from bap_lp.rational import EXACT, Array, InputError
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
+
+_NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
+
+
+class Privacy(PairNotion):
+    name = "privacy"
+    numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0}
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        if given.exp_epsilon is not None and given.epsilon is not None:
+            raise InputError("epsilon", given.epsilon, "must not be given together with exp_epsilon")
+        if given.private and log_of(given) > LARGEST_LOG:
+            raise InputError("epsilon", log_of(given), f"must be at most {LARGEST_LOG:.0f}")
+        for name, read in (("neighbours", read_pairs), ("metric", read_metric)):
+            if getattr(given, name) is not None:
+                if not given.private:
+                    raise InputError(name, None, "needs epsilon or exp_epsilon")
+                object.__setattr__(given, name, read(getattr(given, name)))
+        if given.neighbours is not None and given.metric is not None:
+            raise InputError("metric", None, "must not be given together with neighbours")
+
+    @classmethod
+    def is_exact(cls, given: Conditions) -> bool:
+        """epsilon is not exact (unless 0), as its exponential is irrational; distances must be whole."""
+        if not RatioBound(given.exp_epsilon, given.epsilon).exact:
+            return False
+        distances = [d for row in given.metric or () for d in row if d is not None]
+        return all(isinstance(d, Fraction) and d.denominator == 1 for d in distances)
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem) -> Privacy | None:
+        if not given.private or given.delta not in (None, 0):
+            return None
+        out = cls(ratio_of(given), distances_of(given, problem))
+        if out.distances is not None:
+            out.writable(out.distances.needed)
+        return out
+
+    @property
+    def needed(self) -> Array:
+        """The pairs that others do not imply, compared exactly."""
+        known = self.distances
+        return np.zeros((0, 2), dtype=np.int64) if known is None else known.pairs[known.needed]
+
+    def broken(self, sent: SentSignals) -> str:
+        """By definition, pair by pair; where K^d is rounded, the pairs that imply the others."""
+        if self.distances is None:
+            for s, column in enumerate(sent.q.T):
+                if column.max() > self.base * column.min():
+                    return f"signal {s} breaks differential privacy: {column.max()} against {column.min()}"
+            return ""
+        rounded = any(d.q != 1 for d in self.distances.kinds)
+        for pairs, ratios in self.blocks(self.needed if rounded else self.distances.pairs, sent.q.shape[1]):
+            broken = np.array(sent.q[pairs[:, 0]] > sent.q[pairs[:, 1]] * ratios, dtype=bool)
+            # a K^d that cannot be written belongs to d(x,z) >= d(x,y) + d(y,z), both positive: these pairs imply it
+            broken[ratios[:, 0] == 0] = False
+            if broken.any():
+                k, s = np.argwhere(broken)[0].tolist()
+                return f"signal {s} breaks differential privacy between states {pairs[k, 0]} and {pairs[k, 1]}"
+        return ""
+
+    def lower(self, program: Lowering) -> None:
+        N, S = len(program.arrays.p), len(program.signals)
+        if self.distances is None:
+            s, one = np.arange(S), np.zeros(1, dtype=int)
+            program.observe("top", per_state(N, -1), one)
+            program.observe("low", per_state(N, 1), one)
+            terms = [("top", s, s, 0 * s, EXACT.full(S, 1)), ("low", s, s, 0 * s, EXACT.full(S, self.base))]
+            program.demand(self.name, EXACT.zeros(S), terms=terms)
+            return
+        pairs = self.needed
+        row, s = np.arange(len(pairs) * S), np.tile(np.arange(S), len(pairs))
+        x, y = np.repeat(pairs, S, axis=0).T
+        values = np.concatenate([EXACT.full(len(row), 1), -np.repeat(self.ratios(pairs), S)])
+        entries = np.tile(row, 2), np.concatenate([x, y]), np.tile(s, 2), values
+        program.demand(self.name, EXACT.zeros(len(row)), entries, lazy=np.repeat(self._far(pairs), S))
+
+    def _far(self, pairs: Array) -> Array:
+        """Which pairs are not among the nearest; none if there is one distance."""
+        assert self.distances is not None
+        apart = [d for d in self.distances.kinds if d > 0]
+        if len(apart) < 2:
+            return np.zeros(len(pairs), dtype=bool)
+        far = np.array([d > _NEAR * min(apart) for d in self.distances.kinds])
+        return far[self.distances.place[tuple(pairs.T)]]
+
+    def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
+        return spread(dual, ("top", "low"), index, share) if self.distances is None else dual
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        most = EXACT.number(10**6) * self.base
+        return [Part("exp_epsilon", self.base, 1, most, lambda K: Privacy(K, self.distances))]
+
+    def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
+        """R_A falls by sum w d K^(d-1) q(s|x') per unit of K."""
+        w, q = dual.weights[self.name], sent.q
+        if self.distances is None:
+            return {"exp_epsilon": w.dot(q.min(axis=0))}
+        S = q.shape[1]
+        used = np.flatnonzero(w != 0)
+        pairs = self.needed[used // S]
+        return {"exp_epsilon": EXACT.zero + (w[used] * self.rates(pairs) * q[pairs[:, 1], used % S]).sum()}

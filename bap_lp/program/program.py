@@ -1,0 +1,359 @@
+"""The canonical program, and the sentence that proves everything: weak duality, once.
+
+Unknown is rho[x,s] >= 0 with sum_s rho[x,s] = mass(x). An *observer* o sees a part of the signal, view sees(s), and
+takes the least of several sums; Eve is one, and so are devices such as max_x q(s|x):
+    t_o[v,g] = min_{j in g} sum_x rho[x,v] losses_o[x,j],        rho[x,v] = sum of rho[x,s] over sees(s) = v.
+    minimise   cost.rho - sum_o price_o sum t_o   (+ the largest of the rows that are `worst`, less their rhs)
+    subject to a_r.rho - sum c_r t <= rhs_r, with c >= 0, for every other row r        (= rhs_r where `equal`).
+
+Let w be weights of the rows, not negative unless `equal`, that sum to one over the worst rows, and u_o >= 0 replies with
+    sum_{j in g} u_o[v,j] = price_o + sum_r w_r c_r[v,g]     for every view v and group g.
+A minimum is below any average, so u_o[v].(sum_x rho[x,v] losses_o[x]) >= (price_o + w.c) t_o, and for all feasible rho
+    value(rho) >= sum_xs rho[x,s] (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + sum_r w_r a_r[x,s]) - w.rhs
+               >= sum_x mass(x) min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) - w.rhs = bound(u, w).
+With cost and prices zero and no worst row, a positive bound proves that nothing is feasible. Where state x may send
+only some signals, the minimum is over these.
+
+Every number is rational: a program of floats is one of the fractions they are, and `rounded` is for engines alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bap_lp.model.arrays import Arrays
+from bap_lp.model.merging import class_sums
+from bap_lp.model.signal_sums import signal_losses
+from bap_lp.rational import Array, Field, ReadOnly, field_of, floats, shown, tree_sum
+
+
+class Unproved(ArithmeticError):
+    """Multipliers that prove nothing; the message says what is wrong with them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(ReadOnly):
+    """A table, states x columns, by its entries that are not zero, each once."""
+
+    x: Array
+    j: Array
+    value: Array
+    shape: tuple[int, int]
+
+    def sums(self, rho: Array) -> Array:
+        """sum_x rho[x,v] table[x,j]: views x columns."""
+        out = field_of(self.value).zeros((self.shape[1], rho.shape[1]))
+        np.add.at(out, self.j, self.value[:, None] * rho[self.x])
+        return out.T
+
+    def paid(self, u: Array) -> Array:
+        """sum_j table[x,j] u[v,j]: states x views."""
+        out = field_of(self.value).zeros((self.shape[0], len(u)))
+        np.add.at(out, self.x, self.value[:, None] * u.T[self.j])
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Observer(ReadOnly):
+    """Who sees view sees[s] of signal s and takes the least loss of each group of columns; `starts` of the groups."""
+
+    name: str
+    sees: Array
+    losses: Array | Sparse
+    starts: Array
+    price: Any
+
+    @property
+    def views(self) -> int:
+        return int(self.sees.max()) + 1
+
+    @property
+    def columns(self) -> int:
+        return self.losses.shape[1]
+
+    @cached_property
+    def group_of(self) -> Array:
+        """The group of every column."""
+        out = np.zeros(self.columns, dtype=int)
+        out[self.starts[1:]] = 1
+        return np.cumsum(out)
+
+    @property
+    def sees_all(self) -> bool:
+        return bool((self.sees == np.arange(len(self.sees))).all())
+
+    def sums(self, rho: Array) -> Array:
+        """What every column loses at every view."""
+        seen = rho if self.sees_all else class_sums(rho.T, self.sees, self.views).T
+        return self.losses.sums(seen) if isinstance(self.losses, Sparse) else signal_losses(seen, self.losses)
+
+    def least(self, rho: Array) -> Array:
+        """t: views x groups."""
+        return np.minimum.reduceat(self.sums(rho), self.starts, axis=1)
+
+    def paid(self, u: Array) -> Array:
+        """u[sees(s)].losses[x]: states x signals."""
+        if isinstance(self.losses, Sparse):
+            return self.losses.paid(u)[:, self.sees]
+        exact = field_of(self.losses).exact
+        table = signal_losses(u.T, self.losses.T).T if exact else self.losses @ u.T
+        return table[:, self.sees]
+
+
+Entries = tuple[Array, Array, Array, Array]  # row, x, s, value
+Terms = tuple[str, Array, Array, Array, Array]  # observer; row, view, group, c >= 0
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(ReadOnly):
+    """a.rho - c.t <= rhs, a row per number of rhs; entries and terms may come in any order, each place once.
+
+    lazy: which rows an optimum without them seldom breaks, a hint for engines.
+    """
+
+    name: str
+    rhs: Array
+    entries: Entries | None = None
+    terms: tuple[Terms, ...] = ()
+    equal: bool = False
+    worst: bool = False
+    lazy: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.rhs)
+
+
+Weights = Mapping[str, Array]  # of the rows, by their name
+Replies = Mapping[str, Array]  # views x columns, by the observer's name
+
+
+@dataclass(frozen=True, eq=False)
+class Dual(ReadOnly):
+    """Multipliers: what every observer replies, and what every row weighs. Rows that are not named weigh nothing."""
+
+    replies: Replies
+    weights: Weights
+
+    def plus(self, other: Dual, share: Any, onward: Any) -> Dual:
+        """share * self + onward * other: the bound is concave and positively homogeneous in costs, prices, u and w."""
+
+        def both(one: Mapping[str, Array], two: Mapping[str, Array]) -> dict[str, Array]:
+            zero = {name: 0 * table for name, table in (*two.items(), *one.items())}
+            return {k: share * one.get(k, zero[k]) + onward * two.get(k, zero[k]) for k in zero}
+
+        return Dual(both(self.replies, other.replies), both(self.weights, other.weights))
+
+    def each(self, change: Any) -> Dual:
+        """With every table changed."""
+        return Dual(*({name: change(v) for name, v in part.items()} for part in (self.replies, self.weights)))
+
+
+@dataclass(frozen=True, eq=False)
+class Program(ReadOnly):
+    """mass (states), cost (states x signals), observers and rows; all names are different."""
+
+    mass: Array
+    cost: Array
+    observers: tuple[Observer, ...] = ()
+    rows: tuple[Rows, ...] = ()
+
+    @property
+    def field(self) -> Field:
+        return field_of(self.mass)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """States and signals."""
+        return self.cost.shape  # type: ignore[return-value]
+
+    @cached_property
+    def rounded(self) -> Program:
+        """The same program in the nearest floats."""
+        if not self.field.exact:
+            return self
+
+        def table(losses: Array | Sparse) -> Array | Sparse:
+            return replace(losses, value=floats(losses.value)) if isinstance(losses, Sparse) else floats(losses)
+
+        def rows(one: Rows) -> Rows:
+            entries = None if one.entries is None else (*one.entries[:3], floats(one.entries[3]))
+            terms = tuple((*term[:4], floats(term[4])) for term in one.terms)
+            return replace(one, rhs=floats(one.rhs), entries=entries, terms=terms)  # type: ignore[arg-type]
+
+        seen = tuple(replace(o, losses=table(o.losses), price=float(o.price)) for o in self.observers)
+        return Program(floats(self.mass), floats(self.cost), seen, tuple(map(rows, self.rows)))
+
+    def only(self, keep: Sequence[int]) -> Program:
+        """On some of the signals; every observer must see the signal itself."""
+        place = np.full(self.shape[1], -1)
+        place[list(keep)] = np.arange(len(keep))
+
+        def rows(one: Rows) -> Rows:
+            entries, terms = one.entries, []
+            if entries is not None:
+                live = place[entries[2]] >= 0
+                entries = entries[0][live], entries[1][live], place[entries[2][live]], entries[3][live]
+            for name, row, view, group, c in one.terms:
+                live = place[view] >= 0
+                terms.append((name, row[live], place[view[live]], group[live], c[live]))
+            return replace(one, entries=entries, terms=tuple(terms))
+
+        seen = tuple(replace(o, sees=np.arange(len(keep))) for o in self.observers)
+        return Program(self.mass, self.cost[:, list(keep)], seen, tuple(map(rows, self.rows)))
+
+    # what a table does
+
+    def seen(self, rho: Array) -> dict[str, Array]:
+        """t of every observer."""
+        return {o.name: o.least(rho) for o in self.observers}
+
+    def sides(self, rho: Array, seen: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """a.rho - c.t - rhs of all rows, by name."""
+        seen = self.seen(rho) if seen is None else seen
+        out = {}
+        for one in self.rows:
+            side = -one.rhs
+            if one.entries is not None:
+                row, x, s, value = one.entries
+                amount = rho[x, s]
+                live = np.flatnonzero(amount != 0) if self.field.exact else slice(None)
+                np.add.at(side, row[live], value[live] * amount[live])
+            for name, row, view, group, c in one.terms:
+                np.subtract.at(side, row, c * seen[name][view, group])
+            out[one.name] = side
+        return out
+
+    def value(self, rho: Array, seen: Mapping[str, Array] | None = None) -> Any:
+        """What is minimised."""
+        seen = self.seen(rho) if seen is None else seen
+        x, s = np.nonzero(rho != 0)
+        total = tree_sum(self.cost[x, s] * rho[x, s])
+        for o in self.observers:
+            if o.price != 0:
+                total = total - o.price * tree_sum(seen[o.name].ravel())
+        worst = [one for one in self.rows if one.worst]
+        if worst:
+            sides = replace(self, rows=tuple(worst)).sides(rho, seen)
+            total = total + max(side.max() for side in sides.values() if len(side))
+        return total
+
+    def broken(self, rho: Array, seen: Mapping[str, Array] | None = None) -> tuple[str, int] | None:
+        """The name and number of a row that the table breaks; None if there is none."""
+        kept = tuple(one for one in self.rows if not one.worst)
+        for name, side in replace(self, rows=kept).sides(rho, seen).items():
+            equal = next(one.equal for one in kept if one.name == name)
+            wrong = side != 0 if equal else side > 0
+            if wrong.any():
+                return name, int(np.argmax(wrong))
+        return None
+
+    # what multipliers prove
+
+    def prices(self, weights: Weights) -> dict[str, Array]:
+        """What the replies of every observer must sum to, views x groups."""
+        out = {o.name: self.field.full((o.views, len(o.starts)), o.price) for o in self.observers}
+        for one in self.rows:
+            if one.name in weights and (weights[one.name] != 0).any():
+                for name, row, view, group, c in one.terms:
+                    np.add.at(out[name], (view, group), c * weights[one.name][row])
+        return out
+
+    def charged(self, weights: Weights) -> Array:
+        """cost + w.a: states x signals."""
+        out = self.cost
+        for one in self.rows:
+            w = weights.get(one.name)
+            if w is not None and one.entries is not None and (w != 0).any():
+                row, x, s, value = one.entries
+                live = np.flatnonzero(w[row] != 0)
+                out = out.copy() if out is self.cost else out
+                np.add.at(out, (x[live], s[live]), w[row[live]] * value[live])
+        return out
+
+    def completed(self, dual: Dual) -> Dual:
+        """With a weight for every row and replies of every observer, zero where there are none."""
+        zeros = self.field.zeros
+        replies = {o.name: dual.replies.get(o.name, zeros((o.views, o.columns))) for o in self.observers}
+        return Dual(replies, {one.name: dual.weights.get(one.name, zeros(len(one))) for one in self.rows})
+
+    def bound(self, dual: Dual, allowed: Array | None = None) -> Any:
+        """Below the value of every feasible table (that sends only allowed[x,s]); raises Unproved."""
+        weights = self._weighed(dual.weights)
+        self._replied(dual.replies, weights)
+        least = self._least(dual.replies, self.charged(weights), allowed)
+        paid = [w.dot(one.rhs) for one in self.rows if (w := weights[one.name]).any()]
+        return tree_sum(self.mass * least) - sum(paid, self.field.zero)
+
+    def _weighed(self, weights: Weights) -> dict[str, Array]:
+        known = {one.name: one for one in self.rows}
+        for name in weights:
+            if name not in known:
+                raise Unproved(f"there is a weight for {shown_name(name)}, which is not a row")
+        out = {}
+        worst: list[Array] = []
+        for name, one in known.items():
+            w = weights.get(name, self.field.zeros(len(one)))
+            if w.shape != (len(one),):
+                raise Unproved(f"the weights of {name} are {len(w)}, must be {len(one)}, one per row")
+            if not one.equal and (w < 0).any():
+                raise Unproved(f"the weights of {name} must not be negative")
+            worst += [w] if one.worst else []
+            out[name] = w
+        if worst and (total := tree_sum(np.concatenate(worst))) != 1:
+            raise Unproved(f"the weights of the worst cases sum to {shown(total, False)}, must sum to 1")
+        return out
+
+    def _replied(self, replies: Replies, weights: Weights) -> None:
+        if set(replies) != {o.name for o in self.observers}:
+            raise Unproved(f"there must be replies of {', '.join(o.name for o in self.observers) or 'nobody'}")
+        goals = self.prices(weights)
+        for o in self.observers:
+            u = replies[o.name]
+            if u.shape != (o.views, o.columns):
+                raise Unproved(f"the replies of {o.name} have shape {u.shape}, must have {(o.views, o.columns)}")
+            if (u < 0).any():
+                raise Unproved(f"the replies of {o.name} must not be negative")
+            sums = np.add.reduceat(u, o.starts, axis=1)
+            wrong = np.argwhere(sums != goals[o.name])
+            if len(wrong):
+                v, g = wrong[0].tolist()
+                found, goal = shown(sums[v, g], False), shown(goals[o.name][v, g], False)
+                raise Unproved(f"the replies of {o.name} at {v} sum to {found}, their price is {goal}")
+
+    def _least(self, replies: Replies, cost: Array, allowed: Array | None) -> Array:
+        """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x]) for every x, over the signals allowed."""
+        if allowed is None and len(self.observers) == 1 and cost is self.cost:
+            [o] = self.observers
+            if not isinstance(o.losses, Sparse) and o.sees_all:  # most of the table is settled by floats
+                return self._compact.least_margins(replies[o.name])
+        for o in self.observers:
+            if replies[o.name].any():
+                cost = cost - o.paid(replies[o.name])
+        if allowed is None:
+            return cost.min(axis=1)
+        return self.field.list(row[ok].min() for row, ok in zip(cost, allowed, strict=True))
+
+    @cached_property
+    def _compact(self) -> Arrays:
+        [o] = self.observers
+        ends = [*o.starts.tolist(), o.columns]
+        groups = tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        return Arrays(self.mass, self.cost, o.losses, groups)  # type: ignore[arg-type]
+
+
+def shown_name(name: str) -> str:
+    return repr(name[:60])
+
+
+def compact(arrays: Arrays, lam: Any) -> Program:
+    """The free program of one signal per decision of Bob: mass p, cost B, and the Eves, side by side, as one observer."""
+    starts = np.array([g.start for g in arrays.groups])
+    eve = Observer("eve", np.arange(arrays.B.shape[1]), arrays.E, starts, arrays.field.number(lam))
+    program = Program(arrays.p, arrays.B, (eve,))
+    vars(program)["_compact"] = arrays  # what it knows of its numbers need not be found again
+    return program

@@ -178,7 +178,7 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
 def margins(best: Solution) -> Array | None:
     """m(x,i) = B(x,i) - u_i.E(x,.), row per state; None where conditions or beliefs add prices of their own."""
     proof = best.certificate
-    if proof.proof is not None:
+    if not proof.conditions.empty or best.problem.misaligned:
         return None
     return public(best.problem.B - best.problem.E.dot(proof.u.T))
 

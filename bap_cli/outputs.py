@@ -11,14 +11,14 @@ from typing import Any
 
 from bap_cli.catalogue import locate
 from bap_lp.files.bundles import limits_for, save_bundle
-from bap_lp.files.conflicts import conflict_document
+from bap_lp.files.certificates import conflict_document
 from bap_lp.files.documents import dumps
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import folder_place, write_bundle
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import clean
 from bap_lp.programs.solution import Solution
-from bap_lp.proof.infeasible import ConflictError
+from bap_lp.proof.conflict import ConflictError
 from bap_lp.rational import InputError, public
 
 

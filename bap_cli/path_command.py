@@ -97,7 +97,7 @@ def path_document(problem: Problem, path: Path, conditions: Conditions | None = 
 def corner_of(path: Path, conditions: Conditions | None) -> Corner:
     """The corner of the problem, and how close the mechanisms of the path come to it."""
     from bap_lp.path.frontier import corner
-    from bap_lp.proof.certificate import TOLERANCE, size_of
+    from bap_lp.rational import TOLERANCE
 
     if conditions is None:
         return corner(path.problem, path=path)
@@ -107,7 +107,7 @@ def corner_of(path: Path, conditions: Conditions | None) -> Corner:
     excess = best.risks.alice(lam) - free.risks.alice(lam)
     # at lam = 0 the corner's R_A is that of the full release: there R_E decides as well
     missed = max(excess, best.risks.bob - free.risks.bob, free.risks.eve - best.risks.eve)
-    attained = bool(missed <= (0 if path.exact else TOLERANCE * size_of(path.problem, lam)))
+    attained = bool(missed <= (0 if path.exact else TOLERANCE * path.problem.arrays.size(lam)))
     return replace(free, excess=excess, attained=attained, mechanism=best.mechanism)
 
 

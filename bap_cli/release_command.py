@@ -154,7 +154,7 @@ def _load(source: str, allow_float: bool) -> _Released:
     from bap_lp.files.bundles import MANIFEST
     from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism
-    from bap_lp.files.tiers import tier_names
+    from bap_lp.program.several import tier_views
     from bap_lp.rational import InputError
 
     path = Path(source).resolve()  # a link to the mechanism of a bundle is the mechanism of a bundle
@@ -168,7 +168,7 @@ def _load(source: str, allow_float: bool) -> _Released:
     if not path.is_dir() and name is not None and name[1]:
         return _Released(_tier(bundle, int(name[1]), source), None, bundle.digest, tier=int(name[1]))
     if bundle.tiered:
-        return _Released(bundle.mechanism, None, bundle.digest, tier_names([file.problem for file in bundle.problems]))
+        return _Released(bundle.mechanism, None, bundle.digest, tier_views([file.problem for file in bundle.problems]))
     return _Released(bundle.mechanism, None if bundle.robust else bundle.problem, bundle.digest)
 
 

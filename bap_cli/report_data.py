@@ -128,7 +128,7 @@ def report_document(
         ],
         "releases": release_lines(problem, comparison),
         "omitted": [[name, label(reason)] for name, reason in comparison.omitted],
-        "proof": proof_tables(problem, path) if path is not None and best.certificate.proof is None else None,
+        "proof": proof_tables(problem, path) if path is not None and best.conditions is None and not problem.misaligned else None,
     }  # fmt: skip
 
 

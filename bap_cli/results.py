@@ -38,8 +38,8 @@ def solution_document(
 
 
 def _conditions(solution: Solution, each: Sequence[ConditionCost]) -> dict[str, Any]:
-    proof = solution.certificate.proof
-    if proof is None or solution.conditions is None:
+    proof = solution.certificate
+    if solution.conditions is None:
         return {}
     costs = {"price_of_conditions": solution.price_of_conditions, "price_of_determinism": solution.price_of_determinism}
     document: dict[str, Any] = {"conditions": conditions_document(proof.conditions)}

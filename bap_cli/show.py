@@ -18,9 +18,7 @@ from bap_lp.notions.reading import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.nested import TierCertificate
-from bap_lp.proof.worst_case import RobustCertificate
+from bap_lp.proof.certificate import Certificate, verify
 from bap_lp.rational import public
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
     from bap_lp.programs.costs import ConditionCost
     from bap_lp.programs.solution import Solution
-    from bap_lp.proof.infeasible import Infeasibility
     from bap_lp.releases import Comparison
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
@@ -106,8 +103,8 @@ def show_solution(
 
 def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> str:
     """The conditions and their cost, if there are any; and how to speak of the mechanisms that meet them."""
-    proof = solution.certificate.proof
-    if proof is None or solution.conditions is None:
+    proof = solution.certificate
+    if solution.conditions is None:
         return ""
     stated = conditions_in_words(proof.conditions)
     _paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
@@ -144,11 +141,11 @@ def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
     return out
 
 
-def show_conflict(loaded: ProblemFile, conflict: Infeasibility, source: str) -> None:
+def show_conflict(loaded: ProblemFile, conflict: Certificate, source: str) -> None:
     """What `bap verify` prints about a proof that conditions cannot be met; the exit code is 1 if it does not hold."""
     import typer
 
-    verdict = conflict.verify(loaded.problem)
+    verdict = verify(loaded.problem, conflict)
     if not verdict:
         print(f"bap: {source} does not prove a conflict: {clean(verdict.reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)
@@ -215,22 +212,20 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
 def show_verdict(
     problem: Problem,
     source: str,
-    certificate: Certificate | RobustCertificate | TierCertificate,
+    certificate: Certificate,
     reason: str,
     more: Iterable[str] = (),
 ) -> None:
     """What `bap verify` prints when the proof holds."""
     out = console()
-    lams = (certificate.lam,) if isinstance(certificate, Certificate) else certificate.lams
-    at = " and ".join(dict.fromkeys(equals("lambda", lam) for lam in lams))
+    at = " and ".join(dict.fromkeys(equals("lambda", lam) for lam in certificate.lams))
     say(out, f"{clean(problem.title or source, 200)}: verified at {at}.")
     if not certificate.exact or len(reason) < 200:
         say(out, f"{reason}.")
     else:
         say(out, f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
-    proof = certificate.proof if isinstance(certificate, Certificate) else None
-    if proof is not None and not proof.conditions.empty:
-        say(out, f"Conditions: {conditions_in_words(proof.conditions)}.")
+    if not certificate.conditions.empty:
+        say(out, f"Conditions: {conditions_in_words(certificate.conditions)}.")
     for line in more:
         say(out, line)
 

@@ -109,17 +109,17 @@ def _check(
     from bap_cli.show import clean, console
     from bap_lp.files.demands import other_tiers
     from bap_lp.files.documents import source_name
-    from bap_lp.files.tiers import load_tier_certificate
+    from bap_lp.files.certificates import load_certificate
     from bap_lp.model.display import fraction
-    from bap_lp.proof.certificate import Verdict
-    from bap_lp.proof.nested import tiers_of, verify_tiers
+    from bap_lp.program.several import tiers_of
+    from bap_lp.proof.certificate import Verdict, verify
 
-    proof = load_tier_certificate(path)
+    proof = load_certificate(path)
     with _named(loaded), Progress("checking"):
         problems, asked, shares = tiers_of([one.problem for one in loaded], list(lams), list(weights))
         able = allow_float or any(isinstance(v, float) for v in (*asked, *shares))
         wrong = other_tiers(asked, shares, proof)
-        verdict = Verdict(False, wrong) if wrong else verify_tiers(problems, proof, able)
+        verdict = Verdict(False, wrong) if wrong else verify(problems, proof, able)
     if not verdict:
         print(f"bap: {source_name(path)} does not prove the optimum: {clean(verdict.reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)
@@ -133,7 +133,7 @@ def _write(out: Path, found: TierSolution, problems: list[Any], lams: list[Any],
     from bap_lp.files.documents import dumps
     from bap_lp.files.mechanisms import mechanism_document
     from bap_lp.files.writing import write_bundle
-    from bap_lp.proof.nested import tiers_of
+    from bap_lp.program.several import tiers_of
 
     asked, shares = tiers_of(problems, lams, weights)[1:]
     how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else "bap tiers"

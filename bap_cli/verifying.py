@@ -12,7 +12,6 @@ from bap_cli import inputs, show
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import Bundle, Mismatch, load_bundle
 from bap_lp.files.certificates import load_certificate
-from bap_lp.files.conflicts import load_conflict
 from bap_lp.files.demands import not_demanded, other_demands
 from bap_lp.files.documents import source_name
 from bap_lp.files.mechanisms import load_mechanism
@@ -50,15 +49,16 @@ def run(
         proof, mechanism = _certificate_of(loaded, certificate, mechanism, allow_float)
         certificate = str(Path(certificate) / "certificate.json")
     else:
-        conflict = load_conflict(certificate, len(loaded.problem.states))
-        if conflict is not None:
+        proof = load_certificate(certificate)
+        if proof.kind == "conflict":
             if not as_claimed:
-                wrong = not_demanded(loaded.problem, loaded.conditions, conflict.conditions)
+                wrong = not_demanded(loaded.problem, loaded.conditions, proof.conditions)
                 if wrong:
                     refuse(f"{source_name(certificate)} is not about the conditions of {loaded.source}: {wrong}")
-            show.show_conflict(loaded, conflict, source_name(certificate))
+            show.show_conflict(loaded, proof, source_name(certificate))
             return
-        proof = load_certificate(certificate)
+        if proof.kind != "release":
+            raise InputError(source_name(certificate), None, f"is about {proof.kind}, not about one problem")
     channel = None if mechanism is None else load_mechanism(mechanism, loaded.problem.states)
     reason = _check(loaded, proof, channel, lam, as_claimed, allow_float, source_name(certificate))
     more = [] if channel is None else ["The mechanism is the one that is proved."]
@@ -78,7 +78,7 @@ def _check(
 ) -> str:
     """Why the certificate proves what is asked for; ends the command if it does not."""
     wanted: Any = proof.lam if as_claimed and lam is None else inputs.number(loaded, lam)
-    own = None if proof.proof is None else proof.proof.conditions
+    own = proof.conditions
     with Progress("checking"):
         wrong = other_demands(loaded.problem, wanted, own if as_claimed else loaded.conditions, proof)
         if wrong and not as_claimed:
@@ -96,7 +96,7 @@ def _check(
 def _certificate_of(loaded: ProblemFile, folder: str, mechanism: str | None, allow: bool) -> tuple[Certificate, str]:
     """The certificate and mechanism of a bundle that is about the problem of a file."""
     bundle = proved_bundle(folder, allow)
-    if not isinstance(bundle.certificate, Certificate):
+    if bundle.robust or bundle.tiered:
         kind = "tiers" if bundle.tiered else "scenarios"
         raise InputError(source_name(folder), None, f"is about several {kind}: give it without a problem file")
     ours, theirs = (problem_document(p) | {"title": ""} for p in (loaded.problem, bundle.problem))
@@ -108,7 +108,7 @@ def _certificate_of(loaded: ProblemFile, folder: str, mechanism: str | None, all
 def _notes(loaded: ProblemFile, proof: Certificate) -> list[str]:
     """What the file asks for where the certificate is about something else."""
     out = []
-    if loaded.conditions is not None and loaded.conditions != (proof.proof and proof.proof.conditions):
+    if loaded.conditions is not None and loaded.conditions != proof.conditions:
         out.append(f"Note: the file asks for other conditions: {show.conditions_in_words(loaded.conditions)}.")
     if loaded.lam != "calibrated" and loaded.lam != proof.lam:
         out.append(f"Note: the file asks for {equals('lambda', loaded.lam)}.")

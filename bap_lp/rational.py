@@ -209,6 +209,12 @@ def lifted(values: Array) -> Array:
     return objects(fmpq(*v.as_integer_ratio()) for v in values.ravel().tolist()).reshape(values.shape)
 
 
+def in_floats(values: Array) -> Array:
+    """Rationals as floats, if these are the same numbers; as they are, if not."""
+    near = floats(values)
+    return near if (lifted(near) == values).all() else values
+
+
 def same_kind(*arrays: Array) -> tuple[Array, ...]:
     """One float array makes all of them float arrays."""
     return arrays if all(is_exact(a) for a in arrays) else tuple(floats(a) for a in arrays)

@@ -46,8 +46,8 @@ from bap_lp.convex.linear_releases import (
     posterior_covariance,
 )
 from bap_lp.model.risks import Risks
-from bap_lp.proof.certificate import TOLERANCE, Verdict
-from bap_lp.rational import Array, InputError, number
+from bap_lp.proof.certificate import Verdict
+from bap_lp.rational import TOLERANCE, Array, InputError, number
 
 
 @dataclass(frozen=True)

@@ -27,29 +27,26 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.notions.conditions import Conditions
 from bap_lp.files.canonical import canonical_problem, kind_of, normal, normal_conditions
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.demands import other_demands, other_lambda, other_tiers
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
-from bap_lp.files.effort import check_effort, limits_needed, nested_steps, proof_steps
+from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, conditions_document, problem_document
 from bap_lp.files.tables import long_number
-from bap_lp.files.tiers import tier_certificate_document, tier_certificate_from_dict, tier_names
-from bap_lp.files.worst_cases import robust_document, robust_from_dict
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import Displayed
 from bap_lp.model.labels import weight_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.proof.binding import verify_mechanism, verify_robust_mechanism, verify_tier_mechanism
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.several import tier_views
+from bap_lp.proof.binding import verify_mechanism
 from bap_lp.proof.certificate import Certificate, Verdict
-from bap_lp.proof.nested import TierCertificate
-from bap_lp.proof.worst_case import RobustCertificate
 from bap_lp.rational import InputError, field_of, number, public, text
 
-FORMAT = "bap-lp bundle 1"
+FORMAT = "bap-lp bundle 2"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
 MANIFEST = "manifest.json"
 _TEXT = {"type": "string"}
@@ -85,7 +82,7 @@ class Bundle(Displayed):
 
     problems: tuple[ProblemFile, ...]
     mechanism: Mechanism
-    certificate: Certificate | RobustCertificate | TierCertificate
+    certificate: Certificate
     manifest: Mapping[str, Any]
     path: str = ""
     weights: tuple[Any, ...] = ()
@@ -105,18 +102,18 @@ class Bundle(Displayed):
 
     @property
     def robust(self) -> bool:
-        return isinstance(self.certificate, RobustCertificate)
+        return self.certificate.kind == "scenarios"
 
     @property
     def tiered(self) -> bool:
-        return isinstance(self.certificate, TierCertificate)
+        return self.certificate.kind == "tiers"
 
     def _headline(self) -> str:
         return f"of {self.problem!r}, {self.certificate!r}"
 
     def tier(self, k: int) -> Mechanism:
         """What tier k sees, counted from 0: the mechanism of a bundle of tiers with its signals pooled."""
-        names = tier_names([file.problem for file in self.problems])
+        names = tier_views([file.problem for file in self.problems])
         seen = [names[signal][k] for signal in self.mechanism.signals]
         signals = list(dict.fromkeys(seen))
         q = field_of(self.mechanism.q).zeros((len(self.mechanism.states), len(signals)))
@@ -129,19 +126,18 @@ class Bundle(Displayed):
         asked = [file.lam for file in self.problems]
         able = allow_float or any(isinstance(v, float) for v in (*asked, *self.weights))
         problems = [file.problem for file in self.problems]
-        if isinstance(self.certificate, RobustCertificate):
+        if self.robust and len(asked) == len(self.certificate.lams):
             wrong = "; ".join(filter(None, map(other_lambda, asked, self.certificate.lams)))
-            if wrong or len(asked) != len(self.certificate.lams):
-                return Verdict(False, wrong or "the certificate is about another number of scenarios")
-            return verify_robust_mechanism(problems, self.mechanism, self.certificate, able)
-        if isinstance(self.certificate, TierCertificate):
-            if wrong := other_tiers(asked, self.weights, self.certificate):
-                return Verdict(False, wrong)
-            return verify_tier_mechanism(problems, self.mechanism, self.certificate, able)
-        wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
-        return (
-            Verdict(False, wrong) if wrong else verify_mechanism(self.problem, self.mechanism, self.certificate, able)
-        )
+        elif self.robust:
+            wrong = "the certificate is about another number of scenarios"
+        elif self.tiered:
+            wrong = other_tiers(asked, self.weights, self.certificate)
+        else:
+            wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
+        if wrong:
+            return Verdict(False, wrong)
+        several = self.robust or self.tiered
+        return verify_mechanism(problems if several else self.problem, self.mechanism, self.certificate, able)
 
 
 @checked
@@ -189,29 +185,25 @@ def bundle_files(
 ) -> dict[str, bytes]:
     """The four files of a solution's bundle."""
     certificate = getattr(solution, "certificate", None)
-    if not isinstance(certificate, (Certificate, RobustCertificate, TierCertificate)):
+    if not isinstance(certificate, Certificate):
         rule = f"must be what solve, robust or tiers returned, is of type {type(solution).__name__}"
         raise InputError("solution", None, rule)
-    mechanism: Any = solution.mechanisms[-1] if isinstance(certificate, TierCertificate) else solution.mechanism
+    mechanism: Any = solution.mechanisms[-1] if certificate.kind == "tiers" else solution.mechanism
     stated: dict[str, Any] = {}
-    if isinstance(certificate, RobustCertificate):
-        problems: Sequence[Problem] = solution.problems
-        documents = [problem_document(s, v) for s, v in zip(problems, certificate.lams, strict=True)]
-        whole: Any = {"scenarios": documents}
-        proved = robust_document(certificate)
-        price: Any = [document["alice"]["lambda"] for document in documents]
-    elif isinstance(certificate, TierCertificate):
+    if certificate.kind in ("scenarios", "tiers"):
         given = zip(problem or solution.problems, certificate.lams if lam is None else lam, strict=True)
         documents = [problem_document(one, public(number(v, "lam"))) for one, v in given]
-        shares = certificate.weights if weights is None else [number(w, "weights") for w in weights]
-        whole = {"tiers": documents, "weights": [text(w) for w in shares]}
-        proved = tier_certificate_document(certificate)
-        price = [document["alice"]["lambda"] for document in documents]
+        whole: Any = {certificate.kind: documents}
+        if certificate.kind == "tiers":
+            shares = certificate.tier_weights if weights is None else [number(w, "weights") for w in weights]
+            whole["weights"] = [text(w) for w in shares]
+        price: Any = [document["alice"]["lambda"] for document in documents]
     else:
         whole = problem_document(problem or solution.problem, certificate.lam if lam is None else lam)
-        proved, price = certificate_document(certificate), whole["alice"]["lambda"]
-        stated = {} if certificate.proof is None else conditions_document(certificate.proof.conditions)
+        price = whole["alice"]["lambda"]
+        stated = conditions_document(certificate.conditions)
         whole |= {"conditions": stated} if stated else {}
+    proved = certificate_document(certificate)
     parts = (whole, mechanism_document(mechanism), proved)
     files = {name: dumps(document).encode() for name, document in zip(FILES, parts, strict=True)}
     origin = None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))}
@@ -258,7 +250,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         if manifest["source"] is not None:
             check(manifest["source"], _SOURCE)
         if manifest["format"] != FORMAT:
-            raise InputError("format", manifest["format"], f"must be {FORMAT!r}")
+            rule = f"must be {FORMAT!r}: solve the problem again to get one of this form"
+            raise InputError("format", manifest["format"], rule)
     for name in FILES:
         if manifest["files"][name] != _sha256(raw[name]):
             raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
@@ -289,8 +282,9 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     channel = mechanism_from_dict(mechanism, where[2], problems[0].problem.states)
     with located(where[2]):
         normal(mechanism["channel"], "a row of channel")
-    readers = {"scenarios": robust_from_dict, "tiers": tier_certificate_from_dict}
-    certificate: Any = readers.get(kind, certificate_from_dict)(proved, where[3])
+    certificate = certificate_from_dict(proved, where[3])
+    if certificate.kind != (kind or "release"):
+        raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {kind or 'release'!r}, as problem.json says")
     if not kind:
         with located(where[3]):
             normal_conditions(proved.get("conditions", {}))
@@ -307,8 +301,7 @@ def limits_for(path: str | os.PathLike[str]) -> list[str]:
 
 def _steps(kind: str, whole: Any, proved: Any) -> int:
     """The steps of the check of a bundle of this kind."""
-    joint = {"scenarios": "channel", "tiers": "rho"}.get(kind)
-    return proof_steps(whole, proved) if joint is None else nested_steps(proved, joint)
+    return proof_steps({} if kind else whole, proved)
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:

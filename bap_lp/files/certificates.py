@@ -1,69 +1,69 @@
-"""Certificate files: JSON <-> Certificate; every error names file, field, value and rule.
+"""Certificate files: JSON <-> Certificate, one form for every proof; every error names file, field, value and rule.
 
-lambda, value   what is proved                     rho, u     joint table and Eve's replies, see `proof.certificate`
-Under conditions also
-conditions      as in a problem file               channel    q(s|x), states x signals
-prices          of min_eve_risk and max_bob_risk   privacy    [signal, x, x', w] for every multiplier w > 0
-obedience       with a margin, Bob's prices, signals x decisions
-beliefs         [signal, agent, decision, w]: prices of the obedience of agents with beliefs of their own, Bobs first
-branches        under max_signals or determinism, for every part of the mechanisms: signals (that are sent), u, states
+kind            "release", "conflict", "scenarios" or "tiers"
+numbers         "exact", or "floats" if the problem is to be read in floats, each the fraction it is
+lambda          the price of privacy; a list for scenarios and tiers, and then `weights_of_tiers` for the latter
+value, gap      what is stated: R_A, and how far below it others could be
+channel         q(s|x), states x signals of the program (not in a conflict)
+conditions      as in a problem file, if there are any
+replies         of every observer, by name: a table views x columns
+weights         of the rows of every condition, by name: {"shape": [rows], "at": [[row, weight], ...]}
+cases           under max_signals or determinism, for every part of the mechanisms: signals (that are sent), states
                 ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
-                part is empty), and the keys of the prices
-The keys of the prices are those of the conditions themselves (`Condition.document`).
+                part is empty), replies and weights
+conflict, attainable   in a conflict, for the reader
+Every number of a proof is exact. See `program.program` for what the multipliers prove and `tables` for their forms.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bap_lp.arguments import checked
-from bap_lp.notions.conditions import TABLE, Conditions
-from bap_lp.conditions.lagrangian import Multipliers, Prices
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps
 from bap_lp.files.problems import conditions_document, conditions_from
-from bap_lp.files.tables import signed_number, signed_table, texts
+from bap_lp.files.tables import proof_table, read_proof_table, signed_number
 from bap_lp.files.writing import write_files
-from bap_lp.proof.branches import Branch
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.program import Dual
+from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.conditional import Proof
-from bap_lp.rational import EXACT, FLOAT, Field, InputError, floats, public, text
+from bap_lp.proof.conflict import ConflictError
+from bap_lp.rational import EXACT, Array, InputError, public, text
 
-
-def _merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Tables put together; tables under one key are put together too."""
-    out: dict[str, Any] = {}
-    for part in parts:
-        for key, value in part.items():
-            both = isinstance(value, dict) and isinstance(out.get(key), dict)
-            out[key] = _merged([out[key], value]) if both else value
-    return out
-
-
-_NOTHING: dict[str, Any] = {"prices": {"min_eve_risk": "0", "max_bob_risk": "0"}, "privacy": []}
 _LIST: dict[str, Any] = {"type": "array"}
-_PRICES = _merged([kind.schema() for kind in TABLE.values() if kind.priced])
-_BRANCH = {"signals": _LIST, "u": _LIST, "states": _LIST, "void": {}, **_PRICES}
-MULTIPLIERS: dict[str, Any] = {  # under conditions
+_TABLES: dict[str, Any] = {"replies": {}, "weights": {}}
+_CASE = {"type": "object", "properties": {"signals": _LIST, "states": _LIST, "void": {}, **_TABLES}}
+_CASE["required"] = ["signals", "replies", "weights"]
+_PROPERTIES: dict[str, Any] = {
+    "kind": {"type": "string"},
+    "numbers": {"type": "string"},
+    "lambda": {},
+    "weights_of_tiers": _LIST,
+    "value": {},
+    "gap": {},
+    "channel": {},
     "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
-    **_PRICES,
-    "branches": {"type": "array", "items": {"type": "object", "properties": _BRANCH, "required": ["signals", "u"]}},
+    "cases": {"type": "array", "items": _CASE},
+    "conflict": {},
+    "attainable": {},
+    **_TABLES,
 }
-_UNDER_CONDITIONS = MULTIPLIERS | {"channel": _LIST}
-
 _SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"lambda": {}, "value": {}, "rho": _LIST, "u": _LIST} | _UNDER_CONDITIONS,
-    "required": ["lambda", "value", "rho", "u"],
+    "properties": _PROPERTIES,
+    "required": ["kind", "numbers", "lambda", "value", "gap", "replies", "weights"],
 }
 
 
 @checked
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
-    """Read a certificate. `verify` judges signs, sums and sizes; here only numbers are required.
+    """Read a certificate. `verify` judges signs, sums and sizes; here only exact numbers are required.
 
     Args:
         path: the JSON file of `save_certificate`, or of `bap solve --out`.
@@ -90,27 +90,137 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
 def certificate_from_dict(document: Any, source: str) -> Certificate:
     """A certificate from its document; `source` is what errors call it."""
     with located(source):
+        if isinstance(document, dict) and "rho" in document and "kind" not in document:
+            raise InputError("rho", None, "is of an older form of certificates: solve the problem again")
         check(document, _SCHEMA)
-        lam, value = (signed_number(document[key], key) for key in ("lambda", "value"))
-        rho, u = (signed_table(document[key], key) for key in ("rho", "u"))
-        numbers, kinds = (lam, value, rho.flat[0], u.flat[0]), exact_numbers(document)
-        exact = kinds and not any(isinstance(v, float) for v in numbers)
-        if not exact:
-            lam, value, rho, u = float(lam), float(value), floats(rho), floats(u)
-        return Certificate(public(lam), public(value), rho, u, _proof(document, exact))
+        kinds = {"exact": True, "floats": False}
+        if document["numbers"] not in kinds:
+            raise InputError("numbers", document["numbers"], 'must be "exact" or "floats"')
+        exact, several = kinds[document["numbers"]], document["kind"] in ("scenarios", "tiers")
+        given = document["lambda"] if several else [document["lambda"]]
+        if not isinstance(given, list) or not given:
+            raise InputError("lambda", None, "must be a list, one number per problem")
+        lams = tuple(_number(v, "lambda", exact) for v in given)
+        shares = tuple(_number(v, "weights_of_tiers", exact) for v in document.get("weights_of_tiers", []))
+        if bool(shares) != (document["kind"] == "tiers"):
+            raise InputError("weights_of_tiers", None, "belongs to tiers, one number each")
+        channel = None
+        if document["kind"] != "conflict":
+            if "channel" not in document:
+                raise InputError("channel", None, "is missing")
+            channel = read_proof_table(document["channel"], "channel")
+        conditions = conditions_from(document.get("conditions", {}))
+        shape = (0, 0) if channel is None else channel.shape
+        return Certificate(
+            lams,
+            _number(document["value"], "value", exact),
+            _number(document["gap"], "gap", exact),
+            channel,
+            _dual(document, ""),
+            exact,
+            conditions,
+            tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
+            document["kind"],
+            shares,
+        )
+
+
+def _number(value: Any, field: str, exact: bool) -> Any:
+    """A number as a certificate states it; floats are written as the fractions they are."""
+    found = signed_number(value, field)
+    if isinstance(found, float):
+        raise InputError(field, found, "must be an exact number")
+    if exact:
+        return public(found)
+    try:
+        near = float(found)
+    except OverflowError:
+        near = float("inf")
+    if not np.isfinite(near) or EXACT.number(near) != found:
+        raise InputError(field, value, "must be a number that a float holds")
+    return near
+
+
+def _dual(document: dict[str, Any], where: str) -> Dual:
+    tables: list[dict[str, Array]] = []
+    for key, ndim in (("replies", 2), ("weights", 1)):
+        if not isinstance(document[key], dict):
+            raise InputError(f"{where}{key}", None, "must be a table, by name")
+        found = {name: read_proof_table(v, f"{where}{key}.{name}") for name, v in document[key].items()}
+        for name, table in found.items():
+            if table.ndim != ndim:
+                raise InputError(f"{where}{key}.{name}", None, f"must have {ndim} dimensions")
+        tables.append(found)
+    return Dual(*tables)
+
+
+def _case(part: dict[str, Any], where: str, shape: tuple[int, ...]) -> Case:
+    if not _positions(part["signals"], shape[1] or 2**31):
+        raise InputError(f"{where}.signals", part["signals"], "must be positions of signals")
+    if not isinstance(part.get("void", False), bool):
+        raise InputError(f"{where}.void", part["void"], "must be true or false")
+    fixed = []
+    for row in part.get("states", []):
+        fits = isinstance(row, list) and len(row) == 2 and _positions([row[0]], shape[0] or 2**31)
+        if not fits or not _positions(row[1], len(part["signals"])):
+            raise InputError(f"{where}.states", row, "must be a state and a list of signals")
+        fixed.append((row[0], tuple(row[1])))
+    return Case(tuple(part["signals"]), _dual(part, f"{where}."), tuple(fixed), part.get("void", False))
+
+
+def _positions(values: Any, count: int) -> bool:
+    return isinstance(values, list) and all(type(v) is int and 0 <= v < count for v in values)
 
 
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
-    """The JSON document of a certificate: lam, value, rho (states x Bob's decisions), u (Bob's x Eve's decisions)."""
-    document = {
-        "lambda": text(certificate.lam),
-        "value": text(certificate.value),
-        "rho": texts(certificate.rho),
-        "u": texts(certificate.u),
+    """The JSON document of a certificate."""
+    several = certificate.kind in ("scenarios", "tiers")
+    lams = [_exactly(lam) for lam in certificate.lams]
+    out: dict[str, Any] = {
+        "kind": certificate.kind,
+        "numbers": "exact" if certificate.exact else "floats",
+        "lambda": lams if several else lams[0],
+        "value": _exactly(certificate.value),
+        "gap": _exactly(certificate.gap),
     }
-    if certificate.proof is not None:
-        document |= _proof_document(certificate.proof)
-    return document
+    if certificate.tier_weights:
+        out["weights_of_tiers"] = [_exactly(w) for w in certificate.tier_weights]
+    if not certificate.conditions.empty:
+        out["conditions"] = conditions_document(certificate.conditions)
+    if certificate.channel is not None:
+        out["channel"] = proof_table(certificate.channel)
+    out |= _dual_document(certificate.dual)
+    if certificate.cases:
+        out["cases"] = [_case_document(case) for case in certificate.cases]
+    return out
+
+
+def _exactly(value: Any) -> str:
+    return str(text(EXACT.number(value)))
+
+
+def _dual_document(dual: Dual) -> dict[str, Any]:
+    weights = {}
+    for name, w in dual.weights.items():
+        at = [[k, str(w[k])] for k in np.flatnonzero(w != 0).tolist()]
+        weights[name] = {"shape": [len(w)], "at": at}
+    return {"replies": {name: proof_table(u) for name, u in dual.replies.items()}, "weights": weights}
+
+
+def _case_document(case: Case) -> dict[str, Any]:
+    document: dict[str, Any] = {"signals": list(case.keep)}
+    if case.fixed:
+        document["states"] = [[x, list(signals)] for x, signals in case.fixed]
+    if case.void:
+        document["void"] = True
+    return document | _dual_document(case.dual)
+
+
+def conflict_document(error: ConflictError) -> dict[str, Any]:
+    """The JSON document of a conflict that has a proof."""
+    assert error.proof is not None
+    reader = {"conflict": list(error.conflict), "attainable": {k: text(v) for k, v in error.attainable.items()}}
+    return certificate_document(error.proof) | reader
 
 
 @checked
@@ -119,7 +229,7 @@ def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> 
 
     Args:
         path: where to write it.
-        certificate: what `solve` returned as `certificate`.
+        certificate: what `solve`, `robust` or `tiers` returned as `certificate`.
 
     Raises:
         InputError: the path is not a place for a file.
@@ -133,86 +243,3 @@ def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> 
     ['proof.json']
     """
     write_files({Path(path): dumps(certificate_document(certificate))})
-
-
-def _proof_document(proof: Proof) -> dict[str, Any]:
-    """What a certificate adds to lambda, value, rho and u when there are conditions."""
-    out: dict[str, Any] = {"conditions": conditions_document(proof.conditions), "channel": texts(proof.channel)}
-    return out | prices_document(proof.prices) | branches_document(proof.branches)
-
-
-def branches_document(branches: Sequence[Branch]) -> dict[str, Any]:
-    """The key of the branches, if there are any."""
-    out = []
-    for branch in branches:
-        document: dict[str, Any] = {"signals": list(branch.keep), "u": texts(branch.multipliers.u)}
-        if branch.fixed:
-            document["states"] = [[x, list(signals)] for x, signals in branch.fixed]
-        if branch.void:
-            document["void"] = True
-        out.append(document | prices_document(branch.multipliers.prices))
-    return {"branches": out} if out else {}
-
-
-def prices_document(prices: Mapping[str, Prices]) -> dict[str, Any]:
-    """The keys of the prices in a certificate."""
-    return _merged([_NOTHING, *(TABLE[name].document(own) for name, own in prices.items())])
-
-
-def _proof(document: dict[str, Any], exact: bool) -> Proof | None:
-    """The proof in a certificate's document, if there is one."""
-    if "conditions" not in document:
-        extra = [key for key in _UNDER_CONDITIONS if key in document]
-        if extra:
-            raise InputError(extra[0], None, "needs conditions")
-        return None
-    if "channel" not in document:
-        raise InputError("channel", None, "is missing")
-    conditions, field = conditions_from(document["conditions"]), EXACT if exact else FLOAT
-    channel = field.array(signed_table(document["channel"], "channel"))
-    branches = read_branches(document, len(channel), channel.shape[1], field)
-    return Proof(conditions, channel, read_prices(document, field), branches)
-
-
-def read_branches(document: dict[str, Any], states: int, signals: int, field: Field) -> tuple[Branch, ...]:
-    """The branches in a certificate's document, for so many states and signals."""
-    branches = []
-    for k, part in enumerate(document.get("branches", [])):
-        if not _positions(part["signals"], signals):
-            raise InputError(f"branches[{k}].signals", part["signals"], "must be positions of signals")
-        if not isinstance(part.get("void", False), bool):
-            raise InputError(f"branches[{k}].void", part["void"], "must be true or false")
-        fixed = []
-        for row in part.get("states", []):
-            if not isinstance(row, list) or len(row) != 2 or not _positions([row[0]], states):
-                raise InputError(f"branches[{k}].states", row, "must be a state and a list of signals")
-            if not _positions(row[1], len(part["signals"])):
-                raise InputError(f"branches[{k}].states", row, "must be a state and a list of signals")
-            fixed.append((row[0], tuple(row[1])))
-        u = field.array(signed_table(part["u"], f"branches[{k}].u"))
-        dual = Multipliers(u, read_prices(part, field))
-        branches.append(Branch(tuple(part["signals"]), dual, tuple(fixed), part.get("void", False)))
-    return tuple(branches)
-
-
-def _positions(values: Any, count: int) -> bool:
-    return isinstance(values, list) and all(type(v) is int and 0 <= v < count for v in values)
-
-
-def read_prices(document: dict[str, Any], field: Field) -> dict[str, Prices]:
-    """The prices in a certificate's document."""
-    return {name: kind.read(document, signed_number, field) for name, kind in TABLE.items() if kind.priced}
-
-
-def exact_numbers(document: dict[str, Any]) -> bool:
-    """Whether no number of the proof is a float."""
-    if not all(exact_numbers(branch) for branch in document.get("branches", [])):
-        return False
-    rows = [row for key in ("channel", "u", *_PRICES) for row in _rows(document.get(key, []))]
-    return not any(isinstance(v, float) for row in rows for v in row)
-
-
-def _rows(value: Any) -> list[list[Any]]:
-    if isinstance(value, dict):
-        return [list(value.values())]
-    return [row for row in value if isinstance(row, list)]

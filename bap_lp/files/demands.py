@@ -8,7 +8,6 @@ from typing import Any
 from bap_lp.notions.conditions import Conditions
 from bap_lp.model.problem import Problem
 from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.nested import TierCertificate
 from bap_lp.rational import EXACT, InputError, text
 
 
@@ -18,12 +17,12 @@ def other_lambda(asked: Any, proved: Any) -> str:
     return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
 
 
-def other_tiers(lams: Sequence[Any], weights: Sequence[Any], certificate: TierCertificate) -> str:
+def other_tiers(lams: Sequence[Any], weights: Sequence[Any], certificate: Certificate) -> str:
     """How the lambdas and weights of a certificate of tiers differ from those asked for, or ""."""
-    if len(lams) != len(certificate.lams) or len(weights) != len(certificate.weights):
+    if len(lams) != len(certificate.lams) or len(weights) != len(certificate.tier_weights):
         return "the certificate is about another number of tiers"
     wrong = [*map(other_lambda, lams, certificate.lams)]
-    for asked, proved in zip(weights, certificate.weights, strict=True):
+    for asked, proved in zip(weights, certificate.tier_weights, strict=True):
         wrong.append(other_lambda(asked, proved).replace("lambda", "weight"))
     return "; ".join(filter(None, wrong))
 
@@ -31,13 +30,11 @@ def other_tiers(lams: Sequence[Any], weights: Sequence[Any], certificate: TierCe
 def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:
     """How the demands of a certificate differ from these, or ""."""
     wrong = [other_lambda(lam, certificate.lam)]
-    proof = certificate.proof
     try:
-        if proof is not None:
-            proof.conditions.demands(problem)
+        certificate.conditions.demands(problem.exactly)
     except InputError as error:
         return f"its conditions do not fit the problem: {error}"
-    asked, supposed = _stated(problem, conditions), _stated(problem, None if proof is None else proof.conditions)
+    asked, supposed = _stated(problem, conditions), _stated(problem, certificate.conditions)
     for name in sorted(asked.keys() | supposed.keys()):
         if asked.get(name) != supposed.get(name):
             theirs = "does not keep" if name not in supposed else "supposes another"
@@ -48,7 +45,7 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
 def not_demanded(problem: Problem, asked: Conditions | None, supposed: Conditions) -> str:
     """What some conditions suppose beyond those that are demanded, or ""; a list may suppose some of its entries."""
     try:
-        supposed.demands(problem)
+        supposed.demands(problem.exactly)
     except InputError as error:
         return f"its conditions do not fit the problem: {error}"
     demanded, wrong = _stated(problem, asked), []

@@ -24,7 +24,6 @@ from bap_lp.rational import InputError
 
 _NUMBER = re.compile(r"[ \t\r\n]*[-+]?[0-9]+(?:/([0-9]+))?[ \t\r\n]*")
 _CONES = ("posterior_caps", "posterior_ratio", "independent_of")
-_PRICED = ("privacy", "approximate_privacy", "beliefs", "max_leakage", *_CONES, "signal_floor", "pufferfish")
 _SLOW = 32_000  # products of digits that take as long as one operation with short fractions
 
 
@@ -58,29 +57,27 @@ def limits_needed(documents: Sequence[Any], steps: int, longest: int) -> list[st
     return [f"{name}={value}" for name, value in needed.items() if value > limit(name)]
 
 
-def proof_steps(problem: Any, certificate: Any, states: int = 0) -> int:
-    """Steps to check the certificate of one problem; what is not a table counts as nothing, and is refused later.
+def proof_steps(problem: Any, certificate: Any) -> int:
+    """Steps to check a certificate; what is not a table counts as nothing, and is refused later.
 
-    The proof of a conflict has no rho: it is about `states` states, and a signal per row of u.
+    A table of N states and S signals is gone through once for every column of every observer, for every vector that a
+    condition has, and once more for every case.
     """
-    signals = length(certificate, "u") if states else width(certificate, "rho")
-    shape = states or length(certificate, "rho"), signals, width(certificate, "u")
-    N, S, e = (max(1, size) for size in shape)
-    agents = [agent for role in ("bob", "eve") for agent in items(problem, role)]
-    decisions = sum(length(agent, "decisions") for agent in agents)
+    replies = table(certificate, "replies")
+    sizes = [shape(u) for u in replies.values()]
+    N, S = shape(table(certificate).get("channel"))
+    states = len(items(table(problem, "data"), "prior"))
+    N, S = max(N, states, 1), max(S, 1, *(views for views, _ in sizes), 1)
+    columns = sum(width if width < 2 * N else width // max(N, 1) for _, width in sizes)  # devices are sparse
     asked = table(certificate, "conditions")
-    vectors = 2 * sum(length(asked, name) for name in _CONES) + e * ("signal_floor" in asked)
+    vectors = 2 * sum(length(asked, name) for name in _CONES) + columns * ("signal_floor" in asked)
     vectors += sum(2 * length(one, "pairs") * max(1, length(one, "priors")) for one in items(asked, "pufferfish"))
     pairs = 2 * length(asked, "neighbours") if "neighbours" in asked else N * N * bool({"metric", "delta"} & {*asked})
-    steps = N * S * (2 + e + decisions + vectors) + pairs * (S + N * ("metric" in asked))
-    if not asked and _floating(table(certificate)):
-        return N  # large tables of floats are judged in floats; `verify` bounds what it does in rationals
-    parts = [certificate, *items(certificate, "branches")]
-    for part in parts[1:]:
-        steps += N * length(part, "signals") * (2 + e)
-    for part in parts:  # a price is about a row of up to N numbers
-        steps += N * sum(length(part, name) for name in ("obedience", *_PRICED))
-    if asked.get("deterministic") is True and len(parts) == 1:
+    agents = [agent for role in ("bob", "eve") for agent in items(problem, role)]
+    vectors += sum(length(agent, "decisions") for agent in agents)
+    cases = items(certificate, "cases")
+    steps = (N * S * (2 + columns + vectors) + pairs * (S + N * ("metric" in asked))) * (1 + len(cases))
+    if asked.get("deterministic") is True and not cases:
         bobs = math.prod(min(length(bob, "decisions"), 2**20) for bob in items(problem, "bob"))
         live = sum(mass not in (0, "0") for mass in items(table(problem, "data"), "prior"))
         maps = bobs ** min(live, 64)
@@ -88,11 +85,12 @@ def proof_steps(problem: Any, certificate: Any, states: int = 0) -> int:
     return steps
 
 
-def nested_steps(certificate: Any, joint: str) -> int:
-    """Steps to check a certificate with a table of replies per tier or scenario, and a joint table of this name."""
-    rows, columns = length(certificate, joint), width(certificate, joint)
-    replies = [u for u in items(certificate, "replies") if isinstance(u, list)]
-    return rows * columns * sum(2 + max(map(_size, u), default=0) for u in replies)
+def shape(value: Any) -> tuple[int, int]:
+    """Rows and columns of a table of a proof, as far as they are written."""
+    value = value.get("rows", value.get("shape")) if isinstance(value, dict) else value
+    if isinstance(value, list) and len(value) == 2 and all(type(n) is int for n in value):
+        return max(value[0], 0), max(value[1], 0)
+    return (len(value), max(map(_size, value), default=0)) if isinstance(value, list) else (0, 0)
 
 
 def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
@@ -115,13 +113,6 @@ def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
             sizes.setdefault(key, []).append(len(node) // (1 if below is None else 2) if number is not None else 0)
             found |= {below} if below is not None else set()
     return max((sum(own) // len(own) for own in sizes.values()), default=0), found
-
-
-def _floating(value: Any) -> bool:
-    """Whether a certificate holds a float."""
-    if isinstance(value, (dict, list)):
-        return any(map(_floating, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float)
 
 
 def _size(value: Any) -> int:

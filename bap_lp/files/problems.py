@@ -116,7 +116,7 @@ def conditions_for(table: dict[str, Any] | None, problem: Problem) -> Conditions
         return None
     conditions = conditions_from(table)
     try:
-        conditions.demands(problem)
+        conditions.demands(problem.exactly)
     except InputError as error:
         raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
     return conditions

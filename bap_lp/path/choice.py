@@ -14,8 +14,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.path.pieces import Path, all_mechanisms, lambda_path
 from bap_lp.programs.solving import solve
-from bap_lp.proof.certificate import TOLERANCE, size_of
-from bap_lp.rational import is_exact, number, public
+from bap_lp.rational import TOLERANCE, is_exact, number, public
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) ->
     own = risks_of(path.problem, mechanism)
 
     def zero(lam: Number) -> bool:
-        slack = 0 if exact else max(TOLERANCE, path.tolerance) * size_of(path.problem, lam)
+        slack = 0 if exact else max(TOLERANCE, path.tolerance) * path.problem.arrays.size(lam)
         return bool(own.alice(lam) - path.value(lam) <= slack)
 
     zeros_at = [piece.start for piece in path.pieces if zero(piece.start)]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.program.program import Dual
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.risks import Risks
 from bap_lp.rational import UNIT, Array
@@ -37,7 +37,7 @@ class SupportLine:
     table: Array
     bob: Any
     eve: Any
-    dual: Multipliers
+    dual: Dual
     bound: Any
 
     def at(self, lam: Any) -> Any:
@@ -48,14 +48,14 @@ class SupportLine:
 
 
 Oracle = Callable[[Any], SupportLine]  # lam -> the optimum there
-Stretch = tuple[Any, Multipliers, SupportLine]  # where a piece starts, multipliers that are optimal there, its line
+Stretch = tuple[Any, Dual, SupportLine]  # where a piece starts, multipliers that are optimal there, its line
 
 
 def envelope(
-    arrays: Arrays, solve: Oracle, last: SupportLine, progress: Callable[[int, float], None] | None
+    arrays: Arrays, solve: Oracle, last: SupportLine, progress: Callable[[int, float], None] | None, exact: bool
 ) -> tuple[list[Stretch], float]:
-    """Every piece by increasing lam, and the tolerance of the envelope."""
-    search = _LineSearch(arrays, solve)
+    """Every piece by increasing lam, and the tolerance of the envelope; exact: whether the solutions have no gap."""
+    search = _LineSearch(arrays, solve, exact)
     zero = arrays.field.zero
     first = search.solve(zero)
     lines = search.lowest(search.explore(first, last, progress))
@@ -64,18 +64,19 @@ def envelope(
     # of several mechanisms with the risks of a piece, the one that `solve` chooses all along it
     lines = [found if search.same(found, line) else line for found, line in zip(there, lines, strict=True)]
     out = [(lam, found.dual, line) for lam, found, line in zip(starts, there, lines, strict=True)]
-    if arrays.exact:
+    if exact:
         return out, 0.0
     gaps = [
-        (line.at(lam) - found.bound) / arrays.size(lam) for lam, found, line in zip(starts, there, lines, strict=True)
+        float(line.at(lam) - found.bound) / arrays.size(lam)
+        for lam, found, line in zip(starts, there, lines, strict=True)
     ]
-    gaps.append((-last.bound - lines[-1].eve) / search.eve_size)
+    gaps.append(float(-last.bound - lines[-1].eve) / search.eve_size)
     return out, 2 * max(gaps) + 8 * (len(arrays.p) + 40) * UNIT
 
 
 class _LineSearch:
-    def __init__(self, arrays: Arrays, solve: Oracle) -> None:
-        self.arrays, self.oracle = arrays, solve
+    def __init__(self, arrays: Arrays, solve: Oracle, exact: bool) -> None:
+        self.arrays, self.oracle, self.exact = arrays, solve, exact
         self.bob_size, self.eve_size = (max(float(a.max()), 1e-300) for a in (arrays.B, arrays.E))
         self.known: dict[Any, SupportLine] = {}
 
@@ -85,7 +86,7 @@ class _LineSearch:
 
     def near(self, size: float) -> Any:
         """What counts as equal: nothing else, if the numbers are exact."""
-        return 0 if self.arrays.exact else _SAME * size
+        return 0 if self.exact else self.arrays.field.number(_SAME * size)
 
     def explore(
         self, first: SupportLine, last: SupportLine, progress: Callable[[int, float], None] | None

@@ -25,13 +25,12 @@ from bap_lp.model.display import Displayed, Grid, Tabular, both, counted, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.programs.attainable import within_range
-from bap_lp.programs.conditioned import exactly
-from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
+from bap_lp.programs.attainable import is_feasible, within_range
+from bap_lp.programs.asked import Asked, exactly
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import Certificate, Verdict, verify
-from bap_lp.proof.infeasible import ConflictError
+from bap_lp.proof.conflict import ConflictError
 from bap_lp.rational import InputError, number, public
 
 EpsilonProgress = Callable[[str], None]
@@ -134,8 +133,7 @@ class EpsilonPath(Tabular):
         """Check every certificate again, with arithmetic alone; the band follows from them."""
         for point in self.points:
             verdict = verify(self.problem, point.certificate)
-            asked = None if point.certificate.proof is None else point.certificate.proof.conditions
-            if not verdict or asked is None or asked.exp_epsilon != point.exp_epsilon:
+            if not verdict or point.certificate.conditions.exp_epsilon != point.exp_epsilon:
                 return Verdict(False, f"at K = {point.exp_epsilon}: {verdict.reason}")
         return Verdict(
             True, f"V is proved at {counted(len(self.points), 'value')} of K, and so is the band between them"
@@ -253,10 +251,9 @@ class _Sampler:
     def possible(self, K: Fraction) -> bool:
         """Whether anything meets the conditions at K."""
         asked = replace(self.given, exp_epsilon=K, epsilon=None)
-        problem = self.problem if exactly(self.problem, self.lam, self.exact, asked) else self.problem.as_float()
-        layout = ChannelLayout.of(problem, asked)
-        within_range(layout, asked)
-        if not ChannelProgram(layout.lowered, layout.arrays.field.zero).feasible():
+        lowered = Asked.of(self.problem, asked, exactly(self.problem, self.lam, self.exact, asked))
+        within_range(lowered)
+        if not is_feasible(lowered.layout):
             return False
         if asked.combinatorial:
             try:

@@ -27,10 +27,10 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.path.piece import ConditionedPiece, Piece
 from bap_lp.path.pieces import Path, all_mechanisms, lambda_path
-from bap_lp.programs.solution import published
+from bap_lp.programs.solution import channel_of, published
 from bap_lp.programs.solving import solve
-from bap_lp.proof.certificate import TOLERANCE, Certificate, size_of
-from bap_lp.rational import InputError, is_exact, number, public, show
+from bap_lp.proof.certificate import Certificate
+from bap_lp.rational import TOLERANCE, InputError, is_exact, number, public, show
 
 _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the largest risk, is meant to be the vertex
 
@@ -121,7 +121,7 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     best = path.piece(price) if path is not None else solve(problem, price)
     excess = best.risks.alice(price) - risks.alice(price)
     exact = problem.exact and not isinstance(excess, float)
-    attained = bool(excess <= (0 if exact else TOLERANCE * size_of(problem, price)))
+    attained = bool(excess <= (0 if exact else TOLERANCE * problem.arrays.size(price)))
     if undefined:
         return Corner(risks, None, None, excess, attained, best.mechanism)
     return Corner(risks, price, risks.alice(price), excess, attained, best.mechanism)
@@ -232,7 +232,8 @@ def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) ->
         proof = both.certificate_at(lam)
         return DisclosureControl(problem, both.risks, price, (price, price), both.mechanism, proof)
     rho = left.rho * (1 - share) + right.rho * share
-    mechanism = published(problem, left.arrays, left.index, rho, problem.bob_decisions)
+    q = channel_of(left.arrays, rho)
+    mechanism, _ = published(problem, left.arrays, left.index, q, problem.bob_decisions)
     risks = risks_of(problem, mechanism)
     weight = public(share)
     mixed = (a + weight * (b - a) for a, b in ((left.risks.bob, right.risks.bob), (left.risks.eve, right.risks.eve)))

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import check
-from bap_lp.conditions.lagrangian import Multipliers
+from bap_lp.program.program import Dual
 from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
@@ -68,7 +68,7 @@ class _Walk:
         self.y = [self._duals(part) for part in (0, 1)]
         least, t = (self.lp.rhs.dot(y) for y in self.y)
         self.start = EXACT.zero
-        self.line = SupportLine(self._rho(), least, -t, Multipliers(EXACT.zeros((b, e)), {}), None)
+        self.line = SupportLine(self._rho(), least, -t, Dual({"eve": EXACT.zeros((b, e))}, {}), None)
 
     def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
         """The least root at or above lam, and the column to enter there with its d0 and d1.
@@ -139,10 +139,10 @@ class _Walk:
             self.stalled += 1
             return False
         self.stalled = 0
-        N, shape = len(self.arrays.p), self.line.dual.u.shape
+        N, shape = len(self.arrays.p), self.line.dual.replies["eve"].shape
         u = -(before[0][N:] + before[1][N:] * self.lam).reshape(shape)  # optimal at lam for the old and the new vertex
         bob, eve = self.line.bob + sign * step * d0, self.line.eve - sign * step * d1
-        self.start, self.line = self.lam, SupportLine(self._rho(), bob, eve, Multipliers(u, {}), None)
+        self.start, self.line = self.lam, SupportLine(self._rho(), bob, eve, Dual({"eve": u}, {}), None)
         return True
 
     def _rho(self) -> Array:

@@ -6,7 +6,7 @@ move from its start along Eve's reply j0 to the null release, the same at all si
 falls by (lam - start) E(x,j0), so the bound falls at rate R_E^null, which is the slope there.
 
 Under conditions V is the minimum over the mechanisms that satisfy them, and all of this holds with their multipliers:
-the bound is concave and positively homogeneous in (beta, lam, u, w), see `conditions.base`. On the last piece they move
+the bound is concave and positively homogeneous in (beta, lam, u, w), see `program.program`. On the last piece they move
 along the multipliers that prove that no mechanism has more R_E (beta = 0, lam = 1). Where the conditions are not convex
 a proof inside a piece is a solution again; V is concave all the same, so proofs at both ends settle a piece.
 """
@@ -18,20 +18,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bap_lp.notions.conditions import Conditions
-from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Displayed, fraction, risks_line
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.programs.conditioned import mechanism_of
-from bap_lp.programs.constrained import ChannelLayout
-from bap_lp.programs.solution import on_states, published
+from bap_lp.program.finish import Pair
+from bap_lp.program.program import Dual, Unproved
+from bap_lp.programs.asked import Asked
+from bap_lp.programs.conditioned import conclude, mechanism_of
+from bap_lp.programs.solution import channel_of, published
 from bap_lp.programs.solving import solve
-from bap_lp.proof.branches import Branch
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.conditional import ConditionedProblem, Proof
+from bap_lp.proof.cases import Case
+from bap_lp.proof.certificate import Certificate, Statement, ends_of, reported, settled
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, is_exact, number, public
 
 
@@ -46,7 +45,7 @@ class Piece(ReadOnly, Displayed):
     end: Number
     risks: Risks
     rho: Array  # the joint table on merged states
-    duals: tuple[Multipliers, Multipliers]  # optimal at start and at end (on the last piece: at start, and their drift)
+    duals: tuple[Dual, Dual]  # optimal at start and at end (on the last piece: at start, and their drift)
 
     def _headline(self) -> str:
         to = "infinity" if self.end == math.inf else fraction(self.end)
@@ -60,11 +59,16 @@ class Piece(ReadOnly, Displayed):
     @property
     def replies(self) -> tuple[Array, Array]:
         """Eve's, at start and at end (on the last piece: at start, and their drift)."""
-        return self.duals[0].u, self.duals[1].u
+        first, second = (dual.replies["eve"] for dual in self.duals)
+        return first, second
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        return published(self.problem, self.arrays, self.index, self.rho, self.problem.bob_decisions)
+        return self._published(self.rho)[0]
+
+    def _published(self, rho: Array) -> tuple[Mechanism, Array]:
+        q = channel_of(self.arrays, rho)
+        return published(self.problem, self.arrays, self.index, q, self.problem.bob_decisions)
 
     @property
     def certificate(self) -> Certificate:
@@ -78,67 +82,70 @@ class Piece(ReadOnly, Displayed):
             raise InputError("lam", public(at), f"must be between {self.start} and {self.end}")
         if self.problem.exact and not is_exact(at):
             raise InputError("lam", at, 'is a float; an exact proof needs an exact number such as "1/3"')
-        at = self.arrays.field.number(at)
-        start, (first, second) = self.arrays.field.number(self.start), self.duals
+        price, start = EXACT.number(at), EXACT.number(self.start)
+        first, second = (dual.each(EXACT.array) for dual in self.duals)
         if self.end == math.inf:
-            dual = first.plus(second, self.arrays.field.one, at - start)
+            dual = first.plus(second, EXACT.one, price - start)
         else:
-            share = (at - start) / (self.arrays.field.number(self.end) - start)
+            share = (price - start) / (EXACT.number(self.end) - start)
             dual = first.plus(second, 1 - share, share)
-        return self._proof(public(at), dual, rho)
+        return self._proof(price, dual, rho)
 
-    def _proof(self, lam: Number, dual: Multipliers, rho: Array | None) -> Certificate:
-        table = on_states(self.problem, self.arrays, self.index, self.rho if rho is None else rho)
-        return Certificate(lam, self.risks.alice(lam), table, dual.u)
+    def _proof(self, lam: Any, dual: Dual, rho: Array | None) -> Certificate:
+        channel, exact = self._published(self.rho if rho is None else rho)[1], self.problem.exact
+        at = public(lam) if exact else float(lam)
+        dual = dual if exact else settled(self.problem, at, dual.replies["eve"])
+        value, bound = ends_of(self.problem, at, channel, dual)[2:]
+        stated, _, gap = reported(value, bound, exact)
+        return Certificate((at,), stated, gap, channel, dual, exact, prior=self.problem.p)
+
+    def slope_wrong(self) -> str:
+        """Why it is not proved that no mechanism has more R_E on the last piece; "" if it is: the null release has."""
+        return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionedPiece(Piece):
-    """A piece under conditions, with the channel on the program's states; on the last piece, what proves its slope."""
+    """A piece under conditions, with the channel on merged states; on the last piece, what proves its slope."""
 
-    layout: ChannelLayout
-    conditions: Conditions
+    asked: Asked
     channel: Array
-    branches: tuple[Branch, ...] = ()
+    cases: tuple[Case, ...] = ()
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        return mechanism_of(self.layout, self.layout.rows(self.channel))
+        return mechanism_of(self.asked, self.asked.layout.rows(self.channel, self.asked.deterministic))
 
-    def _proof(self, lam: Number, dual: Multipliers, rho: Array | None) -> Certificate:
-        rows = self.layout.rows(self.channel)
-        branches: tuple[Branch, ...] = ()
-        if self.conditions.combinatorial:
-            again = solve(self.problem, lam, self.problem.exact, conditions=self.conditions).certificate
-            assert again.proof is not None
-            dual, branches = Multipliers(again.u, again.proof.prices), again.proof.branches
-        proof = Proof(self.conditions, rows, dual.prices, branches)
-        return Certificate(lam, self.risks.alice(lam), self.problem.p[:, None] * rows, dual.u, proof)
+    def _proof(self, lam: Any, dual: Dual, rho: Array | None) -> Certificate:
+        if self.asked.conditions.combinatorial:
+            at = public(lam) if self.asked.exact else float(lam)
+            return solve(self.problem, at, self.asked.exact, conditions=self.asked.conditions).certificate
+        return conclude(self.asked, lam, Pair(self.channel, dual, EXACT.zero, None)).certificate
 
     def mixed(self, other: ConditionedPiece, share: Any) -> ConditionedPiece:
         """Both mechanisms, signal by signal: this one with probability `share`; optimal where both pieces are.
 
         Obedience and convex conditions survive mixing, and told risks are linear in the channel.
         """
-        part, back = public(share), public(1 - share)
+        part, back, weight = public(share), public(1 - share), EXACT.number(share)
         own, its = self.risks, other.risks
         errors = own.bob_error + its.bob_error, own.eve_error + its.eve_error
         risks = Risks(part * own.bob + back * its.bob, part * own.eve + back * its.eve, *errors)
-        channel = share * self.channel + (1 - share) * other.channel
+        channel = weight * self.channel + (1 - weight) * other.channel
         return replace(self, channel=channel, rho=self.arrays.p[:, None] * channel, risks=risks)
 
     def slope_wrong(self) -> str:
         """Why it is not proved that no mechanism under the conditions has more R_E; "" if it is."""
-        asked, field = ConditionedProblem.of(self.problem, self.conditions), self.arrays.field
-        wrong = self._slope_wrong(asked)
-        if wrong and not field.exact:  # as with certificates, fractions decide where floats cannot tell
-            lifted = ConditionedProblem.lifted(self.problem, self.conditions, EXACT.number(field.tolerance))
-            wrong = self._slope_wrong(lifted)
-        return wrong
+        layout = self.asked.layout
+        program = layout.whole_program(EXACT.one, 0)
+        statement = Statement(program, layout.signals.names, layout, self.asked.conditions, EXACT.one, 0)
+        most = -statement.value(layout.rows(self.channel, self.asked.deterministic))
+        try:
+            bound = statement.bound(self.asked.whole_dual(program, self.duals[1]), self.cases, -most)[0]
+        except Unproved as error:
+            return str(error)
+        near = 0 if self.asked.exact else EXACT.number(_SLOPE * float(layout.arrays.E.max()))
+        return "" if -most - bound <= near else f"R_E = {public(most)} is below what the multipliers allow, {-bound}"
 
-    def _slope_wrong(self, asked: ConditionedProblem) -> str:
-        field = asked.arrays.field
-        eve, slack = field.number(self.risks.eve), asked.unit * asked.arrays.E.max()
-        dual = self.duals[1].in_field(field)
-        wrong, bound, _ = asked.least(dual, self.branches, field.one, -eve, slack, 0)
-        return wrong or ("" if -eve - bound <= slack else f"R_E = {eve} is below what the multipliers allow, {-bound}")
+
+_SLOPE = 1e-9  # of Eve's largest loss: what a path in floats may leave of the last slope

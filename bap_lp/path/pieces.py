@@ -17,28 +17,28 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.notions.conditions import Conditions
-from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
+from bap_lp.model.risks import Number, Risks
+from bap_lp.notions.conditions import Conditions
 from bap_lp.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.path.parametric import vertices
 from bap_lp.path.piece import ConditionedPiece, Piece
-from bap_lp.path.rounding import rounded_path
+from bap_lp.program.program import Dual, compact
+from bap_lp.programs.asked import Asked, exactly
 from bap_lp.programs.attainable import within_range
 from bap_lp.programs.compact import normalised
-from bap_lp.programs.conditioned import best_channel, exactly
-from bap_lp.programs.constrained import ChannelLayout
+from bap_lp.programs.conditioned import best_channel
+from bap_lp.programs.solution import channel_of
 from bap_lp.programs.solving import solve
-from bap_lp.proof.branches import Branch
-from bap_lp.proof.certificate import TOLERANCE, Certificate, Verdict, size_of, verify
-from bap_lp.rational import EXACT, UNIT, InputError, floats, public
+from bap_lp.proof.cases import Case
+from bap_lp.proof.certificate import Certificate, Verdict, verify
+from bap_lp.rational import EXACT, TOLERANCE, UNIT, InputError, floats, public
 
-_WIDE, _WIDE_LOSSES = 1e-6, 20_000
+_PARAMETRIC = 20_000  # losses of a float problem up to which the exact path of the fractions they are is faster
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
 
@@ -90,12 +90,11 @@ class Path(Tabular):
             if k and piece.start != self.pieces[k - 1].end:
                 return Verdict(False, f"piece {k} must start where the one before it ends")
             for lam in (piece.start, piece.start + 1 if piece.end == math.inf else piece.end):
-                slack = max(TOLERANCE, self.tolerance) * size_of(self.problem, lam)
+                slack = max(TOLERANCE, self.tolerance) * self.problem.arrays.size(lam)
                 verdict = verify(self.problem, piece.certificate_at(lam), slack=slack)
                 if not verdict:
                     return Verdict(False, f"at lambda = {lam} on piece {k}: {verdict.reason}")
-        last = self.pieces[-1]
-        wrong = last.slope_wrong() if isinstance(last, ConditionedPiece) else ""
+        wrong = self.pieces[-1].slope_wrong()
         if wrong:
             return Verdict(False, f"the slope of the last piece: {wrong}")
         return Verdict(True, f"V is proved on all of [0, inf), in {len(self.pieces)} pieces")
@@ -173,14 +172,14 @@ def lambda_path(
         problem = problem.as_float()
     arrays, index = problem.arrays.merged()
     found: list[Stretch] = []
-    drift, tolerance, method = Multipliers(arrays.null_replies(arrays.shape[1]), {}), 0.0, ""
+    drift, tolerance, method = Dual({"eve": arrays.null_replies(arrays.shape[1])}, {}), 0.0, ""
     if problem.exact:
         method = "parametric simplex in exact arithmetic"
         for vertex in vertices(arrays):
             found.append(vertex)
             if progress is not None:
                 progress(len(found), float(vertex[0]))
-    elif _wide(arrays):
+    elif arrays.B.size + arrays.E.size <= _PARAMETRIC:
         method = "parametric simplex in exact arithmetic, rounded"
         found, tolerance = _rounded(arrays, progress)
     else:
@@ -189,12 +188,14 @@ def lambda_path(
 
         def at(lam: float) -> SupportLine:
             best = solve(merged, lam, exact=False)
-            risks, dual = joint_risks(arrays, best.certificate.rho), Multipliers(best.certificate.u, {})
-            return SupportLine(best.certificate.rho, risks.bob, risks.eve, dual, best.bound)
+            rho, dual = floats(best.certificate.rho), best.certificate.dual
+            risks = joint_risks(arrays, rho)
+            return SupportLine(rho, risks.bob, risks.eve, dual, best.bound)
 
         blind = arrays.rule_table(np.full(len(arrays.p), (arrays.p @ arrays.B).argmin()))
         null = joint_risks(arrays, blind)
-        found, tolerance = envelope(arrays, at, SupportLine(blind, null.bob, null.eve, drift, -null.eve), progress)
+        last = SupportLine(blind, null.bob, null.eve, drift, -null.eve)
+        found, tolerance = envelope(arrays, at, last, progress, False)
         method = "lower envelope of float solutions"
     pieces = tuple(
         Piece(problem, arrays, index, start, end, line.risks(len(problem.p)), line.table, duals)
@@ -203,33 +204,23 @@ def lambda_path(
     return Path(problem, pieces, tolerance, method)
 
 
-def _wide(arrays: Arrays) -> bool:
-    """Whether rounding on the scale of the largest loss would hide what mechanisms can change of a risk.
-
-    Floats are rationals too: such a path is found exactly, unless there are too many losses for that.
-    """
-    if arrays.B.size + arrays.E.size > _WIDE_LOSSES:
-        return False
-    noise = 4 * (len(arrays.p) + 4) * UNIT  # of a difference of two risks, relative to them
-    pairs = zip(*arrays.extremes(), (arrays.B, arrays.E), strict=True)
-    return any(noise * null < null - full < _WIDE * float(loss.max()) for full, null, loss in pairs)
-
-
 def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretch], float]:
     """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
     found: list[Stretch] = []
-    gaps = [0.0]
-    for start, replies, vertex in vertices(arrays.lifted()):
+    gaps, exact = [0.0], arrays.lifted()
+    for start, dual, vertex in vertices(exact):
         lam = float(start)
-        rho, u = normalised(floats(vertex.table), arrays), arrays.on_simplex(floats(replies.u), lam)
-        risks, dual, bound = joint_risks(arrays, rho), Multipliers(u, {}), arrays.bound(u)
-        line = SupportLine(rho, risks.bob, risks.eve, dual, bound)
+        q = channel_of(arrays, normalised(floats(vertex.table), arrays))
+        rho = arrays.p[:, None] * q
+        risks = joint_risks(arrays, rho)
+        line = SupportLine(rho, risks.bob, risks.eve, dual, None)
         before = found[-1][2] if found else None
-        if before is None or (line.bob > before.bob and line.eve > before.eve):
+        if before is None or (line.bob > before.bob and line.eve > before.eve and lam > found[-1][0]):
             found.append((lam, dual, line))
         elif line.eve > before.eve:  # two pieces are one within rounding: the line that is lower for large lam
             found[-1] = (*found[-1][:2], line)
-        gaps.append((found[-1][2].at(lam) - bound) / arrays.size(lam))
+        bound = compact(exact, start).bound(dual)
+        gaps.append(float(EXACT.number(float(found[-1][2].at(lam))) - bound) / arrays.size(lam))
         if progress is not None:
             progress(len(found), lam)
     most = arrays.extremes()[1][1]  # R_E of the null release: no line falls faster
@@ -238,51 +229,50 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretc
 
 
 def _spans(
-    found: list[Stretch], drift: Multipliers
-) -> Iterator[tuple[Number, Number, tuple[Multipliers, Multipliers], SupportLine]]:
-    """Start, end, multipliers at both (or the drift) and line of every piece."""
+    found: list[Stretch], drift: Dual, exact: bool = True
+) -> Iterator[tuple[Number, Number, tuple[Dual, Dual], SupportLine]]:
+    """Start, end, multipliers at both (or the drift) and line of every piece; floats, if the numbers are not exact."""
+    number = public if exact else float
     for k, (start, dual, line) in enumerate(found):
-        end, onward = (public(found[k + 1][0]), found[k + 1][1]) if k + 1 < len(found) else (math.inf, drift)
-        yield public(start), end, (dual, onward), line
+        end, onward = (number(found[k + 1][0]), found[k + 1][1]) if k + 1 < len(found) else (math.inf, drift)
+        yield number(start), end, (dual, onward), line
 
 
 def _conditioned_path(
     problem: Problem, exact: bool | None, progress: PathProgress | None, conditions: Conditions
 ) -> Path:
-    if not exactly(problem, EXACT.zero, exact, conditions):
-        problem = problem.as_float()
-    layout = ChannelLayout.of(problem, conditions)
-    within_range(layout, conditions)
-    ends: list[tuple[Branch, ...]] = []
+    exact = exactly(problem, EXACT.zero, exact, conditions)
+    asked = Asked.of(problem, conditions, exact)
+    problem, layout = asked.problem, asked.layout
+    within_range(asked)
+    ends: list[tuple[Case, ...]] = []
 
     def at(lam: Any, bob_weight: int = 1) -> SupportLine:
-        best, bound, branches, _ = best_channel(layout, lam, conditions, bob_weight)
-        q = layout.obedient(best.q)
-        sent = layout.sent(q)
-        ends.append(tuple(branches))
-        if problem.exact and sent.score(lam, bob_weight)[0] != bound:
+        best, cases, _ = best_channel(asked, lam, bob_weight)
+        sent = layout.sent(best.rho)
+        ends.append(tuple(cases))
+        if exact and sent.score(lam, bob_weight)[0] != best.bound:
             rule = f"leave a gap at lambda = {lam}: the search stopped at its limit, so the path is not known"
             raise InputError("conditions", None, rule)
-        return SupportLine(q, sent.told_risk, sent.eve_risk, best.dual, bound)
+        return SupportLine(best.rho, sent.told_risk, sent.eve_risk, best.dual, best.bound)
 
-    last = at(layout.arrays.field.one, 0)
-    found, tolerance = envelope(layout.arrays, at, last, progress)
-    how = "lower envelope of solutions"
-    if tolerance > TOLERANCE:
-        better = rounded_path(layout, conditions)
-        if better is not None and better[2] < tolerance:
-            (found, last, tolerance), how = better, f"{how} in exact arithmetic, rounded"
+    last = at(EXACT.one, 0)
+    found, tolerance = envelope(layout.arrays, at, last, progress, exact)
     p = layout.arrays.p[:, None]
     pieces = [
         ConditionedPiece(
-            *(problem, layout.arrays, layout.index, start, end, line.risks(len(problem.p))),
-            *(p * line.table, duals, layout, conditions, line.table, ends[0] if end == math.inf else ()),
+            *(problem, layout.arrays, layout.index, start, end, _risks(line, exact)),
+            *(p * line.table, duals, asked, line.table, ends[0] if end == math.inf else ()),
         )
-        for start, end, duals, line in _spans(found, last.dual)
+        for start, end, duals, line in _spans(found, last.dual, exact)
     ]
-    asked = None if conditions.empty else conditions
-    how += "" if asked is None else " under the conditions"
-    return Path(problem, tuple(pieces), tolerance, how, asked)
+    given = None if conditions.empty else conditions
+    how = "lower envelope of solutions" + ("" if given is None else " under the conditions")
+    return Path(problem, tuple(pieces), tolerance, how, given)
+
+
+def _risks(line: SupportLine, exact: bool) -> Risks:
+    return line.risks(1) if exact else Risks.summed(float(line.bob), float(line.eve), 1)
 
 
 def all_mechanisms(path: Path | None) -> Path | None:

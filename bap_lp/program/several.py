@@ -142,6 +142,15 @@ def tier_names(problems: Sequence[Problem]) -> list[str]:
     return [" > ".join(parts) for parts in product(*(one.bob_decisions for one in problems))]
 
 
+def tier_views(problems: Sequence[Problem]) -> dict[str, tuple[str, ...]]:
+    """What every tier sees, by the signal of the last one: ("short", "short > surgery")."""
+    out: dict[str, tuple[str, ...]] = {}
+    for parts in product(*(one.bob_decisions for one in problems)):
+        seen = tuple(" > ".join(parts[: k + 1]) for k in range(len(parts)))
+        out.setdefault(seen[-1], seen)
+    return out
+
+
 def each(value: Any, field: str, count: int, what: str) -> list[Any]:
     """One value for all, or a list with one for each."""
     found = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * count

@@ -136,7 +136,7 @@ def refusal(asked: Asked, decimals: bool = False) -> ConflictError:
     conflict = list(parts)
     for part in parts:
         fewer = [other for other in conflict if other is not part]
-        if not _feasible(laid(layout, [p.at(p.value) for p in fewer])):
+        if not is_feasible(laid(layout, [p.at(p.value) for p in fewer])):
             conflict = fewer
     labels = tuple(part.label for part in conflict)
     near: dict[str, Any] = {}
@@ -233,7 +233,7 @@ def laid(layout: Layout, demands: list[Notion]) -> Layout:
     return layout.demanding(tuple(by_name.values()))
 
 
-def _feasible(layout: Layout) -> bool:
+def is_feasible(layout: Layout) -> bool:
     """Whether any channel meets the conditions: without a cost every feasible vertex is an optimum."""
     lp = LinearForm.of(layout.program(EXACT.zero, 0)).lp
     try:
@@ -255,7 +255,7 @@ def nearest(layout: Layout, parts: list[Part], part: Part) -> Any:
             return None
 
     def feasible(value: Any) -> bool:
-        return _feasible(laid(layout, [p.at(value if p is part else p.value) for p in parts]))
+        return is_feasible(laid(layout, [p.at(value if p is part else p.value) for p in parts]))
 
     no, yes, short = part.value, part.limit, None
     if not feasible(yes):

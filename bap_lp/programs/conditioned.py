@@ -23,7 +23,7 @@ from bap_lp.programs.searched_conflicts import searched_refusal
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Statement, reported
-from bap_lp.rational import EXACT, Array, floats, lifted, public
+from bap_lp.rational import EXACT, Array, in_floats, public
 
 
 def solve_conditioned(
@@ -80,10 +80,10 @@ def conclude(asked: Asked, lam: Any, found: Pair, cases: Sequence[Case] = ()) ->
     dual = asked.whole_dual(program, found.dual)
     statement = Statement(program, layout.signals.names, layout, asked.conditions, lam)
     value = statement.value(rows)
-    least, _ = statement.bound(dual, cases, value) if not cases else (found.bound, "")
+    least = found.bound if cases else statement.bound(dual, cases, value)[0]
     if exact and not asked.conditions.combinatorial and value != least:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
-    stated, bound, gap = reported(value, max(least, found.bound), exact)
+    stated, bound, gap = reported(value, least, exact)
     at = public(lam) if exact else float(lam)
     sent = SentSignals(layout.whole, layout.signals, rows)
     risks = Risks.summed(*(sent.told_risk, sent.eve_risk) if exact else map(float, (sent.told_risk, sent.eve_risk)), 1)
@@ -100,9 +100,7 @@ def mechanism_of(asked: Asked, rows: Array) -> Mechanism:
     A channel in floats is published in floats if these are the numbers that were proved.
     """
     kept, signals = without_unused(rows, asked.layout.signals.names)
-    if not asked.exact:
-        near = floats(kept)
-        kept = near if (lifted(near) == kept).all() else kept
+    kept = kept if asked.exact else in_floats(kept)
     named = any(demand.name != Obedience.name for demand in asked.layout.demands)
     name = "optimum under conditions" if named else "optimum"
     return Mechanism.of(kept, signals, asked.problem.states, name)

@@ -1,11 +1,7 @@
-"""One mechanism for several scenarios: minimise the largest R_A^k over k = 1..K.
+"""One mechanism for several scenarios: minimise the largest R_A^k over k = 1..K (`program.several` has the program).
 
-Over channels to profiles s = (s_1..s_K) of Bob's decisions (see worst_case for why they are enough). With m the mean of
-the priors, rho[x,s] = m(x) q(s|x) and r_k = p_k / m, scenario k has the losses r_k B_k and r_k E_k under the prior m:
-    min v   s.t.  sum_s rho[x,s] = m(x),  sum r_k(x) B_k(x,s_k) rho[x,s] - lam_k sum_sg t_k[s,g] <= v,
-                  t_k[s,g] <= sum_x r_k(x) E_k(x,j) rho[x,s]  for j in group g.
-The multipliers of the K rows are the weights of a least favourable mixture of scenarios, those of Eve's rows the
-replies that prove the optimum. Among several optima the one with the largest sum of R_E^k is chosen, then one vertex.
+The weights of the worst rows are those of a least favourable mixture of scenarios. Among several optima the one with
+the largest sum of R_E^k is chosen, then one vertex.
 """
 
 from __future__ import annotations
@@ -17,26 +13,21 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.linear.optimum import optimum
-from bap_lp.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.display import Displayed, clean, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.signal_sums import signal_losses
-from bap_lp.programs.ties import tie_costs
-from bap_lp.proof.worst_case import (
-    RobustCertificate,
-    Scenario,
-    mixture_bound,
-    scenarios_of,
-    small_gap,
-    working_scenarios,
-)
-from bap_lp.rational import EXACT, FLOAT, Array, InputError, is_exact, public
+from bap_lp.program.program import Program
+from bap_lp.program.several import profiles_of, scenario_program, scenarios_of
+from bap_lp.program.solve import Tie, solve_program
+from bap_lp.programs.ties import weights as fixed_weights
+from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, is_exact, public
 
 _MOST_ENTRIES = 200_000
+_SMALL_GAP = 1e-10  # of the largest spread of a scenario: a gap that is not worth an exact solution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +43,7 @@ class RobustSolution(Displayed):
     bound: Number
     gap: Number
     method: str
-    certificate: RobustCertificate
+    certificate: Certificate
 
     @property
     def exact(self) -> bool:
@@ -104,38 +95,48 @@ def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | 
     able = all(s.exact for s in given) and all(is_exact(v) for v in prices)
     if exact and not able:
         raise InputError("problems", None, 'and lams must be exact, such as "1/3", for an exact solution')
-    field = EXACT if exact or (exact is None and able) else FLOAT
-    given = given if field.exact else tuple(s.as_float() for s in given)
-    scenarios, profiles, names = working_scenarios(given, prices, field)
-    live = np.any([s.arrays.p > 0 for s in scenarios], axis=0)
+    exact = able if exact is None else exact
+    given = given if exact else tuple(s.as_float() for s in given)
+    whole = [s.exactly for s in given]
+    at = [EXACT.number(lam if exact else float(lam)) for lam in prices]
+    profiles, names = profiles_of(whole)
+    live = np.any([s.p > 0 for s in whole], axis=0)
     if int(live.sum()) * len(profiles) > _MOST_ENTRIES:
         size = f"{int(live.sum())} x {len(profiles)}"
         raise InputError("problems", None, f"need {size} probabilities (states x profiles), more than {_MOST_ENTRIES}")
-    possible = [Scenario(s.arrays.states(live), s.lam, s.told) for s in scenarios]
-    q, weights, replies, how = _solve(possible)
-    q = _obedient(possible, profiles, q)
-    rows = field.zeros((len(live), len(profiles)))
-    rows[live], rows[~live] = q, possible[0].arrays.p.dot(q)
-    bound = public(mixture_bound(scenarios, weights, replies))
-    shown, signals = without_unused(rows, names)
-    mechanism = Mechanism(shown, signals=signals, states=given[0].states, name="smallest worst case")
-    risks = tuple(risks_of(s, mechanism) for s in given)
-    shared = tuple(public(s.lam) for s in scenarios)
-    value = max(r.alice(lam) for r, lam in zip(risks, shared, strict=True))
-    if field.exact and value != bound:
+    program = scenario_program(whole, at, profiles, live)
+    spread = max(float(s.arrays.spread(lam)) for s, lam in zip(whole, at, strict=True))
+    found = solve_program(program, _ties(whole, live, program), exact=exact, near=_SMALL_GAP * spread)
+    q = _obedient(whole, live, profiles, found.rho) if exact else found.rho
+    rows = EXACT.zeros((len(live), len(profiles)))
+    rows[live], rows[~live] = q, whole[0].p[live].dot(q)
+    value, bound = program.value(q), program.bound(found.dual)
+    if exact and value != bound:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    stated, least, gap = reported(value, bound, exact)
+    kept, signals = without_unused(rows, names)
+    mechanism = Mechanism.of(kept if exact else in_floats(kept), signals, given[0].states, "smallest worst case")
+    mixture = found.dual.weights["scenarios"]
+    shared = tuple(public(lam) if exact else float(lam) for lam in at)
     return RobustSolution(
         problems=given,
         lams=shared,
-        value=value,
+        value=stated,
         mechanism=mechanism,
-        risks=risks,
-        weights=tuple(public(weights).tolist()),
-        bound=bound,
-        gap=value - bound,
-        method=f"worst-case program, {how}",
-        certificate=RobustCertificate(shared, value, rows, weights, replies),
+        risks=tuple(risks_of(s, mechanism) for s in given),
+        weights=tuple(public(mixture if exact else floats(mixture)).tolist()),
+        bound=least,
+        gap=gap,
+        method=f"worst-case program, {found.how}",
+        certificate=Certificate(shared, stated, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p),
     )
+
+
+def _ties(whole: Sequence[Problem], live: Array, program: Program) -> list[Tie]:
+    """The largest sum of R_E^k, then the least weight of the joint table under the mean prior."""
+    mean = sum((s.p[live] for s in whole[1:]), start=whole[0].p[live]) / len(whole)
+    weight = mean[:, None] * fixed_weights(program.cost.size, EXACT).reshape(program.shape)
+    return [Tie(None, tuple((o.name, -EXACT.one) for o in program.observers)), Tie(weight)]
 
 
 @checked
@@ -172,80 +173,13 @@ def rank_worst_case(
     return tuple(sorted(out, key=lambda row: row.worst))
 
 
-@dataclass(frozen=True, eq=False)
-class _WorstCaseProgram:
-    """The program, its mean prior m, the columns rho and t_k, the Eve rows of each scenario and the scenario rows."""
-
-    lp: LinearProgram
-    mean: Array
-    rho: Array
-    t: list[Array]
-    eve: list[slice]
-    top: slice
-
-
-def _program(scenarios: Sequence[Scenario]) -> _WorstCaseProgram:
-    arrays = [s.arrays for s in scenarios]
-    field, (N, S) = arrays[0].field, (len(arrays[0].p), len(scenarios[0].told))
-    mean = sum((a.p for a in arrays[1:]), start=arrays[0].p) / len(arrays)
-    make = ProgramBuilder(field)
-    rho, v = make.columns((N, S)), make.columns(1, field.one, free=True)
-    make.rows(N, [(np.arange(N)[:, None], rho, field.one)], mean, equality=True)
-    t, eve, top = [], [], []
-    for s, a in zip(scenarios, arrays, strict=True):
-        ratio = (a.p / mean)[:, None]
-        t.append(make.columns((S, len(a.groups)), free=True))
-        rows = np.arange(S * a.shape[2]).reshape(S, -1)
-        entries = [(rows, t[-1][:, a.group_of], field.one), (rows, rho[:, :, None], -(ratio * a.E)[:, None, :])]
-        eve.append(make.rows(rows.size, entries))
-        top.append([(0, rho, ratio * a.B[:, s.told]), (0, t[-1], -s.lam), (0, v, -field.one)])
-    last = [make.rows(1, entries) for entries in top]
-    return _WorstCaseProgram(make.build(), mean, rho, t, eve, slice(last[0].start, last[-1].stop))
-
-
-def _solve(scenarios: Sequence[Scenario]) -> tuple[Array, Array, tuple[Array, ...], str]:
-    """Channel, scenario weights, replies and how they were found."""
-    program, field = _program(scenarios), scenarios[0].arrays.field
-    S = len(scenarios[0].told)
-
-    def read(z: Array, y: Array) -> tuple[Array, Array, tuple[Array, ...]]:
-        q, weights = z[program.rho] / program.mean[:, None], -y[program.top]
-        replies = [-y[at].reshape(S, -1) for at in program.eve]
-        if not field.exact:  # onto the simplices, so that value and bound hold whatever the solver did
-            q = np.where(q > 1e-13, q, 0.0)
-            total = q.sum(axis=1, keepdims=True)
-            q = np.where(total > 0, q / np.where(total > 0, total, 1.0), 1 / S)
-            weights = np.maximum(weights, 0.0)
-            weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
-            replies = [s.arrays.on_simplex(u, w * s.lam) for s, u, w in zip(scenarios, replies, weights, strict=True)]
-        return q, weights, tuple(replies)
-
-    def accept(z: Array, y: Array) -> bool:
-        q, weights, replies = read(z, y)
-        gap = max(s.alice(q) for s in scenarios) - mixture_bound(scenarios, weights, replies)
-        spread = sum(w * s.arrays.spread(s.lam) for s, w in zip(scenarios, weights.tolist(), strict=True))
-        if gap <= 0.1 * field.tolerance * spread:
-            return True
-        near = gap <= 0.1 * field.tolerance * max(s.arrays.size(s.lam) for s in scenarios)
-        return near and small_gap(scenarios, q, weights, replies)
-
-    risks = np.concatenate([t.ravel() for t in program.t])
-    found = optimum(
-        program.lp,
-        ties=tie_costs(program.rho, risks, program.lp.shape[1], field),
-        accept=None if field.exact else accept,
-    )
-    return *read(found.z, found.y), found.how
-
-
-def _obedient(scenarios: Sequence[Scenario], profiles: Array, q: Array) -> Array:
+def _obedient(problems: Sequence[Problem], live: Array, profiles: Array, q: Array) -> Array:
     """Give each signal the profile that its Bobs follow (their own on ties); pooling equal profiles raises no R_A^k."""
     target = profiles.copy()
-    for k, s in enumerate(scenarios):
-        losses = signal_losses(s.arrays.p[:, None] * q, s.arrays.B)
-        own = losses[np.arange(len(losses)), s.told]
-        slack = 0 if s.arrays.exact else 1e-12 * losses.max(initial=0.0)
-        target[:, k] = np.where(own > losses.min(axis=1) + slack, losses.argmin(axis=1), s.told)
+    for k, problem in enumerate(problems):
+        losses = signal_losses(problem.p[live][:, None] * q, problem.B[live])
+        own = losses[np.arange(len(losses)), profiles[:, k]]
+        target[:, k] = np.where(own > losses.min(axis=1), losses.argmin(axis=1), profiles[:, k])
     place = {tuple(row): signal for signal, row in enumerate(profiles.tolist())}
     out = 0 * q
     for signal, row in enumerate(target.tolist()):

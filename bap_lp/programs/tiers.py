@@ -1,39 +1,35 @@
 """Tiers: a public file, a research file, a secure room. Each release refines the one before it.
 
-    min  sum_k w_k ( sum_x,i B_k(x,i_k) rho[x,i_1..i_K] - lam_k sum t_k[i_1..i_k] )
-    s.t. sum_i rho[x,i] = p(x),  t_k[i_1..i_k] <= sum_{x, i_k+1..i_K} E_k(x,j) rho[x,i],  rho >= 0,
-and the duals of the rows of t_k are the replies u_k that prove the optimum (`proof.nested`, which also says why signals
-of decisions are enough). Solving the tiers separately is cheaper, but their releases do not refine each other in
-general: the difference is the price of nesting.
+One program (`program.several`) finds releases that are optimal together. Solving the tiers separately is cheaper, but
+their releases do not refine each other in general: the difference is the price of nesting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.linear.optimum import optimum
-from bap_lp.linear.program import ProgramBuilder
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.programs.solution import on_states
+from bap_lp.program.finish import on_grid, priced
+from bap_lp.program.program import Program
+from bap_lp.program.several import prefixes, tier_names, tier_program, tiers_of
+from bap_lp.program.solve import Tie, solve_program
 from bap_lp.programs.solving import solve
-from bap_lp.programs.ties import tie_costs
-from bap_lp.proof.certificate import Verdict
-from bap_lp.proof.nested import Nest, TierCertificate, tiers_of, verify_tiers
-from bap_lp.rational import EXACT, FLOAT, Array, InputError, is_exact, public
+from bap_lp.programs.ties import weights as fixed_weights
+from bap_lp.proof.certificate import Certificate, Verdict, reported, verify
+from bap_lp.rational import EXACT, Array, InputError, field_of, floats, in_floats, is_exact, lifted, public
 
 _MOST_ENTRIES = 1_000_000  # probabilities of a joint table
-_MANY = 300_000  # products up to which a gap is computed in rationals
+_SMALL_GAP = 1e-10  # of the spread of all tiers: a gap that is not worth an exact solution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +52,7 @@ class TierSolution(Tabular):
     separate: Number
     separate_values: tuple[Number, ...]
     method: str
-    certificate: TierCertificate
+    certificate: Certificate
 
     @property
     def exact(self) -> bool:
@@ -69,7 +65,7 @@ class TierSolution(Tabular):
 
     def verify(self) -> Verdict:
         """Check the certificate with arithmetic alone."""
-        return verify_tiers(self.problems, self.certificate)
+        return verify(self.problems, self.certificate)
 
     def refinement(self, tier: int, signal: str) -> Mechanism:
         """How to draw the release mechanisms[tier] once `signal` of the one before it is published.
@@ -84,7 +80,7 @@ class TierSolution(Tabular):
         parent = before.signals.index(signal)
         children = [s for s, up in enumerate(self.parents[tier]) if up == parent]
         joint, total = after.q[:, children], before.q[:, parent]
-        average = self.problems[0].p.dot(joint)
+        average = field_of(joint).array(self.problems[0].p).dot(joint)
         average = average / average.sum()
         rows = [row / mass if mass > 0 else average for row, mass in zip(joint, total, strict=True)]
         names = [after.signals[s] for s in children]
@@ -147,107 +143,76 @@ def tiers(
     able = all(problem.exact for problem in given) and all(map(is_exact, (*prices, *shares)))
     if exact and not able:
         raise InputError("problems", None, 'and lams and weights must be exact, such as "1/3", for an exact solution')
-    field = EXACT if exact or (exact is None and able) else FLOAT
-    given = given if field.exact else tuple(problem.as_float() for problem in given)
-    nest = Nest.of(given, prices, shares, field)
-    merged, index = _merged(nest)
-    if len(merged.p) * len(merged.tuples) > _MOST_ENTRIES:
-        size = f"{len(merged.p)} x {len(merged.tuples)}"
+    exact = able if exact is None else exact
+    given = given if exact else tuple(problem.as_float() for problem in given)
+    whole = [problem.exactly for problem in given]
+    at, scale = ([EXACT.number(v if exact else float(v)) for v in own] for own in (prices, shares))
+    everything = tier_program(whole, at, scale)
+    merged, index = _merged(everything, whole)
+    if merged.cost.size > _MOST_ENTRIES:
+        size = f"{merged.shape[0]} x {merged.shape[1]}"
         raise InputError("problems", None, f"need {size} probabilities (states x tuples), more than {_MOST_ENTRIES}")
-    rho, replies, how = _solve(merged)
-    table = on_states(given[0], merged.arrays[0], index, rho)
-    mechanisms, parents = _mechanisms(given, merged, index, rho)
-    risks = tuple(risks_of(problem, mechanism) for problem, mechanism in zip(given, mechanisms, strict=True))
-    at, scale = tuple(map(public, nest.lams)), tuple(map(public, nest.weights))
-    value = sum(w * own.alice(lam) for w, own, lam in zip(scale, risks, at, strict=True))
-    bound = public(nest.bound(replies))
-    if field.exact and value != bound:
+    hidden = tuple((o.name, -EXACT.one) for o in merged.observers)
+    ties = [Tie(None, hidden), Tie(fixed_weights(merged.cost.size, EXACT).reshape(merged.shape))]
+    spread = sum(float(w * p.arrays.spread(lam)) for w, lam, p in zip(scale, at, whole, strict=True))
+    found = solve_program(merged, ties, exact=exact, near=_SMALL_GAP * spread)
+    q = found.rho / merged.mass[:, None]
+    channel = q[index]
+    if (index < 0).any():
+        null = merged.mass.dot(q)
+        channel[index < 0] = null if exact else lifted(on_grid(floats(null)[None]))[0]
+    dual = priced(everything, found.dual)
+    value, bound = everything.value(everything.mass[:, None] * channel), everything.bound(dual)
+    if exact and value != bound:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
-    alone = tuple(solve(problem, lam, exact=field.exact).value for problem, lam in zip(given, at, strict=True))
+    stated, least, gap = reported(value, bound, exact)
+    mechanisms, parents = _mechanisms(given, channel, exact)
+    numbers = public if exact else float
+    lambdas, shares_out = tuple(map(numbers, at)), tuple(map(numbers, scale))
+    alone = tuple(solve(problem, lam, exact=exact).value for problem, lam in zip(given, lambdas, strict=True))
     return TierSolution(
         problems=given,
-        lams=at,
-        weights=scale,
-        value=value,
+        lams=lambdas,
+        weights=shares_out,
+        value=stated,
         mechanisms=mechanisms,
         parents=parents,
-        risks=risks,
-        bound=bound,
-        gap=value - bound,
-        separate=sum(w * v for w, v in zip(scale, alone, strict=True)),
+        risks=tuple(risks_of(problem, mechanism) for problem, mechanism in zip(given, mechanisms, strict=True)),
+        bound=least,
+        gap=gap,
+        separate=sum(w * v for w, v in zip(shares_out, alone, strict=True)),
         separate_values=alone,
-        method=f"nested program, {how}",
-        certificate=TierCertificate(at, scale, value, table, tuple(replies)),
+        method=f"nested program, {found.how}",
+        certificate=Certificate(
+            lambdas, stated, gap, channel, dual, exact, kind="tiers", tier_weights=shares_out, prior=whole[0].p
+        ),
     )
 
 
-def _merged(nest: Nest) -> tuple[Nest, Array]:
+def _merged(program: Program, problems: Sequence[Problem]) -> tuple[Program, Array]:
     """States that nobody in any tier can tell apart are merged; the class of each state is -1 where p = 0."""
-    index, count = merge_index(nest.p, [table for a in nest.arrays for table in (a.B, a.E)])
-    p, first = class_sums(nest.p, index, count), first_members(index)
-    return replace(nest, arrays=tuple(replace(a.states(first), p=p) for a in nest.arrays)), index
-
-
-def _solve(nest: Nest) -> tuple[Array, list[Array], str]:
-    """Joint table, replies and how they were found; in floats from the differences of losses alone."""
-    nest = nest if nest.field.exact else nest.lowered()
-    field, (N, T) = nest.field, (len(nest.p), len(nest.tuples))
-    make = ProgramBuilder(field)
-    rho = make.columns((N, T), nest.costs())
-    make.rows(N, [(np.arange(N)[:, None], rho, field.one)], nest.p, equality=True)
-    places, hidden = [], []
-    for k, (a, w, lam) in enumerate(nest.tiers):
-        prefix, e = nest.prefix(k), a.shape[2]
-        count = int(prefix[-1]) + 1
-        t = make.columns((count, len(a.groups)), -w * lam, free=True)
-        row = np.arange(count * e).reshape(count, e)
-        heard = (row[prefix][None], rho[:, :, None], -a.E[:, None, :])
-        places.append(make.rows(count * e, [(row, t[:, a.group_of], field.one), heard]))
-        hidden.append(t.ravel())
-    lp = make.build()
-    ties = tie_costs(rho, np.concatenate(hidden), lp.shape[1], field)
-
-    def read(z: Array, y: Array, noise: float = 1e-13) -> tuple[Array, list[Array]]:
-        table = z[rho]
-        replies = [-y[place].reshape(-1, a.shape[2]) for place, a in zip(places, nest.arrays, strict=True)]
-        if field.exact:
-            return table, replies
-        replies = [a.on_simplex(u, w * lam) for (a, w, lam), u in zip(nest.tiers, replies, strict=True)]
-        table = np.where(table > noise * nest.p[:, None], table, 0.0)
-        lost = np.flatnonzero(table.sum(axis=1) < 1e-9 * nest.p)  # too improbable for the float solver's tolerances
-        table[lost] = 0.0
-        table[lost, nest.margins(replies)[lost].argmin(axis=1)] = nest.p[lost]
-        return table * (nest.p / table.sum(axis=1))[:, None], replies
-
-    def good(z: Array, y: Array) -> bool:
-        table, replies = read(z, y)
-        gap = nest.value(table) - nest.bound(replies)
-        if gap <= 0.1 * field.tolerance * nest.spread:
-            return True
-        if gap > 0.1 * field.tolerance * nest.height(replies):
-            return False
-        return table.size * sum(a.shape[2] for a in nest.arrays) > _MANY or nest.small_gap(table, replies)
-
-    found = optimum(lp, ties=ties, accept=good)
-    # in an optimum found in rationals tiny probabilities are not noise
-    table, replies = read(found.z, found.y, 0.0 if found.exact else 1e-13)
-    return table, replies, found.how
+    index, count = merge_index(program.mass, [table for one in problems for table in (one.B, one.E)])
+    first = first_members(index)
+    seen = tuple(replace(o, losses=o.losses[first]) for o in program.observers)  # type: ignore[index]
+    return Program(class_sums(program.mass, index, count), program.cost[first], seen), index
 
 
 def _mechanisms(
-    given: Sequence[Problem], nest: Nest, index: Array, rho: Array
+    given: Sequence[Problem], channel: Array, exact: bool
 ) -> tuple[tuple[Mechanism, ...], tuple[tuple[int, ...], ...]]:
     """What every tier sees, without unused signals, and the signal of the tier before that each of them refines."""
     mechanisms: list[Mechanism] = []
     parents: list[tuple[int, ...]] = []
     place = {0: 0}  # of every prefix of the tier before that is sent
+    sizes = [one.shape[1] for one in given]
     for k, problem in enumerate(given):
-        q = nest.pooled(rho, k) / nest.p[:, None]
-        names = [" > ".join(parts) for parts in product(*(one.bob_decisions for one in given[: k + 1]))]
+        prefix = prefixes(sizes, k)
+        q = class_sums(channel.T, prefix, int(prefix[-1]) + 1).T
+        names = tier_names(given[: k + 1])
         used = [s for s in range(q.shape[1]) if any(q[:, s] > 0)]
         parents.append(tuple(place[s // problem.shape[1]] for s in used))
         place = {s: position for position, s in enumerate(used)}
-        states = [str(x) for x in range(len(q))]
-        merged = Mechanism.of(q[:, used], [names[s] for s in used], states, f"tier {k + 1}")
-        mechanisms.append(merged.expanded(index, nest.p, problem.states))
+        rows = q[:, used]
+        rows = rows if exact else in_floats(rows)
+        mechanisms.append(Mechanism.of(rows, [names[s] for s in used], problem.states, f"tier {k + 1}"))
     return tuple(mechanisms), tuple(parents)

@@ -269,7 +269,7 @@ def statement_of(problems: Sequence[Problem], certificate: Certificate) -> State
         profiles, names = profiles_of(numbers)
         return Statement(scenario_program(numbers, lams, profiles), names)
     if certificate.kind == "tiers":
-        tiers_of(numbers, 0, None)  # refuses too many tuples of decisions
+        tiers_of(problems, 0, None)  # refuses too many tuples of decisions
         weights = [EXACT.number(w) for w in certificate.tier_weights]
         return Statement(tier_program(numbers, lams, weights), tier_names(numbers))
     if certificate.kind == "conflict":

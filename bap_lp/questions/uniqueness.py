@@ -41,7 +41,7 @@ from bap_lp.model.risks import Number
 from bap_lp.model.signal_sums import signal_losses
 from bap_lp.programs.compact import compact_program
 from bap_lp.programs.components import solve_compact
-from bap_lp.programs.solution import published
+from bap_lp.programs.solution import channel_of, published
 from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT, FLOAT, ROUNDING, Array, InputError, is_exact, public
 
@@ -99,7 +99,7 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
 
     def shown(rho: Array, name: str) -> Mechanism:
         numbers = arrays if is_exact(rho) else arrays.rounded
-        found = published(problem, numbers, index, rho, problem.bob_decisions)
+        found, _ = published(problem, numbers, index, channel_of(numbers, rho), problem.bob_decisions)
         return Mechanism.of(found.q, found.signals, found.states, name)
 
     if _alone(best.rho, index, face):

@@ -99,6 +99,8 @@ class ApproximatePrivacy(PairNotion):
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """The rate of K is sum u d K^(d-1) q(s|x'), with the replies u that say that a pair exceeds its ratio."""
         pairs = self.asked(len(sent.q))
+        if not len(pairs):
+            return {"delta": EXACT.zero}
         heard = (dual.replies["beyond"][:, 1::2].T * sent.q[pairs[:, 1]]).sum(axis=1)
         rate = EXACT.zero + (heard * self.rates(pairs)).sum()
         return {"exp_epsilon": rate, "delta": EXACT.zero + dual.weights[self.name].sum()}

@@ -80,7 +80,7 @@ def conclude(asked: Asked, lam: Any, found: Pair, cases: Sequence[Case] = ()) ->
     dual = asked.whole_dual(program, found.dual)
     statement = Statement(program, layout.signals.names, layout, asked.conditions, lam)
     value = statement.value(rows)
-    least = found.bound if cases else statement.bound(dual, cases, value)[0]
+    least = statement.bound(dual, cases, value)[0]
     if exact and not asked.conditions.combinatorial and value != least:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
     stated, bound, gap = reported(value, least, exact)

@@ -15,7 +15,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.program.finish import on_grid
 from bap_lp.proof.certificate import Certificate
-from bap_lp.rational import Array, by_rows, is_exact
+from bap_lp.rational import Array, by_rows, field_of, is_exact
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,8 +112,8 @@ def published(
     def whole(rows: Array) -> Array:
         out = rows[index]
         if (index < 0).any():
-            null = arrays.p.dot(rows)
-            out[index < 0] = null if is_exact(rows) else on_grid(null[None])[0]
+            null = field_of(rows).array(arrays.p).dot(rows)
+            out[index < 0] = null / null.sum() if is_exact(rows) else on_grid(null[None])[0]
         return out
 
     every = whole(q)

@@ -20,6 +20,7 @@ from bap_lp.clock import time_limited
 from bap_lp.game.solver import SolveProgress
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.evaluation import joint as joint_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.merging import class_sums
@@ -147,9 +148,13 @@ def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Arra
     """The solution with its certificate: value and bound in rationals, from the channel and the replies."""
     exact, at = problem.exact, public(price)
     dual = Dual({"eve": best.u}, {}) if exact else settled(problem, price, best.u)
-    bob, eve, value, bound = ends_of(problem, at, channel, dual)
-    if exact and value != bound:
-        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    if exact:
+        bob, eve = problem.arrays.risks(joint_of(problem, mechanism)[0])
+        value, bound = bob - price * eve, best.bound
+        if value != bound:
+            raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    else:
+        bob, eve, value, bound = ends_of(problem, at, channel, dual)
     stated, least, gap = reported(value, bound, exact)
     risks = Risks.summed(bob, eve, 1) if exact else Risks.summed(float(bob), float(eve), 1)
     certificate = Certificate((at,), stated, gap, channel, dual, exact, prior=problem.p)

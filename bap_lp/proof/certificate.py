@@ -35,7 +35,7 @@ from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
 
-_FEW = 2_000  # products from which pairs of floats are faster than fractions
+_FEW = 200  # products from which pairs of floats are faster than fractions
 
 
 @dataclass(frozen=True, eq=False, repr=False)

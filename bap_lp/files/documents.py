@@ -19,6 +19,7 @@ import numpy as np
 from flint import fmpz
 
 from bap_lp.limits import limit, raising
+from bap_lp.model.labels import nearest
 from bap_lp.rational import InputError, show
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -184,6 +185,8 @@ def _walk_table(table: dict[str, Any], schema: Mapping[str, Any], field: str, de
             name = key if _BARE_KEY.fullmatch(key) else show(key)
             place = f"[{field}]" if field else "the file"
             other = "" if field else other_kind(table, known)
+            near = None if other else nearest(key, list(known))
+            other = f"; did you mean {near}?" if near else other
             raise InputError(prefix + name, None, f"is not a known key: {place} may have {', '.join(known)}{other}")
     for key in schema.get("required", ()):
         if key not in table:

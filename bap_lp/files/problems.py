@@ -139,10 +139,10 @@ def conditions_document(conditions: Conditions) -> dict[str, Any]:
 
 def conditions_from(table: dict[str, Any]) -> Conditions:
     """Conditions from their table; errors call the fields conditions.*."""
-    try:
-        return Conditions(**table)
-    except InputError as error:
-        raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
+    conditions = Conditions.from_plain(table)
+    if conditions is None:
+        raise InputError("conditions", table, "must be a table")
+    return conditions
 
 
 def _one_prior(data: dict[str, Any], theta: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from bap_lp.rational import Array, InputError, array, is_exact, number
@@ -66,6 +67,11 @@ def labels(names: Sequence[str] | None, field: str, count: int) -> Sequence[str]
         if seen.setdefault(name, k) != k:
             raise InputError(f"{field}[{k}]", name, f"repeats {field}[{seen[name]}]")
     return tuple(names)
+
+
+def nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str | None:
+    """The known name that somebody who wrote this one may have meant."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 
 def weight_of(value: Any, field: str) -> Any:

@@ -28,7 +28,7 @@ from bap_lp.model.agents import (
 )
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
-from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
+from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
 from bap_lp.model.labels import labels, probability
 from bap_lp.model.merging import class_sums, first_members, merge_index
@@ -361,7 +361,7 @@ class Problem(ReadOnly, Tabular):
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        return f"{clean(self.title, 40)!r}: {kind(self.exact)}, (N, b, e) = {self.shape}"
+        return titled(self.title, f"{kind(self.exact)}, (N, b, e) = {self.shape}")
 
     def _grid(self, most: int | None = None) -> Grid:
         columns = [f"{a.name}: {d}" for a in (*self.bobs, *self.eves) for d in a.decisions or ()]

@@ -40,6 +40,7 @@ from bap_lp.releases.tuned import BEST
 _MOST_STATES = {"full": 2000, "synthetic data": 500, "randomised response": 500, "truncated geometric": 200}
 
 
+@checked
 def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str:
     """Which condition a mechanism breaks, in words, or "" if it meets them all.
 

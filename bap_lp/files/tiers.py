@@ -18,6 +18,7 @@ from bap_lp.files.documents import check, dumps, located, read_document, source_
 from bap_lp.files.effort import check_effort, nested_steps
 from bap_lp.files.tables import signed_number, signed_numbers, signed_table, signed_tables, texts
 from bap_lp.files.writing import write_files
+from bap_lp.model.labels import joined
 from bap_lp.model.problem import Problem
 from bap_lp.proof.nested import TierCertificate
 from bap_lp.rational import EXACT, FLOAT, is_exact, public, text
@@ -67,6 +68,6 @@ def tier_names(problems: Sequence[Problem]) -> dict[str, tuple[str, ...]]:
     """What every tier sees, by the signal of the last one: ("short", "short > surgery")."""
     out: dict[str, tuple[str, ...]] = {}
     for parts in product(*(one.bob_decisions for one in problems)):
-        seen = tuple(" > ".join(parts[: k + 1]) for k in range(len(parts)))
+        seen = tuple(joined(parts[: k + 1], " > ") for k in range(len(parts)))
         out.setdefault(seen[-1], seen)
     return out

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of
-from bap_lp.model.labels import labels, probability, weight_of
+from bap_lp.model.labels import joined, joints, labels, probability, weight_of
 from bap_lp.rational import Array, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions
@@ -186,6 +185,6 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
         first = np.minimum(first[:, :, None], table[:, None, :]).reshape(len(first), -1)
     called = [eve.name or f"Eve{k + 1}" for k, eve in enumerate(eves)]
     columns = [eve.knows for eve in given if eve.knows is not None]
-    knows = [", ".join(row) for row in zip(*columns, strict=True)] if columns else None
-    decisions = [", ".join(names) for names in product(*(eve.decisions or () for eve in given))]
+    knows = [joined(row) for row in zip(*columns, strict=True)] if columns else None
+    decisions = joints([eve.decisions or () for eve in given])
     return Agent(first, decisions, name or f"minimum of {', '.join(called)}", knows=knows)

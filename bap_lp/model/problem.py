@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
-from bap_lp.model.labels import labels, probability
+from bap_lp.model.labels import joints, labels, probability, quoted
 from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     Array,
@@ -125,9 +124,9 @@ class Problem(ReadOnly, Tabular):
         )
         self.eve_groups = groups_of([self.eves[n].loss.shape[1] for n, _ in self.eve_views])
         self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
-        self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
+        self.bob_decisions = tuple(joints([a.decisions or () for a in self.bobs]))
         self.eve_decisions = tuple(
-            d if len(self.eves) == 1 and z is None else f"{self.view_name(n, z)}: {d}"
+            d if len(self.eves) == 1 and z is None else f"{quoted(self.view_name(n, z), ': ')}: {d}"
             for n, z in self.eve_views
             for d in self.eves[n].decisions or ()
         )
@@ -142,7 +141,7 @@ class Problem(ReadOnly, Tabular):
 
     def view_name(self, eve: int, known: str | None) -> str:
         """An Eve at one value of what she knows: "neighbour, age=3"."""
-        return self.eves[eve].name if known is None else f"{self.eves[eve].name}, {known}"
+        return self.eves[eve].name if known is None else f"{quoted(self.eves[eve].name)}, {known}"
 
     @cached_property
     def attackers(self) -> tuple[Agent, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from bap_lp.clock import time_limited
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
+from bap_lp.model.labels import joints
 from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
@@ -118,8 +118,8 @@ def _solve_free(
     if formulation == "paper":
         joint, method = solve_paper(arrays, price, rho)
         joint = joint if exact else normalised(joint, arrays)
-        replies = [", ".join(d) for d in product(*(problem.eves[n].decisions or () for n, _ in problem.eve_views))]
-        names = tuple(f"{i} / {j}" for i in names for j in replies)
+        replies = joints([problem.eves[n].decisions or () for n, _ in problem.eve_views])
+        names = tuple(joints([names, replies], " / "))
         rho = class_sums(joint.T, np.repeat(np.arange(rho.shape[1]), len(replies)), rho.shape[1]).T
     mechanism = published(problem, arrays, index, joint, names)
     bob, eve = problem.arrays.risks(joint_of(problem, mechanism)[0])

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from bap_lp.linear.optimum import optimum
 from bap_lp.linear.program import ProgramBuilder
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.labels import joints
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.model.problem import Problem
@@ -243,7 +243,7 @@ def _mechanisms(
     place = {0: 0}  # of every prefix of the tier before that is sent
     for k, problem in enumerate(given):
         q = nest.pooled(rho, k) / nest.p[:, None]
-        names = [" > ".join(parts) for parts in product(*(one.bob_decisions for one in given[: k + 1]))]
+        names = joints([one.bob_decisions for one in given[: k + 1]], " > ")
         used = [s for s in range(q.shape[1]) if any(q[:, s] > 0)]
         parents.append(tuple(place[s // problem.shape[1]] for s in used))
         place = {s: position for position, s in enumerate(used)}

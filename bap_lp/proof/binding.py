@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.conditions.signals import Signals, signals_of
+from bap_lp.model.labels import joints
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.proof.certificate import Certificate, Verdict, verify
@@ -172,7 +172,7 @@ def verify_tier_mechanism(
     if exact and not _all(problems):
         return Verdict(False, "the certificate is exact and a problem is not")
     tiers_of(problems, 0, None)  # refuses too many tuples of decisions
-    names = [" > ".join(parts) for parts in product(*(one.bob_decisions for one in problems))]
+    names = joints([one.bob_decisions for one in problems], " > ")
     places = _places(mechanism.signals, names)
     if isinstance(places, str):
         return Verdict(False, places)

@@ -24,6 +24,7 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind
+from bap_lp.model.labels import joints
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.proof.certificate import Verdict
@@ -215,7 +216,7 @@ def working_scenarios(
     if prod(sizes) > _MOST_SIGNALS:
         raise InputError("problems", None, f"have {prod(sizes)} profiles of decisions, more than {_MOST_SIGNALS}")
     profiles = np.array(list(product(*map(range, sizes))))[:, places]
-    names = tuple(" | ".join(n) for n in product(*(s.bob_decisions for s in heads)))
+    names = tuple(joints([s.bob_decisions for s in heads], " | "))
     scenarios = [
         Scenario(s.arrays, field.number(lam), profiles[:, k])
         for k, (s, lam) in enumerate(zip(problems, lams, strict=True))

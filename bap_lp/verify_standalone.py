@@ -84,7 +84,7 @@ def number(v, low=None, high=None, long=False):
         need(len(v) <= 2 * LIMITS["digits"] + 8 and NUMBER.fullmatch(v), f"{v[:40]!r} is not a number")
         parts, power = v.split("/"), re.search("[eE](.*)", v)
         most = LIMITS["digits"] if (len(parts) == 2 or long) and not re.search("[.eE]", v) else 300
-        need(all(len(part.lstrip("+")) <= most for part in parts), "too many digits")
+        need(all(len(part.lstrip("+-")) <= most for part in parts), "too many digits")
         need((not power or abs(int(power[1])) <= 300) and parts[-1].strip("0") + "0" * (len(parts) == 1), "no number")
     need(type(v) in (str, int) or (type(v) is float and math.isfinite(v)), "not a finite number")
     v = F(v)
@@ -101,8 +101,8 @@ def table_of(rows, read, count=None, width=None):
     return [[read(v) for v in listed(row, "a table has rows of several lengths", width)] for row in rows]
 
 
-def distribution(row, read=F, count=None):
-    values = [number(v, 0, MOST, True) for v in listed(row, "a distribution has the wrong length", count)]
+def distribution(row, read=F, count=None, long=False):
+    values = [number(v, 0, MOST, long) for v in listed(row, "a distribution has the wrong length", count)]
     need(abs(sum(map(float, values)) - 1) <= 1e-12 if floating(row) else sum(values) == 1, "no distribution")
     return [read(v) for v in values]
 
@@ -708,7 +708,7 @@ def channel_of(document, game, names, finer=None):
     need(type(document.get("name", "")) is str and document["states"] == game.states, "other states")
     own = labels(document["signals"], len(listed(listed(document["channel"], "channel", game.N)[0], "channel")))
     read = (lambda v: F(float(v))) if floating(document["channel"]) else F
-    q = [distribution(row, read, len(own)) for row in document["channel"]]
+    q = [distribution(row, read, len(own), True) for row in document["channel"]]
     told = list(range(len(names)))
     if finer is not None and not {*own} <= {*names}:
         names, told, _ = finer()

@@ -7,6 +7,8 @@ import os
 import random
 import subprocess
 import sys
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.documents import document_of, parse_document
 from bap_lp.files.effort import proof_steps
 from bap_lp.files.problems import problem_from_dict
+from bap_lp.files.tables import signed_number
 from bap_lp.files.tiers import load_tier_certificate
 from bap_lp.limits import DEFAULTS, limit, set_limits
 from bap_lp.proof.branches import Branch, uncovered
@@ -342,3 +345,53 @@ def test_a_weight_does_not_make_a_loss_too_large() -> None:
     for weight in (1e308, 10**301, 10**400):
         with pytest.raises(InputError, match="times the largest loss must be at most 1e300"):
             tiers([coin, coin], 1, [weight, 1])
+
+
+def _read(reader: Any, written: str) -> Any:
+    try:
+        found = reader(written)
+    except (InputError, verify_standalone.Refused):
+        return None
+    return Fraction(int(found.p), int(found.q)) if isinstance(found, fmpq) else found
+
+
+def _agree(written: str) -> None:
+    assert _read(lambda v: number(v, "x"), written) == _read(verify_standalone.number, written)
+    long = _read(lambda v: verify_standalone.number(v, long=True), written)
+    assert _read(lambda v: signed_number(v, "x"), written) == long
+
+
+PADDING = ["", "0" * 5, "0" * 299, "0" * 300, "0" * 301, "9" * 300, "9" * 301]
+WRITTEN = [
+    *("1e00000", "1e0000", "1e-0300", "1e+0300", "1e00300", "1e-00300", "1e301", "+.5", "-.5", "5.", ".", "+", "-"),
+    *("1_000", "١", "1e١", "0x10", " 1", "1 ", "\t1\r\n", "\u00a01", "1 / 3", "1/3", "+1/3", "-1/3", "1/-3", "1/+3"),
+    *("1/0", "1/00", "1/3e1", "1.5/3", "1e", "e1", "1e+", "1E5", "--1", "+-1", "", " ", "\n", "inf", "nan", "1.e5"),
+    *(".e5", "1\n2", "1\x0b", "+-" + "9" * 400, " +" + "9" * 400 + "\n", "- " + "9" * 400),
+    *(s + pad + end for s in ("", "+", "-") for pad in PADDING for end in ("1", "1/3", ".1", "1.", "1e5", " ")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN, ids=lambda written: repr(written[:12]) + str(len(written)))
+def test_both_checkers_read_the_same_numbers(written: str) -> None:
+    _agree(written)
+
+
+def test_both_checkers_count_digits_alike(request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(partial(sys.set_int_max_str_digits, sys.get_int_max_str_digits()))
+    sys.set_int_max_str_digits(0)
+    most = limit("digits")
+    for size in (most - 1, most, most + 1):
+        for sign in ("", "+", "-"):
+            for written in (
+                f"{sign}{'9' * size}",
+                f"{sign}{'9' * size}/7",
+                f"{sign}7/{'9' * size}",
+                f" {sign}{'0' * size}/7\n",
+            ):
+                _agree(written)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("0011.eE+-/ \n_x\u0661", max_size=12) | st.from_regex(verify_standalone.NUMBER, fullmatch=True))
+def test_both_checkers_read_the_same_texts_as_numbers(written: str) -> None:
+    _agree(written)

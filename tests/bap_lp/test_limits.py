@@ -395,3 +395,28 @@ def test_both_checkers_count_digits_alike(request: pytest.FixtureRequest) -> Non
 @given(st.text("0011.eE+-/ \n_x\u0661", max_size=12) | st.from_regex(verify_standalone.NUMBER, fullmatch=True))
 def test_both_checkers_read_the_same_texts_as_numbers(written: str) -> None:
     _agree(written)
+
+
+UNCLOSED = {
+    "json": ('{"a": "' + '\\"' * 500_000, "is not JSON: Unterminated string"),
+    "toml": ('a = "' + '\\"' * 500_000, "is not TOML"),
+}
+
+
+@pytest.mark.parametrize("kind", UNCLOSED)
+def test_a_string_without_end_is_refused_in_one_pass(tmp_path: Path, kind: str) -> None:
+    """To look for the end of a string at each of its quotes would take hours."""
+    content, rule = UNCLOSED[kind]
+    path = tmp_path / f"long.{kind}"
+    path.write_text(content)
+    code = "import sys, bap_lp\ntry: bap_lp.load_problem(sys.argv[1])\nexcept bap_lp.InputError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith(f"{path} {rule}")
+    assert done.stdout.count("\n") == 1
+
+
+def test_quotes_inside_of_a_long_string_do_not_end_it() -> None:
+    text = 'a = """' + '\\"""' + "[" * 100 + '"""\n'
+    assert parse_document(text, "x", False) == {"a": '"""' + "[" * 100}
+    with pytest.raises(InputError, match="nested too deeply"):
+        parse_document('a = """\\"""""\nb = ' + "[" * 100 + ' # """', "x", False)

@@ -309,10 +309,17 @@ def public(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         out = values.copy()
         if is_exact(values):
-            out = objects(Fraction(int(v.p), int(v.q)) for v in values.ravel()).reshape(values.shape)
+            out = objects(map(_reduced, values.ravel())).reshape(values.shape)
         out.flags.writeable = False
         return out
-    return float(values) if isinstance(values, float) else Fraction(int(values.p), int(values.q))
+    return float(values) if isinstance(values, float) else _reduced(values)
+
+
+def _reduced(value: Any) -> Fraction:
+    """A Fraction of what is in lowest terms already: Python's gcd takes quadratic time, minutes at 10^6 digits."""
+    out = object.__new__(Fraction)
+    out._numerator, out._denominator = int(value.p), int(value.q)  # type: ignore[attr-defined]
+    return out
 
 
 class ReadOnly:

@@ -911,7 +911,7 @@ def main(arguments):
     try:
         for setting in filter(None, os.environ.get("BAP_LIMITS", "").split(",")):
             name, _, value = setting.strip().partition("=")
-            if not re.fullmatch("[0-9]{1,18}", value) or name not in (*LIMITS, "depth"):
+            if not re.fullmatch("[0-9]{1,18}", value) or name not in (*LIMITS, "depth", "memory"):
                 print(f"BAP_LIMITS: {setting[:60]!r} must be NAME=NUMBER, of {', '.join(LIMITS)}", file=sys.stderr)
                 return 2
             LIMITS[name] = int(value)

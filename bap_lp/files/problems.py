@@ -22,7 +22,7 @@ from bap_lp.conditions.conditions import Conditions
 from bap_lp.conditions.events import plain
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
-from bap_lp.files.effort import check_effort, items, table
+from bap_lp.files.effort import check_effort, items, length
 from bap_lp.files.tables import texts
 from bap_lp.files.writing import write_files
 from bap_lp.model.knowledge import text_of
@@ -84,7 +84,8 @@ def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
 
 def bounded_problem(document: Any, source: str) -> ProblemFile:
     """The problem of a file that anybody may have written: its numbers are not added up if that takes too long."""
-    check_effort((document,), len(items(table(document, "data"), "prior")), source)
+    states = max((length(agent, "loss") for role in ("bob", "eve") for agent in items(document, role)), default=0)
+    check_effort((document,), states, source)
     return problem_from_dict(document, source)
 
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
-from bap_lp.model.knowledge import knowledge_of
+from bap_lp.model.knowledge import knowledge_of, values_of
 from bap_lp.model.labels import joined, joints, labels, probability, weight_of
+from bap_lp.model.sizes import letters_of, require_memory
 from bap_lp.rational import Array, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions
@@ -118,12 +119,33 @@ def agent_numbers(agent: Agent) -> list[Any]:
     return [part for part in own if part is not None]
 
 
+def _require_joint(role: str, agents: Sequence[Agent], columns: int) -> None:
+    """Refuse a table of joint decisions that would take too much memory."""
+    states = len(agents[0].loss)
+    exact, letters = is_exact(agents[0].loss), letters_of([agent.decisions for agent in agents], columns)
+    require_memory(role, "together", states, columns, exact * columns * states, letters)
+
+
+def require_views(eves: Sequence[Agent]) -> None:
+    """The same for the decisions of Eves at every value of what they know."""
+    states, columns, rationals, letters = len(eves[0].loss), 0, 0, 0
+    for eve in eves:
+        known, own = values_of(eve.knows, eve.knowledge) or ("",), len(eve.decisions or ())
+        columns += len(known) * own
+        letters += letters_of([[eve.name], known, eve.decisions], len(known) * own)
+        rationals += is_exact(eve.loss) * states * own * (1 if eve.knowledge is None else len(known))
+    if columns > sum(len(eve.decisions or ()) for eve in eves):
+        require_memory("eves", "with all that they may know", states, columns, rationals, letters)
+
+
 def product_loss(bobs: tuple[Agent, ...]) -> Array:
     columns, states = prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss)
     for name, size in (("columns", columns), ("cells", columns * states)):
         if len(bobs) > 1 and size > limit(name):
             what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
             raise InputError("bobs", None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
+    if len(bobs) > 1:
+        _require_joint("bobs", bobs, columns)
     total = counted_loss(bobs[0])
     for bob in bobs[1:]:
         total = (total[:, :, None] + counted_loss(bob)[:, None, :]).reshape(len(total), -1)
@@ -178,6 +200,7 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     count = prod(eve.loss.shape[1] for eve in given)
     if count > _MOST:
         raise InputError("eves", None, f"have {count} joint decisions, at most {_MOST} are allowed")
+    _require_joint("eves", given, count)
     if not all(is_exact(part) for eve in given for part in agent_numbers(eve)):
         given = tuple(map(float_agent, given))
     first, *rest = map(counted_loss, given)

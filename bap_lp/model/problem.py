@@ -24,6 +24,7 @@ from bap_lp.model.agents import (
     float_agent,
     product_loss,
     read_agents,
+    require_views,
 )
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
@@ -116,6 +117,7 @@ class Problem(ReadOnly, Tabular):
         self.theta = theta
         self.p = p
         self.B = product_loss(self.bobs)
+        require_views(self.eves)
         shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
         weighted = [expanded_losses(counted_loss(a), share) for a, share in zip(self.eves, shares, strict=True)]
         self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -23,10 +24,13 @@ from bap_lp import (
     Conditions,
     InputError,
     Problem,
+    limits,
     load_bundle,
     load_certificate,
     load_problem,
+    minimum_of,
     save_bundle,
+    save_problem,
     solve,
     tiers,
     verify,
@@ -42,7 +46,7 @@ from bap_lp.files.tables import signed_number
 from bap_lp.files.tiers import load_tier_certificate
 from bap_lp.limits import DEFAULTS, limit, set_limits
 from bap_lp.proof.branches import Branch, uncovered
-from bap_lp.rational import FLOAT, number, text
+from bap_lp.rational import FLOAT, number, objects, public, text
 
 COIN = {
     "data": {"prior": ["3/4", "1/4"]},
@@ -420,3 +424,65 @@ def test_quotes_inside_of_a_long_string_do_not_end_it() -> None:
     assert parse_document(text, "x", False) == {"a": '"""' + "[" * 100}
     with pytest.raises(InputError, match="nested too deeply"):
         parse_document('a = """\\"""""\nb = ' + "[" * 100 + ' # """', "x", False)
+
+
+def _flip(states: int, **more: Any) -> Agent:
+    return Agent([[k % 2, 1 - k % 2] for k in range(states)], **more)
+
+
+def test_tables_that_multiply_are_refused_before_they_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    prior, flip = ["1/50"] * 50, [[k % 2, 1 - k % 2] for k in range(50)]
+    bobs = [_flip(50, name=str(k)) for k in range(10)]
+    known = [_flip(50, name=str(k), knows=list(range(50))) for k in range(10)]
+    random_ = Agent(flip, knowledge=[["1/50"] * 50] * 50)
+    wordy = [_flip(50, name=str(k), decisions=["a" * 9000, "b" * 9000]) for k in range(6)]
+    refused = [
+        (lambda: Problem(prior, bobs=bobs, eve_loss=flip), "bobs have 1024 decisions together"),
+        (lambda: Problem(prior, bobs=wordy, eve_loss=flip), "bobs have 64 decisions together"),
+        (lambda: Problem(prior, flip, eves=known), "eves have 1000 decisions with all that they may know"),
+        (
+            lambda: Problem(prior, flip, eves=[random_]),
+            "eves have 100 decisions with all that they may know",
+        ),
+        (lambda: minimum_of(bobs), "eves have 1024 decisions together"),
+    ]
+    for build, _ in refused:
+        build()
+    monkeypatch.setitem(limits._LIMITS, "memory", 300_000)
+    for build, words in refused:
+        rule = r"must take at most 300000 bytes of memory \(--limit memory=N raises this\)$"
+        with pytest.raises(InputError, match=rf"^{words} in 50 states, about \d+\.\d MB, {rule}"):
+            build()
+
+
+def test_a_short_file_cannot_ask_for_much_memory(tmp_path: Path) -> None:
+    rows = [[0, 1]] * 4500
+    agents = {"bob": [{"name": str(k), "loss": rows} for k in range(12)], "eve": {"loss": rows}}
+    (tmp_path / "p.json").write_text(json.dumps({"data": {"prior": ["1/4500"] * 4500}, **agents}))
+    with pytest.raises(InputError, match=r"bob have 4096 decisions together in 4500 states, about 11\d\d\.\d MB"):
+        load_problem(tmp_path / "p.json")
+
+
+def test_a_model_whose_numbers_have_nothing_in_common_is_not_added_up(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    rows = [[f"1/{fmpz(draw.randrange(10**5999, 10**6000))}" for _ in range(4)] for _ in range(250)]
+    data = {"theta": {"prior": [1]}, "data": {"likelihood": [["1/250"] * 250]}}
+    (tmp_path / "p.json").write_text(json.dumps({**data, "bob": {"loss": [[0, 1]]}, "eve": {"loss": rows}}))
+    with pytest.raises(InputError, match="takes more than 20000000 steps"):
+        load_problem(tmp_path / "p.json")
+
+
+def test_fractions_that_leave_are_not_reduced_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's gcd takes quadratic time."""
+    monkeypatch.setattr("math.gcd", lambda *_: pytest.fail("reduced again"))
+    found, table = public(fmpq(6, -8)), public(objects([fmpq(2, 6)]))
+    monkeypatch.undo()
+    for one, same in ((found, Fraction(-3, 4)), (table[0], Fraction(1, 3))):
+        assert (type(one), one, hash(one), repr(one)) == (Fraction, same, hash(same), repr(same))
+        assert pickle.loads(pickle.dumps(one)) + 1 == same + 1
+
+
+def test_many_short_numbers_are_not_long_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    save_problem(tmp_path / "p.json", Problem(["1/50"] * 50, [[0, 1]] * 50, [[0, 1]] * 50))
+    monkeypatch.setitem(limits._LIMITS, "work", 60)
+    assert load_problem(tmp_path / "p.json").problem.shape == (50, 2, 2)

@@ -19,7 +19,7 @@ from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of, values_of
 from bap_lp.model.labels import joined, joints, labels, probability, weight_of
 from bap_lp.model.sizes import letters_of, require_memory
-from bap_lp.rational import Array, InputError, array, floats, is_exact
+from bap_lp.rational import EXACT, Array, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions
 
@@ -176,7 +176,8 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
 
     Returns:
         The joint agent. Her decisions are named "a, b, ..." and ordered with the last Eve's changing fastest. If some
-        Eves know labels, she knows all of them.
+        Eves know labels, she knows all of them. In floats she has the weight of the Eves if they all have the same, and
+        nothing is rounded; otherwise her table has the smallest products, compared exactly and rounded once.
 
     Raises:
         InputError: there is no Eve, their tables have different numbers of rows, there are too many joint decisions, or
@@ -201,13 +202,22 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     if count > _MOST:
         raise InputError("eves", None, f"have {count} joint decisions, at most {_MOST} are allowed")
     _require_joint("eves", given, count)
-    if not all(is_exact(part) for eve in given for part in agent_numbers(eve)):
-        given = tuple(map(float_agent, given))
-    first, *rest = map(counted_loss, given)
-    for table in rest:
+    exact = all(is_exact(part) for eve in given for part in agent_numbers(eve))
+    alike = not exact and len({EXACT.number(eve.weight) for eve in given}) == 1
+    tables = [eve.loss if alike else counted_loss(_of_one_kind(eve)) for eve in given]
+    first, *rest = tables if exact else map(floats, tables)
+    for table in rest:  # rounding keeps the order, so the least of rounded products is the least product, rounded
         first = np.minimum(first[:, :, None], table[:, None, :]).reshape(len(first), -1)
     called = [eve.name or f"Eve{k + 1}" for k, eve in enumerate(eves)]
     columns = [eve.knows for eve in given if eve.knows is not None]
     knows = [joined(row) for row in zip(*columns, strict=True)] if columns else None
     decisions = joints([eve.decisions or () for eve in given])
-    return Agent(first, decisions, name or f"minimum of {', '.join(called)}", knows=knows)
+    weight = given[0].weight if alike else 1
+    return Agent(first, decisions, name or f"minimum of {', '.join(called)}", weight, knows=knows)
+
+
+def _of_one_kind(agent: Agent) -> Agent:
+    """The agent, in rationals if loss and weight are not of one kind: so their products are rounded only once."""
+    if is_exact(agent.loss) == is_exact(agent.weight):
+        return agent
+    return replace(agent, loss=EXACT.array(agent.loss), weight=EXACT.number(agent.weight))

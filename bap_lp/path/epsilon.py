@@ -285,7 +285,7 @@ class _Sampler:
     def extend(self, free: Number, goal: Number) -> None:
         """Double K until V is near the optimum without differential privacy."""
         K, last = max(self.points), _WIDE * max(self.points)
-        while self.points[K].value - free > goal and K < last and len(self.points) < self.most:
+        while self.points[K].value - free > goal and last > K and len(self.points) < self.most:
             if not self.writable(K * 2):
                 return
             K = self.at(K * 2).exp_epsilon

@@ -2,7 +2,8 @@
 
 `checked` reads the annotations of a public function. An argument annotated with a class of this package, with that or
 None, or with a sequence of such objects, must be one. So must flags (bool) and names of files (a string or a path). All
-other arguments are the function's own business.
+other arguments are the function's own business. A class with `from_plain` also takes what users may write instead: a
+table of names for `Conditions`, rows of numbers for a `Mechanism` on the states of the call's problem.
 """
 
 from __future__ import annotations
@@ -45,10 +46,12 @@ def checked(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answ
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
-        wanted = kinds()
-        given = [_fitting(name, value, wanted) for name, value in zip(names, args, strict=False)]
-        named = {name: _fitting(name, value, wanted) for name, value in kwargs.items()}
-        return function(*given, *args[len(names) :], **named)  # type: ignore[arg-type]
+        wanted, given = kinds(), {**kwargs, **dict(zip(names, args, strict=False))}
+        found: dict[str, Any] = {}
+        for name in filter(given.__contains__, names):  # in the order of the signature: a problem before its mechanisms
+            found[name] = _fitting(name, given[name], wanted, found)
+        named = {name: found.get(name, value) for name, value in kwargs.items()}
+        return function(*map(found.get, names[: len(args)]), *args[len(names) :], **named)  # type: ignore[arg-type]
 
     return call
 
@@ -80,12 +83,13 @@ def _parts(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _fitting(name: str, value: Any, kinds: dict[str, _Kind]) -> Any:
-    """The argument, a sequence as a list; refuses one of another kind."""
+def _fitting(name: str, value: Any, kinds: dict[str, _Kind], before: dict[str, Any]) -> Any:
+    """The argument, a sequence as a list; refuses one of another kind. The arguments before it may have its states."""
     kind = kinds.get(name)
     if kind is None or (value is None and kind.optional):
         return value
-    return _all(name, value, kind) if kind.several else _one(name, value, kind)
+    problem = before["problem"] if "problem" in before else next(iter(before.get("problems") or ()), None)
+    return (_all if kind.several else _one)(name, value, kind, getattr(problem, "states", None))
 
 
 def real_numbers(name: str, value: Any) -> Any:
@@ -109,16 +113,20 @@ def several(name: str, value: Any, kind: type) -> list[Any]:
     return _all(name, value, _Kind((kind,), _article(kind), True, False))
 
 
-def _all(name: str, value: Any, kind: _Kind) -> list[Any]:
+def _all(name: str, value: Any, kind: _Kind, states: Sequence[str] | None = None) -> list[Any]:
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes, *kind.classes)):
         raise InputError(name, None, f"must be a list, each of them {kind.words}, is {_said(value)}")
-    return [_one(f"{name}[{k}]", item, kind) for k, item in enumerate(value)]
+    return [_one(f"{name}[{k}]", item, kind, states) for k, item in enumerate(value)]
 
 
-def _one(name: str, value: Any, kind: _Kind) -> Any:
-    if not isinstance(value, kind.classes):
+def _one(name: str, value: Any, kind: _Kind, states: Sequence[str] | None = None) -> Any:
+    if isinstance(value, kind.classes):
+        return value
+    plain = getattr(kind.classes[0], "from_plain", None)
+    found = None if plain is None else plain(value, name, states)
+    if found is None:
         raise InputError(name, None, f"must be {kind.words}, is {_said(value)}")
-    return value
+    return found
 
 
 def _said(value: Any) -> str:

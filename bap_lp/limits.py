@@ -11,6 +11,7 @@ keys      of one table
 depth     of tables and lists within each other
 columns   decisions of all Bobs taken together, or signals: they multiply
 cells     numbers of one table, states times columns
+memory    bytes of the table of joint decisions of a problem
 bits      of a power K^d in differential privacy
 parts     steps that it may take to see that a proof by cases leaves no case out
 maps      deterministic mechanisms that are tried one by one
@@ -30,6 +31,7 @@ DEFAULTS = {
     "depth": 64,
     "columns": 100_000,
     "cells": 20_000_000,
+    "memory": 2**30,
     "bits": 100_000,
     "parts": 5_000_000,
     "maps": 100_000,

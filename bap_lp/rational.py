@@ -29,8 +29,8 @@ _MAX_DIGITS = 300
 _LARGEST = 10**_MAX_DIGITS
 _LARGEST_FLOAT = 1e300 * (1 - 2**-52)  # the float 1e300 itself is a little larger than 10^300
 _NUMBER = re.compile(
-    r"[ \t\r\n]*(?P<sign>[-+]?)(?:(?P<top>[0-9]+)(?:/(?P<bottom>[0-9]+))?"
-    r"|(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?:[eE](?P<power>[-+]?[0-9]+))?)[ \t\r\n]*"
+    r"(?P<sign>[-+]?)(?:(?P<top>[0-9]+)(?:/(?P<bottom>[0-9]+))?"
+    r"|(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?:[eE](?P<power>[-+]?[0-9]+))?)"
 )
 
 
@@ -98,8 +98,10 @@ def number(value: Any, field: str) -> Any:
 def _from_text(text: str, field: str) -> fmpq:
     """A fraction of two integers, or a decimal with an exponent: plain digits, nothing between them.
 
-    A decimal has at most 300 digits, its exponent included; a fraction may be as long as those of exact solutions.
+    Behind its sign a decimal has at most 300 characters, and its exponent at most four digits and the size 300; a
+    fraction may be as long as those of exact solutions. `verify_standalone` reads the same texts.
     """
+    text = text.strip(" \t\r\n")
     found = _NUMBER.fullmatch(text) if len(text) <= 2 * limit("digits") + 8 else None
     if found is None or not (found["top"] or found["whole"] or found["part"]):
         if len(text) > _MAX_DIGITS and not text.strip().lstrip("+-").strip("0123456789/.eE+-"):
@@ -107,16 +109,16 @@ def _from_text(text: str, field: str) -> fmpq:
         infinite = text.strip().lower().lstrip("+-") in {"nan", "inf", "infinity"}
         raise InputError(field, text, "must be finite" if infinite else "is not a number")
     if found["top"]:
-        top, bottom = found["sign"].replace("+", "") + found["top"], found["bottom"]
+        top, bottom = found["top"], found["bottom"]
         if bottom is None and len(top) > _MAX_DIGITS:
             raise InputError(field, text, f"must have at most {_MAX_DIGITS} digits")
         if max(len(top), len(bottom or "")) > limit("digits"):
             raise InputError(field, text, f"must have at most {limit('digits')} digits {raising('digits')}")
         if bottom is not None and not bottom.strip("0"):
             raise InputError(field, text, "divides by zero")
-        return fmpq(fmpz(top), fmpz(bottom or "1"))
+        return fmpq(fmpz(found["sign"].replace("+", "") + top), fmpz(bottom or "1"))
     whole, part, power = found["whole"] or "", found["part"] or "", found["power"] or "0"
-    if len(text) > _MAX_DIGITS or len(power) > 5 or abs(int(power)) > _MAX_DIGITS:
+    if len(text.lstrip("+-")) > _MAX_DIGITS or len(power.lstrip("+-")) > 4 or abs(int(power)) > _MAX_DIGITS:
         raise InputError(field, text, f"must have at most {_MAX_DIGITS} digits")
     size = fmpq(10) ** (int(power) - len(part))
     return fmpq(int(found["sign"].replace("+", "") + whole + part)) * size
@@ -318,10 +320,17 @@ def public(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         out = values.copy()
         if is_exact(values):
-            out = objects(Fraction(int(v.p), int(v.q)) for v in values.ravel()).reshape(values.shape)
+            out = objects(map(_reduced, values.ravel())).reshape(values.shape)
         out.flags.writeable = False
         return out
-    return float(values) if isinstance(values, float) else Fraction(int(values.p), int(values.q))
+    return float(values) if isinstance(values, float) else _reduced(values)
+
+
+def _reduced(value: Any) -> Fraction:
+    """A Fraction of what is in lowest terms already: Python's gcd takes quadratic time, minutes at 10^6 digits."""
+    out = object.__new__(Fraction)
+    out._numerator, out._denominator = int(value.p), int(value.q)  # type: ignore[attr-defined]
+    return out
 
 
 class ReadOnly:

@@ -84,7 +84,7 @@ def number(v, low=None, high=None, long=False):
         need(len(v) <= 2 * LIMITS["digits"] + 8 and NUMBER.fullmatch(v), f"{v[:40]!r} is not a number")
         parts, power = v.split("/"), re.search("[eE](.*)", v)
         most = LIMITS["digits"] if (len(parts) == 2 or long) and not re.search("[.eE]", v) else 300
-        need(all(len(part.lstrip("+")) <= most for part in parts), "too many digits")
+        need(all(len(part.lstrip("+-")) <= most for part in parts), "too many digits")
         need((not power or abs(int(power[1])) <= 300) and parts[-1].strip("0") + "0" * (len(parts) == 1), "no number")
     need(type(v) in (str, int) or (type(v) is float and math.isfinite(v)), "not a finite number")
     v = F(v)
@@ -101,8 +101,8 @@ def table_of(rows, read, count=None, width=None):
     return [[read(v) for v in listed(row, "a table has rows of several lengths", width)] for row in rows]
 
 
-def distribution(row, read=F, count=None):
-    values = [number(v, 0, MOST, True) for v in listed(row, "a distribution has the wrong length", count)]
+def distribution(row, read=F, count=None, long=False):
+    values = [number(v, 0, MOST, long) for v in listed(row, "a distribution has the wrong length", count)]
     need(abs(sum(map(float, values)) - 1) <= 1e-12 if floating(row) else sum(values) == 1, "no distribution")
     return [read(v) for v in values]
 
@@ -110,6 +110,12 @@ def distribution(row, read=F, count=None):
 def labels(names, count):
     need(all(type(n) is str and n for n in listed(names, "labels", count)) and len({*names}) == count, "no labels")
     return names
+
+
+def joints(groups, by):
+    """A label per choice of one part per group; a part whose end could be mistaken is in quotes."""
+    quoted = lambda n: json.dumps(n, ensure_ascii=False) if n[0] == '"' or (n + by).index(by) < len(n) else n
+    return [by.join(map(quoted, names) if len(names) > 1 else names) for names in product(*groups)]
 
 
 def floating(*values):
@@ -176,7 +182,7 @@ class Game:
                 self.shares.append(share)
         ends = [sum(len(a.decisions) for a in self.owner[:k]) for k in range(len(self.owner) + 1)]
         self.groups = [range(*pair) for pair in pairwise(ends)]
-        self.decisions = [", ".join(d) for d in product(*(a.decisions for a in bobs))]
+        self.decisions = joints([a.decisions for a in bobs], ", ")
         self.sizes = [len(a.decisions) for a in bobs]
         self.aligned = all(a.harm == a.loss and a.prior == p for a in bobs + eves)
         self.conditions, self.eves = document.get("conditions", {}), eves
@@ -186,8 +192,8 @@ class Game:
         count = len(self.decisions) * math.prod(len(g) for g in self.groups)
         need(count <= LIMITS["columns"] and count * self.N <= LIMITS["cells"], "too many tuples of decisions")
         each = list(product(range(len(self.decisions)), *self.groups))
-        words = [", ".join(d) for d in product(*(a.decisions for a in self.owner))]
-        return [f"{i} / {j}" for i in self.decisions for j in words], [t[0] for t in each], [t[1:] for t in each]
+        words = joints([a.decisions for a in self.owner], ", ")
+        return joints([self.decisions, words], " / "), [t[0] for t in each], [t[1:] for t in each]
 
     def mean(self, losses, groups, of):
         """sum_x p(x) of(losses that an agent may have in x), over the agents."""
@@ -702,7 +708,7 @@ def channel_of(document, game, names, finer=None):
     need(type(document.get("name", "")) is str and document["states"] == game.states, "other states")
     own = labels(document["signals"], len(listed(listed(document["channel"], "channel", game.N)[0], "channel")))
     read = (lambda v: F(float(v))) if floating(document["channel"]) else F
-    q = [distribution(row, read, len(own)) for row in document["channel"]]
+    q = [distribution(row, read, len(own), True) for row in document["channel"]]
     told = list(range(len(names)))
     if finer is not None and not {*own} <= {*names}:
         names, told, _ = finer()
@@ -788,7 +794,7 @@ def check_worst_case(problem, mechanism, document, allow):
     bobs = [g for g, head in zip(games, heads) if g is head]
     need(math.prod(len(h.decisions) for h in bobs) <= 4096, "too many profiles of decisions")
     profiles = list(product(*(range(len(h.decisions)) for h in bobs)))
-    q, _, _ = channel_of(mechanism, games[0], [" | ".join(n) for n in product(*(h.decisions for h in bobs))])
+    q, _, _ = channel_of(mechanism, games[0], joints([h.decisions for h in bobs], " | "))
     near_table(q, table_of(document["channel"], read), unit, "the mechanism is not the one that is proved")
     q, w = scaled(q, unit), table_of([document["weights"]], read, 1, K)[0]
     need(min(w) >= 0 and abs(sum(w) - 1) <= unit, "the weights are no mixture")
@@ -833,7 +839,7 @@ def check_tiers(problem, mechanism, document, allow):
     need(min(asked) > 0 and min(weights) > 0, "weights must be positive")
     need(math.prod(len(g.decisions) for g in games) <= 100_000, "too many tuples of decisions")
     signals, p = list(product(*(range(len(g.decisions)) for g in games))), games[0].p
-    q, _, _ = channel_of(mechanism, games[0], [" > ".join(n) for n in product(*(g.decisions for g in games))])
+    q, _, _ = channel_of(mechanism, games[0], joints([g.decisions for g in games], " > "))
     null = [sum(m * row[s] for m, row in zip(p, q)) / sum(p) for s in range(len(signals))]
     for m, row, joint in zip(p, q, table_of(document["rho"], read, len(p), len(signals))):
         near_table([[m * v for v in row]], [joint], unit * m, "the mechanism is not the one that is proved")
@@ -905,7 +911,7 @@ def main(arguments):
     try:
         for setting in filter(None, os.environ.get("BAP_LIMITS", "").split(",")):
             name, _, value = setting.strip().partition("=")
-            if not re.fullmatch("[0-9]{1,18}", value) or name not in (*LIMITS, "depth"):
+            if not re.fullmatch("[0-9]{1,18}", value) or name not in (*LIMITS, "depth", "memory"):
                 print(f"BAP_LIMITS: {setting[:60]!r} must be NAME=NUMBER, of {', '.join(LIMITS)}", file=sys.stderr)
                 return 2
             LIMITS[name] = int(value)

@@ -64,3 +64,7 @@ __all__ = [
     "squared_grid",
     "zero_one",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

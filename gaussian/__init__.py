@@ -63,3 +63,7 @@ __all__ = [
     "risks",
     "table",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

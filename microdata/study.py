@@ -336,9 +336,5 @@ def _conditions(given: Any) -> Any:
         return None
     from bap_lp import Conditions
 
-    if isinstance(given, Mapping):
-        try:
-            given = Conditions(**given)
-        except TypeError as error:
-            raise InputError("conditions", None, f"are not known: {error}") from None
+    given = Conditions.from_plain(given) or given
     return None if given.empty else given

@@ -19,6 +19,7 @@ import numpy as np
 from flint import fmpz
 
 from bap_lp.limits import limit, raising
+from bap_lp.model.labels import nearest
 from bap_lp.rational import InputError, show
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -28,10 +29,12 @@ _KINDS: dict[str, tuple[Any, str]] = {
 }
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _PLAIN_DIGITS = 4000  # Python reads integers of more than 4300 digits only if it is told to
-_STRINGS = r'"(?:[^"\\\n]|\\.)*"'
+# a string without end is one token: to look for the end again at each of its quotes would take quadratic time
+_STRINGS = r'"(?:[^"\\\n]|\\.)*+"?'
+_LONG_STRINGS = r'"{3}(?s:(?:[^"\\]|\\.|"{1,2}(?!"))*+)"*' + r"|'{3}(?s:.*?)(?:'{3,5}|\Z)"
 _TOKENS = {
     True: re.compile(_STRINGS + r"|[\[{\]}]"),
-    False: re.compile(r'"{3}(?s:.*?)"{3}' + r"|'{3}(?s:.*?)'{3}|" + _STRINGS + r"|'[^'\n]*'|\#[^\n]*|[\[{\]}.=,\n]"),
+    False: re.compile(_LONG_STRINGS + "|" + _STRINGS + r"|'[^'\n]*'|\#[^\n]*|[\[{\]}.=,\n]"),
 }
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -184,6 +187,8 @@ def _walk_table(table: dict[str, Any], schema: Mapping[str, Any], field: str, de
             name = key if _BARE_KEY.fullmatch(key) else show(key)
             place = f"[{field}]" if field else "the file"
             other = "" if field else other_kind(table, known)
+            near = None if other else nearest(key, list(known))
+            other = f"; did you mean {near}?" if near else other
             raise InputError(prefix + name, None, f"is not a known key: {place} may have {', '.join(known)}{other}")
     for key in schema.get("required", ()):
         if key not in table:

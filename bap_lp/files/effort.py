@@ -42,7 +42,10 @@ def check_denominators(digits: int, denominators: Iterable[str], steps: int, sou
 
 def _work(digits: int, denominators: Iterable[str], steps: int, most: float) -> int:
     """The work of a check; once it is more than `most`, some number above it."""
-    common, work = fmpz(1), steps
+    denominators, work = list(denominators), steps
+    if most < math.inf and steps * (1 + sum(map(len, denominators)) * digits // _SLOW) <= most:
+        return steps  # however little they have in common
+    common = fmpz(1)
     for q in denominators:
         if work > most:
             break

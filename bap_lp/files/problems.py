@@ -22,7 +22,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
-from bap_lp.files.effort import check_effort, items, table
+from bap_lp.files.effort import check_effort, items, length
 from bap_lp.files.tables import texts
 from bap_lp.files.writing import write_files
 from bap_lp.model.knowledge import text_of
@@ -84,7 +84,8 @@ def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
 
 def bounded_problem(document: Any, source: str) -> ProblemFile:
     """The problem of a file that anybody may have written: its numbers are not added up if that takes too long."""
-    check_effort((document,), len(items(table(document, "data"), "prior")), source)
+    states = max((length(agent, "loss") for role in ("bob", "eve") for agent in items(document, role)), default=0)
+    check_effort((document,), states, source)
     return problem_from_dict(document, source)
 
 
@@ -139,10 +140,10 @@ def conditions_document(conditions: Conditions) -> dict[str, Any]:
 
 def conditions_from(table: dict[str, Any]) -> Conditions:
     """Conditions from their table; errors call the fields conditions.*."""
-    try:
-        return Conditions(**table)
-    except InputError as error:
-        raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
+    conditions = Conditions.from_plain(table)
+    if conditions is None:
+        raise InputError("conditions", table, "must be a table")
+    return conditions
 
 
 def _one_prior(data: dict[str, Any], theta: Any) -> None:

@@ -18,7 +18,7 @@ from bap_lp.rational import EXACT, Array, InputError, common_denominator, number
 
 _SHORT = 16  # entries of a table that is written whole
 _READABLE, _COMMON = 10**6, 300  # common denominators from, and bits of those up to which integers over it are shorter
-_LONG_INTEGER = re.compile(r"-?[0-9]{150,}")
+_LONG_INTEGER = re.compile(r"[ \t\r\n]*(?:\+|(-?))([0-9]{150,})[ \t\r\n]*")
 
 
 def signed_table(rows: list[Any], field: str) -> Array:
@@ -47,9 +47,10 @@ def signed_numbers(values: list[Any], field: str) -> list[Any]:
 
 def long_number(value: Any) -> Any:
     """Exact solutions can have longer integers than the numbers of a problem may be."""
-    if not isinstance(value, str) or len(value) > limit("digits") or not _LONG_INTEGER.fullmatch(value):
+    found = _LONG_INTEGER.fullmatch(value) if isinstance(value, str) else None
+    if found is None or len(found[2]) > limit("digits"):
         return value
-    return fmpq(fmpz(value))
+    return fmpq(fmpz((found[1] or "") + found[2]))
 
 
 def texts(table: Array) -> list[list[str | float]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -17,9 +16,10 @@ import numpy as np
 
 from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
-from bap_lp.model.knowledge import knowledge_of
-from bap_lp.model.labels import labels, probability, weight_of
-from bap_lp.rational import Array, InputError, array, floats, is_exact
+from bap_lp.model.knowledge import knowledge_of, values_of
+from bap_lp.model.labels import joined, joints, labels, probability, weight_of
+from bap_lp.model.sizes import letters_of, require_memory
+from bap_lp.rational import EXACT, Array, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions
 
@@ -119,12 +119,33 @@ def agent_numbers(agent: Agent) -> list[Any]:
     return [part for part in own if part is not None]
 
 
+def _require_joint(role: str, agents: Sequence[Agent], columns: int) -> None:
+    """Refuse a table of joint decisions that would take too much memory."""
+    states = len(agents[0].loss)
+    exact, letters = is_exact(agents[0].loss), letters_of([agent.decisions for agent in agents], columns)
+    require_memory(role, "together", states, columns, exact * columns * states, letters)
+
+
+def require_views(eves: Sequence[Agent]) -> None:
+    """The same for the decisions of Eves at every value of what they know."""
+    states, columns, rationals, letters = len(eves[0].loss), 0, 0, 0
+    for eve in eves:
+        known, own = values_of(eve.knows, eve.knowledge) or ("",), len(eve.decisions or ())
+        columns += len(known) * own
+        letters += letters_of([[eve.name], known, eve.decisions], len(known) * own)
+        rationals += is_exact(eve.loss) * states * own * (1 if eve.knowledge is None else len(known))
+    if columns > sum(len(eve.decisions or ()) for eve in eves):
+        require_memory("eves", "with all that they may know", states, columns, rationals, letters)
+
+
 def product_loss(bobs: tuple[Agent, ...]) -> Array:
     columns, states = prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss)
     for name, size in (("columns", columns), ("cells", columns * states)):
         if len(bobs) > 1 and size > limit(name):
             what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
             raise InputError("bobs", None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
+    if len(bobs) > 1:
+        _require_joint("bobs", bobs, columns)
     total = counted_loss(bobs[0])
     for bob in bobs[1:]:
         total = (total[:, :, None] + counted_loss(bob)[:, None, :]).reshape(len(total), -1)
@@ -155,7 +176,8 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
 
     Returns:
         The joint agent. Her decisions are named "a, b, ..." and ordered with the last Eve's changing fastest. If some
-        Eves know labels, she knows all of them.
+        Eves know labels, she knows all of them. In floats she has the weight of the Eves if they all have the same, and
+        nothing is rounded; otherwise her table has the smallest products, compared exactly and rounded once.
 
     Raises:
         InputError: there is no Eve, their tables have different numbers of rows, there are too many joint decisions, or
@@ -179,13 +201,23 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     count = prod(eve.loss.shape[1] for eve in given)
     if count > _MOST:
         raise InputError("eves", None, f"have {count} joint decisions, at most {_MOST} are allowed")
-    if not all(is_exact(part) for eve in given for part in agent_numbers(eve)):
-        given = tuple(map(float_agent, given))
-    first, *rest = map(counted_loss, given)
-    for table in rest:
+    _require_joint("eves", given, count)
+    exact = all(is_exact(part) for eve in given for part in agent_numbers(eve))
+    alike = not exact and len({EXACT.number(eve.weight) for eve in given}) == 1
+    tables = [eve.loss if alike else counted_loss(_of_one_kind(eve)) for eve in given]
+    first, *rest = tables if exact else map(floats, tables)
+    for table in rest:  # rounding keeps the order, so the least of rounded products is the least product, rounded
         first = np.minimum(first[:, :, None], table[:, None, :]).reshape(len(first), -1)
     called = [eve.name or f"Eve{k + 1}" for k, eve in enumerate(eves)]
     columns = [eve.knows for eve in given if eve.knows is not None]
-    knows = [", ".join(row) for row in zip(*columns, strict=True)] if columns else None
-    decisions = [", ".join(names) for names in product(*(eve.decisions or () for eve in given))]
-    return Agent(first, decisions, name or f"minimum of {', '.join(called)}", knows=knows)
+    knows = [joined(row) for row in zip(*columns, strict=True)] if columns else None
+    decisions = joints([eve.decisions or () for eve in given])
+    weight = given[0].weight if alike else 1
+    return Agent(first, decisions, name or f"minimum of {', '.join(called)}", weight, knows=knows)
+
+
+def _of_one_kind(agent: Agent) -> Agent:
+    """The agent, in rationals if loss and weight are not of one kind: so their products are rounded only once."""
+    if is_exact(agent.loss) == is_exact(agent.weight):
+        return agent
+    return replace(agent, loss=EXACT.array(agent.loss), weight=EXACT.number(agent.weight))

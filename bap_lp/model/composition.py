@@ -13,6 +13,7 @@ from math import comb, factorial, prod
 import numpy as np
 
 from bap_lp.arguments import checked
+from bap_lp.model.labels import joined
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.rational import InputError
 
@@ -52,6 +53,6 @@ def composed(mechanism: Mechanism, draws: int) -> Mechanism:
     for drawn in combinations_with_replacement(range(signals), draws):
         counts = [drawn.count(s) for s in range(signals)]
         orders = factorial(draws) // prod(map(factorial, counts))
-        names.append(" + ".join(f"{c} x {mechanism.signals[s]}" for s, c in enumerate(counts) if c))
+        names.append(joined([f"{c} x {mechanism.signals[s]}" for s, c in enumerate(counts) if c], " + "))
         columns.append(orders * np.prod([mechanism.q[:, s] for s in drawn], axis=0))
     return Mechanism.of(np.stack(columns, axis=1), names, mechanism.states, f"{draws} draws of {mechanism.name}")

@@ -86,6 +86,11 @@ def decided(agent: str, decisions: Sequence[str], exact: bool) -> str:
     return f"{person(agent, start=True)} is {how} between {listed(decisions, ' and ')}."
 
 
+def titled(name: str, line: str) -> str:
+    """A headline under a name, if there is one."""
+    return f"{clean(name, 40)!r}: {line}" if name else f": {line}"
+
+
 def kind(exact: bool) -> str:
     return "exact" if exact else "float"
 

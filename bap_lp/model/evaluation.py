@@ -79,7 +79,7 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
 
     Args:
         problem: the problem.
-        mechanism: any channel from its states, optimal or not.
+        mechanism: any channel from its states, optimal or not: a `Mechanism`, or its rows of numbers.
         eve_prior: what Eve believes about the states, instead of p.
         eve_acts_on: the table that Eve minimises, of the shape of eve_loss, instead of L_E.
 

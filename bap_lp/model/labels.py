@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from difflib import get_close_matches
+from itertools import product
 from typing import Any
 
 from bap_lp.rational import EXACT, Array, InputError, array, is_exact, number
@@ -73,6 +76,31 @@ def labels(names: Sequence[str] | None, field: str, count: int) -> Sequence[str]
         if seen.setdefault(name, k) != k:
             raise InputError(f"{field}[{k}]", name, f"repeats {field}[{seen[name]}]")
     return tuple(names)
+
+
+def quoted(part: str, by: str = ", ") -> str:
+    """A part of a joint label, in quotes if its end could be mistaken.
+
+    A part that is not quoted ends where the separator first occurs after its start, and a quoted one at its quote. So
+    the parts can be read off a joint label, and two joint labels of as many parts are equal only if their parts are.
+    """
+    return json.dumps(part, ensure_ascii=False) if part[:1] == '"' or (part + by).index(by) < len(part) else part
+
+
+def joined(parts: Sequence[str], by: str = ", ") -> str:
+    """The joint label of some parts; a part alone is its own label."""
+    return by.join(quoted(part, by) for part in parts) if len(parts) > 1 else parts[0]
+
+
+def joints(groups: Sequence[Sequence[str]], by: str = ", ") -> list[str]:
+    """The joint labels of every choice of one part per group, the last group changing fastest."""
+    parts = [[quoted(part, by) for part in group] for group in groups] if len(groups) > 1 else groups
+    return [by.join(choice) for choice in product(*parts)]
+
+
+def nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str | None:
+    """The known name that somebody who wrote this one may have meant."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 
 def weight_of(value: Any, field: str) -> Any:

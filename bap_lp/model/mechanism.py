@@ -6,7 +6,6 @@ import math
 import secrets
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -15,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpz
 
-from bap_lp.model.display import Grid, Tabular, clean, counted, fraction, kind
-from bap_lp.model.labels import Numbers, labels, probability
+from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, titled
+from bap_lp.model.labels import Numbers, labels, nearest, probability
 from bap_lp.rational import EXACT, FLOAT, Array, InputError, ReadOnly, array, floats, is_exact, number, public, show
 
 _SEARCHED = 10_000  # labels among which the nearest is looked for
@@ -71,6 +70,18 @@ class Mechanism(ReadOnly, Tabular):
         self.states, self.signals = states, tuple(signals)
         q.setflags(write=False)
         return self
+
+    @classmethod
+    def from_plain(cls, channel: Any, name: str, states: Sequence[str] | None) -> Mechanism | None:
+        """The channel that plain rows of numbers are, whose errors call it by this name; None if there are no rows."""
+        if not (isinstance(channel, (list, tuple, np.ndarray)) or hasattr(channel, "to_numpy")):
+            return None
+        if states is not None and len(channel) != len(states):
+            raise InputError(name, None, f"has {len(channel)} rows, must have {len(states)}, one per state")
+        try:
+            return cls(channel, states=states)
+        except InputError as error:
+            raise InputError(error.field.replace("channel", name, 1), error.value, error.rule) from None
 
     def __eq__(self, other: object) -> bool:
         """Whether two mechanisms have the same numbers, states and signals; their names do not count."""
@@ -127,9 +138,9 @@ class Mechanism(ReadOnly, Tabular):
         return int(state)
 
     def _not_a_state(self, label: str) -> str:
-        near = get_close_matches(label, self.states[:_SEARCHED], n=1, cutoff=0.5)
-        if near:
-            return f"is not a state; the nearest is {show(near[0])}"
+        near = nearest(label, self.states[:_SEARCHED], 0.5)
+        if near is not None:
+            return f"is not a state; the nearest is {show(near)}"
         return "is not one of " + ", ".join(map(show, self.states[:8])) + ", ..." * (len(self.states) > 8)
 
     def release(self, x: str | int, generator: Generator | None = None) -> str:
@@ -223,8 +234,7 @@ class Mechanism(ReadOnly, Tabular):
         return f"The mechanism sends one of {counted(len(self.signals), 'signal')}; {chance}.\n{private}"
 
     def _headline(self) -> str:
-        name = repr(clean(self.name, 40))
-        return f"{name}: {kind(self.exact)}, {len(self.states)} states, {len(self.signals)} signals"
+        return titled(self.name, f"{kind(self.exact)}, {len(self.states)} states, {len(self.signals)} signals")
 
     def _grid(self, most: int | None = None) -> Grid:
         rows = zip(self.states[:most], public(self.q[:most]).tolist(), strict=True)

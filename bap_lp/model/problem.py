@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,12 +24,13 @@ from bap_lp.model.agents import (
     float_agent,
     product_loss,
     read_agents,
+    require_views,
 )
 from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
-from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed
+from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
-from bap_lp.model.labels import exact_distribution, labels, probability
+from bap_lp.model.labels import exact_distribution, joints, labels, probability, quoted
 from bap_lp.model.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     EXACT,
@@ -119,6 +119,7 @@ class Problem(ReadOnly, Tabular):
         self.theta = theta
         self.p = p
         self.B = product_loss(self.bobs)
+        require_views(self.eves)
         shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
         weighted = [expanded_losses(counted_loss(a), share) for a, share in zip(self.eves, shares, strict=True)]
         self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
@@ -127,9 +128,9 @@ class Problem(ReadOnly, Tabular):
         )
         self.eve_groups = groups_of([self.eves[n].loss.shape[1] for n, _ in self.eve_views])
         self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
-        self.bob_decisions = tuple(", ".join(names) for names in product(*(a.decisions or () for a in self.bobs)))
+        self.bob_decisions = tuple(joints([a.decisions or () for a in self.bobs]))
         self.eve_decisions = tuple(
-            d if len(self.eves) == 1 and z is None else f"{self.view_name(n, z)}: {d}"
+            d if len(self.eves) == 1 and z is None else f"{quoted(self.view_name(n, z), ': ')}: {d}"
             for n, z in self.eve_views
             for d in self.eves[n].decisions or ()
         )
@@ -144,7 +145,7 @@ class Problem(ReadOnly, Tabular):
 
     def view_name(self, eve: int, known: str | None) -> str:
         """An Eve at one value of what she knows: "neighbour, age=3"."""
-        return self.eves[eve].name if known is None else f"{self.eves[eve].name}, {known}"
+        return self.eves[eve].name if known is None else f"{quoted(self.eves[eve].name)}, {known}"
 
     @cached_property
     def attackers(self) -> tuple[Agent, ...]:
@@ -383,7 +384,7 @@ class Problem(ReadOnly, Tabular):
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        return f"{clean(self.title, 40)!r}: {kind(self.exact)}, (N, b, e) = {self.shape}"
+        return titled(self.title, f"{kind(self.exact)}, (N, b, e) = {self.shape}")
 
     def _grid(self, most: int | None = None) -> Grid:
         columns = [f"{a.name}: {d}" for a in (*self.bobs, *self.eves) for d in a.decisions or ()]

@@ -19,9 +19,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import wraps
 from typing import Any
 
+from bap_lp.model.labels import nearest
 from bap_lp.model.problem import Problem
 from bap_lp.notions.base import Notion
 from bap_lp.notions.beliefs import Obedience
@@ -39,6 +42,7 @@ from bap_lp.notions.privacy import Privacy
 from bap_lp.notions.pufferfish import Pufferfish
 from bap_lp.notions.reading import read_number
 from bap_lp.notions.signal_floor import SignalFloor
+from bap_lp.rational import InputError
 
 _KINDS: tuple[type[Notion], ...] = (
     EveFloor,
@@ -59,6 +63,24 @@ _KINDS: tuple[type[Notion], ...] = (
 TABLE: dict[str, type[Notion]] = {kind.name: kind for kind in _KINDS}
 
 
+def _known_names(kind: type[Any]) -> type[Any]:
+    """The class, which refuses an unknown keyword with the nearest known one."""
+    initialise, known = kind.__init__, [f.name for f in fields(kind)]
+
+    @wraps(initialise)
+    def refusing(self: Any, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in known:
+                near = nearest(name, known)
+                rule = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+                raise InputError(name, None, f"is not a condition: {rule}")
+        initialise(self, *args, **given)
+
+    setattr(kind, "__init__", refusing)  # noqa: B010
+    return kind
+
+
+@_known_names
 @dataclass(frozen=True)
 class Conditions:
     """Conditions the mechanism must satisfy; all may be combined. Numbers become Fractions if exact, floats if not.
@@ -107,6 +129,16 @@ class Conditions:
     max_leakage: Any = None
     pufferfish: Any = None
     independent_of: Any = None
+
+    @classmethod
+    def from_plain(cls, given: Any, name: str = "conditions", states: Any = None) -> Conditions | None:
+        """Conditions from a table of their names, whose errors call the fields conditions.*; None if it is no table."""
+        if not isinstance(given, Mapping):
+            return None
+        try:
+            return cls(**{str(key): value for key, value in given.items()})
+        except InputError as error:
+            raise InputError(f"{name}.{error.field}", error.value, error.rule) from None
 
     def __post_init__(self) -> None:
         for name, low in ((name, low) for kind in TABLE.values() for name, low in kind.numbers.items()):

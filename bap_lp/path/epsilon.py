@@ -34,7 +34,8 @@ from bap_lp.proof.conflict import ConflictError
 from bap_lp.rational import InputError, number, public
 
 EpsilonProgress = Callable[[str], None]
-_LARGEST = 2**20  # of K, if V does not come close to `free` before
+_WIDE = 2**20  # ratio of the last K to the first, if V does not come close to `free` before
+_LARGEST = Fraction(2**996)  # of the first K: numbers are at most 10^300
 _CLOSE = Fraction(101, 100)  # ratio of the two K between which the other conditions become possible
 
 
@@ -239,14 +240,30 @@ class _Sampler:
         """The first point: K = 1, or soon after the least K that is possible. The largest K found impossible."""
         low, high = None, Fraction(1)
         while not self.possible(high):
-            if high >= _LARGEST:
-                self.at(high)  # raises, and says why
-            low, high = high, high * 2
+            low, high = high, self.next(high)
         while low is not None and high > low * _CLOSE:
             middle = between(low, high)
             low, high = (low, middle) if self.possible(middle) else (middle, high)
         self.at(high)
         return low
+
+    def next(self, K: Fraction) -> Fraction:
+        """The next K to try: twice this one, later its square, and less if its powers are too large."""
+        high = min(K * 2 if K < _WIDE else K**2, _LARGEST)
+        while not self.writable(high) and high > K * _CLOSE:
+            high = between(K, high)
+        if high <= K * _CLOSE:
+            rule = f"cannot be met together with differential privacy, not even at exp(epsilon) = {float(K):.4g}"
+            raise InputError("conditions", None, rule)
+        return high
+
+    def writable(self, K: Fraction) -> bool:
+        """Whether the powers K^d are not too large."""
+        try:
+            replace(self.given, exp_epsilon=K, epsilon=None).demands(self.problem)
+        except InputError:
+            return False
+        return True
 
     def possible(self, K: Fraction) -> bool:
         """Whether anything meets the conditions at K."""
@@ -264,13 +281,11 @@ class _Sampler:
 
     def extend(self, free: Number, goal: Number) -> None:
         """Double K until V is near the optimum without differential privacy."""
-        K = max(self.points)
-        while self.points[K].value - free > goal and K < _LARGEST and len(self.points) < self.most:
-            try:
-                self.at(K * 2)
-            except InputError:  # K^d is too large to be written down
+        K, last = max(self.points), _WIDE * max(self.points)
+        while self.points[K].value - free > goal and last > K and len(self.points) < self.most:
+            if not self.writable(K * 2):
                 return
-            K = K * 2
+            K = self.at(K * 2).exp_epsilon
 
     def refine(self, goal: Number) -> None:
         """Halve, in epsilon, the widest stretch of the band until none is wider than the goal."""
@@ -286,7 +301,7 @@ class _Sampler:
 
 def between(low: Fraction, high: Fraction) -> Fraction:
     """A simple fraction near the geometric mean of two numbers, strictly between them."""
-    middle = math.sqrt(low * high)
+    middle = math.sqrt(low) * math.sqrt(high)
     for digits in range(1, 40):
         found = Fraction(middle).limit_denominator(2**digits)
         if low < found < high and abs(found - Fraction(middle)) <= (high - low) / 8:

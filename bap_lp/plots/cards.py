@@ -11,6 +11,7 @@ from typing import Any
 
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
+from bap_lp.arguments import checked
 from bap_lp.model.display import decided
 from bap_lp.model.evaluated import Signal
 from bap_lp.model.evaluation import evaluate
@@ -39,6 +40,7 @@ class _Row:
     mark: str = ""
 
 
+@checked
 def signal_cards(problem: Problem, mechanism: Mechanism, *, ax: Any = None) -> Any:
     """A card per signal: how often it is sent, what it says about the data, and what Bob and Eve then do."""
     every = sorted(evaluate(problem, mechanism).signals, key=lambda s: -s.probability)

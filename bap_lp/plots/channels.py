@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
+from bap_lp.arguments import checked
 from bap_lp.model.display import counted
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.risks import Number
@@ -111,6 +112,7 @@ def _drawn(name: str) -> str:
     return f"{lt.drawable(first.split('; ')[0], _LETTERS, 1)}\nand {int(count.split()[0]) + 1} more"
 
 
+@checked
 def channel_heatmap(mechanism: Mechanism, prior: Any = None, *, ax: Any = None) -> Any:
     """q(s|x), a row per state and a column per signal; given the prior, the posterior p(x|s) in a block below.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
+from bap_lp.arguments import checked
 from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
@@ -38,6 +39,7 @@ def _place(risks: Risks) -> tuple[float, float]:
     return -float(risks.bob), -float(risks.eve)
 
 
+@checked
 def risk_utility_map(
     problem: Problem,
     lam: Any = "calibrated",

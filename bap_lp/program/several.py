@@ -25,7 +25,7 @@ import numpy as np
 
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.labels import weight_of
+from bap_lp.model.labels import joints, weight_of
 from bap_lp.model.problem import Problem
 from bap_lp.program.program import Observer, Program, Rows
 from bap_lp.rational import EXACT, Array, InputError, floats
@@ -59,7 +59,7 @@ def profiles_of(problems: Sequence[Problem]) -> tuple[Array, tuple[str, ...]]:
     if prod(sizes) > _MOST_PROFILES:
         raise InputError("problems", None, f"have {prod(sizes)} profiles of decisions, more than {_MOST_PROFILES}")
     profiles = np.array(list(product(*map(range, sizes))))[:, places]
-    return profiles, tuple(" | ".join(names) for names in product(*(one.bob_decisions for one in heads)))
+    return profiles, tuple(joints([one.bob_decisions for one in heads], " | "))
 
 
 def _same_bob(a: Problem, b: Problem) -> bool:
@@ -139,15 +139,15 @@ def tier_program(problems: Sequence[Problem], lams: Sequence[Any], weights: Sequ
 
 def tier_names(problems: Sequence[Problem]) -> list[str]:
     """The signals of the last tier."""
-    return [" > ".join(parts) for parts in product(*(one.bob_decisions for one in problems))]
+    return joints([one.bob_decisions for one in problems], " > ")
 
 
 def tier_views(problems: Sequence[Problem]) -> dict[str, tuple[str, ...]]:
     """What every tier sees, by the signal of the last one: ("short", "short > surgery")."""
     out: dict[str, tuple[str, ...]] = {}
-    for parts in product(*(one.bob_decisions for one in problems)):
-        seen = tuple(" > ".join(parts[: k + 1]) for k in range(len(parts)))
-        out.setdefault(seen[-1], seen)
+    names = [joints([one.bob_decisions for one in problems[: k + 1]], " > ") for k in range(len(problems))]
+    for s, last in enumerate(names[-1]):
+        out.setdefault(last, tuple(own[s * len(own) // len(names[-1])] for own in names))
     return out
 
 

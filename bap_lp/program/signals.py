@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 
 from bap_lp.limits import limit, raising
+from bap_lp.model.labels import joints
 from bap_lp.model.problem import Problem
 from bap_lp.rational import Array, InputError, ReadOnly
 
@@ -46,8 +47,5 @@ def signals_of(problem: Problem, tuples: bool) -> Signals:
             raise InputError("margin", None, f"{rule} {raising(name)}")
     table = np.indices((b, *sizes)).reshape(1 + len(sizes), -1).T
     eves = [problem.eves[n].decisions or () for n, _ in problem.eve_views]
-    names = tuple(
-        f"{problem.bob_decisions[row[0]]} / " + ", ".join(eves[g][j] for g, j in enumerate(row[1:]))
-        for row in table.tolist()
-    )
+    names = tuple(joints([problem.bob_decisions, joints(eves)], " / "))
     return Signals(table[:, 0], table[:, 1:] + np.array([g.start for g in problem.eve_groups]), names)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
 from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.labels import joints
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.merging import class_sums
 from bap_lp.model.problem import Problem
@@ -164,8 +164,8 @@ def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Arra
 def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
     """The optimum of the paper's own program; pooled by Bob's decision it is one of the compact program."""
     joint, method = solve_paper(problem, arrays, price, best.rho)
-    replies = [", ".join(d) for d in product(*(problem.eves[n].decisions or () for n, _ in problem.eve_views))]
-    names = tuple(f"{i} / {j}" for i in problem.bob_decisions for j in replies)
+    replies = joints([problem.eves[n].decisions or () for n, _ in problem.eve_views])
+    names = tuple(joints([problem.bob_decisions, replies], " / "))
     mechanism, finer = published(problem, arrays, index, channel_of(arrays, joint), names)
     pooled = class_sums(finer.T, np.repeat(np.arange(arrays.B.shape[1]), len(replies)), arrays.B.shape[1]).T
     found = _concluded(problem, price, mechanism, pooled, replace(best, how=method))

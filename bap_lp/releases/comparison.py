@@ -41,6 +41,7 @@ _TRACE = EXACT.number(1) / 10**9
 _MOST_STATES = {"full": 2000, "synthetic data": 500, "randomised response": 500, "truncated geometric": 200}
 
 
+@checked
 def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str:
     """Which condition a mechanism breaks, in words, or "" if it meets them all.
 

@@ -22,7 +22,7 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, Grid, Tabular, clean, equals, fraction, kind
+from bap_lp.model.display import Displayed, Grid, Tabular, equals, fraction, kind, titled
 from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -116,6 +116,7 @@ class Family(Tabular):
     3/13 3/26
     """
 
+    @checked
     def __init__(
         self, problem: Problem, at_start: Mechanism, at_end: Mechanism, start: Any = 0, end: Any = 1, name: str = ""
     ) -> None:
@@ -184,7 +185,8 @@ class Family(Tabular):
         return Minimum(weight, low, w, self._intervals(tied), risks(self.problem, best), best)
 
     def _headline(self) -> str:
-        return f"{clean(self.name, 40)!r}: {kind(self.exact)}, w from {fraction(self.start)} to {fraction(self.end)}"
+        ends = f"w from {fraction(self.start)} to {fraction(self.end)}"
+        return titled(self.name, f"{kind(self.exact)}, {ends}")
 
     def _grid(self, most: int | None = None) -> Grid:
         rows = [(w, self.bob(w), self.eve(w)) for w in self._knots[:most]]

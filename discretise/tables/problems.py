@@ -265,7 +265,7 @@ def counts(
     >>> problem = counts(10, ["a", "b", "c"], bob={"cells": "a", "loss": "0-1", "thresholds": ["1/4"]},
     ...                  eve={"cells": "b", "asks": "below", "below": 3})
     >>> problem, problem.tables, problem.states[:3]
-    (<TableProblem '': exact, (N, b, e) = (19, 2, 2)>, 66, ('0|0|10 (+2)', '0|3|7 (+7)', '1|0|9 (+2)'))
+    (<TableProblem: exact, (N, b, e) = (19, 2, 2)>, 66, ('0|0|10 (+2)', '0|3|7 (+7)', '1|0|9 (+2)'))
     >>> print(solve(problem).value)
     -11212451/92274688
     """

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from fractions import Fraction as F
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bap_lp
-from bap_lp import Agent, Conditions, InputError, Problem, solve
+from bap_lp import Agent, Conditions, InputError, Mechanism, Problem, load_problem, save_problem, solve
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 BEST = solve(COIN)
@@ -31,13 +35,13 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda junk: solve(COIN, 1, conditions=junk or 0), "conditions must be a Conditions"),
     (lambda junk: solve(COIN, 1, exact=junk or 1), "exact must be True or False"),
     (lambda junk: solve(COIN, 1, formulation=np.array(["compact", "paper"])), "formulation .*must be"),
-    (lambda junk: bap_lp.evaluate(COIN, junk), "mechanism must be a Mechanism"),
-    (lambda junk: bap_lp.chooses(COIN, junk), "mechanism must be a Mechanism"),
+    (lambda junk: bap_lp.evaluate(COIN, junk), r"mechanism( must be a Mechanism|\[0\] = 0 must be a list)"),
+    (lambda junk: bap_lp.chooses(COIN, junk), r"mechanism( must be a Mechanism|\[0\] = 0 must be a list)"),
     (lambda junk: bap_lp.chooses(COIN, BEST.mechanism, junk or 0), "path must be a Path"),
     (lambda junk: bap_lp.verify(COIN, junk), "certificate must be a Certificate"),
     (lambda junk: bap_lp.verify_mechanism(COIN, BEST.mechanism, junk), "certificate must be a Certificate"),
     (lambda junk: bap_lp.condition_costs(junk), "solution must be a Solution"),
-    (lambda junk: bap_lp.composed(junk, 2), "mechanism must be a Mechanism"),
+    (lambda junk: bap_lp.composed(junk, 2), r"mechanism( must be a Mechanism|\[0\] = 0 must be a list)"),
     (lambda junk: bap_lp.save_bundle("folder", junk), "solution must be what solve, robust or tiers returned"),
     (lambda junk: bap_lp.robust([COIN, junk]), r"problems\[1\] must be a Problem"),
     (lambda junk: bap_lp.tiers([junk]), r"problems\[0\] must be a Problem"),
@@ -85,3 +89,80 @@ def test_the_name_of_a_file_is_a_string_or_a_path(name: str) -> None:
 def test_objects_of_the_right_kind_pass_and_a_generator_is_a_list() -> None:
     assert solve(problem=COIN, lam=1, exact=np.True_, conditions=Conditions()).value == solve(COIN, 1).value
     assert bap_lp.robust((one for one in (COIN, COIN)), 1).value == solve(COIN, 1).value
+
+
+UNDER: list[Callable[[Any], Any]] = [
+    lambda asked: solve(COIN, 1, conditions=asked).value,
+    lambda asked: bap_lp.lambda_path(COIN, conditions=asked).breakpoints,
+    lambda asked: bap_lp.compare(COIN, 1, conditions=asked).rows,
+    lambda asked: bap_lp.epsilon_path(COIN, 1, conditions=asked, tolerance=1).free,
+    lambda asked: bap_lp.sweep([COIN], partial(solve, conditions=asked))[0].value,
+    lambda asked: bap_lp.releases.meets(COIN, BEST.mechanism, asked),
+    lambda asked: bap_lp.plots.risk_utility_map(COIN, 1, conditions=asked).get_legend_handles_labels()[1],
+]
+
+
+@pytest.mark.parametrize("call", UNDER)
+def test_conditions_may_be_a_table_of_their_names(call: Callable[[Any], Any]) -> None:
+    assert call({"max_bob_risk": "1/3"}) == call(Conditions(max_bob_risk="1/3"))
+
+
+@pytest.mark.parametrize("call", UNDER)
+def test_an_unknown_condition_is_refused_with_the_nearest_name(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(InputError, match=r"^conditions\.min_eve is not a condition: did you mean min_eve_risk\?"):
+        call({"min_eve": 1})
+
+
+def test_an_unknown_keyword_of_conditions_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(InputError, match=r"^exp_epsilom is not a condition: did you mean exp_epsilon\?$"):
+        Conditions(exp_epsilom=3)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"^xyz is not a condition: there are min_eve_risk, .*independent_of$"):
+        Conditions(xyz=3)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"^conditions\.3 is not a condition"):
+        solve(COIN, conditions={3: 1})  # type: ignore[dict-item, arg-type]
+    with pytest.raises(InputError, match=r"^conditions\.exp_epsilon = 1/2 must be at least 1"):
+        solve(COIN, conditions={"exp_epsilon": "1/2"})  # type: ignore[arg-type]
+
+
+def test_an_unknown_condition_of_a_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    save_problem(tmp_path / "coin.json", COIN)
+    document = json.loads((tmp_path / "coin.json").read_text())
+    (tmp_path / "coin.json").write_text(json.dumps({**document, "conditions": {"min_eve": 1}}))
+    with pytest.raises(InputError, match=r"conditions\.min_eve is not a known key: .*; did you mean min_eve_risk\?$"):
+        load_problem(tmp_path / "coin.json")
+
+
+HIDE = [[1, 0], ["3/10", "7/10"]]
+OF_A_CHANNEL: list[Callable[[Any], Any]] = [
+    lambda q: bap_lp.evaluate(COIN, q).risks,
+    lambda q: bap_lp.chooses(COIN, q).start,
+    lambda q: bap_lp.excess(COIN, q, "1/3"),
+    lambda q: bap_lp.composed(q, 2),
+    lambda q: bap_lp.compare(COIN, "1/3", mechanisms=[q]).rows,
+    lambda q: bap_lp.rank_worst_case([COIN, COIN], [q])[0].worst,
+    lambda q: bap_lp.verify_mechanism(COIN, q, BEST.certificate).ok,
+    lambda q: bap_lp.releases.meets(COIN, q, Conditions(max_signals=1)),
+    lambda q: bap_lp.Family(COIN, q, q).alice(1)(0),
+    lambda q: bap_lp.plots.signal_cards(COIN, q).get_xlim(),
+    lambda q: bap_lp.plots.channel_heatmap(q).get_xlim(),
+]
+
+
+@pytest.mark.parametrize("call", OF_A_CHANNEL)
+def test_a_channel_may_be_a_plain_table(call: Callable[[Any], Any]) -> None:
+    mechanism = Mechanism(HIDE, states=COIN.states)
+    for plain in (HIDE, tuple(map(tuple, HIDE)), np.array([[1, 0], [F(3, 10), F(7, 10)]], dtype=object)):
+        assert call(plain) == call(mechanism)
+
+
+@pytest.mark.parametrize("call", OF_A_CHANNEL)
+def test_a_table_that_is_no_channel_is_refused_under_the_name_of_the_argument(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(InputError, match=r"^sum of (mechanism|mechanisms\[0\]|at_start)\[1\] = 4/5 must be 1"):
+        call([[1, 0], ["3/10", "1/2"]])
+
+
+def test_a_table_has_the_states_of_the_problem() -> None:
+    named = Problem(["3/4", "1/4"], [[0], [1]], [[0], [1]], states=["tails", "heads"])
+    assert [row.mechanism.states for row in bap_lp.rank_worst_case([named], [HIDE], 1)] == [("tails", "heads")]  # type: ignore[list-item]
+    with pytest.raises(InputError, match=r"^mechanism has 1 rows, must have 2, one per state"):
+        bap_lp.evaluate(named, [[1]])  # type: ignore[arg-type]

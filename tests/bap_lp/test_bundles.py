@@ -35,6 +35,7 @@ from bap_lp import (
     robust,
     save_bundle,
     solve,
+    tiers,
     verify_mechanism,
     verify_standalone,
 )
@@ -481,3 +482,30 @@ def test_both_checkers_allow_the_rounding_of_a_coefficient_that_is_a_difference(
     ):
         save_bundle(tmp_path / name, solve(problem.as_float(), 0.0, conditions=wanted))
         assert both(tmp_path / name) == (True, True)
+
+
+CLASHING = (["a", "a, b", "a / b"], ["b, c", "c"])
+
+
+@pytest.mark.parametrize("prior", [["1/2", "1/4", "1/4"], ["1/2", "1/2", 0]])
+@pytest.mark.parametrize("how", ["solve", "paper", "margin", "tiers", "robust"])
+def test_both_checkers_tell_joint_labels_apart(tmp_path: Path, prior: list[Any], how: str) -> None:
+    """ "a" and "b, c" are other decisions than "a, b" and "c"."""
+    bobs = [
+        Agent([[4 * (x != i) + i for i in range(3)] for x in range(3)], CLASHING[0], "one"),
+        Agent([[3 * (x % 2 != i) for i in range(2)] for x in range(3)], CLASHING[1], "two"),
+    ]
+    eves = [Agent([[int(x % 2 == j) for j in range(2)] for x in range(3)], ["b", "b / b"], "eve")]
+    one = Problem(prior, bobs=bobs, eves=eves)
+    other = Problem(prior, bobs=bobs[:1], eves=eves)
+    found: Any = {
+        "solve": lambda: solve(one, "1/3"),
+        "paper": lambda: solve(one, "1/3", formulation="paper"),
+        "margin": lambda: solve(one, "1/3", conditions=Conditions(margin="1/1000")),
+        "tiers": lambda: tiers([other, one], "1/3"),
+        "robust": lambda: robust([one, other], "1/3"),
+    }[how]()
+    save_bundle(tmp_path / "d", found)
+    verdict = load_bundle(tmp_path / "d").verify()
+    assert verdict, verdict.reason
+    verify_standalone.check(tmp_path / "d")

@@ -20,6 +20,7 @@ import bap_lp
 from bap_lp import (
     Conditions,
     ConflictError,
+    Family,
     Mechanism,
     Problem,
     compare,
@@ -70,7 +71,7 @@ PRIVATE = solve(coin(), "1/3", conditions=Conditions(exp_epsilon=2))
 EPSILONS = epsilon_path(coin(), "1/3", tolerance="1/4")
 RESULTS = {
     "<Problem 'Coin': exact, (N, b, e) = (2, 2, 2)>": BEST.problem,
-    "<MergedProblem '': exact, (N, b, e) = (2, 2, 2)>": coin().merged(),
+    "<MergedProblem: exact, (N, b, e) = (2, 2, 2)>": coin().merged(),
     "<Arrays: exact, (N, b, e) = (2, 2, 2)>": coin().arrays,
     "<Mechanism 'optimum': exact, 2 states, 2 signals>": BEST.mechanism,
     "<Solution: exact, R_A = 3/40 at lambda = 1/3, R_B = 13/40, R_E = 3/4, 2 signals>": BEST,
@@ -220,6 +221,13 @@ def test_without_pandas_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
+def test_what_has_no_name_shows_none() -> None:
+    assert repr(coin()) == "<Problem: exact, (N, b, e) = (2, 2, 2)>"
+    plain = Mechanism([[1, 0], [0, 1]])
+    assert repr(plain) == "<Mechanism: exact, 2 states, 2 signals>"
+    assert repr(Family(coin(), plain, plain)) == "<Family: exact, w from 0 to 1>"
+
+
 @settings(deadline=None, max_examples=40)
 @given(problems())
 def test_problems_and_mechanisms_compare_by_value(problem: Problem) -> None:

@@ -104,7 +104,10 @@ BAD_MECHANISMS = [
     ({"channel": [1, 2]}, "channel[0] = 1 must be a list"),
     ({"channel": 1}, "channel = 1 must be a list"),
     ({}, "channel is missing"),
-    ({"chanel": 1}, "chanel is not a known key: the file may have name, states, signals, channel"),
+    (
+        {"chanel": 1},
+        "chanel is not a known key: the file may have name, states, signals, channel; did you mean channel?",
+    ),
     ({**TRUTH, "signals": ["a", "a"]}, "signals[1] = 'a' repeats signals[0]"),
     ({**TRUTH, "states": ["heads", "tails"]}, "states[0] = 'heads' must be 'tails', the problem's states[0]"),
     ({**TRUTH, "states": ["tails"]}, "states has 1 labels, must have 2"),

@@ -7,6 +7,7 @@ import math
 from fractions import Fraction as F
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
@@ -78,6 +79,31 @@ def test_it_starts_where_the_other_conditions_become_possible() -> None:
         path.band(1)
     with pytest.raises(InputError, match="max_bob_risk = 1/10 is not attainable"):
         epsilon_path(COIN, 0, conditions=Conditions(max_bob_risk="1/10"))
+
+
+@pytest.mark.parametrize("cap", ["1/10000000", 1e-7, f"1/{10**250}"])
+def test_it_starts_however_large_the_least_possible_k_is(cap: Any) -> None:
+    """A fair bit under K has R_B = 1 / (1 + K)."""
+    path = epsilon_path(BIT, 0, conditions=Conditions(max_bob_risk=cap), tolerance=1)
+    assert path.impossible is not None
+    assert path.impossible < 1 / F(cap) - 1 <= path.points[0].exp_epsilon <= path.impossible * F(101, 100)
+    assert path.verify()
+    asked = Conditions(max_bob_risk=cap, exp_epsilon=path.points[0].exp_epsilon)
+    assert solve(BIT, 0, conditions=asked).value == path.points[0].value
+
+
+def test_powers_that_are_too_large_do_not_hide_a_possible_k() -> None:
+    asked = Conditions(max_bob_risk="1/4", exp_epsilon=2, metric=[[0, 1000], [1000, 0]])
+    path = epsilon_path(BIT, 0, conditions=asked, tolerance=1)
+    assert path.impossible == 1
+    assert path.points[0].risks.bob <= F(1, 4)
+
+
+def test_conditions_that_no_k_allows_are_refused_without_a_k_that_nobody_set() -> None:
+    rule = r"^conditions cannot be met together with differential privacy, not even at exp\(epsilon\) = [0-9.]+e\+2..$"
+    for asked in (Conditions(max_bob_risk=0), Conditions(deterministic=True, max_bob_risk="1/4")):
+        with pytest.raises(InputError, match=rule):
+            epsilon_path(BIT, 0, conditions=asked)
 
 
 def test_floats_and_bad_tolerances() -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import bap_lp
+import discretise
+import gaussian
+import microdata
 
 
 def test_what_tools_see_is_what_is_exported() -> None:
@@ -30,6 +33,11 @@ def test_every_public_name_can_be_used_and_is_listed(name: str) -> None:
     assert value is (
         importlib.import_module(f"bap_lp.{name}") if home is None else vars(importlib.import_module(home))[name]
     )
+
+
+def test_only_public_names_are_listed() -> None:
+    for package in (bap_lp, gaussian, discretise, microdata):
+        assert set(dir(package)) - {"__version__"} == set(package.__all__)
 
 
 def test_a_module_of_the_package_can_be_imported_by_name() -> None:

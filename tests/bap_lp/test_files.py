@@ -37,11 +37,11 @@ S = "schema"  # the published schema alone must refuse it too
 
 # old text, new text, the whole message
 BAD = [
-    ("[alice]", "[alce]", f"alce {TOP}", S),
-    ("[eve]", "[eves]", f"eves {TOP}", S),
-    (BOB, "los = 1", f"bob.los is not a known key: [bob] {AGENT}", S),
+    ("[alice]", "[alce]", f"alce {TOP}; did you mean alice?", S),
+    ("[eve]", "[eves]", f"eves {TOP}; did you mean eve?", S),
+    (BOB, "los = 1", f"bob.los is not a known key: [bob] {AGENT}; did you mean loss?", S),
     ("[alice]", '["a\\nb\\u001b"]', rf"'a\nb\x1b' {TOP}", S),
-    (LAMBDA, "lam = 1", "alice.lam is not a known key: [alice] may have lambda", S),
+    (LAMBDA, "lam = 1", "alice.lam is not a known key: [alice] may have lambda; did you mean lambda?", S),
     (EVE, "", "eve.loss is missing", S),
     (THETA, "theta = 3", "theta = 3 must be a table", S),
     (THETA, '[theta]\nlabels = ["a", "b"]', "theta.prior is missing", S),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,13 @@ from bap_lp import (
     Conditions,
     InputError,
     Problem,
+    limits,
     load_bundle,
     load_certificate,
     load_problem,
+    minimum_of,
     save_bundle,
+    save_problem,
     solve,
     tiers,
     verify,
@@ -36,10 +42,11 @@ from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.documents import document_of, parse_document
 from bap_lp.files.effort import proof_steps
 from bap_lp.files.problems import problem_from_dict
+from bap_lp.files.tables import signed_number
 from bap_lp.files.tiers import load_tier_certificate
 from bap_lp.limits import DEFAULTS, limit, set_limits
 from bap_lp.proof.branches import Branch, uncovered
-from bap_lp.rational import FLOAT, number, text
+from bap_lp.rational import FLOAT, number, objects, public, text
 
 COIN = {
     "data": {"prior": ["3/4", "1/4"]},
@@ -342,3 +349,140 @@ def test_a_weight_does_not_make_a_loss_too_large() -> None:
     for weight in (1e308, 10**301, 10**400):
         with pytest.raises(InputError, match="times the largest loss must be at most 1e300"):
             tiers([coin, coin], 1, [weight, 1])
+
+
+def _read(reader: Any, written: str) -> Any:
+    try:
+        found = reader(written)
+    except (InputError, verify_standalone.Refused):
+        return None
+    return Fraction(int(found.p), int(found.q)) if isinstance(found, fmpq) else found
+
+
+def _agree(written: str) -> None:
+    assert _read(lambda v: number(v, "x"), written) == _read(verify_standalone.number, written)
+    long = _read(lambda v: verify_standalone.number(v, long=True), written)
+    assert _read(lambda v: signed_number(v, "x"), written) == long
+
+
+PADDING = ["", "0" * 5, "0" * 299, "0" * 300, "0" * 301, "9" * 300, "9" * 301]
+WRITTEN = [
+    *("1e00000", "1e0000", "1e-0300", "1e+0300", "1e00300", "1e-00300", "1e301", "+.5", "-.5", "5.", ".", "+", "-"),
+    *("1_000", "١", "1e١", "0x10", " 1", "1 ", "\t1\r\n", "\u00a01", "1 / 3", "1/3", "+1/3", "-1/3", "1/-3", "1/+3"),
+    *("1/0", "1/00", "1/3e1", "1.5/3", "1e", "e1", "1e+", "1E5", "--1", "+-1", "", " ", "\n", "inf", "nan", "1.e5"),
+    *(".e5", "1\n2", "1\x0b", "+-" + "9" * 400, " +" + "9" * 400 + "\n", "- " + "9" * 400),
+    *(s + pad + end for s in ("", "+", "-") for pad in PADDING for end in ("1", "1/3", ".1", "1.", "1e5", " ")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN, ids=lambda written: repr(written[:12]) + str(len(written)))
+def test_both_checkers_read_the_same_numbers(written: str) -> None:
+    _agree(written)
+
+
+def test_both_checkers_count_digits_alike(request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(partial(sys.set_int_max_str_digits, sys.get_int_max_str_digits()))
+    sys.set_int_max_str_digits(0)
+    most = limit("digits")
+    for size in (most - 1, most, most + 1):
+        for sign in ("", "+", "-"):
+            for written in (
+                f"{sign}{'9' * size}",
+                f"{sign}{'9' * size}/7",
+                f"{sign}7/{'9' * size}",
+                f" {sign}{'0' * size}/7\n",
+            ):
+                _agree(written)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("0011.eE+-/ \n_x\u0661", max_size=12) | st.from_regex(verify_standalone.NUMBER, fullmatch=True))
+def test_both_checkers_read_the_same_texts_as_numbers(written: str) -> None:
+    _agree(written)
+
+
+UNCLOSED = {
+    "json": ('{"a": "' + '\\"' * 500_000, "is not JSON: Unterminated string"),
+    "toml": ('a = "' + '\\"' * 500_000, "is not TOML"),
+}
+
+
+@pytest.mark.parametrize("kind", UNCLOSED)
+def test_a_string_without_end_is_refused_in_one_pass(tmp_path: Path, kind: str) -> None:
+    """To look for the end of a string at each of its quotes would take hours."""
+    content, rule = UNCLOSED[kind]
+    path = tmp_path / f"long.{kind}"
+    path.write_text(content)
+    code = "import sys, bap_lp\ntry: bap_lp.load_problem(sys.argv[1])\nexcept bap_lp.InputError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith(f"{path} {rule}")
+    assert done.stdout.count("\n") == 1
+
+
+def test_quotes_inside_of_a_long_string_do_not_end_it() -> None:
+    text = 'a = """' + '\\"""' + "[" * 100 + '"""\n'
+    assert parse_document(text, "x", False) == {"a": '"""' + "[" * 100}
+    with pytest.raises(InputError, match="nested too deeply"):
+        parse_document('a = """\\"""""\nb = ' + "[" * 100 + ' # """', "x", False)
+
+
+def _flip(states: int, **more: Any) -> Agent:
+    return Agent([[k % 2, 1 - k % 2] for k in range(states)], **more)
+
+
+def test_tables_that_multiply_are_refused_before_they_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    prior, flip = ["1/50"] * 50, [[k % 2, 1 - k % 2] for k in range(50)]
+    bobs = [_flip(50, name=str(k)) for k in range(10)]
+    known = [_flip(50, name=str(k), knows=list(range(50))) for k in range(10)]
+    random_ = Agent(flip, knowledge=[["1/50"] * 50] * 50)
+    wordy = [_flip(50, name=str(k), decisions=["a" * 9000, "b" * 9000]) for k in range(6)]
+    refused = [
+        (lambda: Problem(prior, bobs=bobs, eve_loss=flip), "bobs have 1024 decisions together"),
+        (lambda: Problem(prior, bobs=wordy, eve_loss=flip), "bobs have 64 decisions together"),
+        (lambda: Problem(prior, flip, eves=known), "eves have 1000 decisions with all that they may know"),
+        (
+            lambda: Problem(prior, flip, eves=[random_]),
+            "eves have 100 decisions with all that they may know",
+        ),
+        (lambda: minimum_of(bobs), "eves have 1024 decisions together"),
+    ]
+    for build, _ in refused:
+        build()
+    monkeypatch.setitem(limits._LIMITS, "memory", 300_000)
+    for build, words in refused:
+        rule = r"must take at most 300000 bytes of memory \(--limit memory=N raises this\)$"
+        with pytest.raises(InputError, match=rf"^{words} in 50 states, about \d+\.\d MB, {rule}"):
+            build()
+
+
+def test_a_short_file_cannot_ask_for_much_memory(tmp_path: Path) -> None:
+    rows = [[0, 1]] * 4500
+    agents = {"bob": [{"name": str(k), "loss": rows} for k in range(12)], "eve": {"loss": rows}}
+    (tmp_path / "p.json").write_text(json.dumps({"data": {"prior": ["1/4500"] * 4500}, **agents}))
+    with pytest.raises(InputError, match=r"bob have 4096 decisions together in 4500 states, about 11\d\d\.\d MB"):
+        load_problem(tmp_path / "p.json")
+
+
+def test_a_model_whose_numbers_have_nothing_in_common_is_not_added_up(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    rows = [[f"1/{fmpz(draw.randrange(10**5999, 10**6000))}" for _ in range(4)] for _ in range(250)]
+    data = {"theta": {"prior": [1]}, "data": {"likelihood": [["1/250"] * 250]}}
+    (tmp_path / "p.json").write_text(json.dumps({**data, "bob": {"loss": [[0, 1]]}, "eve": {"loss": rows}}))
+    with pytest.raises(InputError, match="takes more than 20000000 steps"):
+        load_problem(tmp_path / "p.json")
+
+
+def test_fractions_that_leave_are_not_reduced_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's gcd takes quadratic time."""
+    monkeypatch.setattr("math.gcd", lambda *_: pytest.fail("reduced again"))
+    found, table = public(fmpq(6, -8)), public(objects([fmpq(2, 6)]))
+    monkeypatch.undo()
+    for one, same in ((found, Fraction(-3, 4)), (table[0], Fraction(1, 3))):
+        assert (type(one), one, hash(one), repr(one)) == (Fraction, same, hash(same), repr(same))
+        assert pickle.loads(pickle.dumps(one)) + 1 == same + 1
+
+
+def test_many_short_numbers_are_not_long_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    save_problem(tmp_path / "p.json", Problem(["1/50"] * 50, [[0, 1]] * 50, [[0, 1]] * 50))
+    monkeypatch.setitem(limits._LIMITS, "work", 60)
+    assert load_problem(tmp_path / "p.json").problem.shape == (50, 2, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from decimal import Decimal
 from fractions import Fraction as F
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,11 @@ import pytest
 import sympy
 from flint import fmpq
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import problems
 
-from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve
+from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, minimum_of, solve
+from bap_lp.model.labels import joined, joints
 from bap_lp.model.merging import merge_index
 from bap_lp.rational import number, public
 
@@ -220,3 +223,39 @@ def test_data_frames_are_read_row_by_row(half: float | str) -> None:
     assert framed.exact == isinstance(half, str)
     channel = pd.DataFrame([[1, 0], [half, half]])
     assert Mechanism(channel) == Mechanism([[1, 0], [half, half]])
+
+
+AWKWARD = ["a", "b, c", "a, b", "c", '"a, b"', "a / b", "a /", "/ b", "b", "a > b", "a >", "> b", "a | b", '"']
+
+
+@pytest.mark.parametrize("by", [", ", " / ", " > ", " | ", " + "])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_joint_labels_are_distinct_whatever_their_parts_are(by: str, count: int) -> None:
+    found = joints([AWKWARD] * count, by)
+    assert len(set(found)) == len(AWKWARD) ** count
+    assert found == [joined(parts, by) for parts in product(*[AWKWARD] * count)]
+
+
+@given(st.lists(st.text('a",/ >\\', min_size=1, max_size=4), min_size=2, max_size=8, unique=True))
+def test_joint_labels_of_any_text_are_distinct(names: list[str]) -> None:
+    for by in (", ", " / ", " > "):
+        assert len(set(joints([names, names], by))) == len(names) ** 2
+
+
+def test_ordinary_labels_are_joined_as_they_are() -> None:
+    assert joints([["yes/no", "1,5"], ["a>b", 'say "c"']]) == [
+        'yes/no, a>b', 'yes/no, say "c"', '1,5, a>b', '1,5, say "c"'
+    ]  # fmt: skip
+    assert joints([["a, b", "c"]]) == ["a, b", "c"]
+
+
+def test_what_joint_eves_know_is_told_apart() -> None:
+    eves = [
+        Agent([[0, 1], [1, 0]], knows=["a", "a, b"], name="one"),
+        Agent([[0], [1]], knows=["b, c", "c"], name="two"),
+    ]
+    assert len(set(minimum_of(eves).knows)) == 2
+    named = [Agent([[0, 1], [1, 0]], knows=["b, c", "x"], name="a"), Agent([[0], [1]], knows=["c", "x"], name="a, b")]
+    found = Problem(["1/2", "1/2"], [[0], [0]], eves=named)
+    assert len(set(found.eve_decisions)) == len(found.eve_decisions)
+    assert len({one.name for one in found.attackers}) == 4

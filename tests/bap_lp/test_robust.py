@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import priors, small, table
@@ -21,7 +22,7 @@ from bap_lp.model.problem import Agent, Problem
 from bap_lp.programs.robust import rank_worst_case, robust
 from bap_lp.programs.solving import solve
 from bap_lp.proof.worst_case import verify_robust
-from bap_lp.rational import InputError
+from bap_lp.rational import InputError, number, public
 from bap_lp.releases import RELEASES, full, null, randomised_response
 
 F = Fraction
@@ -178,6 +179,26 @@ def test_the_joint_eve_loses_the_minimum_of_the_weighted_losses(data: st.DataObj
     for x in range(N):
         wanted = [min(a.weight * v for a, v in zip(eves, c, strict=True)) for c in product(*(a.loss[x] for a in eves))]
         assert table[x].tolist() == wanted
+
+
+ratio = st.builds(lambda a, b: f"{a}/{b}", st.integers(1, 99), st.integers(1, 99))
+rows_of_one_kind = st.lists(ratio, min_size=2, max_size=2) | st.lists(st.floats(0.01, 40), min_size=2, max_size=2)
+
+
+@given(st.lists(st.tuples(ratio | st.floats(0.01, 40), rows_of_one_kind), min_size=2, max_size=3))
+def test_the_minimum_is_that_of_the_exact_products_and_rounded_once(eves: list[tuple[Any, list[Any]]]) -> None:
+    found = minimum_of([Agent([losses], weight=weight) for weight, losses in eves])
+    products = [[F(weight) * F(loss) for loss in losses] for weight, losses in eves]
+    for loss, choice in zip(found.loss[0].tolist(), product(*products), strict=True):
+        weight = F(public(number(found.weight, "weight")))
+        assert loss == float(min(choice) / weight) if isinstance(loss, float) else public(loss) * weight == min(choice)
+
+
+def test_the_minimum_of_floats_of_one_weight_is_not_rounded() -> None:
+    found = minimum_of([Agent([[0.1, 0.7]], weight=0.3), Agent([[0.2, 0.6]], weight=0.3)])
+    assert (found.weight, found.loss.tolist()) == (0.3, [[0.1, 0.1, 0.2, 0.6]])
+    other = minimum_of([Agent([["1/3", "0.7"]], weight="1/7"), Agent([[0.2, 0.6]], weight="1/7")])
+    assert (number(other.weight, "weight"), other.loss.tolist()) == (fmpq(1, 7), [[0.2, 1 / 3, 0.2, 0.6]])
 
 
 def test_the_minimum_of_floats_of_very_different_size_is_exact() -> None:

@@ -77,13 +77,12 @@ def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq
             rho = _product(p[:, None], sent)
             told.append(_total(_total(tuple(part.T for part in _times(rho, (B, np.zeros_like(B))))))) # type: ignore[arg-type]
             heard.append(_heard(rho, E))
-            margin: Twofold | None = None
-            for i in range(b):
-                own: Twofold = (B[:, i], np.zeros(len(B)))
-                for j in range(e):
-                    own = _add(own, _times((E[:, j], zero), (-high[i, j], -low[i, j])))  # type: ignore[arg-type]
-                margin = own if margin is None else _smaller(margin, own)
-            assert margin is not None
+            own: Twofold = (B, np.zeros_like(B))
+            for j in range(e):
+                own = _add(own, _times((E[:, [j]], zero), (-high[:, j], -low[:, j])))
+            margin = (own[0][:, 0], own[1][:, 0])
+            for i in range(1, b):
+                margin = _smaller(margin, (own[0][:, i], own[1][:, i]))
             least.append(_total(_times((p, zero), margin)))
             size += float(p @ (B.max(axis=1) + (E @ high.T).max(axis=1))) + float(p @ E.max(axis=1)) * float(lam)
     if not np.isfinite(size) or size == 0 and not (arrays.p > 0).all():

@@ -212,17 +212,22 @@ class Program(ReadOnly):
         """t of every observer."""
         return {o.name: o.least(rho) for o in self.observers}
 
-    def sides(self, rho: Array, seen: Mapping[str, Array] | None = None) -> dict[str, Array]:
-        """a.rho - c.t - rhs of all rows, by name."""
+    def sides(
+        self, rho: Array, seen: Mapping[str, Array] | None = None, sizes: bool = False
+    ) -> dict[str, Array]:
+        """a.rho - c.t - rhs of all rows, by name; sizes: the sum of the sizes of these terms instead."""
         seen = self.seen(rho) if seen is None else seen
+        if sizes:
+            seen = {name: -abs(t) for name, t in seen.items()}
         out = {}
         for one in self.rows:
-            side = -one.rhs
+            side = abs(one.rhs) if sizes else -one.rhs
             if one.entries is not None:
                 row, x, s, value = one.entries
                 amount = rho[x, s]
                 live = np.flatnonzero(amount != 0) if self.field.exact else slice(None)
-                np.add.at(side, row[live], value[live] * amount[live])
+                term = value[live] * amount[live]
+                np.add.at(side, row[live], abs(term) if sizes else term)
             for name, row, view, group, c in one.terms:
                 np.subtract.at(side, row, c * seen[name][view, group])
             out[one.name] = side

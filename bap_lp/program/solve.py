@@ -10,7 +10,7 @@ over what is left, and so on; with a generic last cost one vertex remains, whate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from bap_lp.rational import EXACT, FLOAT, Array, field_of, floats
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic
 _LOOK = 30  # rows from which a look at the basis is cheaper than exact pivots
+_BROKEN = 1e-10  # of the sizes of its terms: what rows of a kind may be broken by before they are mixed
 _ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
 
 __all__ = ["Infeasible", "Tie", "exact_point", "inner_channel", "solve_program", "unfeasible"]
@@ -99,7 +100,8 @@ class _Floats:
         self, program: Program, ties: Sequence[Tie], near: float, allowed: Array | None, simple: Sequence[Array]
     ) -> None:
         self.program, self.ties, self.near, self.allowed = program, ties, EXACT.number(near), allowed
-        self.simple, self.inner, self.looked_for = list(simple), None, False
+        self.simple, self.looked_for = simple, False
+        self.found: Array | None = None
         self.pairs: list[Pair] = []
         self.form = LinearForm.of(centred(program).rounded)
         self.keep = np.ones(self.form.lp.shape[1], dtype=bool)
@@ -121,7 +123,7 @@ class _Floats:
             guess, (plain_z, plain) = vertex.basic, vertex.before_ties
             otherwise = plain if len(costs) else None
             if vertex.optimal:
-                for z in (vertex.z, plain_z) if len(costs) else (vertex.z,):
+                for z in (vertex.z,) if not len(costs) or (vertex.z == plain_z).all() else (vertex.z, plain_z):
                     if self._try(z * columns, vertex.y * rows, "HiGHS simplex"):
                         return best_of(self.pairs)
                 if lp.shape[0] >= _LOOK:
@@ -142,31 +144,38 @@ class _Floats:
         wide = np.zeros(len(self.keep))
         wide[self.keep] = z
         q = wide[self.form.rho] / self.mass
-        rho = self._feasible(np.where(self.allowed, q, 0.0) if self.allowed is not None else q)
+        q = q if self.allowed is None else np.where(self.allowed, q, 0.0)
+        rho = None if self._far(q) else self._feasible(q)
         if rho is None:
             return False
         pair = pair_of(self.program, rho, self.form.dual(y), self.allowed, how)
         self.pairs.append(pair)
         return bool(pair.gap <= self.near)
 
+    def _far(self, q: Array) -> bool:
+        """Whether a row is broken by more than rounding, so that no trace of another channel mends it."""
+        program, rho = self.program.rounded, self.mass * np.maximum(q, 0.0)
+        seen = program.seen(rho)
+        sizes = program.sides(rho, seen, sizes=True)
+        return any(
+            len(side) and side.max() > _BROKEN * sizes[name].max() for name, side in program.sides(rho, seen).items()
+        )
+
     def _feasible(self, q: Array) -> Array | None:
         rho = feasible(self.program, q)
-        while rho is None and self._more_inner():
-            rho = feasible(self.program, q, self.inner)
+        for inner in self._inner() if rho is None else ():
+            rho = feasible(self.program, q, inner)
+            if rho is not None:
+                break
         return rho
 
-    def _more_inner(self) -> bool:
-        """Another channel that may be strictly feasible; whether there is one."""
-        if self.inner is not None and self.looked_for and not self.simple:
-            return False
-        if self.simple:
-            self.inner = self.simple.pop(0)
-            return True
-        if self.looked_for:
-            return False
-        self.looked_for = True
-        self.inner = inner_channel(self.program, self.allowed)
-        return self.inner is not None
+    def _inner(self) -> Iterator[Array]:
+        """Channels that may be strictly feasible; the last one is looked for when it is needed, once."""
+        yield from self.simple
+        if not self.looked_for:
+            self.looked_for, self.found = True, inner_channel(self.program, self.allowed)
+        if self.found is not None:
+            yield self.found
 
     def _exactly(self, guess: Array, otherwise: Array | None) -> Pair:
         try:

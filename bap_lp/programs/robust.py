@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.model.display import Displayed, clean, counted, equals, fraction, kind
+from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
@@ -65,7 +65,7 @@ class WorstCase(Displayed):
     risks: tuple[Risks, ...]
 
     def _headline(self) -> str:
-        return f"{clean(self.mechanism.name, 40)!r}: {equals('R_A', self.worst, fraction)} in scenario {self.scenario}"
+        return titled(self.mechanism.name, f"{equals('R_A', self.worst, fraction)} in scenario {self.scenario}")
 
 
 @checked

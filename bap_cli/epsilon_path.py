@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from bap_cli import inputs, outputs
 from bap_cli.progress import Progress
 from bap_cli.show import conditions_in_words, console, heading, plain_table, put, say, short
-from bap_lp.notions.conditions import Conditions
 from bap_lp.files.problems import conditions_document
 from bap_lp.model.display import counted, equals
+from bap_lp.notions.conditions import Conditions
 from bap_lp.path.epsilon import EpsilonPath, epsilon_path
 from bap_lp.rational import InputError, text
 

@@ -17,7 +17,6 @@ import numpy as np
 from bap_cli.plain_words import both, equal, named, short
 from bap_cli.show import conditions_in_words, own_beliefs
 from bap_cli.what_if import News, changes
-from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import clean, counted, listed, person
 from bap_lp.model.evaluation import Evaluation, evaluate
@@ -25,6 +24,7 @@ from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
+from bap_lp.notions.conditions import Conditions
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.rational import Array, public

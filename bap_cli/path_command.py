@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from bap_lp.notions.conditions import Conditions
     from bap_lp.files.problems import ProblemFile
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
     from bap_lp.path.frontier import Corner
     from bap_lp.path.pieces import Path, Piece
 

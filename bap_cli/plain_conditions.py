@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import named
 from bap_lp.model.display import clean, counted, listed, people, person
 from bap_lp.model.problem import Problem
+from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.reading import named
 
 _LISTED = 8  # sentences; the problem's section has all conditions
 

@@ -15,7 +15,6 @@ from typing import Any
 from bap_cli.plain_conditions import conditions_for_people
 from bap_cli.report_sign import asked_uniqueness, signing
 from bap_cli.report_tables import pair, proof_tables, release_lines, slider
-from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import both, clean, counted, fraction
 from bap_lp.model.evaluation import AgentDecisions, evaluate
@@ -23,6 +22,7 @@ from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.notions.conditions import Conditions
 from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
 from bap_lp.programs.solution import Solution
@@ -128,7 +128,7 @@ def report_document(
         ],
         "releases": release_lines(problem, comparison),
         "omitted": [[name, label(reason)] for name, reason in comparison.omitted],
-        "proof": proof_tables(problem, path) if path is not None and best.conditions is None and not problem.misaligned else None,
+        "proof": None if path is None or best.conditions or problem.misaligned else proof_tables(problem, path),
     }  # fmt: skip
 
 

@@ -14,19 +14,19 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_cli.plain_words import named as told
-from bap_lp.notions.reading import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
+from bap_lp.notions.reading import named
 from bap_lp.proof.certificate import Certificate, verify
 from bap_lp.rational import public
 
 if TYPE_CHECKING:
-    from bap_lp.notions.conditions import Conditions
     from bap_lp.files.problems import ProblemFile
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
     from bap_lp.programs.costs import ConditionCost
     from bap_lp.programs.solution import Solution
     from bap_lp.releases import Comparison

@@ -107,9 +107,9 @@ def _check(
     """Check a certificate for the lambdas and weights that are asked for."""
     from bap_cli.progress import Progress
     from bap_cli.show import clean, console
+    from bap_lp.files.certificates import load_certificate
     from bap_lp.files.demands import other_tiers
     from bap_lp.files.documents import source_name
-    from bap_lp.files.certificates import load_certificate
     from bap_lp.model.display import fraction
     from bap_lp.program.several import tiers_of
     from bap_lp.proof.certificate import Verdict, verify

@@ -19,8 +19,7 @@ from flint import fmpq
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate, Verdict
-from bap_lp.proof.conditional import allowance, rounding
-from bap_lp.rational import EXACT, TOLERANCE, Array, InputError, floats, is_exact, lifted, number, objects, public, text
+from bap_lp.rational import Array, InputError, floats, is_exact, lifted, number, objects, public, text
 from microdata.channels import TableChannel
 from microdata.exact_risks import channel_risks
 from microdata.prior import keys
@@ -29,7 +28,6 @@ from microdata.solved import RecordOptimum
 from microdata.study import Study
 
 if TYPE_CHECKING:
-    from bap_lp import Problem
     from bap_lp.programs.workers import Workers
     from microdata.alternatives import ReleaseComparison
     from microdata.audit import Audit
@@ -95,18 +93,9 @@ class StudySolution(Tabular):
         if wrong := other_demands(problem, self.lam, self.study.conditions, self.proof):
             return Verdict(False, wrong)
         verdict = verify(problem, self.proof)
-        if verdict and not 0 <= self.gap <= self._allowance(problem):
+        if verdict and (verdict.bound, verdict.gap) != (self.bound, self.gap):
             return Verdict(False, "the bound is not the one that the certificate proves")
         return verdict
-
-    def _allowance(self, problem: Problem) -> Any:
-        """The largest gap between value and bound with which a certificate under conditions is accepted."""
-        if self.exact:
-            return 0
-        arrays, lam = problem.as_float().arrays.lifted(), EXACT.number(self.lam)
-        size = EXACT.number(self.risks.bob) + lam * EXACT.number(self.risks.eve)
-        unit = EXACT.number(TOLERANCE)
-        return float(allowance(arrays, lam, unit) + rounding(size, unit))
 
     def release(self, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
         """Draw the file to publish.
@@ -351,8 +340,8 @@ def _conditioned(study: Study, lam: Any, exact: bool | None) -> StudySolution:
 
 def conditioned_solution(study: Study, certificate: Certificate, found: Any) -> StudySolution:
     """The solution with this certificate; `found` has lam, value, bound, gap and method."""
-    assert certificate.proof is not None
-    q = certificate.proof.channel
+    assert certificate.channel is not None
+    q = certificate.channel if certificate.exact else floats(certificate.channel)
     row, decision = np.nonzero(q != 0)
     start = np.searchsorted(row, np.arange(len(q) + 1))
     p = study.program.p if is_exact(q) else floats(study.program.p)

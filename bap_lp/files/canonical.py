@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bap_lp.notions.conditions import Conditions
 from bap_lp.files.documents import check, located
 from bap_lp.files.problems import ProblemFile, problem_from_dict
 from bap_lp.files.tables import long_number
 from bap_lp.model.labels import ROUNDED
+from bap_lp.notions.conditions import Conditions
 from bap_lp.rational import InputError, number
 
 _TEXT = {"type": "string"}

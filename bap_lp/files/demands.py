@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bap_lp.notions.conditions import Conditions
 from bap_lp.model.problem import Problem
+from bap_lp.notions.conditions import Conditions
 from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import EXACT, InputError, text
 

@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import plain
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, items, length
@@ -28,6 +26,8 @@ from bap_lp.files.writing import write_files
 from bap_lp.model.knowledge import text_of
 from bap_lp.model.labels import Numbers
 from bap_lp.model.problem import Agent, Problem
+from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.reading import plain
 from bap_lp.rational import Array, InputError, number, public, text
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """Tables of numbers as documents carry them: exact ones as strings like "13/40", floats as numbers.
 
-The tables of a proof are exact. Three forms keep them short: rows of numbers; `{"over": D, "rows": ...}`, integers over a
-common denominator D; and `{"shape": [rows, columns], "at": [[row, column, number], ...]}`, without the zeros.
+The tables of a proof are exact. Three forms keep them short: rows of numbers; `{"over": D, "rows": ...}`, integers over
+a common denominator D; and `{"shape": [rows, columns], "at": [[row, column, number], ...]}`, without the zeros.
 """
 
 from __future__ import annotations
@@ -93,7 +93,11 @@ def read_proof_table(value: Any, field: str) -> Array:
     for k, entry in enumerate(at):
         width = len(shape)
         fits = isinstance(entry, list) and len(entry) == width + 1 and all(type(n) is int for n in entry[:-1])
-        if not fits or not all(0 <= n < most for n, most in zip(entry, shape, strict=False)) or tuple(entry[:-1]) in seen:
+        if (
+            not fits
+            or not all(0 <= n < most for n, most in zip(entry, shape, strict=False))
+            or tuple(entry[:-1]) in seen
+        ):
             raise InputError(f"{field}.at[{k}]", None, "must be a place of the table, each once, and a number")
         seen.add(tuple(entry[:-1]))
         number_ = signed_number(entry[-1], f"{field}.at[{k}]")

@@ -61,9 +61,9 @@ def _exact(x: Twofold) -> Any:
 
 
 def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq, fmpq, fmpq, fmpq] | None:
-    """(R_B, R_E, R_A, bound) of float arrays, whose p is scaled to sum to one, moved apart by all errors; None if in doubt.
+    """(R_B, R_E, R_A, bound) of float arrays, R_A and the bound moved apart by all errors; None if in doubt.
 
-    R_B is that of a Bob who is told signal i = decision i; q's rows sum to one; u are rationals.
+    p is scaled to sum to one. R_B is that of a Bob whom signal i tells to decide i. Rows of q sum to one; u is rational.
     """
     pairs = [(float(v), float(v - EXACT.number(float(v)))) for v in u.ravel().tolist()]
     high, low = (np.array([pair[k] for pair in pairs]).reshape(u.shape) for k in (0, 1))
@@ -75,7 +75,7 @@ def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq
             p, B, E, sent = arrays.p[cut], arrays.B[cut], arrays.E[cut], q[cut]
             mass.append(_total((p, np.zeros_like(p))))
             rho = _product(p[:, None], sent)
-            told.append(_total(_total(tuple(part.T for part in _times(rho, (B, np.zeros_like(B))))))) # type: ignore[arg-type]
+            told.append(_total(_total(tuple(part.T for part in _times(rho, (B, np.zeros_like(B)))))))  # type: ignore[arg-type]
             heard.append(_heard(rho, E))
             own: Twofold = (B, np.zeros_like(B))
             for j in range(e):
@@ -85,12 +85,12 @@ def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq
                 margin = _smaller(margin, (own[0][:, i], own[1][:, i]))
             least.append(_total(_times((p, zero), margin)))
             size += float(p @ (B.max(axis=1) + (E @ high.T).max(axis=1))) + float(p @ E.max(axis=1)) * float(lam)
-    if not np.isfinite(size) or size == 0 and not (arrays.p > 0).all():
+    if not np.isfinite(size) or (size == 0 and not (arrays.p > 0).all()):
         return None
     tiny = np.abs(arrays.p[arrays.p > 0]).min(initial=1.0)
     if tiny < 1e-140 or arrays.B.max() > 1e140 or arrays.E.max() > 1e140:
         return None  # products near the ends of the range lose their errors
-    whole, bob, bound = (sum(sum((_exact(part) for part in parts), []), EXACT.zero) for parts in (mass, told, least))
+    whole, bob, bound = (sum((_exact(part)[0] for part in parts), EXACT.zero) for parts in (mass, told, least))
     sums = [sum(column, EXACT.zero) for column in zip(*(_exact(part) for part in heard), strict=True)]
     table = EXACT.list(sums).reshape(b, e)
     eve = arrays.least_replies(table).sum()

@@ -93,7 +93,9 @@ class PairNotion(Notion):
         """d K^(d-1): how fast K^d rises with K."""
         if self.distances is None:
             return EXACT.full(len(pairs), 1)
-        rates = EXACT.list(0 * d if v is None else d * v / self.base for d, v in zip(self.distances.kinds, self.powers, strict=True))
+        rates = EXACT.list(
+            0 * d if v is None else d * v / self.base for d, v in zip(self.distances.kinds, self.powers, strict=True)
+        )
         return rates[self.distances.place[tuple(pairs.T)]]
 
     def sieve(self, table: MapTable) -> Array:

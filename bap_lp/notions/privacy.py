@@ -1,8 +1,8 @@
 """Differential privacy: q(s|x) <= K^d(x,x') q(s|x') for every signal s and all pairs that are asked for (`pairs`).
 
 All pairs with d = 1 say that max_x q(s|x) <= K min_x q(s|x). Two observers see them: `top` loses -q(s|x) in column x,
-`low` loses q(s|x), and the row of signal s is -t_top[s] - K t_low[s] <= 0. Otherwise there is a row per signal and pair.
-Pairs of a metric that others imply (module `distances`) need no rows.
+`low` loses q(s|x), and the row of signal s is -t_top[s] - K t_low[s] <= 0. Otherwise there is a row for every pair and
+signal. Pairs of a metric that others imply (module `distances`) need no rows.
 """
 
 from __future__ import annotations

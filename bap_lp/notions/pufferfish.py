@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from bap_lp.model.labels import exact_distribution, probability
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import RatioBound, indicator, listed, named, read_event
-from bap_lp.model.labels import exact_distribution, probability
 from bap_lp.rational import Array, InputError, public
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bap_lp.program.program import Dual
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.risks import Risks
+from bap_lp.program.program import Dual
 from bap_lp.rational import UNIT, Array
 
 _SAME = 1e-11  # float lines closer than this, relative to the size of the losses, are one line

@@ -19,14 +19,14 @@ from numbers import Integral
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.programs.attainable import is_feasible, within_range
+from bap_lp.notions.conditions import Conditions
 from bap_lp.programs.asked import Asked, exactly
+from bap_lp.programs.attainable import is_feasible, within_range
 from bap_lp.programs.solution import Solution
 from bap_lp.programs.solving import solve
 from bap_lp.proof.certificate import Certificate, Verdict, verify

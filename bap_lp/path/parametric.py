@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import check
-from bap_lp.program.program import Dual
 from bap_lp.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
 from bap_lp.model.arrays import Arrays
 from bap_lp.path.envelope import Stretch, SupportLine
+from bap_lp.program.program import Dual
 from bap_lp.programs.compact import compact_program, start_basis
 from bap_lp.programs.ties import compact_ties
 from bap_lp.rational import EXACT, Array, floats

@@ -188,7 +188,7 @@ def lambda_path(
 
         def at(lam: float) -> SupportLine:
             best = solve(merged, lam, exact=False)
-            rho, dual = floats(best.certificate.rho), best.certificate.dual
+            rho, dual = arrays.p[:, None] * floats(best.certificate.channel), best.certificate.dual
             risks = joint_risks(arrays, rho)
             return SupportLine(rho, risks.bob, risks.eve, dual, best.bound)
 

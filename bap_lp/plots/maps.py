@@ -14,10 +14,10 @@ import numpy as np
 from matplotlib.patches import Polygon
 
 from bap_lp.arguments import checked
-from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.notions.conditions import Conditions
 from bap_lp.path.pieces import Path, lambda_path
 from bap_lp.path.region import attainable_region
 from bap_lp.plots import labels as lt

@@ -6,7 +6,7 @@ strictly feasible one, (1 - t) rho + t rho_0, with t so large that rounding does
 of very different size are compared, a grid loses the small ones, and the floats are scaled to their sums instead.
 
 Weights are cut at zero. Replies must sum to their prices, which follow from the weights: the largest reply of a group
-takes up the rest. Because a row's terms have c >= 0, any weights have replies, so any float multipliers prove something.
+takes up the rest. Because a row's terms have c >= 0, any weights have replies: any float multipliers prove something.
 What is left is the gap between the two, an exact number that is stated.
 """
 
@@ -43,7 +43,7 @@ class Pair:
 
 
 def on_grid(q: Array) -> Array:
-    """A float channel in multiples of 2^-52 whose rows sum to one, without rounding; the largest entry takes the rest."""
+    """A float channel in multiples of 2^-52 whose rows sum to one, exactly; the largest entry takes the rest."""
     whole = np.rint(np.clip(q, 0.0, 1.0) * _GRID)
     most = whole.argmax(axis=1)
     rows = np.arange(len(q))

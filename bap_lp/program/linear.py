@@ -1,8 +1,8 @@
 """The canonical program as a linear program, and its vertices as tables and multipliers.
 
 Columns are rho[x,s], then t of every observer, then the largest of the worst rows v. Rows are the marginals, then
-t_o[v,g] - sum_x losses_o[x,j] rho[x,v] <= 0 of every observer, then the program's own rows. A kind of rows or columns is
-a block of its own, so that scaling treats its members alike.
+t_o[v,g] - sum_x losses_o[x,j] rho[x,v] <= 0 of every observer, then the program's own rows. A kind of rows or columns
+is a block of its own, so that scaling treats its members alike.
 """
 
 from __future__ import annotations

@@ -208,5 +208,3 @@ class Layout(ReadOnly):
         """The same states with other demands, and the signals that these need."""
         signals = signals_of(self.problem, any(demand.tuples for demand in demands))
         return replace(self, demands=tuple(demands), signals=signals)
-
-

@@ -6,7 +6,7 @@ takes the least of several sums; Eve is one, and so are devices such as max_x q(
     minimise   cost.rho - sum_o price_o sum t_o   (+ the largest of the rows that are `worst`, less their rhs)
     subject to a_r.rho - sum c_r t <= rhs_r, with c >= 0, for every other row r        (= rhs_r where `equal`).
 
-Let w be weights of the rows, not negative unless `equal`, that sum to one over the worst rows, and u_o >= 0 replies with
+Let w be weights of the rows, not negative unless `equal`, with sum one over the worst rows, and u_o >= 0 replies with
     sum_{j in g} u_o[v,j] = price_o + sum_r w_r c_r[v,g]     for every view v and group g.
 A minimum is below any average, so u_o[v].(sum_x rho[x,v] losses_o[x]) >= (price_o + w.c) t_o, and for all feasible rho
     value(rho) >= sum_xs rho[x,s] (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + sum_r w_r a_r[x,s]) - w.rhs
@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ class Program(ReadOnly):
     @property
     def shape(self) -> tuple[int, int]:
         """States and signals."""
-        return self.cost.shape  # type: ignore[return-value]
+        return self.cost.shape
 
     @cached_property
     def rounded(self) -> Program:
@@ -183,10 +184,16 @@ class Program(ReadOnly):
         def rows(one: Rows) -> Rows:
             entries = None if one.entries is None else (*one.entries[:3], floats(one.entries[3]))
             terms = tuple((*term[:4], floats(term[4])) for term in one.terms)
-            return replace(one, rhs=floats(one.rhs), entries=entries, terms=terms)  # type: ignore[arg-type]
+            return replace(one, rhs=floats(one.rhs), entries=entries, terms=terms)
 
         seen = tuple(replace(o, losses=table(o.losses), price=float(o.price)) for o in self.observers)
         return Program(floats(self.mass), floats(self.cost), seen, tuple(map(rows, self.rows)))
+
+    @property
+    def silent(self) -> Program:
+        """With cost and prices zero: its bound is positive only if nothing is feasible."""
+        seen = tuple(replace(o, price=self.field.zero) for o in self.observers)
+        return replace(self, cost=0 * self.cost, observers=seen)
 
     def only(self, keep: Sequence[int]) -> Program:
         """On some of the signals; every observer must see the signal itself."""
@@ -212,9 +219,7 @@ class Program(ReadOnly):
         """t of every observer."""
         return {o.name: o.least(rho) for o in self.observers}
 
-    def sides(
-        self, rho: Array, seen: Mapping[str, Array] | None = None, sizes: bool = False
-    ) -> dict[str, Array]:
+    def sides(self, rho: Array, seen: Mapping[str, Array] | None = None, sizes: bool = False) -> dict[str, Array]:
         """a.rho - c.t - rhs of all rows, by name; sizes: the sum of the sizes of these terms instead."""
         seen = self.seen(rho) if seen is None else seen
         if sizes:
@@ -347,7 +352,7 @@ class Program(ReadOnly):
     def _compact(self) -> Arrays:
         [o] = self.observers
         ends = [*o.starts.tolist(), o.columns]
-        groups = tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        groups = tuple(slice(a, b) for a, b in pairwise(ends))
         return Arrays(self.mass, self.cost, o.losses, groups)  # type: ignore[arg-type]
 
 
@@ -356,7 +361,7 @@ def shown_name(name: str) -> str:
 
 
 def compact(arrays: Arrays, lam: Any) -> Program:
-    """The free program of one signal per decision of Bob: mass p, cost B, and the Eves, side by side, as one observer."""
+    """The free program, one signal per decision of Bob: mass p, cost B, and the Eves side by side as one observer."""
     starts = np.array([g.start for g in arrays.groups])
     eve = Observer("eve", np.arange(arrays.B.shape[1]), arrays.E, starts, arrays.field.number(lam))
     program = Program(arrays.p, arrays.B, (eve,))

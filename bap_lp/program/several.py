@@ -1,16 +1,16 @@
-"""Several problems in one program: scenarios, whose worst case counts, and tiers, each of which sees more than the last.
+"""Several problems in one program: scenarios, whose worst case counts, and tiers, each of which sees more.
 
 Scenarios. Scenario k has its own prior p_k, losses B_k, E_k and lam_k on the same states; its Bob and Eve know it. At a
 signal Bob may decide differently in every scenario, so a signal recommends a profile s = (s_1..s_K) of decisions.
-Signals with the same profile can be pooled: every R_B^k stays and every R_E^k can only rise. Scenarios with the same p_k
-and B_k share their Bob, and a place in the profile. In the channel's own variables
+Signals with the same profile can be pooled: every R_B^k stays and every R_E^k can only rise. Scenarios with the same
+p_k and B_k share their Bob, and a place in the profile. In the channel's own variables
     min v   s.t.  sum p_k(x) B_k(x,s_k) q[x,s] - lam_k sum t_k <= v,   t_k[s,g] = min_j sum_x p_k(x) E_k(x,j) q[x,s]:
 one observer per scenario, and a worst row each, whose weights are a least favourable mixture of the scenarios.
 
 Tiers. Tier k has a Bob and Eves of its own, and they see the signals of tiers 1..k. Signals (i_1..i_K) of the Bobs'
 decisions are enough: pool the signals of any nested mechanism on which Bob 1 decides alike, then those of tier 2 with
 the same i_1 on which Bob 2 does, and so on; what tier k sees is a function of what it saw, its Bob's decision stays
-optimal on each pooled signal (a convex cone), and no Eve gains. Costs w_k B_k(x,i_k) add up, and the observer of tier k,
+optimal on each pooled signal (a convex cone), and no Eve gains. Costs w_k B_k(x,i_k) add up; the observer of tier k,
 whose price is w_k lam_k, sees the prefix (i_1..i_k).
 """
 
@@ -122,19 +122,18 @@ def prefixes(sizes: Sequence[int], tier: int) -> Array:
     return np.arange(prod(sizes)) // prod(sizes[tier + 1 :])
 
 
-def tier_program(problems: Sequence[Problem], lams: Sequence[Any], weights: Sequence[Any], states: Any = None) -> Program:
-    """The program of exact tiers, on some of their states."""
-    every = slice(None) if states is None else states
+def tier_program(problems: Sequence[Problem], lams: Sequence[Any], weights: Sequence[Any]) -> Program:
+    """The program of exact tiers."""
     sizes = [problem.shape[1] for problem in problems]
     tuples = np.array(list(product(*map(range, sizes))))
-    cost = EXACT.zeros((len(problems[0].p[every]), len(tuples)))
+    cost = EXACT.zeros((len(problems[0].p), len(tuples)))
     observers = []
     for k, (problem, lam, w) in enumerate(zip(problems, lams, weights, strict=True)):
         a = problem.arrays
-        cost = cost + w * a.B[every][:, tuples[:, k]]
+        cost = cost + w * a.B[:, tuples[:, k]]
         starts = np.array([g.start for g in a.groups])
-        observers.append(Observer(f"eve {k}", prefixes(sizes, k), a.E[every], starts, w * lam))
-    return Program(problems[0].p[every], cost, tuple(observers))
+        observers.append(Observer(f"eve {k}", prefixes(sizes, k), a.E, starts, w * lam))
+    return Program(problems[0].p, cost, tuple(observers))
 
 
 def tier_names(problems: Sequence[Problem]) -> list[str]:

@@ -24,7 +24,7 @@ from bap_lp.model.display import counted
 from bap_lp.program.finish import Pair, best_of, feasible, pair_of
 from bap_lp.program.linear import LinearForm
 from bap_lp.program.program import Dual, Observer, Program, Rows, Sparse
-from bap_lp.rational import EXACT, FLOAT, Array, field_of, floats
+from bap_lp.rational import EXACT, Array, field_of, floats
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic
 _LOOK = 30  # rows from which a look at the basis is cheaper than exact pivots
@@ -135,7 +135,7 @@ class _Floats:
                         guess, otherwise = look.basic, None
         except SolverError:
             pass
-        if self.pairs and self.program.cost.size * max(o.columns for o in self.program.observers or _NOBODY) > _MANY:
+        if self.pairs and self.program.cost.size * max([1, *(o.columns for o in self.program.observers)]) > _MANY:
             return best_of(self.pairs)
         return self._exactly(guess, otherwise)
 
@@ -179,7 +179,8 @@ class _Floats:
 
     def _exactly(self, guess: Array, otherwise: Array | None) -> Pair:
         try:
-            rho, dual, how = exact_point(self.program, self.ties, self.allowed, guess if otherwise is None else otherwise)
+            basis = guess if otherwise is None else otherwise
+            rho, dual, _ = exact_point(self.program, self.ties, self.allowed, basis)
         except Infeasible:
             if self.pairs:
                 return best_of(self.pairs)
@@ -192,9 +193,6 @@ class _Floats:
             if pair.gap <= self.near:
                 return pair
         return exact
-
-
-_NOBODY = (Observer("", np.zeros(1, dtype=int), Sparse(*[np.zeros(0)] * 3, (1, 1)), np.zeros(1, dtype=int), 0),)
 
 
 def inner_channel(program: Program, allowed: Array | None = None) -> Array | None:
@@ -220,15 +218,13 @@ def inner_channel(program: Program, allowed: Array | None = None) -> Array | Non
 
 def slack_program(program: Program) -> Program:
     """The least largest excess of the rows: below zero some table is strictly feasible, above zero none is feasible."""
-    seen = tuple(replace(o, price=program.field.zero) for o in program.observers)
-    return replace(program, cost=0 * program.cost, observers=seen, rows=tuple(replace(r, worst=True) for r in program.rows))
+    return replace(program.silent, rows=tuple(replace(rows, worst=True) for rows in program.rows))
 
 
 def unfeasible(program: Program, allowed: Array | None = None) -> Dual | None:
     """Multipliers that prove that nothing is feasible; None if something is."""
-    rho, dual, _ = exact_point(slack_program(program), (), allowed)
-    silent = replace(program, cost=0 * program.cost, observers=tuple(replace(o, price=EXACT.zero) for o in program.observers))
-    return dual if silent.bound(dual, allowed) > 0 else None
+    _, dual, _ = exact_point(slack_program(program), (), allowed)
+    return dual if program.silent.bound(dual, allowed) > 0 else None
 
 
 def centred(program: Program) -> Program:

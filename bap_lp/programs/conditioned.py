@@ -1,4 +1,4 @@
-"""solve under conditions: lower the problem, find the optimum of the program, and publish the channel with its proof."""
+"""solve under conditions: lower the problem, find the optimum of its program, publish the channel with its proof."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def conclude(asked: Asked, lam: Any, found: Pair, cases: Sequence[Case] = ()) ->
     stated, bound, gap = reported(value, least, exact)
     at = public(lam) if exact else float(lam)
     sent = SentSignals(layout.whole, layout.signals, rows)
-    risks = Risks.summed(*(sent.told_risk, sent.eve_risk) if exact else map(float, (sent.told_risk, sent.eve_risk)), 1)
+    bob, eve = (v if exact else float(v) for v in (sent.told_risk, sent.eve_risk))
+    risks = Risks.summed(bob, eve, 1)
     prior = asked.problem.p if exact else layout.whole.p
     certificate = Certificate((at,), stated, gap, rows, dual, exact, asked.conditions, tuple(cases), prior=prior)
     how = "obedience program" if asked.problem.misaligned else "compact program"
@@ -104,5 +105,3 @@ def mechanism_of(asked: Asked, rows: Array) -> Mechanism:
     named = any(demand.name != Obedience.name for demand in asked.layout.demands)
     name = "optimum under conditions" if named else "optimum"
     return Mechanism.of(kept, signals, asked.problem.states, name)
-
-

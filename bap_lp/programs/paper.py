@@ -31,7 +31,7 @@ _STEPS = 20  # exact repairs before the compact optimum is lifted
 
 def paper_program(problem: Problem, lam: Any, arrays: Arrays | None = None) -> Program:
     """The program in the channel's own variables, on the states of an exact problem or on merged ones."""
-    demands = [Margin.obeyed(EXACT.zero, problem)]
+    demands: list[Any] = [Margin.obeyed(EXACT.zero, problem)]
     return lowered(problem.arrays if arrays is None else arrays, signals_of(problem, True), demands, lam)
 
 

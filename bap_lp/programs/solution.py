@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bap_lp.notions.conditions import Conditions
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
+from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_grid
 from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import Array, by_rows, field_of, is_exact

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from bap_lp.arguments import checked
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -87,9 +89,7 @@ def _names(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certi
     return pairs.names, {name: int(i) for name, i in zip(pairs.names, pairs.bob, strict=True)}
 
 
-def _other(
-    problem: Problem, mechanism: Mechanism, certificate: Certificate, places: Sequence[int], finer: Any
-) -> str:
+def _other(problem: Problem, mechanism: Mechanism, certificate: Certificate, places: Sequence[int], finer: Any) -> str:
     """Where the probabilities are others, or ""."""
     proved = certificate.channel
     assert proved is not None
@@ -118,7 +118,7 @@ def _finer(problem: Problem, mechanism: Mechanism, certificate: Certificate, fin
     arrays = (problem if certificate.exact else problem.as_float()).exactly.arrays
     q: Array = mechanism.q if is_exact(mechanism.q) else lifted(mechanism.q)
     joint = arrays.p[:, None] * q
-    bob = arrays.told_risk(joint, [finer[name] for name in mechanism.signals])
+    bob = arrays.told_risk(joint, np.array([finer[name] for name in mechanism.signals]))
     value = bob - EXACT.number(certificate.lam) * arrays.eve_risk(joint)
     if value - EXACT.number(verdict.bound) > EXACT.number(certificate.gap):
         return Verdict(False, "the mechanism has another R_A than the one that is proved", verdict.value)

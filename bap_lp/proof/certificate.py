@@ -13,7 +13,7 @@ Conditions are checked twice: by the rows of the program, and each by its defini
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,7 @@ from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
 
+_NONE = Conditions()
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
 
@@ -70,7 +71,7 @@ class Certificate(ReadOnly, Displayed):
     channel: Array | None
     dual: Dual
     exact: bool = True
-    conditions: Conditions = Conditions()
+    conditions: Conditions = _NONE
     cases: tuple[Case, ...] = ()
     kind: str = "release"
     tier_weights: tuple[Number, ...] = ()
@@ -168,7 +169,7 @@ class Statement:
     program: Program
     names: Sequence[str]  # of the signals
     layout: Layout | None = None
-    conditions: Conditions = Conditions()
+    conditions: Conditions = _NONE
     lam: Any = EXACT.zero
     bob_weight: int = 1
 
@@ -201,7 +202,9 @@ class Statement:
         tried = self._tried()
         if tried is None:
             return least, how
-        return max(least, value if not tried else tried[0]), "all deterministic mechanisms were tried and none goes below"
+        return max(
+            least, value if not tried else tried[0]
+        ), "all deterministic mechanisms were tried and none goes below"
 
     def _tried(self) -> tuple[Any, ...] | None:
         """The value of the best deterministic mechanism, if they are few; empty if there is none."""
@@ -232,14 +235,9 @@ class Statement:
             wrong = str(error)
         if wrong:
             raise Unproved(wrong)
-        silent = replace(
-            self.program,
-            cost=0 * self.program.cost,
-            observers=tuple(replace(o, price=EXACT.zero) for o in self.program.observers),
-        )
         for case in cases:
             try:
-                part = (silent if case.void else self.program).only(case.keep)
+                part = (self.program.silent if case.void else self.program).only(case.keep)
                 bound = part.bound(case.dual, case.allowed(states))
             except Unproved as error:
                 raise Unproved(f"case {case.keep}: {error}") from None
@@ -395,7 +393,7 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     if certificate.exact and not able:
         return "the certificate is exact and the problem or a condition is not"
     if able and not certificate.exact and not allow_float:
-        return "the numbers of the problem are exact and the certificate is about their floats"
+        return "the numbers of the problem are exact and those of the certificate are floats"
     if any(lam < 0 for lam in certificate.lams):
         return f"lambda = {text(min(certificate.lams))} is negative"
     if any(not w > 0 for w in certificate.tier_weights):

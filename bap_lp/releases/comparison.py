@@ -46,8 +46,8 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     """Which condition a mechanism breaks, in words, or "" if it meets them all.
 
     The definitions are applied to the mechanism's own signals, with each agent's best decision at every signal. Exact
-    numbers are compared exactly; a float release counts as one that meets a condition if 10^-9 of the null release makes
-    it so, and limits are read a little looser.
+    numbers are compared exactly. A float release counts as one that meets a condition if 10^-9 of the null release
+    makes it so, and limits are read a little looser.
 
     Args:
         problem: the problem.
@@ -79,8 +79,8 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     whole = problem.exactly
     channels = [on_simplex(mechanism.q)]
     if not exact:  # what was rounded may stand at the edge of a condition: then a trace of the null release decides
-        limits = {name: getattr(conditions, name) for name in ("max_bob_risk", "margin")}
-        conditions = replace(conditions, **{name: float(v) for name, v in limits.items() if v is not None})
+        cap, margin = (None if v is None else float(v) for v in (conditions.max_bob_risk, conditions.margin))
+        conditions = replace(conditions, max_bob_risk=cap, margin=margin)
         channels.append((1 - _TRACE) * channels[0] + _TRACE * whole.p.dot(channels[0]))
     sent = [SentSignals(whole.arrays, signals, q) for q in channels]
     for demand in conditions.demands(whole):

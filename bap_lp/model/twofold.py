@@ -63,7 +63,7 @@ def _exact(x: Twofold) -> Any:
 def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq, fmpq, fmpq, fmpq] | None:
     """(R_B, R_E, R_A, bound) of float arrays, R_A and the bound moved apart by all errors; None if in doubt.
 
-    p is scaled to sum to one. R_B is that of a Bob whom signal i tells to decide i. Rows of q sum to one; u is rational.
+    p is scaled to sum to one. R_B is that of a Bob whom signal i tells to decide i. Rows of q sum to one, u is exact.
     """
     pairs = [(float(v), float(v - EXACT.number(float(v)))) for v in u.ravel().tolist()]
     high, low = (np.array([pair[k] for pair in pairs]).reshape(u.shape) for k in (0, 1))

@@ -188,6 +188,7 @@ def lambda_path(
 
         def at(lam: float) -> SupportLine:
             best = solve(merged, lam, exact=False)
+            assert best.certificate.channel is not None
             rho, dual = arrays.p[:, None] * floats(best.certificate.channel), best.certificate.dual
             risks = joint_risks(arrays, rho)
             return SupportLine(rho, risks.bob, risks.eve, dual, best.bound)

@@ -1,4 +1,4 @@
-"""What the pages on conditions, services and records claim in their text, outside their examples."""
+"""What the pages on conditions, services and records promise in their text holds, beyond their examples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ def page(name: str) -> str:
 
 def test_under_maximal_leakage_nobody_guesses_anything_much_more_often() -> None:
     """Guessed is any random function U of the state: with the signal at most 3/2 as often, and for some U exactly."""
-    assert "may be right at most 3/2 times as often as without the publication" in page("docs/conditions.md")
     q = solve(WARD, 0, conditions=Conditions(max_leakage="3/2")).mechanism.channel
     assert q.max(axis=0).sum() == Fraction(3, 2)
     rng = random.Random(0)
@@ -125,19 +124,6 @@ def test_floats_far_apart_may_show_two_mechanisms_and_each_is_certified() -> Non
     assert solve(exact, "1/1000").mechanism == lambda_path(exact).piece("1/1000").mechanism
 
 
-def test_the_benchmarks_measure_what_the_page_on_large_data_says() -> None:
-    text, every = page("docs/large.md"), (ROOT / "benchmarks/__main__.py").read_text()
-    for name, said, measured in (
-        ("game", "float problems with up to a million states", "1_000_000, 5, 5"),
-        ("core", "exact problems with up to a hundred thousand states", "100_000, 3, 3"),
-        ("microdata", "tables of records", "def main"),
-    ):
-        assert f"`python -m benchmarks {name}` measures {said}" in text
-        assert f'"{name}",' in every
-        assert measured in (ROOT / f"benchmarks/{name}.py").read_text()
-    assert "-m benchmarks\n" in (ROOT / "Makefile").read_text().split("\nbench:")[1]
-
-
 def small_study(**options: Any) -> tuple[Any, Study]:
     import pandas as pd
 
@@ -183,7 +169,6 @@ def test_every_integer_that_may_be_drawn_leads_to_a_signal_and_exactly_as_many_a
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--exp-epsilon", "2"]], ids=["free", "under a condition"])
 def test_no_solver_is_imported_to_verify_a_bundle(tmp_path: Path, options: list[str]) -> None:
-    assert "no solver is imported" in page("docs/verify.md")
     run = "import sys; from bap_cli.main import main; main(sys.argv[1:])"
     look = "; print(*sorted(sys.modules), file=sys.stderr)"
 
@@ -214,7 +199,6 @@ def test_under_conditions_a_new_type_is_drawn_as_the_signals_are_overall() -> No
 
 
 def test_the_split_of_the_records_follows_the_digests_of_the_page() -> None:
-    assert 'in the order of the SHA-256 digests of `"seed:record number"`' in page("docs/microdata.md")
     order = sorted(range(101), key=lambda k: hashlib.sha256(f"7:{k}".encode()).digest())
     assert np.flatnonzero(held_out(101, Fraction(1, 3), 7)).tolist() == sorted(order[:33])
 

@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.programs.solution import Solution
-    from discretise.tables.comparisons import TableComparison
-    from discretise.tables.files import CountsFile
+    from bap_sdc.count_tables.comparisons import TableComparison
+    from bap_sdc.count_tables.files import CountsFile
 
 
 def register(app: typer.Typer) -> None:
@@ -43,9 +43,9 @@ def counts_command(
     from bap_cli import inputs, outputs, pictures, show
     from bap_cli.progress import Progress
     from bap_lp import evaluate, solve
-    from discretise.tables.comparisons import compare_tables
-    from discretise.tables.files import CountsFile
-    from discretise.tables.problems import TableProblem
+    from bap_sdc.count_tables.comparisons import compare_tables
+    from bap_sdc.count_tables.files import CountsFile
+    from bap_sdc.count_tables.problems import TableProblem
 
     outputs.check_folder(out)
     if plot is not None:

@@ -29,7 +29,7 @@ def load(name: str) -> ProblemFile:
         return load_problem(path)
     document, source = read_document(path), source_name(path)
     if isinstance(document, dict) and "table" in document:
-        from discretise.tables.files import counts_from_dict
+        from bap_sdc.count_tables.files import counts_from_dict
 
         return counts_from_dict(document, source)
     return bounded_problem(document, source)

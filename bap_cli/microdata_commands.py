@@ -42,8 +42,8 @@ def init_command(
     ] = None,
 ) -> None:
     """Print a commented study file: the columns found, their levels, and proposals."""
-    from microdata.proposals import proposal
-    from microdata.tables import read_table
+    from bap_sdc.records.data.proposals import proposal
+    from bap_sdc.records.data.tables import read_table
 
     if out is None:
         sys.stdout.write(proposal(read_table(file), str(file)))
@@ -79,9 +79,9 @@ def solve_command(
     from bap_cli.microdata_show import show_audit, show_solution
     from bap_cli.show import console, say
     from bap_lp.programs.compact import STOPPED
-    from microdata.bundle import bundle_texts
-    from microdata.cells import small_cells
-    from microdata.files import load_study
+    from bap_sdc.records.audit.small_cells import small_cells
+    from bap_sdc.records.bundle import bundle_texts
+    from bap_sdc.records.files import load_study
 
     check_folder(out)
     with Progress("reading") as progress:
@@ -131,7 +131,7 @@ def release_command(
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism."""
-    from microdata.tables import is_parquet, read_table, table_bytes, typed_table
+    from bap_sdc.records.data.tables import is_parquet, read_table, table_bytes, typed_table
 
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
@@ -170,7 +170,7 @@ def audit_command(
 ) -> None:
     """Judge the mechanism of a solved study on other records."""
     from bap_cli.microdata_show import show_audit
-    from microdata.tables import read_table
+    from bap_sdc.records.data.tables import read_table
 
     with Progress("reading") as progress:
         solution = _proved(folder, progress, allow_float)
@@ -199,7 +199,7 @@ def report_command(
     """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
     from bap_cli.microdata_report import report_page
     from bap_cli.show import console, say
-    from microdata.cells import small_cells
+    from bap_sdc.records.audit.small_cells import small_cells
 
     check_file(out)
     with Progress("reading") as progress:
@@ -217,7 +217,7 @@ def report_command(
 
 def _proved(folder: Path, progress: Progress, allow_float: bool) -> Any:
     """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
-    from microdata.bundle import Unproved, disagreement, load_solution
+    from bap_sdc.records.bundle import Unproved, disagreement, load_solution
 
     try:
         solution = load_solution(folder)
@@ -247,7 +247,7 @@ def _exact(study: Any) -> bool:
 
 
 def _kept(folder: Path) -> tuple[str, ...]:
-    from microdata.bundle import kept_columns
+    from bap_sdc.records.bundle import kept_columns
 
     return kept_columns(folder)
 

@@ -18,8 +18,8 @@ import numpy as np
 from bap_cli.report_sign import fingerprint, origin
 from bap_lp.model.display import clean, counted, equals, listed, person
 from bap_lp.rational import floats
-from microdata.audit import Audit
-from microdata.solution import StudySolution
+from bap_sdc.records.audit.audit import Audit
+from bap_sdc.records.solution import StudySolution
 
 FILES = ("study.json", "mechanism.json", "certificate.json", "result.json", "prior.json")
 _CARDS = 6  # columns or Eves with a card of their own; the tables below have all

@@ -22,10 +22,10 @@ from bap_cli.microdata_first import first_screen, symbols
 from bap_cli.plain_words import UNCHANGED
 from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
-from microdata.alternatives import ReleaseComparison
-from microdata.audit import Audit, AuditedRisk
-from microdata.cells import small_cells
-from microdata.solution import StudySolution
+from bap_sdc.records.audit.audit import Audit, AuditedRisk
+from bap_sdc.records.audit.small_cells import small_cells
+from bap_sdc.records.release.alternatives import ReleaseComparison
+from bap_sdc.records.solution import StudySolution
 
 _CSS = Path(__file__).with_name("page") / "page.css"
 _MORE = """
@@ -313,7 +313,7 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
 
 
 def _drawn(kind: str, what: Any) -> Any:
-    from microdata import plots
+    from bap_sdc.records import plots
 
     return plots.release_map(what) if kind == "map" else plots.eves_of_audit(what)
 

@@ -8,8 +8,8 @@ from typing import Any
 from bap_cli.plain_words import UNCHANGED
 from bap_cli.show import console, plain_table, put, risk_table, say, short
 from bap_lp.model.display import clean, counted, equals
-from microdata.audit import Audit
-from microdata.solution import StudySolution
+from bap_sdc.records.audit.audit import Audit
+from bap_sdc.records.solution import StudySolution
 
 
 def show_solution(solution: StudySolution, source: str, choice: str) -> None:

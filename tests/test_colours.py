@@ -241,8 +241,8 @@ def _model() -> Any:
 def _records() -> Any:
     import pandas as pd
 
-    from microdata import Eve, Study
-    from microdata.plots import release_map
+    from bap_sdc import Eve, Study
+    from bap_sdc.records.plots import release_map
 
     rng = np.random.default_rng(0)
     ill = rng.random(300) < 0.3

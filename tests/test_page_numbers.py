@@ -14,11 +14,13 @@ import pytest
 from bap_cli import commands
 from bap_lp import Problem, load_problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
+from bap_sdc import counts
+from bap_sdc.count_tables.reading import MOST_PEOPLE
+from bap_sdc.count_tables.spaces import MOST_TABLES
+from bap_sdc.records.data.levels import MOST_LEVELS
 from benchmarks import trust
-from discretise import bracket, counts, grid, max_bracket, refine
+from discretise import bracket, grid, max_bracket, refine
 from discretise.squared_loss.grids import residual_variance
-from discretise.tables.people import MOST_PEOPLE
-from discretise.tables.spaces import MOST_TABLES
 from gaussian import (
     BothEves,
     Eve,
@@ -38,7 +40,6 @@ from gaussian.optimum.cells import cell_law
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.paper import PAPER_TABLES
 from gaussian.statistic_laws import MOST_ORDERED
-from microdata.levels import MOST_LEVELS
 
 ROOT = Path(__file__).parents[1]
 BOTH = BothEves(0.5, 2.0)

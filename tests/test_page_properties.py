@@ -22,10 +22,10 @@ import pytest
 from bap_lp import Conditions, Mechanism, Problem, evaluate, lambda_path, solve, verify
 from bap_lp.model.evaluation import risks
 from bap_lp.releases import null
-from microdata import Eve, Study
-from microdata.alternatives import PRAM_KEPT, RATIOS, SWAPS
-from microdata.cells import THRESHOLD
-from microdata.prior import CANDIDATES, FOLDS, held_out
+from bap_sdc import Eve, Study
+from bap_sdc.records.audit.small_cells import THRESHOLD
+from bap_sdc.records.data.prior import CANDIDATES, FOLDS, held_out
+from bap_sdc.records.release.alternatives import PRAM_KEPT, RATIOS, SWAPS
 
 ROOT = Path(__file__).parents[1]
 WARD = Problem(  # the example of the page on conditions

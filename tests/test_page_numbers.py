@@ -35,11 +35,11 @@ from gaussian import (
     optimise,
     risks,
 )
+from gaussian.laws.statistics import MOST_ORDERED
 from gaussian.optimum import cells
 from gaussian.optimum.cells import cell_law
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.paper import PAPER_TABLES
-from gaussian.statistic_laws import MOST_ORDERED
 
 ROOT = Path(__file__).parents[1]
 BOTH = BothEves(0.5, 2.0)
@@ -200,7 +200,7 @@ def test_the_limits_shown_are_the_limits_set() -> None:
     assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/files.md")
     assert MOST_TABLES == 2_000_000
     assert "Up to two million tables of the parts are enumerated" in page("docs/counts.md")
-    assert f"(`order_contour`, $n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
+    assert f"(`ranks`, $n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
 
 
 def test_the_page_on_trust_says_how_many_mutations_are_judged() -> None:

@@ -21,9 +21,9 @@ from scipy.special import ndtr
 
 from gaussian.arrays import Array
 from gaussian.eves import Eve, betting_weights, cell_words, questions
-from gaussian.mean_law import normal_density
+from gaussian.laws.mean import normal_density
+from gaussian.laws.statistics import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 from gaussian.model import GaussianModel
-from gaussian.statistic_laws import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 
 # A sum of rounded positive products has an error of a few units in the last place.
 ROUNDING = 1e-15

@@ -1,6 +1,6 @@
 """The law of  D = max_i (X_i - Xbar),  independent of Xbar and of theta.
 
-P(D <= d) is 1{d >= 0} for n = 1 and erf(d) for n = 2; module residual_contour integrates it for n >= 3. Piecewise
+P(D <= d) is 1{d >= 0} for n = 1 and erf(d) for n = 2; module contour integrates it for n >= 3. Piecewise
 polynomials tabulate log P(D <= d) as a function of log d up to near the median, and log P(D > d) as a function of d
 beyond it. So both tails keep their relative accuracy, about 1e-15 times the logarithm. Near 0, P(D <= d) is
 proportional to d^{n-1}. Xbar + D is the maximum of n independent values, which gives every table a check:
@@ -23,8 +23,8 @@ from scipy.special import erf, erfc, expm1, log_ndtr, ndtri
 
 from gaussian import _checks
 from gaussian.arrays import Array
-from gaussian.piecewise import Piecewise, composite_nodes, fit
-from gaussian.residual_contour import residual_log_cdf, residual_log_sf
+from gaussian.laws.contour import residual_log_cdf, residual_log_sf
+from gaussian.numerics.piecewise import Piecewise, composite_nodes, fit
 
 # Panels end where the logarithm has these values, so that its rounding error is relative to values of one size.
 _LEVELS = np.array([-1.0, -2.0, -4.0, -8.0, -16.0, -32.0, -64.0, -128.0, -256.0, -512.0])

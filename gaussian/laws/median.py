@@ -1,12 +1,12 @@
-"""Sub-densities of the sample median M on the events Bob and Eve test, in the form of module mean_law.
+"""Sub-densities of the sample median M on the events Bob and Eve test, in the form of module mean.
 
-Given theta, {M = m, max <= c} has the sub-density of module order at (m - theta, c - theta):
+Given theta, {M = m, max <= c} has the sub-density of module median_max at (m - theta, c - theta):
     Bob            integral over theta > c_B  of  pi(theta) f_M(m - theta),
     the maximum    integral over theta        of  pi(theta) f_{M, max <= c}(m - theta, c - theta).
 The mean needs V = M - Xbar, independent of Xbar (module median_mean):
     the mean       integral over v < m - c_1  of  f_V(v) N(m - v; 0, vbar),
     both           the mean and the maximum's joint sub-density, from sums of truncated normals.
-The masses of the cells do not depend on the released statistic: their distance from those of module mean_law is an
+The masses of the cells do not depend on the released statistic: their distance from those of module mean is an
 error of this law.
 """
 
@@ -19,11 +19,11 @@ import numpy as np
 
 from gaussian.arrays import Array
 from gaussian.eves import betting_weights
-from gaussian.mean_law import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, panel_edges
-from gaussian.median_mean import deviation_density, deviation_support, median_mean_above
+from gaussian.laws.mean import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, panel_edges
+from gaussian.laws.median_max import median_below, median_support, wings
+from gaussian.laws.median_mean import deviation_density, deviation_support, median_mean_above
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
-from gaussian.order import median_below, median_support, wings
-from gaussian.piecewise import Piecewise, composite_nodes, fit
+from gaussian.numerics.piecewise import Piecewise, composite_nodes, fit
 
 _TOL = 1e-14
 _CHUNK = 20_000
@@ -92,7 +92,7 @@ def median_bob_law(model: GaussianModel) -> Piecewise:
 
 @lru_cache(maxsize=128)
 def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
-    """The joint law of Eve's cells, in the order of mean_law.eve_cells, and the median."""
+    """The joint law of Eve's cells, in the order of mean.eve_cells, and the median."""
     if model.n <= 2:
         return mean_eve_law(model, eve)
 

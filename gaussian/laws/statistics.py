@@ -2,7 +2,7 @@
 
 A statistic that moves with the data is xbar plus a function of the residuals, which are independent of xbar:
     P(T <= c | xbar = x) = P(T - xbar <= c - x),
-with the law of T - xbar from modules residual (maximum; minimum by x -> -x), order_contour (k-th smallest) and
+with the law of T - xbar from modules residual (maximum; minimum by x -> -x), ranks (k-th smallest) and
 median_mean (median of an even number), and N(0, 1 - 1/n) for one record. The range is itself a function of the
 residuals, so its probability does not depend on x. Both tails are computed on their own, so that a rare answer keeps
 its digits; each law states its error.
@@ -32,10 +32,10 @@ from gaussian.eves import (
     ThresholdEve,
     questions,
 )
-from gaussian.median_mean import deviation_density
-from gaussian.order_contour import order_law
-from gaussian.piecewise import composite_nodes
-from gaussian.residual import max_residual_cdf, max_residual_sf, max_residual_support, residual_law
+from gaussian.laws.median_mean import deviation_density
+from gaussian.laws.ranks import order_law
+from gaussian.laws.residual import max_residual_cdf, max_residual_sf, max_residual_support, residual_law
+from gaussian.numerics.piecewise import composite_nodes
 
 XbarSupport = tuple[float, float]
 # Tables of logarithms are right to 2e-15 (4 + |log P|), measured against 40-digit arithmetic for n up to 10,000; sums

@@ -19,9 +19,9 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from gaussian.arrays import Array
-from gaussian.order import gap_support, log_arrangements, wings
-from gaussian.piecewise import Piecewise, composite_nodes, fit, gauss_nodes
-from gaussian.residual import max_residual_cdf
+from gaussian.laws.median_max import gap_support, log_arrangements, wings
+from gaussian.laws.residual import max_residual_cdf
+from gaussian.numerics.piecewise import Piecewise, composite_nodes, fit, gauss_nodes
 
 _ORDER = 24
 _B_NODES = 12

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from gaussian.arrays import Array
-from gaussian.mean_law import REACH, normal_density, panel_edges
-from gaussian.piecewise import Function, Piecewise, fit, gauss_nodes
+from gaussian.laws.mean import REACH, normal_density, panel_edges
+from gaussian.numerics.piecewise import Function, Piecewise, fit, gauss_nodes
 
 _WIDE_PANELS = 160
 _CHUNK = 4_000_000

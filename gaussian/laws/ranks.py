@@ -1,6 +1,6 @@
 """The k-th smallest of n independent N(0, 1) values minus their mean: its law to relative accuracy in both tails.
 
-T_k - Zbar <= d means that at most m = n - k of the values exceed d when their sum is 0. As in module residual_contour,
+T_k - Zbar <= d means that at most m = n - k of the values exceed d when their sum is 0. As in module contour,
     P(at most m exceed d) = sqrt(n/2pi)/i  integral  sum_{j <= m} C(n, j) A(p)^{n-j} B(p)^j dp,
     A(p) = e^{p^2/2} Phi(d - p),   B(p) = e^{p^2/2} Phi(p - d),
 because A and B are the Laplace transforms of a normal below and above d. The sum is the Laplace transform of a positive
@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, erfcx, gammaln, log_ndtr, ndtr, ndtri
 
 from gaussian.arrays import Array
-from gaussian.piecewise import Piecewise, gauss_nodes
-from gaussian.residual import tabulate
-from gaussian.residual_contour import log_m
+from gaussian.laws.contour import log_m
+from gaussian.laws.residual import tabulate
+from gaussian.numerics.piecewise import Piecewise, gauss_nodes
 
 _BEND = 0.3
 _STRETCH = 1.5

@@ -4,7 +4,7 @@ Let m[s, k] = P(signal s, cell k), times what the agent loses on the cell. Betti
 m[s, k], so
     R = sum_s min_k m[s, k].
 Bob's cells are theta <= c_B and theta > c_B: to decide for one is to bet against the other. Eve's cells are those of
-`mean_law.eve_cells`. A statistic with a density has the same risk with an integral in place of the sum
+`laws.mean.eve_cells`. A statistic with a density has the same risk with an integral in place of the sum
 (`piecewise.min_integral`).
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gaussian.arrays import Array
-from gaussian.piecewise import Piecewise
+from gaussian.numerics.piecewise import Piecewise
 
 # Rounding of a sum of a few hundred products of probabilities.
 ROUNDING = 1e-14

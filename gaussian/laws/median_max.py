@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from gaussian.arrays import Array
-from gaussian.piecewise import gauss_nodes
+from gaussian.numerics.piecewise import gauss_nodes
 
 _GAP_NODES = 32
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -13,14 +14,9 @@ from typing import TYPE_CHECKING, NoReturn
 from rich.console import Console
 from rich.table import Table
 
-from bap_cli.plain_words import named as told
-from bap_lp.conditions.events import named
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.nested import TierCertificate
-from bap_lp.proof.worst_case import RobustCertificate
 from bap_lp.rational import public
 
 if TYPE_CHECKING:
@@ -31,7 +27,10 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
     from bap_lp.programs.costs import ConditionCost
     from bap_lp.programs.solution import Solution
+    from bap_lp.proof.certificate import Certificate
     from bap_lp.proof.infeasible import Infeasibility
+    from bap_lp.proof.nested import TierCertificate
+    from bap_lp.proof.worst_case import RobustCertificate
     from bap_lp.releases import Comparison
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
@@ -72,8 +71,6 @@ def show_solution(
     described: Iterable[str] = (),
 ) -> None:
     """What `bap solve` prints; `rounded` says that exact numbers were solved in floats."""
-    from bap_cli.outputs import check_command
-
     out = console()
     heading(out, solution.problem, solution.exact)
     for line in described:
@@ -102,6 +99,17 @@ def show_solution(
         names = "problem.json, mechanism.json, certificate.json and manifest.json"
         say(out, f"Wrote {names} to {clean(written, 500)}.")
     out.print(check_command(written, rounded, solution.exact), soft_wrap=True)
+
+
+def check_command(written: str, rounded: bool, exact: bool) -> str:
+    """The command that checks a bundle; exact numbers can be longer than what is read from strangers."""
+    raised: list[str] = []
+    if written and exact:
+        from bap_lp.files.bundles import limits_for
+
+        raised = [part for setting in limits_for(written) for part in ("--limit", setting)]
+    command = shlex.join(["bap", *raised, "verify", written or "DIR", *(["--allow-float"] if rounded else [])])
+    return f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)")
 
 
 def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> str:
@@ -158,6 +166,8 @@ def show_conflict(loaded: ProblemFile, conflict: Infeasibility, source: str) -> 
 
 
 def conditions_in_words(conditions: Conditions) -> str:
+    from bap_lp.conditions.events import named
+
     words = []
     for name, value in conditions.given().items():
         if name in ("neighbours", "metric"):
@@ -220,6 +230,8 @@ def show_verdict(
     more: Iterable[str] = (),
 ) -> None:
     """What `bap verify` prints when the proof holds."""
+    from bap_lp.proof.certificate import Certificate
+
     out = console()
     lams = (certificate.lam,) if isinstance(certificate, Certificate) else certificate.lams
     at = " and ".join(dict.fromkeys(equals("lambda", lam) for lam in lams))
@@ -324,6 +336,11 @@ def _paragraph(out: Console, text: str, first: str = "  ", further: str = "    "
     whole = _QUOTED.sub(lambda quote: quote[0].replace(" ", _JOIN), text)  # a short quote stays on one line
     lines = textwrap.fill(whole, out.width, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
     out.print(lines.replace(_JOIN, " "), soft_wrap=True)
+
+
+def told(label: str) -> str:
+    """A label, in quotes if its commas or digits could be mistaken for those of the sentence."""
+    return f"“{clean(label)}”" if any(c == "," or c.isdigit() for c in label) else clean(label)
 
 
 def _distribution(posterior: dict[str, Number]) -> str:

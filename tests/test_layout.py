@@ -171,7 +171,7 @@ def test_discretise_forwards_tables_of_counts_and_loads_their_package_only_then(
     assert done.stdout.split() == ["False", "bap_sdc.count_tables.problems"]
 
 
-@pytest.mark.parametrize("package", ["bap_sdc", "discretise", "gaussian"])
+@pytest.mark.parametrize("package", ["bap_cli", "bap_sdc", "discretise", "gaussian"])
 def test_a_folder_of_more_than_twelve_modules_has_rooms(package: str) -> None:
     folders = {path.parent for path in files(package)}
     sizes = {str(f.relative_to(ROOT)): len([p for p in f.glob("*.py") if p.stem != "__init__"]) for f in folders}

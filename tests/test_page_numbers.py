@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bap_cli import commands
+from bap_cli.commands import report
 from bap_lp import Problem, load_problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
 from bap_sdc import counts
@@ -223,7 +223,7 @@ def test_the_first_page_asks_for_the_python_that_the_package_needs() -> None:
 
 
 def test_the_page_on_the_command_has_the_names_of_the_files_that_are_written() -> None:
-    written = [inspect.signature(command).parameters["out"].default for command in (commands.report, commands.plot)]
+    written = [inspect.signature(command).parameters["out"].default for command in (report.report, report.plot)]
     assert "where to write; `{}` and `{}` by default".format(*written) in page("docs/cli.md")
 
 

@@ -15,7 +15,7 @@ import typer
 from flint import fmpq
 
 from bap_cli.main import main
-from bap_cli.microdata_commands import app
+from bap_cli.records.commands import app
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import public
 from bap_sdc import Eve, Study, load_study, read_table

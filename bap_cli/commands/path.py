@@ -1,35 +1,38 @@
-"""`bap path`: the optimal mechanism for every lambda at once, as a table or a JSON document."""
+"""`bap path`: the optimal mechanism for every lambda at once, or what differential privacy costs, for every epsilon."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-if TYPE_CHECKING:
-    from bap_lp.conditions.conditions import Conditions
-    from bap_lp.files.problems import ProblemFile
-    from bap_lp.model.problem import Problem
-    from bap_lp.path.frontier import Corner
-    from bap_lp.path.pieces import Path, Piece
+from bap_cli import inputs, outputs
+from bap_cli.app import File, Floats, Json
+from bap_cli.progress import Progress
+from bap_cli.show import conditions_in_words, console, heading, plain_table, put, say, short, width_of
+from bap_lp.conditions.conditions import Conditions
+from bap_lp.files.mechanisms import mechanism_document
+from bap_lp.files.problems import ProblemFile, conditions_document
+from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import counted, equals
+from bap_lp.model.problem import Problem
+from bap_lp.path.epsilon import EpsilonPath, epsilon_path
+from bap_lp.path.frontier import Corner, corner
+from bap_lp.path.pieces import Path, Piece, lambda_path
+from bap_lp.proof.certificate import TOLERANCE, size_of
+from bap_lp.rational import InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `bap`."""
-    app.command(context_settings={"help_option_names": ["--help"]})(path)
+_EPSILONS = 20
 
 
 def path(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Problem file (TOML, JSON) or a name of `bap examples`.")],
-    use_floats: Annotated[
-        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    file: File,
+    use_floats: Floats = False,
+    as_json: Json = False,
     over: Annotated[
         Literal["lambda", "epsilon"], typer.Option(help="What varies: lambda, or epsilon at one lambda.")
     ] = "lambda",
@@ -50,16 +53,9 @@ def path(
     optimal mechanism, a vertex of the risk-utility frontier, under the file's conditions if it has any. --over epsilon
     shows what differential privacy costs: exactly at some epsilons, and within a proved band between them.
     """
-    from bap_cli import inputs, outputs
-    from bap_cli.progress import Progress
-    from bap_lp.path.pieces import lambda_path
-    from bap_lp.rational import InputError
-
     loaded = inputs.load(file)
     if over == "epsilon":
-        from bap_cli.epsilon_path import run
-
-        return run(loaded, lam, tolerance, use_floats, as_json)
+        return _over_epsilon(loaded, lam, tolerance, use_floats, as_json)
     for option, value in (("--lambda", lam), ("--tolerance", tolerance)):
         if value is not None:
             raise InputError(option, value, "needs --over epsilon")
@@ -73,9 +69,6 @@ def path(
 
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
     """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
-    from bap_lp.files.problems import conditions_document
-    from bap_lp.rational import text
-
     at = corner_of(path, conditions)
     stated = {} if conditions is None else {"conditions": conditions_document(conditions)}
     return stated | {
@@ -96,9 +89,6 @@ def path_document(problem: Problem, path: Path, conditions: Conditions | None = 
 
 def corner_of(path: Path, conditions: Conditions | None) -> Corner:
     """The corner of the problem, and how close the mechanisms of the path come to it."""
-    from bap_lp.path.frontier import corner
-    from bap_lp.proof.certificate import TOLERANCE, size_of
-
     if conditions is None:
         return corner(path.problem, path=path)
     free = corner(path.problem)
@@ -112,9 +102,6 @@ def corner_of(path: Path, conditions: Conditions | None) -> Corner:
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
-    from bap_lp.files.mechanisms import mechanism_document
-    from bap_lp.rational import text
-
     return {
         "from": text(piece.start),
         "to": None if piece.end == math.inf else text(piece.end),
@@ -126,12 +113,6 @@ def _piece(piece: Piece) -> dict[str, Any]:
 
 def show_path(loaded: ProblemFile, path: Path) -> None:
     """What `bap path` prints."""
-    from bap_cli.inputs import choice
-    from bap_cli.show import conditions_in_words, console, heading, plain_table, put, say, short, width_of
-    from bap_lp.model.calibration import lam_of
-    from bap_lp.model.display import counted, equals
-    from bap_lp.rational import InputError, public
-
     out = console()
     heading(out, path.problem, path.exact)
     if loaded.conditions is not None:
@@ -164,7 +145,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     except InputError as error:
         say(out, f"The calibrated lambda {error.rule}.")
     else:
-        say(out, f"{equals('lambda', lam)}, {choice(loaded, None)}")
+        say(out, f"{equals('lambda', lam)}, {inputs.choice(loaded, None)}")
         where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
         say(out, f"  {where}, with {equals('R_A', path.value(lam))}.")
     _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None, path.problem.misaligned)
@@ -187,13 +168,85 @@ def _line(bob: str, eve: str) -> str:
     return f"-{eve} lambda" if bob == "0" else f"{bob} - {eve} lambda"
 
 
-def _corner(out: Any, corner: Corner, conditioned: bool, misaligned: bool) -> None:
-    from bap_cli.show import say
-    from bap_lp.model.display import equals
-
-    where = f"{equals('R_B', corner.risks.bob)} of the full release, {equals('R_E', corner.risks.eve)} of the null one"
+def _corner(out: Any, at: Corner, conditioned: bool, misaligned: bool) -> None:
+    where = f"{equals('R_B', at.risks.bob)} of the full release, {equals('R_E', at.risks.eve)} of the null one"
     if misaligned:
-        where = f"the least {equals('R_B', corner.risks.bob)} and the largest {equals('R_E', corner.risks.eve)}"
+        where = f"the least {equals('R_B', at.risks.bob)} and the largest {equals('R_E', at.risks.eve)}"
     among = " that meets the conditions" if conditioned else ""
-    what = f"{'a' if corner.attained else 'no'} mechanism{among} attains both"
+    what = f"{'a' if at.attained else 'no'} mechanism{among} attains both"
     say(out, f"The corner, {where}: {what}.")
+
+
+def _over_epsilon(loaded: ProblemFile, lam: str | None, tolerance: str | None, use_floats: bool, as_json: bool) -> None:
+    """Compute the path and print it."""
+    price = inputs.number(loaded, lam)
+    asked: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
+    try:
+        with inputs.named(loaded, lam), Progress("every epsilon") as progress:
+            exact = False if use_floats else None
+            found = epsilon_path(
+                loaded.problem, price, conditions=loaded.conditions, exact=exact, progress=progress, **asked
+            )
+    except InputError as error:
+        if error.field == "tolerance":
+            raise InputError("--tolerance", error.value, error.rule) from None
+        raise
+    if as_json:
+        outputs.print_json(epsilon_document(found))
+    else:
+        _show_epsilon(loaded, found, inputs.choice(loaded, lam))
+
+
+def epsilon_document(path: EpsilonPath) -> dict[str, Any]:
+    """What `bap path --over epsilon --json` prints; between two points R_A lies from the next bound to the value."""
+    stated = {} if path.conditions is None else {"conditions": conditions_document(path.conditions)}
+    return stated | {
+        "over": "epsilon",
+        "exact": path.exact,
+        "lambda": text(path.lam),
+        "points": [
+            {
+                "exp_epsilon": text(p.exp_epsilon),
+                "epsilon": p.epsilon,
+                "value": text(p.value),
+                "bound": text(p.bound),
+                "risks": {"bob": text(p.risks.bob), "eve": text(p.risks.eve)},
+            }
+            for p in path.points
+        ],
+        "free": text(path.free),
+        "width": text(path.width),
+        "impossible": None if path.impossible is None else text(path.impossible),
+    }
+
+
+def _show_epsilon(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
+    out = console()
+    heading(out, path.problem, path.exact)
+    say(out, f"{equals('lambda', path.lam)}, {choice}")
+    if path.conditions is not None:
+        kept = _others(path.conditions)
+        say(out, f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states")
+    out.print()
+    table = plain_table("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E", right=range(5))
+    step = max(1, -(-len(path.points) // _EPSILONS))
+    shown = [*path.points[:-1:step], path.points[-1]]
+    for p in shown:
+        risks = (p.value, p.risks.bob, p.risks.eve)
+        table.add_row(short(p.exp_epsilon), f"{p.epsilon:.4g}", *(short(v) for v in risks))
+    put(out, table)
+    if len(shown) < len(path.points):
+        out.print(f"... and {counted(len(path.points) - len(shown), 'more value')} between them (--json gives all)")
+    out.print()
+    if path.impossible is not None:
+        say(out, f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.")
+    say(out, f"Without differential privacy {equals('R_A', path.free)}.")
+    proved = "proved exactly" if path.exact else "proved up to rounding"
+    between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
+    say(out, f"Every value is {proved}; {between}.")
+    say(out, "A picture: bap plot FILE --kind epsilon -o epsilon.svg")
+
+
+def _others(conditions: Conditions) -> str:
+    given = replace(conditions, exp_epsilon=2, epsilon=None)
+    return ", ".join(part for part in conditions_in_words(given).split(", ") if part != "exp_epsilon = 2")

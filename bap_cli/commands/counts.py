@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bap_cli.app import Floats, Folder, Json, Lambda
+
 if TYPE_CHECKING:
     from bap_lp.model.evaluation import Evaluation
     from bap_lp.programs.solution import Solution
@@ -14,24 +16,12 @@ if TYPE_CHECKING:
     from bap_sdc.count_tables.files import CountsFile
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `bap`."""
-    app.command(name="counts", context_settings={"help_option_names": ["--help"]})(counts_command)
-
-
-def counts_command(
+def counts(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file with [table], or a name of `bap examples`.")],
-    lam: Annotated[
-        str | None,
-        typer.Option("--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s by default.'),
-    ] = None,
-    use_floats: Annotated[
-        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write a bundle there: problem, mechanism, proof, manifest.")
-    ] = None,
+    lam: Lambda = None,
+    use_floats: Floats = False,
+    as_json: Json = False,
+    out: Folder = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PICTURE", help="Draw the map to this .png, .svg or .pdf file.")
     ] = None,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_cli.report_sign import fingerprint, origin
+from bap_cli.report.sign import fingerprint, origin
 from bap_lp.model.display import clean, counted, equals, listed, person
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit

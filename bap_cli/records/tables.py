@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from bap_cli.plain_words import UNCHANGED
 from bap_cli.show import console, plain_table, put, risk_table, say, short
 from bap_lp.model.display import clean, counted, equals
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.solution import StudySolution
+
+UNCHANGED = "unchanged"  # a measure of what Eve knows anyway
 
 
 def show_solution(solution: StudySolution, source: str, choice: str) -> None:

@@ -22,14 +22,13 @@ from typing import Annotated, Any
 
 import typer
 
+from bap_cli.app import AllowFloat
+
 _MECHANISM = re.compile(r"mechanism(?:-([1-9][0-9]{0,3}))?\.json")
 
 Source = Annotated[
     str,
     typer.Argument(metavar="BUNDLE", help="Directory of `bap solve --out`, or a mechanism file (JSON, .npz)."),
-]
-AllowFloat = Annotated[
-    bool, typer.Option("--allow-float", help="Accept a float certificate although the problem is exact.")
 ]
 State = Annotated[
     str | None, typer.Argument(metavar="[STATE]", help="Label of the observed data; read from stdin if left out.")
@@ -150,7 +149,7 @@ def _check_places(source: str, states: str | None, out: Path | None, log: Path |
 
 def _load(source: str, allow_float: bool) -> _Released:
     """The mechanism of a bundle that verifies, or of a file that is not part of one."""
-    from bap_cli.verifying import proved_bundle
+    from bap_cli.commands.verify import proved_bundle
     from bap_lp.files.bundles import MANIFEST
     from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism
@@ -180,7 +179,7 @@ def _sha256(source: str) -> str:
 
 def _tier(bundle: Any, tier: int, source: str) -> Any:
     """The mechanism of a file that a bundle of tiers has besides its own, if it is what that tier sees."""
-    from bap_cli.verifying import refuse
+    from bap_cli.commands.verify import refuse
     from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism
     from bap_lp.rational import TOLERANCE

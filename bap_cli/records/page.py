@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_cli.microdata_first import first_screen, symbols
-from bap_cli.plain_words import UNCHANGED
+from bap_cli.records.first_screen import first_screen, symbols
+from bap_cli.records.tables import UNCHANGED
 from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
@@ -27,7 +27,7 @@ from bap_sdc.records.audit.small_cells import small_cells
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
 
-_CSS = Path(__file__).with_name("page") / "page.css"
+_CSS = Path(__file__).parents[1] / "report" / "page" / "page.css"
 _MORE = """
 table { width: auto; } thead th { color: var(--soft); white-space: normal; } :is(td, th).t { text-align: left; }
 td.t { white-space: normal; }

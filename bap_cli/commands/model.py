@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bap_cli.app import Json, Lambda
+
 if TYPE_CHECKING:
     from discretise import ModelBracket
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="Model file (TOML, JSON) or a model of `bap examples`.")]
 
 
-def model_command(
+def model(
     file: File,
-    lam: Annotated[
-        str | None,
-        typer.Option(
-            "--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s own by default.'
-        ),
-    ] = None,
+    lam: Lambda = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="PICTURE", help="Also draw the rule: a .png, .svg or .pdf file.")
     ] = None,
@@ -28,7 +25,7 @@ def model_command(
         int | None,
         typer.Option("--simulate", metavar="SIZE", help="Also apply the rule to this many simulated samples."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Bracket the optimum of a model of your own.
 
@@ -68,7 +65,7 @@ def model_command(
             document["simulation"] = {"size": played.size, **risks, "error": played.alice_error(found.lam)}
         print_json(document)
         return
-    from bap_cli.bracket_show import played_line, show_bracket
+    from bap_cli.brackets import played_line, show_bracket
     from bap_cli.inputs import choice_of
 
     price = found.lam

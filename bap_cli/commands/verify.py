@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from bap_cli import inputs, show
+from bap_cli.app import AllowFloat, Lambda
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import Bundle, Mismatch, load_bundle
 from bap_lp.files.certificates import load_certificate
@@ -20,14 +21,30 @@ from bap_lp.files.problems import ProblemFile, problem_document
 from bap_lp.model.display import clean, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.proof.binding import verify_mechanism
-from bap_lp.proof.certificate import Certificate, verify
+from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.certificate import verify as verify_certificate
 from bap_lp.rational import InputError
 
 
-def run(
-    file: str, certificate: str | None, lam: str | None, mechanism: str | None, as_claimed: bool, allow_float: bool
+def verify(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle (directory), or a problem file or name.")],
+    certificate: Annotated[
+        str | None, typer.Argument(metavar="[CERTIFICATE]", help="certificate.json, or a bundle; with a problem file.")
+    ] = None,
+    lam: Lambda = None,
+    mechanism: Annotated[
+        str | None, typer.Option(metavar="MECHANISM", help="Also check that the proof is about this mechanism.")
+    ] = None,
+    as_claimed: Annotated[
+        bool, typer.Option("--as-claimed", help="Check what the certificate claims, for its own lambda and conditions.")
+    ] = False,
+    allow_float: AllowFloat = False,
 ) -> None:
-    """`bap verify`."""
+    """Check a proof with arithmetic alone.
+
+    `bap verify DIR` checks a bundle; `bap verify FILE CERTIFICATE` a certificate for the lambda and the conditions of
+    the file. The exit code is 1 if the optimum that is asked for is not proved.
+    """
     if Path(file).is_dir() and certificate is None:
         for option, given in (("--lambda", lam), ("--mechanism", mechanism), ("--as-claimed", as_claimed)):
             if given:
@@ -87,7 +104,7 @@ def _check(
         if not wrong and channel is not None:
             verdict = verify_mechanism(loaded.problem, channel, proof, allowed)
         else:
-            verdict = verify(loaded.problem, proof, allowed)
+            verdict = verify_certificate(loaded.problem, proof, allowed)
     if not verdict or wrong:
         refuse(f"{name} does not prove the optimum of {loaded.source}: {verdict.reason if not verdict else wrong}")
     return verdict.reason

@@ -76,7 +76,7 @@ def solve_command(
 ) -> None:
     """Find the optimal release of a table, prove it, and audit it on held-out records."""
     from bap_cli.inputs import choice_of
-    from bap_cli.microdata_show import show_audit, show_solution
+    from bap_cli.records.tables import show_audit, show_solution
     from bap_cli.show import console, say
     from bap_lp.programs.compact import STOPPED
     from bap_sdc.records.audit.small_cells import small_cells
@@ -169,7 +169,7 @@ def audit_command(
     folder: Folder, file: Table, attackers: Attackers = True, allow_float: AllowFloat = False, as_json: Json = False
 ) -> None:
     """Judge the mechanism of a solved study on other records."""
-    from bap_cli.microdata_show import show_audit
+    from bap_cli.records.tables import show_audit
     from bap_sdc.records.data.tables import read_table
 
     with Progress("reading") as progress:
@@ -197,7 +197,7 @@ def report_command(
     allow_float: AllowFloat = False,
 ) -> None:
     """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
-    from bap_cli.microdata_report import report_page
+    from bap_cli.records.page import report_page
     from bap_cli.show import console, say
     from bap_sdc.records.audit.small_cells import small_cells
 

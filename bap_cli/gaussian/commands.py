@@ -12,7 +12,8 @@ import numpy as np
 import typer
 from rich.table import Table as RichTable
 
-from bap_cli.gaussian_options import (
+from bap_cli.gaussian.optimum import optimum_command
+from bap_cli.gaussian.options import (
     BobLossOption,
     BobOption,
     EitherOption,
@@ -30,7 +31,6 @@ from bap_cli.gaussian_options import (
     chosen_eve,
     chosen_model,
 )
-from bap_cli.optimum_command import optimum_command
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
 from bap_cli.show import clean, console, plain_table, put, say

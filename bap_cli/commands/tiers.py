@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bap_cli.app import Floats, Json
+
 if TYPE_CHECKING:
     from bap_lp.files.problems import ProblemFile
     from bap_lp.programs.tiers import TierSolution
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `bap`."""
-    app.command(context_settings={"help_option_names": ["--help"]})(tiers)
 
 
 def tiers(
@@ -33,10 +30,8 @@ def tiers(
     weight: Annotated[
         list[str] | None, typer.Option(metavar="W", help="How much a tier counts; given once per tier, 1 by default.")
     ] = None,
-    use_floats: Annotated[
-        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    use_floats: Floats = False,
+    as_json: Json = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a bundle, and mechanism-1.json, ..., there.")
     ] = None,
@@ -177,8 +172,7 @@ def tiers_document(found: TierSolution) -> dict[str, Any]:
 
 def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], written: str) -> None:
     """What `bap tiers` prints."""
-    from bap_cli.outputs import check_command
-    from bap_cli.show import channel, console, plain_table, put, say, short
+    from bap_cli.show import channel, check_command, console, plain_table, put, say, short
     from bap_lp.model.display import both, clean, equals
 
     out = console()

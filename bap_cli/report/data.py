@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bap_cli.plain_conditions import conditions_for_people
-from bap_cli.report_sign import asked_uniqueness, signing
-from bap_cli.report_tables import pair, proof_tables, release_lines, slider
+from bap_cli.report.conditions import conditions_for_people
+from bap_cli.report.sign import asked_uniqueness, signing
+from bap_cli.report.tables import pair, proof_tables, release_lines, slider
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import both, clean, counted, fraction

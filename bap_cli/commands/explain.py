@@ -1,4 +1,4 @@
-"""A problem and its optimum in plain words: why these signals, and who is indifferent.
+"""`bap explain`: the coin toss in plain words, and then a problem of the user in the same words.
 
 Every sentence is read off a result. At signal s an agent's decision d costs sum_x P(x|s) L(x,d); those with the least
 cost are the ones between which the agent is indifferent. The certificate's replies u price a state: to send state x to
@@ -8,16 +8,20 @@ state is randomised only between signals whose margins are equal.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
-from bap_cli.plain_words import both, equal, named, short
-from bap_cli.show import conditions_in_words, own_beliefs
-from bap_cli.what_if import News, changes
+from bap_cli import inputs
+from bap_cli.commands.what_if import News, both, changes, equal, short
+from bap_cli.progress import Progress
+from bap_cli.show import conditions_in_words, console, own_beliefs, told
 from bap_lp.conditions.conditions import Conditions
+from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import clean, counted, listed, person
 from bap_lp.model.evaluation import Evaluation, evaluate
@@ -30,6 +34,59 @@ from bap_lp.programs.solving import solve
 from bap_lp.rational import Array, public
 
 _NAMED = 6  # states, signals and decisions that are named one by one
+_COIN = (
+    "The smallest example first. A coin is fair, or it always shows tails; Alice has seen one toss. Bob wants to know "
+    "which coin it is. Eve wants to know what the toss was. What helps Bob also helps Eve: Alice cannot tell him all."
+)
+
+
+def _asked(file: ProblemFile) -> tuple[object, ...]:
+    return file.problem, file.lam, file.conditions
+
+
+def explain(
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="Problem file, or a name of `bap examples`.")
+    ] = None,
+    lam: Annotated[
+        str | None,
+        typer.Option("--lambda", metavar="L", help='For FILE: "calibrated", or a number; the file\'s own by default.'),
+    ] = None,
+    own: Annotated[bool, typer.Option("--own", help="Leave the coin toss out.")] = False,
+) -> None:
+    """Explain an optimum in plain words: why these signals, who is indifferent, what would change the answer.
+
+    The coin toss comes first, then the problem of FILE in the same words.
+    """
+    if file is None and (own or lam is not None):
+        raise ValueError(f"{'--own' if own else '--lambda'} needs a FILE")
+    loaded = None if file is None else inputs.load(file)
+    if loaded is not None:
+        inputs.number(loaded, lam)  # refuses a bad lambda before anything is printed
+    coin = inputs.load("coin_toss")
+    texts: list[tuple[ProblemFile, str | None, str]] = [] if own else [(coin, None, _COIN)]
+    again = texts and loaded is not None and lam is None and _asked(loaded) == _asked(coin)  # once is enough
+    texts += [] if loaded is None or again else [(loaded, lam, "" if own else "Now the same for this problem.")]
+    out = console()
+    for k, (one, price, words) in enumerate(texts):
+        with inputs.named(one, price), Progress("explaining") as progress:
+            chapters = explanation(
+                one.problem, inputs.wanted(one, price), inputs.choice(one, price), one.conditions, progress
+            )
+        title = clean(one.problem.title or one.source, 200)
+        out.print(f"{chr(10) if k else ''}{title}\n{'=' * len(title)}", soft_wrap=True)
+        for line in [words] if words else []:
+            out.print(textwrap.fill(line, out.width))
+        for chapter in chapters:
+            out.print(f"\n{chapter.title}")
+            for line in chapter.lines:
+                indent = " " * (len(line) - len(line.lstrip()))
+                first = f"{indent}- "
+                filled = textwrap.fill(
+                    line.strip(), out.width, initial_indent=first, subsequent_indent=f"{indent}  ",
+                    break_on_hyphens=False, break_long_words=False,
+                )  # fmt: skip
+                out.print(filled, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -63,7 +120,7 @@ def explanation(
 def _question(best: Solution, choice: str) -> Iterator[str]:
     problem = best.problem
     ranked = sorted(range(len(problem.p)), key=lambda x: -problem.p[x])[:_NAMED]
-    likely = ", ".join(f"{named(problem.states[x])} {short(public(problem.p[x]))}" for x in ranked)
+    likely = ", ".join(f"{told(problem.states[x])} {short(public(problem.p[x]))}" for x in ranked)
     rest = len(problem.p) - len(ranked)
     yield (
         f"Alice holds data in one of {counted(len(problem.states), 'state')}: {likely}"
@@ -131,8 +188,8 @@ def _signals(best: Solution, found: Evaluation) -> Iterator[str]:
 def _pooled(posterior: dict[str, Any]) -> str:
     ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
     if len(ranked) == 1:
-        return f"it says that the data are {named(ranked[0][1])}"
-    parts = ", ".join(f"{named(k)} {short(v)}" for v, k in ranked[:_NAMED])
+        return f"it says that the data are {told(ranked[0][1])}"
+    parts = ", ".join(f"{told(k)} {short(v)}" for v, k in ranked[:_NAMED])
     rest = len(ranked) - _NAMED
     return f"it pools {counted(len(ranked), 'state')}: {parts}" + (f", and {rest} more" if rest > 0 else "")
 
@@ -204,8 +261,8 @@ def _randomised(best: Solution) -> Iterator[str]:
     names = {name: i for i, name in enumerate(problem.bob_decisions)}
     for x in sorted(map(int, mixed), key=lambda x: -problem.p[x])[:_NAMED]:
         sent = sorted(((v, s) for s, v in enumerate(public(mechanism.q[x])) if v > 0), key=lambda pair: -pair[0])
-        told = ", ".join(f"“{clean(mechanism.signals[s])}” {both(v)}" for v, s in sent[:_NAMED])
-        line = f"{named(problem.states[x])} goes to {told}."
+        parts = ", ".join(f"“{clean(mechanism.signals[s])}” {both(v)}" for v, s in sent[:_NAMED])
+        line = f"{told(problem.states[x])} goes to {parts}."
         if table is not None:
             costs = []
             for _, s in sent[:_NAMED]:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bap_cli.plain_words import both, equal, named, short
-from bap_cli.show import costs_in_words
-from bap_lp.model.display import clean, equals
+from bap_cli.show import costs_in_words, told
+from bap_lp.model.display import clean, decimal, equals, fraction
 from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number
 from bap_lp.path.pieces import lambda_path
 from bap_lp.programs.costs import condition_costs
 from bap_lp.programs.solution import Solution
@@ -25,8 +25,24 @@ from bap_lp.rational import Array, InputError, public
 _STATES = 2000  # up to which the path is followed
 _PIECES = 400
 _ENTRIES = 300  # N (b + e), up to which every number is moved
+_BRIEF = 9  # characters of a fraction that is still read
 
 News = Callable[..., None]
+
+
+def short(value: Number) -> str:
+    """A short fraction, or a decimal."""
+    brief = fraction(value)
+    return brief if len(brief) <= _BRIEF or isinstance(value, float) else f"≈ {decimal(value)}"
+
+
+def both(value: Number) -> str:
+    brief = short(value)
+    return f"{brief} ({decimal(value)})" if "/" in brief else brief
+
+
+def equal(name: str, value: Number) -> str:
+    return equals(name, value, both)
 
 
 class _Enough(Exception):
@@ -122,7 +138,7 @@ def _most(problem: Problem, who: str, moves: str, slopes: Array, intervals: Any)
         return
     x, k = (-place for place in max(steep)[1:])
     weighted = "weighted " if any(agent.weight != 1 for agent in agents) else ""
-    which = f"that of “{clean(names[k])}” at {named(problem.states[x])} matters most"
+    which = f"that of “{clean(names[k])}” at {told(problem.states[x])} matters most"
     yield (
         f"Of the {weighted}losses of {who} that can rise before a state gets another signal, {which}: "
         f"a small increase of it {moves} R_A by {both(slopes[x, k])} times as much. The same states get the same "

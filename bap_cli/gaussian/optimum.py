@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bap_cli.gaussian_options import (
+from bap_cli.gaussian.options import (
     BobLossOption,
     BobOption,
     EitherOption,
@@ -84,7 +84,7 @@ def optimum_command(
             document["simulation"] = {"size": played.size, **risks, "error": error}
         print_json(document)
     else:
-        from bap_cli.bracket_show import played_line, show_bracket
+        from bap_cli.brackets import played_line, show_bracket
 
         notes = ["", *_proof(found)]
         if played is not None:
@@ -103,7 +103,7 @@ def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None, choic
         ends = {"lower": found.lower, "upper": found.upper, "width": found.width}
         print_json({**ends, "level": found.level, "draws": found.draws, "lambda": found.lam, "risks": risks})
     else:
-        from bap_cli.bracket_show import show_bracket
+        from bap_cli.brackets import show_bracket
 
         told = [("R_A of this rule", f"at most {found.upper:.6f}"), ("no mechanism below", f"{found.lower:.6f}")]
         more = f"both hold with probability {found.level:g}, from {found.draws} fresh draws; {found.rests_on}"

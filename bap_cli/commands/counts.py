@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from bap_cli import documents, inputs, outputs, pictures, show
 from bap_cli.app import Floats, Folder, Json, Lambda
-
-if TYPE_CHECKING:
-    from bap_lp.model.evaluation import Evaluation
-    from bap_lp.programs.solution import Solution
-    from bap_sdc.count_tables.comparisons import TableComparison
-    from bap_sdc.count_tables.files import CountsFile
+from bap_cli.progress import Progress
+from bap_lp import evaluate, solve
+from bap_lp.model.display import clean, counted
+from bap_lp.model.evaluation import Evaluation
+from bap_lp.programs.solution import Solution
+from bap_sdc.count_tables.comparisons import TableComparison, compare_tables
+from bap_sdc.count_tables.files import CountsFile
+from bap_sdc.count_tables.problems import TableProblem
 
 
 def counts(
@@ -30,13 +33,6 @@ def counts(
 
     The file says how many people are in which cells a priori, which totals are public, and what Bob and Eve ask.
     """
-    from bap_cli import inputs, outputs, pictures, show
-    from bap_cli.progress import Progress
-    from bap_lp import evaluate, solve
-    from bap_sdc.count_tables.comparisons import compare_tables
-    from bap_sdc.count_tables.files import CountsFile
-    from bap_sdc.count_tables.problems import TableProblem
-
     outputs.check_folder(out)
     if plot is not None:
         pictures.check_file(plot, pictures.FORMATS, "--plot")
@@ -82,8 +78,6 @@ def counts(
 
 def described(loaded: CountsFile) -> list[str]:
     """What the tables are, in words."""
-    from bap_lp.model.display import clean, counted
-
     problem: Any = loaded.problem
     people = problem.model.population
     known = " with the public totals" if people.totals else ""
@@ -98,13 +92,11 @@ def counts_document(
     loaded: CountsFile, solution: Solution, evaluation: Evaluation, comparison: TableComparison
 ) -> dict[str, Any]:
     """What `bap counts --json` prints: the document of `bap solve`, the tables, and the releases of `bap compare`."""
-    from bap_cli import results
-
     problem: Any = loaded.problem
-    compared = results.comparison_document(comparison)
+    compared = documents.comparison_document(comparison)
     for entry, row in zip(compared["releases"], comparison.rows, strict=True):
         entry["errors"] = {"bob": row.risks.bob_error, "eve": row.risks.eve_error}
-    return results.solution_document(solution, evaluation) | {
+    return documents.solution_document(solution, evaluation) | {
         "n": problem.model.population.n,
         "cells": list(problem.cells),
         "tables": problem.tables,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bap_cli.app import Json, Lambda
-
-if TYPE_CHECKING:
-    from discretise import ModelBracket
+from bap_cli.brackets import played_line, show_bracket
+from bap_cli.catalogue import locate_model
+from bap_cli.inputs import choice_of
+from bap_cli.outputs import print_json
+from bap_cli.pictures import check_file, save
+from bap_cli.progress import Progress
+from bap_lp import InputError
+from discretise import ModelBracket, bracket
+from discretise.model_files import load_model
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="Model file (TOML, JSON) or a model of `bap examples`.")]
 
@@ -32,14 +38,6 @@ def model(
     Prior and likelihood are distributions of scipy.stats. The optimum over all mechanisms lies between two proved
     bounds; the rule attains the upper one.
     """
-    from bap_cli.catalogue import locate_model
-    from bap_cli.outputs import print_json
-    from bap_cli.pictures import check_file
-    from bap_cli.progress import Progress
-    from bap_lp import InputError
-    from discretise import bracket
-    from discretise.model_files import load_model
-
     if plot is not None:
         check_file(plot, (".png", ".svg", ".pdf"), "--plot")
     if simulate is not None and not 2 <= simulate <= 10**8:
@@ -65,9 +63,6 @@ def model(
             document["simulation"] = {"size": played.size, **risks, "error": played.alice_error(found.lam)}
         print_json(document)
         return
-    from bap_cli.brackets import played_line, show_bracket
-    from bap_cli.inputs import choice_of
-
     price = found.lam
     nothing, everything = (f"{one.alice(price):.6f}" for one in (found.null, found.full))
     ends = [
@@ -91,7 +86,6 @@ def _draw(found: ModelBracket, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    from bap_cli.pictures import save
     from discretise.continuum.plots import bracket_picture
 
     with matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):

@@ -65,9 +65,9 @@ def solve(
         comparison = None if as_json else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
-        from bap_cli import results
+        from bap_cli import documents
 
-        outputs.print_json(results.solution_document(solution, evaluation, costs))
+        outputs.print_json(documents.solution_document(solution, evaluation, costs))
     else:
         rounded = use_floats and loaded.problem.exact
         show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written, costs)
@@ -83,7 +83,7 @@ def evaluate(
 
     Its risks and its epsilon, and what each agent believes and decides at every signal.
     """
-    from bap_cli import outputs, results
+    from bap_cli import documents, outputs
     from bap_lp.files.mechanisms import load_mechanism
 
     loaded = inputs.load(file)
@@ -92,7 +92,7 @@ def evaluate(
     with Progress("evaluating"):
         evaluation = bap_lp.evaluate(loaded.problem, channel)
     if as_json:
-        outputs.print_json(results.evaluation_document(loaded.problem, channel, evaluation, price))
+        outputs.print_json(documents.evaluation_document(loaded.problem, channel, evaluation, price))
     else:
         show.show_evaluation(loaded.problem, channel, evaluation, price, inputs.choice(loaded, lam))
 
@@ -102,13 +102,13 @@ def compare(file: File, lam: Lambda = None, as_json: Json = False) -> None:
 
     Under the file's conditions it is the optimum among the mechanisms that meet them, and every release is checked.
     """
-    from bap_cli import outputs, results
+    from bap_cli import documents, outputs
 
     loaded = inputs.load(file)
     price = inputs.number(loaded, lam)
     with inputs.named(loaded, lam), Progress("comparing"):
         comparison = bap_lp.compare(loaded.problem, price, conditions=loaded.conditions)
     if as_json:
-        outputs.print_json(results.comparison_document(comparison))
+        outputs.print_json(documents.comparison_document(comparison))
     else:
         show.show_comparison(loaded.problem, comparison, inputs.choice(loaded, lam))

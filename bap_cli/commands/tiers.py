@@ -8,15 +8,27 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from bap_cli import inputs, outputs
 from bap_cli.app import Floats, Json
-
-if TYPE_CHECKING:
-    from bap_lp.files.problems import ProblemFile
-    from bap_lp.programs.tiers import TierSolution
+from bap_cli.progress import Progress
+from bap_cli.show import channel, check_command, console, plain_table, put, say, short
+from bap_lp.files.bundles import bundle_files
+from bap_lp.files.demands import other_tiers
+from bap_lp.files.documents import dumps, source_name
+from bap_lp.files.mechanisms import mechanism_document
+from bap_lp.files.problems import ProblemFile
+from bap_lp.files.tiers import load_tier_certificate
+from bap_lp.files.writing import write_bundle
+from bap_lp.model.display import both, clean, equals, fraction
+from bap_lp.programs.tiers import TierSolution
+from bap_lp.programs.tiers import tiers as nested
+from bap_lp.proof.certificate import Verdict
+from bap_lp.proof.nested import tiers_of, verify_tiers
+from bap_lp.rational import InputError, text
 
 
 def tiers(
@@ -47,10 +59,6 @@ def tiers(
     The users of a tier see its signal and those of all tiers before it. The sum over the tiers of weight times R_A is
     minimised, proved, and compared with releases that do not refine each other.
     """
-    from bap_cli import inputs, outputs
-    from bap_cli.progress import Progress
-    from bap_lp.programs.tiers import tiers as nested
-
     outputs.check_folder(out)
     loaded = [inputs.load(file) for file in files]
     for one in loaded:
@@ -82,8 +90,6 @@ def _per_tier(values: list[str] | None, option: str, count: int) -> list[str | N
 @contextmanager
 def _named(loaded: Sequence[ProblemFile]) -> Iterator[None]:
     """Errors call a tier by its file."""
-    from bap_lp.rational import InputError
-
     try:
         yield
     except InputError as error:
@@ -100,15 +106,6 @@ def _check(
     loaded: Sequence[ProblemFile], lams: Sequence[Any], weights: Sequence[Any], path: str, allow_float: bool
 ) -> None:
     """Check a certificate for the lambdas and weights that are asked for."""
-    from bap_cli.progress import Progress
-    from bap_cli.show import clean, console
-    from bap_lp.files.demands import other_tiers
-    from bap_lp.files.documents import source_name
-    from bap_lp.files.tiers import load_tier_certificate
-    from bap_lp.model.display import fraction
-    from bap_lp.proof.certificate import Verdict
-    from bap_lp.proof.nested import tiers_of, verify_tiers
-
     proof = load_tier_certificate(path)
     with _named(loaded), Progress("checking"):
         problems, asked, shares = tiers_of([one.problem for one in loaded], list(lams), list(weights))
@@ -124,12 +121,6 @@ def _check(
 
 def _write(out: Path, found: TierSolution, problems: list[Any], lams: list[Any], weights: list[Any]) -> str:
     """A bundle, and what every tier sees in a file of its own."""
-    from bap_lp.files.bundles import bundle_files
-    from bap_lp.files.documents import dumps
-    from bap_lp.files.mechanisms import mechanism_document
-    from bap_lp.files.writing import write_bundle
-    from bap_lp.proof.nested import tiers_of
-
     asked, shares = tiers_of(problems, lams, weights)[1:]
     how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else "bap tiers"
     each = enumerate(found.mechanisms, start=1)
@@ -140,9 +131,6 @@ def _write(out: Path, found: TierSolution, problems: list[Any], lams: list[Any],
 
 def tiers_document(found: TierSolution) -> dict[str, Any]:
     """What `bap tiers --json` prints; `parents` gives, per signal, the signal of the tier before that it refines."""
-    from bap_lp.files.mechanisms import mechanism_document
-    from bap_lp.rational import text
-
     tiers = []
     for k, (problem, lam, weight, own, mechanism) in enumerate(
         zip(found.problems, found.lams, found.weights, found.risks, found.mechanisms, strict=True)
@@ -172,9 +160,6 @@ def tiers_document(found: TierSolution) -> dict[str, Any]:
 
 def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], written: str) -> None:
     """What `bap tiers` prints."""
-    from bap_cli.show import channel, check_command, console, plain_table, put, say, short
-    from bap_lp.model.display import both, clean, equals
-
     out = console()
     say(out, "Releases that refine each other: the users of a tier see its signal and those of the tiers before it.")
     out.print()

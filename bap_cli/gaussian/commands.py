@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from rich.table import Table as RichTable
 
+from bap_cli.app import Json
 from bap_cli.gaussian.optimum import optimum_command
 from bap_cli.gaussian.options import (
     BobLossOption,
@@ -19,7 +20,6 @@ from bap_cli.gaussian.options import (
     EitherOption,
     EveLossOption,
     EveOption,
-    JsonOption,
     MaxOption,
     MeanOption,
     NoiseOption,
@@ -61,7 +61,7 @@ def table_command(
     eve_loss: EveLossOption = None,
     eve_weights: WeightsOption = None,
     either: EitherOption = False,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Every release at its best parameter, against one Eve, next to the paper's values if the paper prints them."""
     model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)

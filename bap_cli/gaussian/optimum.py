@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bap_cli.app import Json
 from bap_cli.gaussian.options import (
     BobLossOption,
     BobOption,
     EitherOption,
     EveLossOption,
     EveOption,
-    JsonOption,
     MaxOption,
     MeanOption,
     NoiseOption,
@@ -55,7 +55,7 @@ def optimum_command(
         int | None,
         typer.Option("--simulate", metavar="SIZE", help="also apply the rule to this many simulated samples"),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
     from bap_cli.inputs import choice_of

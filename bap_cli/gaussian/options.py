@@ -33,7 +33,6 @@ BobOption = Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob test
 SingleOption = Annotated[float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2")]
 MeanOption = Annotated[float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")]
 MaxOption = Annotated[float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document and nothing else")]
 PriorMeanOption = Annotated[float, typer.Option("--prior-mean", help="mean of theta")]
 NoiseOption = Annotated[float, typer.Option("--noise-sd", help="standard deviation of an observation given theta")]
 BobLossOption = Annotated[

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bap_cli.app import Json
 from bap_cli.outputs import check_folder, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
@@ -26,7 +27,6 @@ app = typer.Typer(
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `bap microdata solve --out` wrote.")]
 Table = Annotated[Path, typer.Argument(metavar="FILE", help="A table of records, CSV or Parquet.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Attackers = Annotated[bool, typer.Option(help="Train scikit-learn's classifiers as attackers.")]
 AllowFloat = Annotated[bool, typer.Option("--allow-float", help="Accept a float proof although the study is exact.")]
 Threshold = Annotated[

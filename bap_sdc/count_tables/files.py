@@ -44,11 +44,6 @@ class CountsFile(ProblemFile):
     protections: tuple[Protection, ...] = USUAL
 
 
-def is_counts(document: Any) -> bool:
-    """Whether a document is about a table of counts."""
-    return isinstance(document, dict) and "table" in document
-
-
 def load_counts(path: str | os.PathLike[str]) -> CountsFile:
     """Read a file about a table of counts, TOML or JSON.
 

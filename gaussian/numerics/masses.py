@@ -45,11 +45,6 @@ def _stakes(masses: Array, bob_loss: tuple[float, float], weights: Array) -> tup
     return masses.sum(2) * np.array([alarm, miss]), masses.sum(1) * weights
 
 
-def silent_risk(law: Piecewise) -> tuple[float, float]:
-    """The risk when nothing is released, and its error."""
-    return float(bayes_risk(law.mass[None])), law.error + ROUNDING
-
-
 def bit_risk(law: Piecewise, threshold: ArrayLike) -> tuple[Array, float]:
     """The risk when the bit 1{xbar > t} is released, elementwise in t, and its error."""
     # a mass is a difference of integrals and may be negative by rounding

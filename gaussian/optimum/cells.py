@@ -44,14 +44,6 @@ def cell_supports(n: int, eve: Eve) -> tuple[tuple[float, float], ...]:
     return cell_ranges(n, eve)
 
 
-def cells_of(eve: Eve, xbar: Array, maximum: Array) -> NDArray[np.intp]:
-    """The cell of each data set, from its mean and its maximum, for an Eve who tests these."""
-    index = np.zeros(np.shape(xbar), dtype=np.intp)
-    for question in questions(eve):
-        index = 2 * index + ((xbar if question.name == "mean" else maximum) > question.threshold)
-    return index
-
-
 @dataclass(frozen=True)
 class CellLaw:
     """Joint masses of theta > c_B, cell and half-lines of xbar; arrays are indexed [theta > c_B, cell, point]."""

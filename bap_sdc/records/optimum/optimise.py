@@ -3,11 +3,15 @@
 Records that no Eve can use are released at Bob's best decision. A part with one Eve of two guesses is a
 transportation problem (`paired_parts`); any other part is solved by pricing columns (`priced_parts`). Parts do not
 depend on each other, and the certificate of the whole is their concatenation.
+
+Record types that nobody can tell apart have the same losses in every column, and the same for every Eve. Exchanging
+two such types in a release changes no risk, so some optimum treats them alike: they are merged first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +21,11 @@ from bap_lp.programs.workers import Workers
 from bap_lp.programs.workers import answers as solved_parts
 from bap_lp.rational import EXACT, Array, InputError, field_of, floats, is_exact, public
 from bap_sdc.records.optimum.columns import all_decisions
-from bap_sdc.records.optimum.merging import expanded, merged_records
 from bap_sdc.records.optimum.paired_parts import PairedTask
 from bap_sdc.records.optimum.parts import Parts, parts_of, spreads_of
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, RoundedReplies, conclude_records
-from bap_sdc.records.optimum.risks import record_lam
+from bap_sdc.records.optimum.risks import record_lam, summed
 
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
 _REPAIRED = 200_000  # record types times decisions up to which floats are repaired, which takes seconds
@@ -164,3 +167,50 @@ def _plan(
     from bap_sdc.records.optimum.priced_parts import priced_task
 
     return priced_task(program, parts, members, groups, lam), members, groups
+
+
+def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:
+    """The program of the classes, in the order of their first members, and the class of every record type."""
+    keys = [_alike(table)[program.codes[:, k]] for k, table in enumerate(program.losses)]
+    for eve in program.eves:
+        level = _alike(eve.loss)[eve.secret]
+        idle = (eve.loss == 0).all(axis=1)[eve.secret]  # then it does not matter what she knows
+        keys += [level, np.where(idle, -1, eve.known)]
+    _, first, place = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
+    place = place.ravel()
+    if len(first) == len(program.p):
+        return program, np.arange(len(program.p))
+    order = np.argsort(first)
+    index = np.argsort(order)[place]
+    chosen = first[order]
+    p = summed(program.p, index, len(chosen))
+    eves = tuple(replace(eve, secret=eve.secret[chosen], known=eve.known[chosen]) for eve in program.eves)
+    return RecordProgram(p, program.codes[chosen], program.losses, eves), index
+
+
+def _alike(table: Array) -> Array:
+    """The first row that equals each row."""
+    rows = [tuple(row) for row in (table.tolist() if is_exact(table) else floats(table).tolist())]
+    seen: dict[tuple[object, ...], int] = {}
+    return np.array([seen.setdefault(row, k) for k, row in enumerate(rows)])
+
+
+def expanded(program: RecordProgram, small: RecordProgram, index: Array, part: RecordComponent) -> RecordComponent:
+    """A part of the merged program on the record types themselves: every member has the row of its class."""
+    if len(small.p) == len(program.p):
+        return part
+    order = np.argsort(index, kind="stable")
+    starts = np.searchsorted(index[order], np.arange(len(small.p) + 1))
+    members = [order[starts[c] : starts[c + 1]] for c in part.states]
+    sizes = np.array([len(m) for m in members])
+    states = np.concatenate(members)
+    offset = np.concatenate([[0], np.cumsum(sizes)])
+    count = sizes[part.row]
+    entry = np.repeat(np.arange(len(part.row)), count)
+    within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
+    row = offset[part.row[entry]] + within
+    share = program.p[states[row]] / small.p[part.states[part.row[entry]]]
+    replies = part.replies
+    return RecordComponent(
+        states, row, part.decision[entry], part.rho[entry] * share, np.repeat(part.v, sizes), part.groups, replies
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bap_cli.show import console, risk_table, say
+from bap_cli.show import risk_table
+from bap_cli.terminal import console, say
 from bap_lp.model.display import clean, equals
 from bap_lp.model.risks import Risks
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
+import bap_lp
 from bap_cli.catalogue import locate
-from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.binary import is_binary
 from bap_lp.files.documents import read_document, source_name
 from bap_lp.files.problems import ProblemFile, bounded_problem, load_problem
@@ -70,8 +70,9 @@ def asked_conditions(options: Mapping[str, Any], texts: Sequence[str]) -> Asked:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not value:
             raise InputError("--condition", text, "must be KEY=VALUE, such as max_signals=2")
-        if key not in Conditions.__dataclass_fields__:
-            near = get_close_matches(key, Conditions.__dataclass_fields__, n=1, cutoff=0)
+        known = bap_lp.Conditions.__dataclass_fields__
+        if key not in known:
+            near = get_close_matches(key, known, n=1, cutoff=0)
             raise InputError("--condition", key, f"is not a condition; did you mean {near[0]}?")
         if key in out:
             raise InputError(f"--condition {key}", value, "must be given once")
@@ -89,14 +90,14 @@ def _value(text: str, key: str) -> Any:
         raise InputError(f"--condition {key}", text, f"is not JSON: {error}") from None
 
 
-def conditions(loaded: ProblemFile, asked: Asked) -> Conditions | None:
+def conditions(loaded: ProblemFile, asked: Asked) -> bap_lp.Conditions | None:
     """The file's conditions, with those of the command line in their place."""
     given = {name: value for name, (_, value) in asked.items()}
     own = {} if loaded.conditions is None else loaded.conditions.given()
     for one, other in (("epsilon", "exp_epsilon"), ("exp_epsilon", "epsilon")):
         if one in given and other not in given:
             own.pop(other, None)
-    return Conditions(**(own | given)) if own or given else None
+    return bap_lp.Conditions(**(own | given)) if own or given else None
 
 
 @contextmanager
@@ -116,7 +117,7 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Asked | None = Non
             field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
         elif name == "conditions":
             field = f"{loaded.source}: {error.field}"
-        elif name in Conditions.__dataclass_fields__:
+        elif name in bap_lp.Conditions.__dataclass_fields__:
             stated = asked.get(name) if asked else None
             inside = error.field.removeprefix(name)
             field = f"{loaded.source}: conditions.{error.field}" if stated is None else f"{stated[0]}{inside}"

@@ -10,6 +10,7 @@ import typer
 from bap_cli import documents, inputs, outputs, pictures, show
 from bap_cli.app import Floats, Folder, Json, Lambda
 from bap_cli.progress import Progress
+from bap_cli.terminal import console, say
 from bap_lp import evaluate, solve
 from bap_lp.model.display import clean, counted
 from bap_lp.model.evaluation import Evaluation
@@ -60,20 +61,20 @@ def counts(
     if as_json:
         outputs.print_json(counts_document(loaded, solution, evaluation, comparison))
         return
-    paper = show.console()
+    paper = console()
     rounded, chosen = use_floats and loaded.problem.exact, inputs.choice(loaded, lam)
     show.show_solution(solution, evaluation, comparison, rounded, chosen, written, described=described(loaded))
     paper.print()
     for note in (*comparison.notes, *(f"Left out: {name}, because {reason}." for name, reason in comparison.omitted)):
-        show.say(paper, show.clean(note, 500))
+        say(paper, clean(note, 500))
     inexact = [row.name for row in comparison.rows if isinstance(row.alice, float)]
     if solution.exact and inexact:
-        show.say(paper, f"In floats, with errors below 1e-9: {', '.join(inexact)}.")
+        say(paper, f"In floats, with errors below 1e-9: {', '.join(inexact)}.")
     if not loaded.problem.exact:
         bob, eve = loaded.problem.error
-        show.say(paper, f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
+        say(paper, f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
     if plot is not None:
-        show.say(paper, f"Wrote {show.clean(str(plot), 500)}.")
+        say(paper, f"Wrote {clean(str(plot), 500)}.")
 
 
 def described(loaded: CountsFile) -> list[str]:

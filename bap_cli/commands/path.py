@@ -12,7 +12,8 @@ import typer
 from bap_cli import inputs, outputs
 from bap_cli.app import File, Floats, Json
 from bap_cli.progress import Progress
-from bap_cli.show import conditions_in_words, console, heading, plain_table, put, say, short, width_of
+from bap_cli.show import conditions_in_words, heading
+from bap_cli.terminal import console, plain_table, put, say, short, width_of
 from bap_lp.conditions.conditions import Conditions
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile, conditions_document

@@ -15,7 +15,8 @@ import typer
 from bap_cli import inputs, outputs
 from bap_cli.app import Floats, Json
 from bap_cli.progress import Progress
-from bap_cli.show import channel, check_command, console, plain_table, put, say, short
+from bap_cli.show import channel, check_command
+from bap_cli.terminal import console, plain_table, put, say, short
 from bap_lp.files.bundles import bundle_files
 from bap_lp.files.demands import other_tiers
 from bap_lp.files.documents import dumps, source_name

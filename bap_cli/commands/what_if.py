@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bap_cli.show import costs_in_words, told
+from bap_cli.show import costs_in_words
+from bap_cli.terminal import told
 from bap_lp.model.display import clean, decimal, equals, fraction
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number

@@ -33,7 +33,8 @@ from bap_cli.gaussian.options import (
 )
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
-from bap_cli.show import clean, console, plain_table, put, say
+from bap_cli.show import clean
+from bap_cli.terminal import console, plain_table, put, say
 from bap_lp.files.writing import write_files
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.paper import PrintedTable, printed

@@ -77,7 +77,7 @@ def solve_command(
     """Find the optimal release of a table, prove it, and audit it on held-out records."""
     from bap_cli.inputs import choice_of
     from bap_cli.records.tables import show_audit, show_solution
-    from bap_cli.show import console, say
+    from bap_cli.terminal import console, say
     from bap_lp.programs.compact import STOPPED
     from bap_sdc.records.audit.small_cells import small_cells
     from bap_sdc.records.bundle import bundle_texts
@@ -155,7 +155,7 @@ def release_command(
         print_json(log.document())
         return
     cells = ", ".join(f"{clean(name)} {count}" for name, count in log.changed.items())
-    from bap_cli.show import console, say
+    from bap_cli.terminal import console, say
 
     paper = console()
     say(paper, f"Wrote {clean(str(out), 500)}: {log.records} records, {log.touched} with changed cells.")
@@ -198,7 +198,7 @@ def report_command(
 ) -> None:
     """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
     from bap_cli.records.page import report_page
-    from bap_cli.show import console, say
+    from bap_cli.terminal import console, say
     from bap_sdc.records.audit.small_cells import small_cells
 
     check_file(out)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from bap_cli.show import console, plain_table, put, risk_table, say, short
+from bap_cli.show import risk_table
+from bap_cli.terminal import console, plain_table, put, say, short
 from bap_lp.model.display import clean, counted, equals
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.solution import StudySolution

@@ -176,6 +176,18 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str]
 
 
 @pytest.mark.slow
+def test_a_command_loads_its_own_file_and_none_of_other_commands(tmp_path: Path) -> None:
+    code = (
+        "from bap_cli.main import main; main(['solve', 'coin_toss']); import sys; print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    ours = {name.removeprefix("bap_cli.") for name in done.stderr.split() if name.startswith("bap_cli.")}
+    assert ours - {"commands", "commands.solve"} == {
+        "app", "catalogue", "inputs", "main", "progress", "show", "terminal"
+    }  # fmt: skip
+
+
+@pytest.mark.slow
 def test_importing_the_library_loads_nothing_before_a_name_is_used(tmp_path: Path) -> None:
     assert LIBRARY.isdisjoint(loaded_by("import bap_lp; dir(bap_lp)", tmp_path))
     assert HEAVY.isdisjoint(loaded_by("from bap_lp import Problem, solve, verify, lambda_path, compare", tmp_path))

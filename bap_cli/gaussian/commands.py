@@ -1,4 +1,4 @@
-"""`bap gaussian table` and `bap gaussian curve`: the releases of the Gaussian model, and the data of its figures."""
+"""`bap gaussian`: the releases of the Gaussian model, the data of its figures, pictures, and the proved optimum."""
 
 from __future__ import annotations
 
@@ -13,30 +13,18 @@ import typer
 from rich.table import Table as RichTable
 
 from bap_cli.app import Json
-from bap_cli.gaussian.optimum import optimum_command
-from bap_cli.gaussian.options import (
-    BobLossOption,
-    BobOption,
-    EitherOption,
-    EveLossOption,
-    EveOption,
-    MaxOption,
-    MeanOption,
-    NoiseOption,
-    NOption,
-    PriorMeanOption,
-    PriorOption,
-    SingleOption,
-    WeightsOption,
-    chosen_eve,
-    chosen_model,
-)
+from bap_cli.brackets import played_line, show_bracket
+from bap_cli.gaussian.options import Asked, about_a_model
+from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
+from bap_cli.pictures import check_file, write_gaussian_plot
 from bap_cli.progress import Progress
 from bap_cli.show import clean
 from bap_cli.terminal import console, plain_table, put, say
 from bap_lp.files.writing import write_files
+from discretise import Bracket, SampleBracket, bracket
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
+from gaussian.optimum.cells import cell_names
 from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES
 from gaussian.tables import FAMILIES, computed_families
@@ -48,25 +36,13 @@ FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY
 
 
 @app.command("table")
+@about_a_model
 def table_command(
-    eve: EveOption,
-    n: NOption = 5,
-    prior_sd: PriorOption = 1.0,
-    bob_threshold: BobOption = 0.0,
-    eve_threshold: SingleOption = None,
-    mean_threshold: MeanOption = None,
-    max_threshold: MaxOption = None,
-    prior_mean: PriorMeanOption = 0.0,
-    noise_sd: NoiseOption = 1.0,
-    bob_loss: BobLossOption = "1,1",
-    eve_loss: EveLossOption = None,
-    eve_weights: WeightsOption = None,
-    either: EitherOption = False,
+    asked: Asked,
     as_json: Json = False,
 ) -> None:
     """Every release at its best parameter, against one Eve, next to the paper's values if the paper prints them."""
-    model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
-    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
+    model, adversary = asked.model, asked.eve
     with Progress("every release") as progress:
         result = table(model, adversary, progress=progress)
     if as_json:
@@ -74,7 +50,7 @@ def table_command(
     else:
         paper = printed(model, adversary)
         out = console()
-        say(out, _title(", ".join(eve), model))
+        say(out, _title(asked.words, model))
         said = f" (paper {paper.lam:g})" if paper else ""
         say(out, f"lambda = {result.lam:.6f}{said}; corner R_A* = {result.corner:.6f}")
         out.print()
@@ -138,28 +114,16 @@ def _beside(result: Table, paper: PrintedTable) -> RichTable:
 
 
 @app.command("curve")
+@about_a_model
 def curve_command(
-    eve: EveOption,
-    n: NOption = 5,
-    prior_sd: PriorOption = 1.0,
-    bob_threshold: BobOption = 0.0,
-    eve_threshold: SingleOption = None,
-    mean_threshold: MeanOption = None,
-    max_threshold: MaxOption = None,
-    prior_mean: PriorMeanOption = 0.0,
-    noise_sd: NoiseOption = 1.0,
-    bob_loss: BobLossOption = "1,1",
-    eve_loss: EveLossOption = None,
-    eve_weights: WeightsOption = None,
-    either: EitherOption = False,
+    asked: Asked,
     family: FamilyOption = None,
     sigma_max: Annotated[float, typer.Option("--sigma-max", help="largest noise level")] = 5.0,
     points: Annotated[int, typer.Option("--points", help="parameters per family")] = 51,
     out: Annotated[Path | None, typer.Option("--out", help="CSV file; standard output by default")] = None,
 ) -> None:
     """The data of the figures: R_B, R_E and R_A of every family along sigma or tau, as CSV."""
-    model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
-    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
+    model, adversary = asked.model, asked.eve
     if points < 2:
         raise ValueError(f"points = {points} must be >= 2")
     if not 0 < sigma_max < np.inf:
@@ -171,8 +135,6 @@ def curve_command(
         if name not in known:
             raise ValueError(f"family = {name!r} must be one of {', '.join(known)}")
     if out is not None:
-        from bap_cli.pictures import check_file
-
         check_file(out)
     lam = calibrate(model, adversary)
     text = io.StringIO()
@@ -195,20 +157,9 @@ def curve_command(
 
 
 @app.command("plot")
+@about_a_model
 def plot_command(
-    eve: EveOption,
-    n: NOption = 5,
-    prior_sd: PriorOption = 1.0,
-    bob_threshold: BobOption = 0.0,
-    eve_threshold: SingleOption = None,
-    mean_threshold: MeanOption = None,
-    max_threshold: MaxOption = None,
-    prior_mean: PriorMeanOption = 0.0,
-    noise_sd: NoiseOption = 1.0,
-    bob_loss: BobLossOption = "1,1",
-    eve_loss: EveLossOption = None,
-    eve_weights: WeightsOption = None,
-    either: EitherOption = False,
+    asked: Asked,
     kind: Annotated[
         Literal["map", "noise", "threshold", "rule"],
         typer.Option("--kind", help="risk-utility map; R_A against sigma or tau; the optimal rule on the data"),
@@ -216,12 +167,92 @@ def plot_command(
     out: Annotated[Path, typer.Option("-o", "--out", help="a .png, .svg or .pdf file")] = Path("gaussian.png"),
 ) -> None:
     """A picture: a figure of the paper with the proved optimum, or the optimal rule on the data space."""
-    from bap_cli.pictures import write_gaussian_plot
-
-    model = chosen_model(n, prior_sd, bob_threshold, prior_mean, noise_sd, bob_loss)
-    adversary = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
+    model, adversary = asked.model, asked.eve
     write_gaussian_plot(model, adversary, kind, out)
     say(console(), f"Wrote {clean(str(out), 500)}.")
 
 
-app.command("optimum")(optimum_command)
+_THEOREMS = {
+    "corner": "Bob's own decision already leaves Eve as uncertain as without a release (Theorem 2 of docs/brackets.md)",
+    "plateau edge": "the one-bit release at the edge of its plateau (Theorem 3a of docs/brackets.md)",
+    "price": "the one-bit release at tau = (1 - lambda)/2 or its mirror image (Theorem 3b of docs/brackets.md)",
+    "rare cell": "the least likely cell is kept together (Theorem 4 of docs/brackets.md)",
+}
+
+
+@app.command("optimum")
+@about_a_model
+def optimum_command(
+    asked: Asked,
+    lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
+    simulate: Annotated[
+        int | None,
+        typer.Option("--simulate", metavar="SIZE", help="also apply the rule to this many simulated samples"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
+    if simulate is not None and not 1 <= simulate <= 10**8:
+        raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
+    with Progress("bracketing"):
+        found = bracket(asked.model, asked.eve, lam)
+    if isinstance(found, SampleBracket):
+        _show_draws(found, as_json, simulate, choice_of(lam, False))
+        return
+    with Progress("comparing with the parametric releases"):
+        _ = found.best_parametric  # computed on first use, which can take seconds
+    with Progress("simulating"):
+        played = found.simulate(simulate) if simulate is not None else None
+    if as_json:
+        document = found.document()
+        if played is not None:
+            error = played.alice_error(found.lam)
+            risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
+            document["simulation"] = {"size": played.size, **risks, "error": error}
+        print_json(document)
+    else:
+        notes = ["", *_proof(found)]
+        if played is not None:
+            notes.append(played_line(played.size, played.alice(found.lam), played.alice_error(found.lam)))
+        show_bracket(found, "", choice_of(lam, False), _ends(found), notes)
+
+
+def _show_draws(found: SampleBracket, as_json: bool, simulate: int | None, choice: str) -> None:
+    """A bracket from draws, for Eves that do not reduce to one statistic."""
+    if simulate is not None:
+        raise ValueError(f"--simulate = {simulate} must not be given: these Eves are bracketed by draws already")
+    if as_json:
+        risks = {"bob": found.bob, "eve": found.eve}
+        ends = {"lower": found.lower, "upper": found.upper, "width": found.width}
+        print_json({**ends, "level": found.level, "draws": found.draws, "lambda": found.lam, "risks": risks})
+    else:
+        told = [("R_A of this rule", f"at most {found.upper:.6f}"), ("no mechanism below", f"{found.lower:.6f}")]
+        more = f"both hold with probability {found.level:g}, from {found.draws} fresh draws; {found.rests_on}"
+        show_bracket(found, "", choice, [*told, ("R_B, R_E", "are estimates")], [more])
+
+
+def _ends(found: Bracket) -> list[tuple[str, str]]:
+    """The two ends of the bracket, and the best of the parametric releases."""
+    best = found.best_parametric
+    parameter = "" if best.parameter is None else f" at {best.parameter:.6g}"
+    if best.rounded:
+        parameter = f" at xbar > {best.threshold:.6g}"
+    excess = best.alice - found.upper
+    within = max(best.error, found.width)
+    verdict = "optimal" if excess <= within else f"{excess:.6f} above the optimum"
+    return [
+        ("R_A of this rule", f"{found.upper:.12f}"),
+        ("no mechanism below", f"{found.lower:.12f}   (width {found.width:.0e})"),
+        ("best parametric", f"{best.mechanism}{parameter}: R_A = {best.alice:.6f}, {verdict}"),
+    ]
+
+
+def _proof(found: Bracket) -> list[str]:
+    """Which theorem proves the bracket, and Eve's replies."""
+    lines = [f"proof: {_THEOREMS.get(found.theorem or '', 'Theorem 1 of docs/brackets.md')}"]
+    if found.lam > 0:
+        lines.append("Eve's replies in the proof: the probability that she bets against each cell")
+        for signal, row in enumerate(found.u):
+            for k, (name, u) in enumerate(zip(cell_names(found.adversary), row, strict=True)):
+                lines.append(f"  {'' if k else f'signal {signal}':10} {u / found.lam:.6f}  {name}")
+    return lines

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Signature, signature
+from typing import Annotated, Any
 
 import typer
 
@@ -26,28 +30,6 @@ _EVE_HELP = (
     "quantile@LEVEL or record@NUMBER; a threshold and losses may follow, as in max=2 or quantile@0.9=1.5/2,1; "
     "may be repeated for several Eves"
 )
-EveOption = Annotated[list[str], typer.Option("--eve", metavar="EVE", help=_EVE_HELP)]
-NOption = Annotated[int, typer.Option("--n", help="number of observations")]
-PriorOption = Annotated[float, typer.Option("--prior-sd", help="sigma_0, standard deviation of theta")]
-BobOption = Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob tests theta > c_B")]
-SingleOption = Annotated[float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2")]
-MeanOption = Annotated[float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")]
-MaxOption = Annotated[float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")]
-PriorMeanOption = Annotated[float, typer.Option("--prior-mean", help="mean of theta")]
-NoiseOption = Annotated[float, typer.Option("--noise-sd", help="standard deviation of an observation given theta")]
-BobLossOption = Annotated[
-    str, typer.Option("--bob-loss", metavar="A,B", help="what Bob loses by a miss (A) and by a false alarm (B)")
-]
-EveLossOption = Annotated[
-    str | None, typer.Option("--eve-loss", metavar="A,B", help="the same for every Eve without losses of her own")
-]
-WeightsOption = Annotated[
-    str | None, typer.Option("--eve-weights", metavar="W,W,...", help="weights of the risks of several Eves in R_E")
-]
-EitherOption = Annotated[
-    bool, typer.Option("--either", help="one Eve has all the tests, and loses only if she is wrong about every one")
-]
-
 _KINDS: dict[str, type[ThresholdEve]] = {
     "mean": MeanEve,
     "max": MaxEve,
@@ -60,11 +42,64 @@ _KINDS: dict[str, type[ThresholdEve]] = {
 _DEFAULTS = {"mean": 0.5, "max": 2.0}
 
 
-def chosen_model(
-    n: int, prior_sd: float, bob_threshold: float, prior_mean: float, noise_sd: float, bob_loss: str
-) -> GaussianModel:
-    """The model that the options describe."""
-    return GaussianModel(n, prior_sd, bob_threshold, prior_mean, noise_sd, _pair("--bob-loss", bob_loss))
+@dataclass(frozen=True)
+class Asked:
+    """The model, its Eve, and what she tests in the user's words."""
+
+    model: GaussianModel
+    eve: Eve
+    words: str
+
+
+def asked(
+    eve: Annotated[list[str], typer.Option("--eve", metavar="EVE", help=_EVE_HELP)],
+    n: Annotated[int, typer.Option("--n", help="number of observations")] = 5,
+    prior_sd: Annotated[float, typer.Option("--prior-sd", help="sigma_0, standard deviation of theta")] = 1.0,
+    bob_threshold: Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob tests theta > c_B")] = 0.0,
+    eve_threshold: Annotated[
+        float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2")
+    ] = None,
+    mean_threshold: Annotated[
+        float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")
+    ] = None,
+    max_threshold: Annotated[
+        float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")
+    ] = None,
+    prior_mean: Annotated[float, typer.Option("--prior-mean", help="mean of theta")] = 0.0,
+    noise_sd: Annotated[
+        float, typer.Option("--noise-sd", help="standard deviation of an observation given theta")
+    ] = 1.0,
+    bob_loss: Annotated[
+        str, typer.Option("--bob-loss", metavar="A,B", help="what Bob loses by a miss (A) and by a false alarm (B)")
+    ] = "1,1",
+    eve_loss: Annotated[
+        str | None, typer.Option("--eve-loss", metavar="A,B", help="the same for every Eve without losses of her own")
+    ] = None,
+    eve_weights: Annotated[
+        str | None, typer.Option("--eve-weights", metavar="W,W,...", help="weights of the risks of several Eves in R_E")
+    ] = None,
+    either: Annotated[
+        bool, typer.Option("--either", help="one Eve has all the tests, and loses only if she is wrong about every one")
+    ] = False,
+) -> Asked:
+    """What the options that all commands share describe."""
+    model = GaussianModel(n, prior_sd, bob_threshold, prior_mean, noise_sd, _pair("--bob-loss", bob_loss))
+    found = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
+    return Asked(model, found, ", ".join(eve))
+
+
+def about_a_model(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options of `asked` before its own, and what they describe as its first argument."""
+    shared = signature(asked, eval_str=True).parameters
+    own = list(signature(command, eval_str=True).parameters.values())[1:]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(asked(**{name: given.pop(name) for name in shared}), **given)
+
+    run.__signature__ = Signature([*shared.values(), *own])  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in (*shared.values(), *own)}
+    return run
 
 
 def chosen_eve(

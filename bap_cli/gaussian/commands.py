@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 
 from bap_cli.app import Json
 from bap_cli.brackets import played_line, show_bracket
-from bap_cli.gaussian.options import Asked, about_a_model
+from bap_cli.gaussian.options import GaussianQuestion, about_a_model
 from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
 from bap_cli.pictures import check_file, write_gaussian_plot
@@ -38,7 +38,7 @@ FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY
 @app.command("table")
 @about_a_model
 def table_command(
-    asked: Asked,
+    asked: GaussianQuestion,
     as_json: Json = False,
 ) -> None:
     """Every release at its best parameter, against one Eve, next to the paper's values if the paper prints them."""
@@ -116,7 +116,7 @@ def _beside(result: Table, paper: PrintedTable) -> RichTable:
 @app.command("curve")
 @about_a_model
 def curve_command(
-    asked: Asked,
+    asked: GaussianQuestion,
     family: FamilyOption = None,
     sigma_max: Annotated[float, typer.Option("--sigma-max", help="largest noise level")] = 5.0,
     points: Annotated[int, typer.Option("--points", help="parameters per family")] = 51,
@@ -159,7 +159,7 @@ def curve_command(
 @app.command("plot")
 @about_a_model
 def plot_command(
-    asked: Asked,
+    asked: GaussianQuestion,
     kind: Annotated[
         Literal["map", "noise", "threshold", "rule"],
         typer.Option("--kind", help="risk-utility map; R_A against sigma or tau; the optimal rule on the data"),
@@ -183,7 +183,7 @@ _THEOREMS = {
 @app.command("optimum")
 @about_a_model
 def optimum_command(
-    asked: Asked,
+    asked: GaussianQuestion,
     lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
     simulate: Annotated[
         int | None,

@@ -43,7 +43,7 @@ _DEFAULTS = {"mean": 0.5, "max": 2.0}
 
 
 @dataclass(frozen=True)
-class Asked:
+class GaussianQuestion:
     """The model, its Eve, and what she tests in the user's words."""
 
     model: GaussianModel
@@ -81,11 +81,11 @@ def asked(
     either: Annotated[
         bool, typer.Option("--either", help="one Eve has all the tests, and loses only if she is wrong about every one")
     ] = False,
-) -> Asked:
+) -> GaussianQuestion:
     """What the options that all commands share describe."""
     model = GaussianModel(n, prior_sd, bob_threshold, prior_mean, noise_sd, _pair("--bob-loss", bob_loss))
     found = chosen_eve(eve, eve_threshold, mean_threshold, max_threshold, eve_loss, eve_weights, either)
-    return Asked(model, found, ", ".join(eve))
+    return GaussianQuestion(model, found, ", ".join(eve))
 
 
 def about_a_model(command: Callable[..., None]) -> Callable[..., None]:

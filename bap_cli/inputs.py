@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
+import bap_lp
 from bap_cli.catalogue import locate
 from bap_lp.files.binary import is_binary
 from bap_lp.files.documents import read_document, source_name
@@ -29,7 +32,7 @@ def load(name: str) -> ProblemFile:
         return load_problem(path)
     document, source = read_document(path), source_name(path)
     if isinstance(document, dict) and "table" in document:
-        from discretise.tables.files import counts_from_dict
+        from bap_sdc.count_tables.files import counts_from_dict
 
         return counts_from_dict(document, source)
     return bounded_problem(document, source)
@@ -58,18 +61,48 @@ def choice_of(price: Any, of_file: bool) -> str:
     return "from the file" if of_file else "from --lambda"
 
 
-def conditions(loaded: ProblemFile, asked: Mapping[str, Any]) -> Conditions | None:
+Asked = Mapping[str, tuple[str, Any]]  # a field of Conditions: the option that states it, and the value
+
+
+def asked_conditions(options: Mapping[str, Any], texts: Sequence[str]) -> Asked:
+    """The conditions of the command line: `--min-eve-risk 1/3` and its like, and `--condition key=value`."""
+    out = {name: (f"--{name.replace('_', '-')}", value) for name, value in options.items() if value is not None}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not value:
+            raise InputError("--condition", text, "must be KEY=VALUE, such as max_signals=2")
+        known = bap_lp.Conditions.__dataclass_fields__
+        if key not in known:
+            near = get_close_matches(key, known, n=1, cutoff=0)
+            raise InputError("--condition", key, f"is not a condition; did you mean {near[0]}?")
+        if key in out:
+            raise InputError(f"--condition {key}", value, "must be given once")
+        out[key] = f"--condition {key}", _value(value, key)
+    return out
+
+
+def _value(text: str, key: str) -> Any:
+    """As in a TOML file: true, false, a whole number, a list or a table in JSON; what else is written is a number."""
+    if text[0] not in "[{" and text not in ("true", "false") and not text.isdecimal():
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InputError(f"--condition {key}", text, f"is not JSON: {error}") from None
+
+
+def conditions(loaded: ProblemFile, asked: Asked) -> bap_lp.Conditions | None:
     """The file's conditions, with those of the command line in their place."""
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = {name: value for name, (_, value) in asked.items()}
     own = {} if loaded.conditions is None else loaded.conditions.given()
     for one, other in (("epsilon", "exp_epsilon"), ("exp_epsilon", "epsilon")):
         if one in given and other not in given:
             own.pop(other, None)
-    return Conditions(**(own | given)) if own or given else None
+    return bap_lp.Conditions(**(own | given)) if own or given else None
 
 
 @contextmanager
-def named(loaded: ProblemFile, lam: str | None = None, asked: Mapping[str, Any] | None = None) -> Iterator[None]:
+def named(loaded: ProblemFile, lam: str | None = None, asked: Asked | None = None) -> Iterator[None]:
     """Errors call things what the user calls them.
 
     The library's `lam` is the option --lambda or the file's alice.lambda, its `min_eve_risk` is --min-eve-risk or the
@@ -85,19 +118,12 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Mapping[str, Any] 
             field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
         elif name == "conditions":
             field = f"{loaded.source}: {error.field}"
-        elif name in Conditions.__dataclass_fields__:
-            own = asked is None or asked.get(name) is None
-            field = f"{loaded.source}: conditions.{error.field}" if own else _option(name, error.field)
+        elif name in bap_lp.Conditions.__dataclass_fields__:
+            stated = asked.get(name) if asked else None
+            inside = error.field.removeprefix(name)
+            field = f"{loaded.source}: conditions.{error.field}" if stated is None else f"{stated[0]}{inside}"
         else:
             raise
         again = type(error)(field, error.value, error.rule)
         again.__dict__.update({k: v for k, v in vars(error).items() if k not in ("field", "value", "rule")})
         raise again from None
-
-
-def _option(name: str, field: str) -> str:
-    """The option that stated a field of Conditions, with the place in its table if it may be one."""
-    if name == "posterior_caps":
-        return "--posterior-floor" if field.endswith(".at_least") else "--posterior-cap"
-    inside = re.sub(r"^\w+(\[\d+\])?", "", field) if name == "pufferfish" else ""
-    return f"--{name.replace('_', '-')}{inside}"

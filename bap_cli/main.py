@@ -99,7 +99,7 @@ def _silence(stream: TextIO) -> None:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from bap_cli.commands import app
+    from bap_cli.app import app
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

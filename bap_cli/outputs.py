@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from bap_cli.catalogue import locate
-from bap_lp.files.bundles import limits_for, save_bundle
+from bap_lp.files.bundles import save_bundle
 from bap_lp.files.certificates import conflict_document
 from bap_lp.files.documents import dumps
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import folder_place, write_bundle
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import clean
 from bap_lp.programs.solution import Solution
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.rational import InputError, public
@@ -44,13 +43,6 @@ def conflict_in(out: Path | None) -> Iterator[None]:
         if out is not None and error.proof is not None:
             write_bundle(out, {"conflict.json": dumps(conflict_document(error))})
         raise
-
-
-def check_command(written: str, rounded: bool, exact: bool) -> str:
-    """The command that checks a bundle; exact numbers can be longer than what is read from strangers."""
-    raised = [part for setting in (limits_for(written) if written and exact else []) for part in ("--limit", setting)]
-    command = shlex.join(["bap", *raised, "verify", written or "DIR", *(["--allow-float"] if rounded else [])])
-    return f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)")
 
 
 def write_folder(out: Path, solution: Solution, loaded: ProblemFile, lam: Any, file: str) -> str:

@@ -37,9 +37,9 @@ def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out")
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
     from bap_cli.catalogue import locate
-    from bap_cli.report import report_page
-    from bap_cli.report_data import report_document
-    from bap_cli.report_sign import origin
+    from bap_cli.report.data import report_document
+    from bap_cli.report.html import report_page
+    from bap_cli.report.sign import origin
 
     check_file(out)
     inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
@@ -52,9 +52,9 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
 
 def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
     """The page of a bundle that was verified: its own mechanism and proof, nothing is solved for it again."""
-    from bap_cli.report import report_page
-    from bap_cli.report_data import report_document
-    from bap_cli.report_sign import origin
+    from bap_cli.report.data import report_document
+    from bap_cli.report.html import report_page
+    from bap_cli.report.sign import origin
     from bap_lp.model.evaluation import risks
     from bap_lp.programs.solution import Solution
     from bap_lp.proof.certificate import Certificate

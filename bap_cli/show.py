@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
-import re
+import shlex
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 
-from bap_cli.plain_words import named as told
+from bap_cli.terminal import console, paragraph, plain_table, put, say, short, told, width_of
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.risks import Number, Risks
-from bap_lp.notions.reading import named
-from bap_lp.proof.certificate import Certificate, verify
 from bap_lp.rational import public
 
 if TYPE_CHECKING:
@@ -29,23 +24,12 @@ if TYPE_CHECKING:
     from bap_lp.notions.conditions import Conditions
     from bap_lp.programs.costs import ConditionCost
     from bap_lp.programs.solution import Solution
+    from bap_lp.proof.certificate import Certificate
     from bap_lp.releases import Comparison
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted
 _WIDE = 100
-_SHORT = 12  # characters of a fraction in a table
-_WORD = 12  # characters of a word that a column of text must hold
-_QUOTED, _JOIN = re.compile("“[^“”]{1,30}”"), "\x01"  # labels have no control characters
 _COMPARED = 100  # states up to which `bap solve` adds the comparison of `bap compare`
-
-
-class _Paper(Console):
-    def on_broken_pipe(self) -> NoReturn:
-        raise BrokenPipeError
-
-
-def console() -> Console:
-    return _Paper(force_jupyter=False, markup=False, emoji=False, highlight=False)
 
 
 def small_comparison(solution: Solution, progress: Callable[[str], None]) -> Comparison | None:
@@ -69,8 +53,6 @@ def show_solution(
     described: Iterable[str] = (),
 ) -> None:
     """What `bap solve` prints; `rounded` says that exact numbers were solved in floats."""
-    from bap_cli.outputs import check_command
-
     out = console()
     heading(out, solution.problem, solution.exact)
     for line in described:
@@ -101,13 +83,24 @@ def show_solution(
     out.print(check_command(written, rounded, solution.exact), soft_wrap=True)
 
 
+def check_command(written: str, rounded: bool, exact: bool) -> str:
+    """The command that checks a bundle; exact numbers can be longer than what is read from strangers."""
+    raised: list[str] = []
+    if written and exact:
+        from bap_lp.files.bundles import limits_for
+
+        raised = [part for setting in limits_for(written) for part in ("--limit", setting)]
+    command = shlex.join(["bap", *raised, "verify", written or "DIR", *(["--allow-float"] if rounded else [])])
+    return f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)")
+
+
 def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> str:
     """The conditions and their cost, if there are any; and how to speak of the mechanisms that meet them."""
     proof = solution.certificate
     if solution.conditions is None:
         return ""
     stated = conditions_in_words(proof.conditions)
-    _paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
+    paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
     if solution.price_of_conditions is not None:
         parts = [f"They cost {both(solution.price_of_conditions)} in R_A"]
         if proof.floor_price:
@@ -116,9 +109,9 @@ def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> 
             parts.append(f"the cap's is {both(proof.cap_price)}")
         if solution.price_of_determinism:
             parts.append(f"of that {both(solution.price_of_determinism)} because randomness or signals are limited")
-        _paragraph(out, "; ".join(parts) + ".")
+        paragraph(out, "; ".join(parts) + ".")
         for line in costs_in_words(costs):
-            _paragraph(out, line)
+            paragraph(out, line)
     return " that meet the conditions"
 
 
@@ -145,16 +138,20 @@ def show_conflict(loaded: ProblemFile, conflict: Certificate, source: str) -> No
     """What `bap verify` prints about a proof that conditions cannot be met; the exit code is 1 if it does not hold."""
     import typer
 
+    from bap_lp.proof.certificate import verify
+
     verdict = verify(loaded.problem, conflict)
     if not verdict:
         print(f"bap: {source} does not prove a conflict: {clean(verdict.reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)
     out = console()
     out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified, no mechanism meets the conditions.")
-    _paragraph(out, f"Conditions: {conditions_in_words(conflict.conditions)}.")
+    paragraph(out, f"Conditions: {conditions_in_words(conflict.conditions)}.")
 
 
 def conditions_in_words(conditions: Conditions) -> str:
+    from bap_lp.notions.reading import named
+
     words = []
     for name, value in conditions.given().items():
         if name in ("neighbours", "metric"):
@@ -201,10 +198,10 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
     out.print()
     _releases(out, comparison)
     if comparison.conditions is not None:
-        _paragraph(out, f"Conditions: {conditions_in_words(comparison.conditions)}.")
+        paragraph(out, f"Conditions: {conditions_in_words(comparison.conditions)}.")
         for row in comparison.rows:
             if row.breaks:
-                _paragraph(out, f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}.")
+                paragraph(out, f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}.")
     for name, reason in comparison.omitted:
         say(out, f"Left out: {name}, because {clean(reason, 200)}.")
 
@@ -287,7 +284,7 @@ def channel(out: Console, mechanism: Mechanism, what: str) -> None:
     else:
         for state, row in zip(states, rows, strict=False):
             parts = [f"“{clean(s)}” {v}" for s, v in zip(signals, row, strict=True) if v != "0"]
-            _paragraph(out, f"{clean(state)} → {', '.join(parts)}")
+            paragraph(out, f"{clean(state)} → {', '.join(parts)}")
     if len(states) > _ROWS:
         out.print(f"... and {counted(len(states) - _ROWS, 'more state')} (--json or --out gives all)")
 
@@ -301,24 +298,10 @@ def _signals(out: Console, evaluation: Evaluation, exact: bool) -> None:
             lines.append(f"The parameter: {_distribution(signal.theta_posterior)}.")
         lines += [decided(d.agent, d.decisions, exact) for d in signal.decisions]
         for line in lines:
-            _paragraph(out, line)
+            paragraph(out, line)
     if len(evaluation.signals) > _ROWS:
         out.print()
         out.print(f"... and {counted(len(evaluation.signals) - _ROWS, 'more signal')} (--json gives all)")
-
-
-def say(out: Console, text: str) -> None:
-    """A sentence: folded between words on a terminal, one line in a pipe."""
-    if out.is_terminal or os.environ.get("COLUMNS"):
-        _paragraph(out, text, "", "  ")
-    else:
-        out.print(text, soft_wrap=True)
-
-
-def _paragraph(out: Console, text: str, first: str = "  ", further: str = "    ") -> None:
-    whole = _QUOTED.sub(lambda quote: quote[0].replace(" ", _JOIN), text)  # a short quote stays on one line
-    lines = textwrap.fill(whole, out.width, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
-    out.print(lines.replace(_JOIN, " "), soft_wrap=True)
 
 
 def _distribution(posterior: dict[str, Number]) -> str:
@@ -358,42 +341,3 @@ def _releases(out: Console, comparison: Comparison) -> None:
     put(out, table)
     if form is forms[-1] and comparison.optimum.exact:
         out.print("Rounded to fit; --json has the fractions.")
-
-
-def width_of(rows: Sequence[Sequence[str]]) -> int:
-    """The width of a table with these rows, if no cell is folded."""
-    return sum(
-        2 + max(len(line) for cell in column for line in cell.splitlines()) for column in zip(*rows, strict=True)
-    )
-
-
-def short(value: Number, longest: int = _SHORT) -> str:
-    """A number of a table: a fraction of at most so many characters, or a decimal."""
-    text = fraction(value)
-    return text if len(text) <= longest else f"{'' if isinstance(value, float) else '≈ '}{decimal(value)}"
-
-
-def put(out: Console, table: Table) -> None:
-    """Print a table. Numbers are never cut: a terminal that is too narrow for them folds whole lines instead."""
-    widths = []
-    for column in table.columns:
-        cells = [str(cell) for cell in (column.header, *column.cells)]
-        parts = (part for cell in cells for part in (cell.splitlines() if column.no_wrap else cell.split()))
-        longest = max(map(len, parts), default=0)
-        widths.append(longest if column.no_wrap else min(longest, _WORD))
-    needed = sum(widths) + 2 * len(widths)
-    if needed > out.width:
-        table.width = needed
-        for column, least in zip(table.columns, widths, strict=True):
-            column.min_width = least
-    out.print(table, crop=False)
-
-
-def plain_table(*columns: str, right: Iterable[int] = ()) -> Table:
-    """A table without lines; numbers, on the right of their columns, are never folded."""
-    table = Table(box=None, pad_edge=True, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
-    ends = set(right)
-    for k, name in enumerate(columns):
-        number = k in ends
-        table.add_column(name, overflow="fold", justify="right" if number else "left", no_wrap=number)
-    return table

@@ -12,8 +12,8 @@ import resource
 from time import process_time
 
 from bap_lp import solve
-from discretise import TableProblem, counts
-from discretise.tables.comparisons import compare_tables
+from bap_sdc import TableProblem, counts
+from bap_sdc.count_tables.comparisons import compare_tables
 
 BOB = {"cells": ["1", "2"], "loss": "absolute", "decisions": {"from": 0, "to": 1, "steps": 5}}
 EVES = [{"cells": str(cell), "asks": "below", "below": 3} for cell in (1, 2, 3, 4)]

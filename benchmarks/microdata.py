@@ -23,10 +23,10 @@ from bap_lp.linear.optimum import scaled
 from bap_lp.model.arrays import Arrays
 from bap_lp.programs.compact import compact_program
 from bap_lp.rational import floats
+from bap_sdc.records.optimum.optimise import optimise
+from bap_sdc.records.optimum.parts import parts_of
+from bap_sdc.records.optimum.program import RecordProgram, TableEve
 from benchmarks.tables import ASYMMETRIC, adult, fair
-from microdata.optimum import optimise
-from microdata.parts import parts_of
-from microdata.records import RecordProgram, TableEve
 
 _MINUTE = 60.0
 

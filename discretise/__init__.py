@@ -7,6 +7,9 @@
 (-0.2298339, -0.2298339, 'release 1 when xbar > 0 or max > 2, else 0')
 """
 
+from importlib import import_module
+from typing import Any
+
 from discretise.brackets import bracket_of as bracket
 from discretise.continuum.brackets import ModelBracket
 from discretise.continuum.rules import PlayedRule, ScalarRule
@@ -19,7 +22,6 @@ from discretise.monte_carlo.brackets import SampleBracket
 from discretise.samples import OutOfSample, SampledProblem, sample
 from discretise.squared_loss.brackets import SquaredBracket, max_bracket
 from discretise.squared_loss.grids import SquaredGrid, squared_form, squared_grid
-from discretise.tables.problems import TableProblem, counts
 from gaussian.optimum.brackets import Bracket
 from gaussian.optimum.closed_forms import ClosedForm, closed_form
 from gaussian.optimum.grids import GridProblem, grid, grid_rule, refine
@@ -45,12 +47,10 @@ __all__ = [
     "SquaredBracket",
     "SquaredGrid",
     "StoredDraws",
-    "TableProblem",
     "absolute",
     "asymmetric",
     "bracket",
     "closed_form",
-    "counts",
     "from_arviz",
     "grid",
     "grid_rule",
@@ -64,6 +64,13 @@ __all__ = [
     "squared_grid",
     "zero_one",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Tables of counts were once made here; `bap_sdc`, which makes them now, is imported only for them."""
+    if name not in ("TableProblem", "counts"):
+        raise AttributeError(f"module 'discretise' has no attribute {name!r}")
+    return getattr(import_module("bap_sdc"), name)
 
 
 def __dir__() -> list[str]:

@@ -15,9 +15,9 @@ from discretise.gaussian_samples import gaussian_sample
 from discretise.models import GriddedProblem
 from discretise.monte_carlo.brackets import sample_bracket
 from discretise.samples import SampledProblem
+from gaussian.laws.statistics import reducible
 from gaussian.model import GaussianModel
 from gaussian.optimum.brackets import bracket as gaussian_bracket
-from gaussian.statistic_laws import reducible
 
 _OPTIONS = {
     "a Gaussian model": (),

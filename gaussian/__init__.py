@@ -10,11 +10,11 @@
 from gaussian.corners import corner, decision_effect, decision_rate, mean_lost_band, mean_plateau_edge
 from gaussian.evaluate import calibrate, risks
 from gaussian.eves import GaussianEves, MaxEve, MeanEve, MedianEve, MinEve, QuantileEve, RangeEve, RecordEve
-from gaussian.mean_law import eve_cells, eve_kinks
+from gaussian.laws.mean import eve_cells, eve_kinks
+from gaussian.laws.residual import max_exceedance, max_residual_cdf, max_residual_sf, max_residual_support
 from gaussian.model import BothEves, Eve, GaussianModel
 from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.releases import GaussianRelease as Release
-from gaussian.residual import max_exceedance, max_residual_cdf, max_residual_sf, max_residual_support
 from gaussian.simulator import EveSimulator, eve_simulator
 from gaussian.tables import Curve, Table, curve, table
 from gaussian.tables import TableRow as Row

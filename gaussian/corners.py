@@ -17,9 +17,9 @@ from scipy.special import ndtr, ndtri
 
 from gaussian import _checks
 from gaussian.eves import UNIT_LOSS, ThresholdEve
-from gaussian.mean_law import mean_eve_law
+from gaussian.laws.mean import mean_eve_law
+from gaussian.laws.owen import gaussian_pair_risk, prior_risk
 from gaussian.model import Eve, GaussianModel, standard_form
-from gaussian.owen import gaussian_pair_risk, prior_risk
 
 
 def corner(model: GaussianModel) -> float:

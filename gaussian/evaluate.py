@@ -17,16 +17,16 @@ from functools import lru_cache
 
 from bap_lp.model.risks import Risks
 from gaussian.eves import MinEve, separate
-from gaussian.masses import ROUNDING, bit_risk
-from gaussian.mean_law import mean_bob_law, mean_eve_law
-from gaussian.median_law import median_bob_law, median_eve_law, statistic_kinks
+from gaussian.laws.mean import mean_bob_law, mean_eve_law
+from gaussian.laws.median import median_bob_law, median_eve_law, statistic_kinks
+from gaussian.laws.noisy_full import FINAL, Effort, noisy_full_risk
+from gaussian.laws.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
+from gaussian.laws.smoothing import add_noise
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, reflected, standard_form
-from gaussian.noisy_full import FINAL, Effort, noisy_full_risk
+from gaussian.numerics.masses import ROUNDING, bit_risk
+from gaussian.numerics.piecewise import Piecewise, min_integral
 from gaussian.optimum.cells import cell_law
-from gaussian.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
-from gaussian.piecewise import Piecewise, min_integral
 from gaussian.releases import NAMES, Full, GaussianRelease, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
-from gaussian.smoothing import add_noise
 
 Estimate = tuple[float, float]
 

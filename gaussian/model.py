@@ -185,3 +185,9 @@ def reflected(form: StandardForm) -> StandardForm:
     assert isinstance(eve, MinEve)
     flipped = replace(model, bob_threshold=-model.bob_threshold, bob_loss=model.bob_loss[::-1])
     return StandardForm(flipped, MaxEve(-eve.threshold, eve.loss[::-1]), form.shift, -form.scale)
+
+
+def gaussian_draws(model: GaussianModel, rng: np.random.Generator, size: int) -> tuple[Array, Array]:
+    """theta, one number per draw, and x, one row of n observations per draw."""
+    theta = model.prior_mean + model.prior_sd * rng.standard_normal(size)
+    return theta, theta[:, None] + model.noise_sd * rng.standard_normal((size, model.n))

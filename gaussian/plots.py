@@ -23,8 +23,8 @@ from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
 from gaussian.eves import questions
+from gaussian.laws.noisy_full import SEARCH
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
-from gaussian.noisy_full import SEARCH
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES
 from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 from gaussian.tables import Curve, bit_curve, computed_families, curve

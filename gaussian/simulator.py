@@ -17,9 +17,8 @@ from itertools import product
 import numpy as np
 
 from gaussian.arrays import Array
-from gaussian.draws import gaussian_draws
 from gaussian.eves import Eve, GaussianEves, ThresholdEve, questions
-from gaussian.model import GaussianModel
+from gaussian.model import GaussianModel, gaussian_draws
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, mean_noise, risks
 from gaussian.eves import MinEve
-from gaussian.masses import bit_risk
-from gaussian.mean_law import mean_bob_law, mean_eve_law
+from gaussian.laws.mean import mean_bob_law, mean_eve_law
+from gaussian.laws.noisy_full import CURVE, Effort
+from gaussian.laws.owen import OWEN_ERROR, gaussian_pair_risk
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, standard_form
-from gaussian.noisy_full import CURVE, Effort
-from gaussian.owen import OWEN_ERROR, gaussian_pair_risk
+from gaussian.numerics.masses import bit_risk
 from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 from gaussian.tuning import optimise
 

@@ -26,11 +26,11 @@ from gaussian import _checks
 from gaussian.arrays import Array
 from gaussian.evaluate import calibrate, risks
 from gaussian.eves import separate
-from gaussian.masses import bit_risk
-from gaussian.mean_law import mean_bob_law, mean_eve_law
+from gaussian.laws.mean import mean_bob_law, mean_eve_law
+from gaussian.laws.noisy_full import FINAL, SEARCH
 from gaussian.model import Eve, GaussianModel, MeanEve, standard_form
-from gaussian.noisy_full import FINAL, SEARCH
-from gaussian.piecewise import Piecewise, fit
+from gaussian.numerics.masses import bit_risk
+from gaussian.numerics.piecewise import Piecewise, fit
 from gaussian.releases import NAMES, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 
 _SCAN = 14

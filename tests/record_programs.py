@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp import Agent, Problem
-from microdata.records import RecordProgram
+from bap_sdc.records.optimum.program import RecordProgram
 
 
 def undivided(program: RecordProgram) -> Problem:

@@ -115,7 +115,7 @@ def test_signals_are_apart_on_grey_paper(count: int) -> None:
 
 def schemes() -> dict[str, dict[str, str]]:
     """The colours of the pages, light and dark."""
-    sheet = (ROOT / "bap_cli" / "page" / "page.css").read_text()
+    sheet = (ROOT / "bap_cli" / "report" / "page" / "page.css").read_text()
     light, dark = re.findall(r":root \{(.*?)\}", sheet, re.DOTALL)[:2]
     found = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6});", block)) for block in (light, dark)]
     return {"light": found[0], "dark": found[0] | found[1]}
@@ -141,7 +141,7 @@ def test_pages_use_the_meanings_of_the_palette_and_are_apart_for_every_eye(schem
 
 
 def test_a_verdict_is_told_by_a_sign_as_well() -> None:
-    sheet = (ROOT / "bap_cli" / "page" / "page.css").read_text()
+    sheet = (ROOT / "bap_cli" / "report" / "page" / "page.css").read_text()
     signs = re.findall(r"\.verdict(?:\.\w+)?::before \{ content: \"(.) \"", sheet)
     assert len(signs) == len(set(signs)) == 3
 
@@ -241,8 +241,8 @@ def _model() -> Any:
 def _records() -> Any:
     import pandas as pd
 
-    from microdata import Eve, Study
-    from microdata.plots import release_map
+    from bap_sdc import Eve, Study
+    from bap_sdc.records.plots import release_map
 
     rng = np.random.default_rng(0)
     ill = rng.random(300) < 0.3

@@ -11,11 +11,11 @@ from types import ModuleType
 import pytest
 
 import bap_lp
+import bap_sdc
 import discretise
 import gaussian
-import microdata
 
-PACKAGES = [gaussian, discretise, microdata]
+PACKAGES = [gaussian, discretise, bap_sdc]
 DOCUMENTED = [  # in bap_lp
     "array_blocks",
     "calibrate",

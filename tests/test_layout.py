@@ -23,8 +23,8 @@ PACKAGES = {
     "bap_lp": set(),
     "gaussian": {"bap_lp"},
     "discretise": {"bap_lp", "gaussian"},
-    "microdata": {"bap_lp"},
-    "bap_cli": {"bap_lp", "gaussian", "discretise", "microdata"},
+    "bap_sdc": {"bap_lp"},
+    "bap_cli": {"bap_lp", "gaussian", "discretise", "bap_sdc"},
 }
 BASE = {"limits", "rational", "arguments", "clock", "model"}
 SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
@@ -163,6 +163,19 @@ def test_importing_bap_lp_loads_no_heavy_library() -> None:
     code = "import bap_lp, sys; print(*sys.modules.keys() & {'scipy', 'cvxpy', 'sympy', 'matplotlib', 'pandas'})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_discretise_forwards_tables_of_counts_and_loads_their_package_only_then() -> None:
+    code = "import discretise, sys; print('bap_sdc' in sys.modules); print(discretise.counts.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "bap_sdc.count_tables.problems"]
+
+
+@pytest.mark.parametrize("package", ["bap_cli", "bap_sdc", "discretise", "gaussian"])
+def test_a_folder_of_more_than_twelve_modules_has_rooms(package: str) -> None:
+    folders = {path.parent for path in files(package)}
+    sizes = {str(f.relative_to(ROOT)): len([p for p in f.glob("*.py") if p.stem != "__init__"]) for f in folders}
+    assert {name: size for name, size in sizes.items() if size > 12} == {}
 
 
 def test_gaussian_imports_only_the_light_part_of_bap_lp() -> None:

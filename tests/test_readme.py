@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bap_cli.main import main
-from microdata import load_study
+from bap_sdc import load_study
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

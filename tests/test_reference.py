@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 API = Path(__file__).parents[1] / "docs" / "api"
-PACKAGES = ("bap_lp", "discretise", "gaussian", "microdata")
+PACKAGES = ("bap_lp", "bap_sdc", "discretise", "gaussian")
 NAMES = [(package, name) for package in PACKAGES for name in importlib.import_module(package).__all__]
 UNIONS = {("gaussian", "Eve"), ("gaussian", "Release")}  # types that stand for several classes
 RAISES_NOTHING = {  # the arguments are checked already, or the answer is a verdict

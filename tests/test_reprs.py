@@ -11,7 +11,7 @@ from scipy import stats
 from bap_lp import solve
 from discretise import CellRule, bracket, closed_form, max_bracket, model, sample, squared_grid, zero_one
 from gaussian import BothEves, MaxEve, MeanEve, OneBit, curve, table
-from gaussian.mean_law import mean_eve_law
+from gaussian.laws.mean import mean_eve_law
 from gaussian.paper import PAPER_MODEL as PAPER
 
 

@@ -64,11 +64,11 @@ def punctuation_stays_with_its_formula(site: Path) -> None:
 
 def every_public_name_has_a_place(site: Path) -> None:
     import bap_lp
+    import bap_sdc
     import discretise
     import gaussian
-    import microdata
 
-    for package in (bap_lp, discretise, gaussian, microdata):
+    for package in (bap_lp, bap_sdc, discretise, gaussian):
         page = (site / "api" / f"{package.__name__}.html").read_text()
         places = set(re.findall(r'id="([\w.]+)"', page)) | set(re.findall(r'id="module-([\w.]+)"', page))
         assert "PEP 604" not in page  # what Python says about every union

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Risks
 from bap_lp.model.display import Grid, Tabular
-from discretise.continuum.laws_of_data import law_of_data
+from discretise.continuum.data import law_of_data
 from discretise.continuum.optimum import DataLaw, RuleOptimum, optimise_rule
 from discretise.continuum.rules import PlayedRule, ScalarRule
 from discretise.losses import Asymmetric, Loss, names

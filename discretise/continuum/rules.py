@@ -21,7 +21,7 @@ from bap_lp.model.display import Grid, Tabular
 from discretise.losses import names
 from discretise.models import GriddedProblem
 from gaussian.arrays import Array
-from gaussian.uniforms import uniforms
+from gaussian.numerics.uniforms import uniforms
 
 _BLOCK = 200_000
 _LISTED = 6

@@ -21,9 +21,9 @@ from scipy.special import ndtr
 
 from gaussian.arrays import Array
 from gaussian.eves import Eve, betting_weights, cell_words, questions
-from gaussian.mean_law import normal_density
+from gaussian.laws.mean import normal_density
+from gaussian.laws.statistics import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 from gaussian.model import GaussianModel
-from gaussian.statistic_laws import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 
 # A sum of rounded positive products has an error of a few units in the last place.
 ROUNDING = 1e-15
@@ -42,14 +42,6 @@ def cell_names(eve: Eve) -> tuple[str, ...]:
 def cell_supports(n: int, eve: Eve) -> tuple[tuple[float, float], ...]:
     """The interval of xbar on which each cell has a density: the maximum is at least the mean, equal to it if n = 1."""
     return cell_ranges(n, eve)
-
-
-def cells_of(eve: Eve, xbar: Array, maximum: Array) -> NDArray[np.intp]:
-    """The cell of each data set, from its mean and its maximum, for an Eve who tests these."""
-    index = np.zeros(np.shape(xbar), dtype=np.intp)
-    for question in questions(eve):
-        index = 2 * index + ((xbar if question.name == "mean" else maximum) > question.threshold)
-    return index
 
 
 @dataclass(frozen=True)

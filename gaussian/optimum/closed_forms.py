@@ -31,11 +31,11 @@ from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import risks
 from gaussian.eves import UNIT_LOSS, betting_weights, questions
+from gaussian.laws.owen import prior_risk, wedges
+from gaussian.laws.statistics import statistic_law
 from gaussian.model import BothEves, Eve, GaussianModel, standard_form
 from gaussian.optimum.cells import ROUNDING, CellLaw, cell_law
-from gaussian.owen import prior_risk, wedges
 from gaussian.releases import Full
-from gaussian.statistic_laws import statistic_law
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from scipy.special import ndtri
 
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
-from gaussian.masses import joint_risks
+from gaussian.numerics.masses import joint_risks
 from gaussian.optimum.cells import ROUNDING, CellLaw
 
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gaussian.eves import MinEve, ThresholdEve, questions
+from gaussian.laws.statistics import statistic_law
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, standard_form
 from gaussian.optimum.cells import cell_supports
-from gaussian.statistic_laws import statistic_law
 
 XbarInterval = tuple[float, float]
 _LINE: list[XbarInterval] = [(-math.inf, math.inf)]

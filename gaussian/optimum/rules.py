@@ -17,12 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp.model.risks import Risks
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
-from gaussian.draws import gaussian_draws
 from gaussian.eves import cell_index
-from gaussian.masses import joint_replies, joint_risks
-from gaussian.model import Eve, GaussianModel, StandardForm, standard_form
+from gaussian.model import Eve, GaussianModel, StandardForm, gaussian_draws, standard_form
+from gaussian.numerics.masses import joint_replies, joint_risks
+from gaussian.numerics.uniforms import uniforms
 from gaussian.optimum.cells import CellLaw, cell_law
-from gaussian.uniforms import uniforms
 
 _BLOCK = 200_000
 

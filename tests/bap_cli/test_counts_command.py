@@ -14,9 +14,9 @@ import pytest
 
 from bap_cli.main import main
 from bap_lp import InputError, plots, solve
-from discretise.tables.files import TABLE_KEYS, counts_from_dict, load_counts
-from discretise.tables.protections import RELEASE_KEYS, USUAL
-from discretise.tables.reading import QUESTION_KEYS
+from bap_sdc.count_tables.files import TABLE_KEYS, counts_from_dict, load_counts
+from bap_sdc.count_tables.protections import RELEASE_KEYS, USUAL
+from bap_sdc.count_tables.reading import QUESTION_KEYS
 
 EXAMPLES, DOCS = (Path(__file__).parents[2] / name for name in ("examples", "docs"))
 NAMES = ["small_counts", "public_margins"]

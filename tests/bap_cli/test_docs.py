@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import typer
 
-from bap_cli.commands import app
+from bap_cli.app import app
 from bap_cli.main import main
 from bap_lp import ConflictError, InputError, save_problem, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bap_cli.catalogue import catalogue
-from bap_cli.explanation import explanation, margins
+from bap_cli.commands.explain import explanation, margins
 from bap_cli.inputs import load
 from bap_cli.main import main
 from bap_lp import Conditions, Problem, evaluate, lambda_path, solve

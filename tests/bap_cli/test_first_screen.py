@@ -14,8 +14,8 @@ import pytest
 from bap_cli.catalogue import catalogue
 from bap_cli.inputs import load
 from bap_cli.main import main
-from bap_cli.plain_conditions import conditions_for_people
-from bap_cli.report_sign import counts_errors, signing
+from bap_cli.report.conditions import conditions_for_people
+from bap_cli.report.sign import counts_errors, signing
 from bap_lp import Conditions, Problem, evaluate, lambda_path, solve, uniqueness
 from bap_lp.model.problem import Agent
 from bap_lp.questions.uniqueness import is_unique

@@ -8,7 +8,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from bap_cli.gaussian_commands import app
+from bap_cli.gaussian.commands import app
 from bap_cli.main import main
 
 

@@ -18,10 +18,10 @@ from flint import fmpq
 from bap_cli.main import main
 from bap_lp import solve
 from bap_lp.rational import objects
-from microdata import Eve, Study, load_study
-from microdata.bundle import WrittenReplies
-from microdata.risks_of_records import eve_risk, extremes_of, weighted_risk
-from microdata.solved import RecordOptimum, joint_table
+from bap_sdc import Eve, Study, load_study
+from bap_sdc.records.bundle import WrittenReplies
+from bap_sdc.records.optimum.result import RecordOptimum, joint_table
+from bap_sdc.records.optimum.risks import eve_risk, extremes_of, weighted_risk
 
 STUDY = """
 data = "survey.csv"
@@ -145,7 +145,7 @@ def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder
         "gradient boosting",
         "nearest neighbours",
     }
-    from microdata.bundle import load_solution
+    from bap_sdc.records.bundle import load_solution
 
     again = load_solution("D")
     assert again.verify()
@@ -405,7 +405,7 @@ def test_the_other_commands_refuse_in_one_line_too(folder, capsys, arguments, wo
 
 def _forged(folder, changes):
     """Change documents of the folder D, and write digests that fit them."""
-    from microdata.bundle import _digests
+    from bap_sdc.records.bundle import _digests
 
     documents = {p.name: json.loads(p.read_text()) for p in (folder / "D").iterdir()}
     for name, change in changes.items():

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from bap_cli.main import main
-from microdata import load_study
-from microdata.bundle import load_solution
+from bap_sdc import load_study
+from bap_sdc.records.bundle import load_solution
 
 FRACTION = re.compile(r"\d\s*/\s*\d")
 STUDY = """
@@ -192,7 +192,7 @@ def test_every_table_is_reached_with_the_keyboard_and_print_is_ink_on_white(show
 
 def test_nothing_changed_is_said_as_such(folder: Path, chromium: Any) -> None:
     loaded = load_study(folder / "study.toml")
-    from bap_cli.microdata_first import first_screen
+    from bap_cli.records.first_screen import first_screen
 
     words = re.sub("<[^>]*>", "", first_screen(loaded.study.solve(0), None, False, None))
     assert "No cell is changed" in words
@@ -202,8 +202,8 @@ def test_nothing_changed_is_said_as_such(folder: Path, chromium: Any) -> None:
 
 @pytest.mark.parametrize(("records", "words"), [(49, "at most 50"), (50, "at most 50"), (51, "100"), (249, "200")])
 def test_the_public_number_of_records_is_rounded_and_right(records: int, words: str) -> None:
-    from bap_cli.microdata_first import first_screen
-    from microdata import Eve, Study
+    from bap_cli.records.first_screen import first_screen
+    from bap_sdc import Eve, Study
 
     frame = pd.DataFrame({"ill": [k % 2 for k in range(records)], "pay": [k % 3 for k in range(records)]})
     told = first_screen(Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0), None, True, None)
@@ -211,7 +211,7 @@ def test_the_public_number_of_records_is_rounded_and_right(records: int, words: 
 
 
 def test_a_report_without_held_out_records_does_not_speak_of_an_audit(folder: Path) -> None:
-    from bap_cli.microdata_report import _limits
+    from bap_cli.records.page import _limits
 
     solution = load_study(folder / "study.toml").study.solve(0)
     assert "The audit checks this." in _limits(solution, solution.audit(attackers=()))

@@ -10,13 +10,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bap_cli.path_command import path_document, register
+from bap_cli.commands.path import path, path_document
 from bap_lp import Agent, Problem
 from bap_lp.path.pieces import lambda_path
 
 APP = typer.Typer()
 APP.callback()(lambda: None)
-register(APP)
+APP.command()(path)
 
 
 def run(*arguments: str) -> str:
@@ -81,7 +81,7 @@ def test_a_problem_without_calibrated_lambda_has_a_path(tmp_path: Path) -> None:
 
 
 def test_long_paths_are_cut_in_the_table_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bap_cli.path_command._ROWS", 1)
+    monkeypatch.setattr("bap_cli.commands.path._ROWS", 1)
     out = run("coin_toss")
     assert "1 more piece (--json gives all)" in out
     assert "13/40 - 3/4 lambda" not in out

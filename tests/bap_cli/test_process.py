@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,30 @@ BAP = [sys.executable, "-m", "bap_cli.main"]
 
 def bap(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*BAP, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _usual_signals() -> None:
+    """A child inherits the signals that are ignored, as under nohup or in the background of a shell."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def running(command: list[str], cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process with the usual signals, which ends with the block whatever happens in it."""
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_usual_signals,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def large(path: Path) -> str:
@@ -42,10 +68,10 @@ def test_exit_codes_and_streams_are_kept_apart(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_interrupt_while_reading_is_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    process = subprocess.Popen(
-        [*BAP, "solve", "pipe", "--out", "d"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    with open(tmp_path / "pipe", "wb"):  # returns once the command has opened the other end
+    with (
+        running([*BAP, "solve", "pipe", "--out", "d"], tmp_path) as process,
+        open(tmp_path / "pipe", "wb"),  # returns once the command has opened the other end
+    ):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "bap: interrupted\n")
@@ -150,6 +176,18 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str]
 
 
 @pytest.mark.slow
+def test_a_command_loads_its_own_file_and_none_of_other_commands(tmp_path: Path) -> None:
+    code = (
+        "from bap_cli.main import main; main(['solve', 'coin_toss']); import sys; print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    ours = {name.removeprefix("bap_cli.") for name in done.stderr.split() if name.startswith("bap_cli.")}
+    assert ours - {"commands", "commands.solve"} == {
+        "app", "catalogue", "inputs", "main", "progress", "show", "terminal"
+    }  # fmt: skip
+
+
+@pytest.mark.slow
 def test_importing_the_library_loads_nothing_before_a_name_is_used(tmp_path: Path) -> None:
     assert LIBRARY.isdisjoint(loaded_by("import bap_lp; dir(bap_lp)", tmp_path))
     assert HEAVY.isdisjoint(loaded_by("from bap_lp import Problem, solve, verify, lambda_path, compare", tmp_path))
@@ -194,18 +232,13 @@ def test_a_stopped_solve_writes_nothing(tmp_path: Path, number: signal.Signals, 
             "def told(*a, **k):\n print('solving', flush=True)\n while True: real(*a, **k)\n"
             "bap_lp.solve = told; sys.exit(main())"
         )
-        process = subprocess.Popen(
-            [sys.executable, "-c", start, "solve", name, "--float", "--out", "d"],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "solving\n"
-        time.sleep(delay)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        command = [sys.executable, "-c", start, "solve", name, "--float", "--out", "d"]
+        with running(command, tmp_path) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "solving\n"
+            time.sleep(delay)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (code, "", "bap: interrupted\n" if code == 130 else "")
         assert [p.name for p in tmp_path.iterdir()] == [name]
 

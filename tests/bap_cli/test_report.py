@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from strategies import knowing_problems
 
 from bap_cli.main import main
-from bap_cli.report import report_page
-from bap_cli.report_data import report_document
-from bap_cli.report_tables import proof_tables
+from bap_cli.report.data import report_document
+from bap_cli.report.html import report_page
+from bap_cli.report.tables import proof_tables
 from bap_lp import Problem, solve
 from bap_lp.files.problems import load_problem
 from bap_lp.path.pieces import lambda_path
@@ -304,7 +304,7 @@ def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -
 def test_a_page_that_cannot_serve_every_lambda_says_so(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bap_cli.report_data._PIECES", 1)
+    monkeypatch.setattr("bap_cli.report.data._PIECES", 1)
     text = (EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n"
     (tmp_path / "p.toml").write_text(text)
     page = opened(tmp_path / "p.toml")
@@ -315,7 +315,7 @@ def test_a_page_that_cannot_serve_every_lambda_says_so(
 @pytest.mark.slow
 def test_the_page_computes_with_exact_fractions(chromium: Any) -> None:
     page = chromium.new_page()
-    page.add_script_tag(path=str(Path(__file__).parents[2] / "bap_cli" / "page" / "rational.js"))
+    page.add_script_tag(path=str(Path(__file__).parents[2] / "bap_cli" / "report" / "page" / "rational.js"))
     for value in (
         Fraction(1, 3),
         Fraction(-7, 4),
@@ -345,7 +345,7 @@ def test_large_problems_are_summarised(tmp_path: Path) -> None:
 
 
 def test_too_many_pieces_leave_the_chosen_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bap_cli.report_data._PIECES", 1)
+    monkeypatch.setattr("bap_cli.report.data._PIECES", 1)
     problem = load_problem(EXAMPLES / "medical_test.toml").problem
     document = report_document(problem, "1/2", "", "p.toml")
     best = solve(problem, "1/2")
@@ -489,7 +489,7 @@ WITHOUT_PROOF = {
     "conditions": (json.dumps(COIN | {"conditions": {"exp_epsilon": 4}}), ""),
     "floats": (json.dumps(COIN | {"data": {"prior": [0.75, 0.25]}}), ""),
     "beliefs": (json.dumps(COIN | {"eve": {"loss": [[0, 1], [10, 0]], "prior": ["1/2", "1/2"]}}), ""),
-    "size": (json.dumps(COIN), "bap_cli.report_tables._SIZE"),
+    "size": (json.dumps(COIN), "bap_cli.report.tables._SIZE"),
 }
 
 

@@ -117,7 +117,7 @@ def test_every_command_answers_for_agents_with_beliefs_of_their_own(
     assert main(["report", "prosecutor", "-o", str(tmp_path / "page.html")]) == 0
     assert "ties are broken for Alice" in (tmp_path / "page.html").read_text()
     capsys.readouterr()
-    assert main(["solve", "prosecutor", "--margin", "1/10", "--json"]) == 0
+    assert main(["solve", "prosecutor", "--condition", "margin=1/10", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["risks"]["eve"] == "6/11"
     assert main(["path", "prosecutor", "--over", "epsilon"]) == 0
     assert main(["explain", "prosecutor"]) == 0

@@ -239,18 +239,18 @@ def test_a_bundle_with_short_numbers_is_checked_without_options(run: Run) -> Non
 
 def test_the_hash_in_the_log_is_that_of_the_files_that_were_checked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The manifest was read again for its hash, and could be another one by then."""
-    from bap_cli import verifying
+    from bap_cli.commands import verify
 
     Path("coin.json").write_text(json.dumps(COIN))
     assert run("solve", "coin.json", "--out", "d")[0] == 0
-    before, load = hashlib.sha256(Path("d/manifest.json").read_bytes()).hexdigest(), verifying.load_bundle
+    before, load = hashlib.sha256(Path("d/manifest.json").read_bytes()).hexdigest(), verify.load_bundle
 
     def replaced(path: str) -> Any:
         bundle = load(path)
         Path("d/manifest.json").write_text("{}")
         return bundle
 
-    monkeypatch.setattr(verifying, "load_bundle", replaced)
+    monkeypatch.setattr(verify, "load_bundle", replaced)
     Path("states.csv").write_text("tails\n")
     assert run("release", "d", "--from", "states.csv", "-o", "signals.csv", "--log", "log.txt")[0] == 0
     assert before in Path("log.txt").read_text()

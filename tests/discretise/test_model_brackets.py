@@ -12,7 +12,7 @@ from scipy import integrate, optimize, special, stats
 from bap_lp import Conditions, InputError, Problem, compare, lambda_path, solve
 from discretise import Bracket, absolute, bracket, model, squared, zero_one
 from discretise.continuum.brackets import ModelBracket
-from discretise.continuum.laws_of_data import _rest, law_of_data
+from discretise.continuum.data import _rest, law_of_data
 from gaussian import GaussianModel, MeanEve
 
 TEST: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}

@@ -40,9 +40,9 @@ from gaussian import (
     optimise,
     risks,
 )
+from gaussian.laws.ranks import OrderLaw, few_exceed
+from gaussian.laws.statistics import range_tails, statistic_law
 from gaussian.optimum.brackets import bracket as proved_bracket
-from gaussian.order_contour import OrderLaw, few_exceed
-from gaussian.statistic_laws import range_tails, statistic_law
 
 PLAIN = GaussianModel(4, 1.2, 0.3, bob_loss=(2.0, 1.0))
 SHIFT, SCALE = 10.0, 2.5

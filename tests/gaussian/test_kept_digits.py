@@ -21,13 +21,12 @@ from bap_cli.main import main
 from bap_lp import InputError, solve
 from discretise import bracket, grid, grid_rule
 from gaussian import BothEves, GaussianModel, MaxEve, MeanEve, NoisyFull, Null, OneBit, decision_effect, optimise, risks
-from gaussian.noisy_full import FINAL, SEARCH, Effort, _both_risk, _max_risk, noisy_full_risk
+from gaussian.laws.noisy_full import FINAL, SEARCH, Effort, _both_risk, _max_risk, noisy_full_risk, sobol_residuals
+from gaussian.numerics.uniforms import uniforms
 from gaussian.optimum.grids import equal_parts
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.plots import NOISY, _dots, best_of_family, risk_against_noise
-from gaussian.residual_rule import sobol_residuals
 from gaussian.tables import bit_curve
-from gaussian.uniforms import uniforms
 
 STEEP = GaussianModel(5, 5.0, 0.0)
 
@@ -185,7 +184,7 @@ def test_finer_rules_do_not_move_the_risk_of_a_noisy_full_release(n, sigma, monk
     model, eve, hidden = GaussianModel(n, 1.0, 0.0), BothEves(0.5, 2.0), sobol_residuals(n, 5, 1)[0]
     hidden = hidden / math.hypot(1.0, sigma)
     coarse = _both_risk(model, eve, sigma, hidden, FINAL)[0].mean()
-    monkeypatch.setattr("gaussian.noisy_full._Y_NODES", 1000)
+    monkeypatch.setattr("gaussian.laws.noisy_full._Y_NODES", 1000)
     fine = _both_risk(model, eve, sigma, hidden, Effort(cdf_nodes=100, path_points=45))[0].mean()
     assert abs(coarse - fine) < 1e-7
 

@@ -22,8 +22,8 @@ from gaussian import (
     curve,
     risks,
 )
-from gaussian.noisy_full import SEARCH
-from gaussian.owen import gaussian_pair_risk
+from gaussian.laws.noisy_full import SEARCH
+from gaussian.laws.owen import gaussian_pair_risk
 
 MODELS = [
     GaussianModel(5, 1.0, 0.0),

@@ -7,11 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 from gaussian import BothEves, GaussianModel, MaxEve, MeanEve
-from gaussian.mean_law import mean_bob_law, mean_eve_law
-from gaussian.median_law import median_bob_law, median_eve_law
-from gaussian.median_mean import capped_sum, deviation_density
-from gaussian.order import median_below, median_support
-from gaussian.piecewise import fit
+from gaussian.laws.mean import mean_bob_law, mean_eve_law
+from gaussian.laws.median import median_bob_law, median_eve_law
+from gaussian.laws.median_max import median_below, median_support
+from gaussian.laws.median_mean import capped_sum, deviation_density
+from gaussian.numerics.piecewise import fit
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 10, 25])

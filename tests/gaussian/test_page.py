@@ -37,11 +37,10 @@ from gaussian import (
     risks,
     table,
 )
-from gaussian.noisy_full import FINAL, LEVEL
+from gaussian.laws.noisy_full import FINAL, LEVEL, PRODUCT_COUNTS
+from gaussian.numerics.piecewise import DEGREE
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.paper import PAPER_TABLES
-from gaussian.piecewise import DEGREE
-from gaussian.residual_rule import PRODUCT_COUNTS
 from gaussian.tables import computed_families
 
 PAGE = Path(__file__).parents[2] / "docs" / "gaussian.md"

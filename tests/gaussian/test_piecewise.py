@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from gaussian.piecewise import fit, min_integral
+from gaussian.numerics.piecewise import fit, min_integral
 
 
 def test_a_fit_reaches_its_tolerance_and_integrates():

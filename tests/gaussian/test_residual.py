@@ -7,10 +7,10 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import erf, log_ndtr, ndtr, ndtri
 
 from gaussian import GaussianModel, MaxEve, Null, max_exceedance, max_residual_cdf, max_residual_sf, risks
-from gaussian.residual import ResidualLaw, max_residual_quantile, ordered_residuals
-from gaussian.residual_rule import product_rule
-from gaussian.shifted import shifted_max_cdf
-from gaussian.statistic_laws import statistic_law
+from gaussian.laws.noisy_full import product_rule
+from gaussian.laws.residual import ResidualLaw, max_residual_quantile, ordered_residuals
+from gaussian.laws.shifted import shifted_max_cdf
+from gaussian.laws.statistics import statistic_law
 
 LEGENDRE = np.polynomial.legendre.leggauss(400)
 

@@ -1,0 +1,1 @@
+"""The commands of `bap` about finite problems, one file each."""

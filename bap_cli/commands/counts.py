@@ -1,0 +1,110 @@
+"""`bap counts`: the optimum for a table of counts next to what offices do, in one table and one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bap_cli import documents, inputs, outputs, pictures, show
+from bap_cli.app import Floats, Folder, Json, Lambda
+from bap_cli.progress import Progress
+from bap_cli.terminal import console, say
+from bap_lp import evaluate, solve
+from bap_lp.model.display import clean, counted
+from bap_lp.model.evaluation import Evaluation
+from bap_lp.programs.solution import Solution
+from bap_sdc.count_tables.comparisons import TableComparison, compare_tables
+from bap_sdc.count_tables.files import CountsFile
+from bap_sdc.count_tables.problems import TableProblem
+
+
+def counts(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file with [table], or a name of `bap examples`.")],
+    lam: Lambda = None,
+    use_floats: Floats = False,
+    as_json: Json = False,
+    out: Folder = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PICTURE", help="Draw the map to this .png, .svg or .pdf file.")
+    ] = None,
+) -> None:
+    """Protect a table of counts: the optimum next to rounding, suppression, cell keys and noise.
+
+    The file says how many people are in which cells a priori, which totals are public, and what Bob and Eve ask.
+    """
+    outputs.check_folder(out)
+    if plot is not None:
+        pictures.check_file(plot, pictures.FORMATS, "--plot")
+    with Progress("reading tables"):
+        loaded = inputs.load(file)
+    if not isinstance(loaded, CountsFile) or not isinstance(loaded.problem, TableProblem):
+        rule = "table is missing: `bap counts` reads files about tables of counts, and `bap solve` reads this one"
+        raise ValueError(f"{loaded.source}: {rule}")
+    with inputs.named(loaded, lam), Progress() as progress:
+        price = inputs.wanted(loaded, lam)
+        exact = False if use_floats else None
+        solution = solve(loaded.problem, price, exact, progress=progress, conditions=loaded.conditions)
+        evaluation = evaluate(loaded.problem, solution.mechanism)
+        comparison = compare_tables(
+            loaded.problem,
+            solution.lam,
+            solution,
+            protections=loaded.protections,
+            conditions=loaded.conditions,
+            progress=progress,
+        )
+    if plot is not None:
+        pictures.write_counts_plot(loaded, lam, comparison, plot)
+    written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
+    if as_json:
+        outputs.print_json(counts_document(loaded, solution, evaluation, comparison))
+        return
+    paper = console()
+    rounded, chosen = use_floats and loaded.problem.exact, inputs.choice(loaded, lam)
+    show.show_solution(solution, evaluation, comparison, rounded, chosen, written, described=described(loaded))
+    paper.print()
+    for note in (*comparison.notes, *(f"Left out: {name}, because {reason}." for name, reason in comparison.omitted)):
+        say(paper, clean(note, 500))
+    inexact = [row.name for row in comparison.rows if isinstance(row.alice, float)]
+    if solution.exact and inexact:
+        say(paper, f"In floats, with errors below 1e-9: {', '.join(inexact)}.")
+    if not loaded.problem.exact:
+        bob, eve = loaded.problem.error
+        say(paper, f"The losses are rounded, which moves R_B by at most {bob:.1g} and R_E by at most {eve:.1g}.")
+    if plot is not None:
+        say(paper, f"Wrote {clean(str(plot), 500)}.")
+
+
+def described(loaded: CountsFile) -> list[str]:
+    """What the tables are, in words."""
+    problem: Any = loaded.problem
+    people = problem.model.population
+    known = " with the public totals" if people.totals else ""
+    cells = counted(len(problem.model.layout.cells), "cell")
+    return [
+        f"{problem.tables:,} table{'s' * (problem.tables != 1)} of {people.n} people in {cells}{known}",
+        "A state is a table of " + " | ".join(clean(name) for name in problem.cells),
+    ]
+
+
+def counts_document(
+    loaded: CountsFile, solution: Solution, evaluation: Evaluation, comparison: TableComparison
+) -> dict[str, Any]:
+    """What `bap counts --json` prints: the document of `bap solve`, the tables, and the releases of `bap compare`."""
+    problem: Any = loaded.problem
+    compared = documents.comparison_document(comparison)
+    for entry, row in zip(compared["releases"], comparison.rows, strict=True):
+        entry["errors"] = {"bob": row.risks.bob_error, "eve": row.risks.eve_error}
+    return documents.solution_document(solution, evaluation) | {
+        "n": problem.model.population.n,
+        "cells": list(problem.cells),
+        "tables": problem.tables,
+        "states": len(problem.p),
+        "loss_errors": dict(zip(("bob", "eve"), problem.error, strict=True)),
+        "optimum": compared["optimum"],
+        "releases": compared["releases"],
+        "omitted": compared["omitted"],
+        "notes": list(comparison.notes),
+    }

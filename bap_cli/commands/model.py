@@ -1,0 +1,92 @@
+"""`bap model`: the bracket of a model file, its rule, and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bap_cli.app import Json, Lambda
+from bap_cli.brackets import played_line, show_bracket
+from bap_cli.catalogue import locate_model
+from bap_cli.inputs import choice_of
+from bap_cli.outputs import print_json
+from bap_cli.pictures import check_file, save
+from bap_cli.progress import Progress
+from bap_lp import InputError
+from discretise import ModelBracket, bracket
+from discretise.model_files import load_model
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="Model file (TOML, JSON) or a model of `bap examples`.")]
+
+
+def model(
+    file: File,
+    lam: Lambda = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PICTURE", help="Also draw the rule: a .png, .svg or .pdf file.")
+    ] = None,
+    simulate: Annotated[
+        int | None,
+        typer.Option("--simulate", metavar="SIZE", help="Also apply the rule to this many simulated samples."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Bracket the optimum of a model of your own.
+
+    Prior and likelihood are distributions of scipy.stats. The optimum over all mechanisms lies between two proved
+    bounds; the rule attains the upper one.
+    """
+    if plot is not None:
+        check_file(plot, (".png", ".svg", ".pdf"), "--plot")
+    if simulate is not None and not 2 <= simulate <= 10**8:
+        raise ValueError(f"--simulate = {simulate} must be between 2 and 100000000")
+    with Progress("reading the model"):
+        loaded = load_model(locate_model(file))
+    try:
+        with Progress("bracketing"):
+            found = bracket(loaded.problem, lam=loaded.lam if lam is None else lam)
+    except InputError as error:
+        field = error.field
+        if field == "lam":
+            field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
+        raise InputError(field, error.value, error.rule) from None
+    with Progress("simulating"):
+        played = found.simulate(simulate) if simulate is not None else None
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        document = {"title": loaded.problem.title, **found.document()}
+        if played is not None:
+            risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
+            document["simulation"] = {"size": played.size, **risks, "error": played.alice_error(found.lam)}
+        print_json(document)
+        return
+    price = found.lam
+    nothing, everything = (f"{one.alice(price):.6f}" for one in (found.null, found.full))
+    ends = [
+        ("R_A of this rule", f"{found.upper:.12f}"),
+        ("no mechanism below", f"{found.lower:.12f}   (width {found.width:.0e}, errors included)"),
+        ("nothing, everything", f"R_A = {nothing}, {everything}"),
+    ]
+    notes = []
+    if played is not None:
+        notes.append(played_line(played.size, played.alice(price), played.alice_error(price)))
+    show_bracket(
+        found,
+        loaded.problem.title or loaded.source,
+        choice_of(loaded.lam if lam is None else lam, lam is None),
+        ends,
+        notes,
+    )
+
+
+def _draw(found: ModelBracket, out: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from discretise.continuum.plots import bracket_picture
+
+    with matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
+        save(bracket_picture(found).figure, out)

@@ -1,0 +1,252 @@
+"""`bap path`: the optimal mechanism for every lambda at once, or what differential privacy costs, for every epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import typer
+
+from bap_cli import inputs, outputs
+from bap_cli.app import File, Floats, Json
+from bap_cli.progress import Progress
+from bap_cli.show import conditions_in_words, heading
+from bap_cli.terminal import console, plain_table, put, say, short, width_of
+from bap_lp.notions.conditions import Conditions
+from bap_lp.files.mechanisms import mechanism_document
+from bap_lp.files.problems import ProblemFile, conditions_document
+from bap_lp.model.calibration import lam_of
+from bap_lp.model.display import counted, equals
+from bap_lp.model.problem import Problem
+from bap_lp.path.epsilon import EpsilonPath, epsilon_path
+from bap_lp.path.frontier import Corner, corner
+from bap_lp.path.pieces import Path, Piece, lambda_path
+from bap_lp.rational import TOLERANCE, InputError, public, text
+
+_ROWS = 40  # pieces shown before the rest is only counted
+_EPSILONS = 20
+
+
+def path(
+    file: File,
+    use_floats: Floats = False,
+    as_json: Json = False,
+    over: Annotated[
+        Literal["lambda", "epsilon"], typer.Option(help="What varies: lambda, or epsilon at one lambda.")
+    ] = "lambda",
+    lam: Annotated[
+        str | None, typer.Option("--lambda", metavar="L", help="With --over epsilon; the file's own by default.")
+    ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="With --over epsilon: width of the band as a share of the decrease of R_A; 1/50 by default.",
+        ),
+    ] = None,
+) -> None:
+    """Find an optimal mechanism for every lambda, or for every epsilon.
+
+    At lambda = 0 only utility counts; the larger lambda is, the more privacy counts. Each piece of the path has one
+    optimal mechanism, a vertex of the risk-utility frontier, under the file's conditions if it has any. --over epsilon
+    shows what differential privacy costs: exactly at some epsilons, and within a proved band between them.
+    """
+    loaded = inputs.load(file)
+    if over == "epsilon":
+        return _over_epsilon(loaded, lam, tolerance, use_floats, as_json)
+    for option, value in (("--lambda", lam), ("--tolerance", tolerance)):
+        if value is not None:
+            raise InputError(option, value, "needs --over epsilon")
+    with inputs.named(loaded), Progress("every lambda") as progress:
+        found = lambda_path(loaded.problem, False if use_floats else None, progress, loaded.conditions)
+    if as_json:
+        outputs.print_json(path_document(found.problem, found, loaded.conditions))
+    else:
+        show_path(loaded, found)
+
+
+def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
+    """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
+    at = corner_of(path, conditions)
+    stated = {} if conditions is None else {"conditions": conditions_document(conditions)}
+    return stated | {
+        "exact": path.exact,
+        "pieces": [_piece(piece) for piece in path.pieces],
+        "calibrated": None if at.lam is None else text(at.lam),
+        "corner": {
+            "risks": {"bob": text(at.risks.bob), "eve": text(at.risks.eve)},
+            "value": None if at.value is None else text(at.value),
+            "excess": text(at.excess),
+            "attained": at.attained,
+        },
+        "tolerance": path.tolerance,
+        "method": path.method,
+        "zero_probability_states": list(problem.null_states),
+    }
+
+
+def corner_of(path: Path, conditions: Conditions | None) -> Corner:
+    """The corner of the problem, and how close the mechanisms of the path come to it."""
+    if conditions is None:
+        return corner(path.problem, path=path)
+    free = corner(path.problem)
+    lam = 1 if free.lam is None else free.lam
+    best = path.piece(lam)
+    excess = best.risks.alice(lam) - free.risks.alice(lam)
+    # at lam = 0 the corner's R_A is that of the full release: there R_E decides as well
+    missed = max(excess, best.risks.bob - free.risks.bob, free.risks.eve - best.risks.eve)
+    attained = bool(missed <= (0 if path.exact else TOLERANCE * path.problem.arrays.size(lam)))
+    return replace(free, excess=excess, attained=attained, mechanism=best.mechanism)
+
+
+def _piece(piece: Piece) -> dict[str, Any]:
+    return {
+        "from": text(piece.start),
+        "to": None if piece.end == math.inf else text(piece.end),
+        "risks": {"bob": text(piece.risks.bob), "eve": text(piece.risks.eve)},
+        "value": [text(v) for v in piece.line],
+        "mechanism": mechanism_document(piece.mechanism),
+    }
+
+
+def show_path(loaded: ProblemFile, path: Path) -> None:
+    """What `bap path` prints."""
+    out = console()
+    heading(out, path.problem, path.exact)
+    if loaded.conditions is not None:
+        say(out, f"Conditions: {conditions_in_words(loaded.conditions)}")
+    out.print()
+    headings = ("piece", "lambda from", "to", "R_B", "R_E", "least R_A")
+    forms: list[Callable[[Any], str]] = [short, lambda v: short(v, 9), lambda v: f"{float(v):.6g}"]
+    for form in forms:
+        rows = []
+        for k, piece in enumerate(path.pieces[:_ROWS], start=1):
+            bob, eve = form(piece.risks.bob), form(piece.risks.eve)
+            end = "inf" if piece.end == math.inf else form(piece.end)
+            rows.append((str(k), form(piece.start), end, bob, eve, _line(bob, eve)))
+        if width_of([headings[:5], *(row[:5] for row in rows)]) <= out.width:
+            break
+    columns = 6 if width_of([headings, *rows]) <= out.width else 5  # the last one follows from the two before
+    table = plain_table(*headings[:columns], right=range(5))
+    for row in rows:
+        table.add_row(*row[:columns])
+    put(out, table)
+    if columns == 5:
+        say(out, "On a piece the least R_A is R_B - lambda R_E.")
+    if form is forms[-1] and path.exact:
+        out.print("Rounded to fit; --json has the fractions.")
+    if len(path.pieces) > _ROWS:
+        out.print(f"... and {counted(len(path.pieces) - _ROWS, 'more piece')} (--json gives all)")
+    out.print()
+    try:
+        lam = public(lam_of(path.problem, loaded.lam))
+    except InputError as error:
+        say(out, f"The calibrated lambda {error.rule}.")
+    else:
+        say(out, f"{equals('lambda', lam)}, {inputs.choice(loaded, None)}")
+        where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
+        say(out, f"  {where}, with {equals('R_A', path.value(lam))}.")
+    _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None, path.problem.misaligned)
+    out.print()
+    if path.exact:
+        among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"
+        say(out, f"Every breakpoint is exact, and every piece is proved optimal{among}.")
+        if any("≈" in cell for row in rows for cell in row):
+            say(out, "≈ stands for an exact fraction too long for the table; --json gives it.")
+    else:
+        bound = f"{path.tolerance:.2g} max(B, lambda E)"
+        say(out, f"The least R_A lies at most {bound} below this, where B and E are the largest losses.")
+    say(out, "The mechanism of a piece: --json, or `bap solve` with a --lambda on it.")
+
+
+def _line(bob: str, eve: str) -> str:
+    """R_B - R_E lambda as somebody would write it down."""
+    if eve == "0":
+        return bob
+    return f"-{eve} lambda" if bob == "0" else f"{bob} - {eve} lambda"
+
+
+def _corner(out: Any, at: Corner, conditioned: bool, misaligned: bool) -> None:
+    where = f"{equals('R_B', at.risks.bob)} of the full release, {equals('R_E', at.risks.eve)} of the null one"
+    if misaligned:
+        where = f"the least {equals('R_B', at.risks.bob)} and the largest {equals('R_E', at.risks.eve)}"
+    among = " that meets the conditions" if conditioned else ""
+    what = f"{'a' if at.attained else 'no'} mechanism{among} attains both"
+    say(out, f"The corner, {where}: {what}.")
+
+
+def _over_epsilon(loaded: ProblemFile, lam: str | None, tolerance: str | None, use_floats: bool, as_json: bool) -> None:
+    """Compute the path and print it."""
+    price = inputs.number(loaded, lam)
+    asked: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
+    try:
+        with inputs.named(loaded, lam), Progress("every epsilon") as progress:
+            exact = False if use_floats else None
+            found = epsilon_path(
+                loaded.problem, price, conditions=loaded.conditions, exact=exact, progress=progress, **asked
+            )
+    except InputError as error:
+        if error.field == "tolerance":
+            raise InputError("--tolerance", error.value, error.rule) from None
+        raise
+    if as_json:
+        outputs.print_json(epsilon_document(found))
+    else:
+        _show_epsilon(loaded, found, inputs.choice(loaded, lam))
+
+
+def epsilon_document(path: EpsilonPath) -> dict[str, Any]:
+    """What `bap path --over epsilon --json` prints; between two points R_A lies from the next bound to the value."""
+    stated = {} if path.conditions is None else {"conditions": conditions_document(path.conditions)}
+    return stated | {
+        "over": "epsilon",
+        "exact": path.exact,
+        "lambda": text(path.lam),
+        "points": [
+            {
+                "exp_epsilon": text(p.exp_epsilon),
+                "epsilon": p.epsilon,
+                "value": text(p.value),
+                "bound": text(p.bound),
+                "risks": {"bob": text(p.risks.bob), "eve": text(p.risks.eve)},
+            }
+            for p in path.points
+        ],
+        "free": text(path.free),
+        "width": text(path.width),
+        "impossible": None if path.impossible is None else text(path.impossible),
+    }
+
+
+def _show_epsilon(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
+    out = console()
+    heading(out, path.problem, path.exact)
+    say(out, f"{equals('lambda', path.lam)}, {choice}")
+    if path.conditions is not None:
+        kept = _others(path.conditions)
+        say(out, f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states")
+    out.print()
+    table = plain_table("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E", right=range(5))
+    step = max(1, -(-len(path.points) // _EPSILONS))
+    shown = [*path.points[:-1:step], path.points[-1]]
+    for p in shown:
+        risks = (p.value, p.risks.bob, p.risks.eve)
+        table.add_row(short(p.exp_epsilon), f"{p.epsilon:.4g}", *(short(v) for v in risks))
+    put(out, table)
+    if len(shown) < len(path.points):
+        out.print(f"... and {counted(len(path.points) - len(shown), 'more value')} between them (--json gives all)")
+    out.print()
+    if path.impossible is not None:
+        say(out, f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.")
+    say(out, f"Without differential privacy {equals('R_A', path.free)}.")
+    proved = "proved exactly" if path.exact else "proved up to rounding"
+    between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
+    say(out, f"Every value is {proved}; {between}.")
+    say(out, "A picture: bap plot FILE --kind epsilon -o epsilon.svg")
+
+
+def _others(conditions: Conditions) -> str:
+    given = replace(conditions, exp_epsilon=2, epsilon=None)
+    return ", ".join(part for part in conditions_in_words(given).split(", ") if part != "exp_epsilon = 2")

@@ -1,0 +1,267 @@
+"""`bap microdata`: from a table of records to an optimal release, its audit and its report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bap_cli.app import Json
+from bap_cli.outputs import check_folder, print_json
+from bap_cli.pictures import check_file
+from bap_cli.progress import Progress
+from bap_lp.files.documents import source_name
+from bap_lp.files.writing import write_bundle, write_files
+from bap_lp.model.display import clean
+from bap_lp.rational import InputError
+
+app = typer.Typer(
+    help="A table of records: optimal release, audit, report.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `bap microdata solve --out` wrote.")]
+Table = Annotated[Path, typer.Argument(metavar="FILE", help="A table of records, CSV or Parquet.")]
+Attackers = Annotated[bool, typer.Option(help="Train scikit-learn's classifiers as attackers.")]
+AllowFloat = Annotated[bool, typer.Option("--allow-float", help="Accept a float proof although the study is exact.")]
+Threshold = Annotated[
+    int, typer.Option(min=0, metavar="K", help="Warn about combinations of known columns with fewer records than this.")
+]
+
+
+@app.command("init")
+def init_command(
+    file: Table,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="STUDY", help="Write it to this new file, ready to be edited.")
+    ] = None,
+) -> None:
+    """Print a commented study file: the columns found, their levels, and proposals."""
+    from bap_sdc.records.data.proposals import proposal
+    from bap_sdc.records.data.tables import read_table
+
+    if out is None:
+        sys.stdout.write(proposal(read_table(file), str(file)))
+        return
+    check_file(out)
+    if out.exists():
+        raise InputError("--out", str(out), "is there already, and may have been edited")
+    data = os.path.relpath(file, out.parent)  # a study names its table as seen from its own folder
+    write_files({out: proposal(read_table(file), data)})
+    print(f"Wrote {source_name(out)}: edit it, then  bap microdata solve {shlex.quote(str(out))} --out DIR")
+
+
+@app.command("solve")
+def solve_command(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="Study file (TOML).")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write mechanism, proof and result there.")] = None,
+    lam: Annotated[
+        str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
+    ] = None,
+    use_floats: Annotated[
+        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
+    ] = None,
+    attackers: Attackers = True,
+    threshold: Threshold = 10,
+    as_json: Json = False,
+) -> None:
+    """Find the optimal release of a table, prove it, and audit it on held-out records."""
+    from bap_cli.inputs import choice_of
+    from bap_cli.records.tables import show_audit, show_solution
+    from bap_cli.terminal import console, say
+    from bap_lp.programs.compact import STOPPED
+    from bap_sdc.records.audit.small_cells import small_cells
+    from bap_sdc.records.bundle import bundle_texts
+    from bap_sdc.records.files import load_study
+
+    check_folder(out)
+    with Progress("reading") as progress:
+        loaded = load_study(file)
+        price = loaded.lam if lam is None else lam
+        with _called(loaded.source, lam):
+            solution = loaded.study.solve(
+                price, False if use_floats else None, workers="all" if workers is None else workers,
+                progress=lambda done, total: progress(f"solving: {done} of {total} record types"),
+            )  # fmt: skip
+        progress("auditing")
+        audit = solution.audit(attackers=None if attackers else ())
+    result = solution.document(audit)
+    if out is not None:
+        write_bundle(out, bundle_texts(solution, result, loaded.keep))
+    if as_json:
+        print_json(result)
+    else:
+        show_solution(solution, loaded.source, choice_of(price, lam is None))
+        if audit is not None:
+            print()
+            show_audit(audit)
+        if out is not None:
+            secret = "prior.json and certificate.json are as confidential as the table"
+            say(console(), f"Wrote {clean(str(out), 500)}: {secret}.")
+    if STOPPED in solution.method:
+        words = "the search stopped before the optimum was proved: `release` will refuse it"
+        print(f"bap: warning: {words}", file=sys.stderr)
+    elif out is not None and not solution.exact and _exact(loaded.study):
+        print("bap: the study is exact and this proof is in floats: `release` needs --allow-float", file=sys.stderr)
+    for cells in small_cells(loaded.study, threshold):
+        print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
+
+
+@app.command("release")
+def release_command(
+    folder: Folder,
+    file: Table,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to publish, CSV or Parquet.")],
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A known column to publish as it is; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
+    ] = None,
+    allow_float: AllowFloat = False,
+    as_json: Json = False,
+) -> None:
+    """Draw the file to publish: every record is replaced by a draw from the mechanism."""
+    from bap_sdc.records.data.tables import is_parquet, read_table, table_bytes, typed_table
+
+    check_file(out)
+    if out.exists() and file.exists() and out.samefile(file):
+        raise InputError("--out", str(out), "must not be the table itself")
+    with Progress("reading") as progress:
+        solution = _proved(folder, progress, allow_float)
+        kept = _kept(folder) if keep is None else tuple(keep)
+        frame = read_table(file)
+        frame.attrs["source"] = source_name(file)
+        progress("drawing")
+        with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
+            released = solution.release(frame, kept, seed)
+        log = released.attrs.pop("log")
+        if is_parquet(out) and not is_parquet(file):
+            released = typed_table(released)
+        content = table_bytes(released, out, frame.attrs.get("separator", ","))
+    write_files({out: content})
+    if seed is not None:
+        print("bap: warning: drawn with a seed, for a rehearsal: do not publish this file", file=sys.stderr)
+    if as_json:
+        print_json(log.document())
+        return
+    cells = ", ".join(f"{clean(name)} {count}" for name, count in log.changed.items())
+    from bap_cli.terminal import console, say
+
+    paper = console()
+    say(paper, f"Wrote {clean(str(out), 500)}: {log.records} records, {log.touched} with changed cells.")
+    say(paper, f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
+    if log.dropped:
+        say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
+
+
+@app.command("audit")
+def audit_command(
+    folder: Folder, file: Table, attackers: Attackers = True, allow_float: AllowFloat = False, as_json: Json = False
+) -> None:
+    """Judge the mechanism of a solved study on other records."""
+    from bap_cli.records.tables import show_audit
+    from bap_sdc.records.data.tables import read_table
+
+    with Progress("reading") as progress:
+        solution = _proved(folder, progress, allow_float)
+        frame = read_table(file)
+        frame.attrs["source"] = source_name(file)
+        progress("auditing")
+        audit = solution.audit(frame, attackers=None if attackers else ())
+    assert audit is not None
+    if as_json:
+        print_json(audit.document())
+    else:
+        show_audit(audit)
+
+
+@app.command("report")
+def report_command(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+    public: Annotated[bool, typer.Option("--public", help="Without the prior and without exact fractions.")] = False,
+    threshold: Threshold = 10,
+    attackers: Attackers = True,
+    allow_float: AllowFloat = False,
+) -> None:
+    """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
+    from bap_cli.records.page import report_page
+    from bap_cli.terminal import console, say
+    from bap_sdc.records.audit.small_cells import small_cells
+
+    check_file(out)
+    with Progress("reading") as progress:
+        solution = _proved(folder, progress, allow_float)
+        page = report_page(
+            solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
+        )
+    write_files({out: page})
+    kind = "without the prior" if public else "internal: it shows the prior"
+    say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
+    if not public:
+        for cells in small_cells(solution.study, threshold):
+            print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
+
+
+def _proved(folder: Path, progress: Progress, allow_float: bool) -> Any:
+    """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
+    from bap_sdc.records.bundle import Unproved, disagreement, load_solution
+
+    try:
+        solution = load_solution(folder)
+        if not (solution.exact or allow_float) and _exact(solution.study):
+            rule = "does not prove its optimum exactly: the study is exact and its proof is in floats"
+            raise Unproved(source_name(folder), None, f"{rule} (--allow-float accepts it)")
+        progress("checking the proof")
+        verdict = solution.verify()
+        if wrong := disagreement(folder, solution) if verdict else verdict.reason:
+            raise Unproved(source_name(folder), None, f"does not prove its optimum: {wrong}")
+    except InputError as error:
+        if not isinstance(error, Unproved):
+            raise
+        print(f"bap: {clean(str(error), 600)}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
+        # the tables were forged so that they do not fit each other: whatever they say, they prove nothing
+        words = f"{source_name(folder)} does not prove its optimum: its files do not belong together"
+        print(f"bap: {clean(words, 600)}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    return solution
+
+
+def _exact(study: Any) -> bool:
+    """Whether an exact proof can be asked for."""
+    return bool(study.program.exact and (study.conditions is None or study.conditions.exact))
+
+
+def _kept(folder: Path) -> tuple[str, ...]:
+    from bap_sdc.records.bundle import kept_columns
+
+    return kept_columns(folder)
+
+
+@contextmanager
+def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Errors call things what the user calls them."""
+    try:
+        yield
+    except InputError as error:
+        if error.field == "lam":
+            field = f"{source}: alice.lambda" if lam is None else "--lambda"
+        elif error.field.startswith(("conditions", "problem", "smoothing")):
+            field = f"{source}: {error.field}"
+        else:
+            field = (names or {}).get(error.field, error.field)
+        raise InputError(field, error.value, error.rule) from None

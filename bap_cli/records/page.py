@@ -1,0 +1,334 @@
+"""The report of a study: one HTML file for the person who signs, complete in itself.
+
+Nothing of a table becomes markup: every label is escaped. A content security policy lets no script run and nothing
+load. The public page has no prior, no counts below the threshold and no exact fractions: its numbers are rounded to
+three decimals.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from html import escape
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bap_cli.records.first_screen import first_screen, symbols
+from bap_cli.records.tables import UNCHANGED
+from bap_lp.model.display import both, clean
+from bap_lp.rational import floats
+from bap_sdc.records.audit.audit import Audit, AuditedRisk
+from bap_sdc.records.audit.small_cells import small_cells
+from bap_sdc.records.release.alternatives import ReleaseComparison
+from bap_sdc.records.solution import StudySolution
+
+_CSS = Path(__file__).parents[1] / "report" / "page" / "page.css"
+_MORE = """
+table { width: auto; } thead th { color: var(--soft); white-space: normal; } :is(td, th).t { text-align: left; }
+td.t { white-space: normal; }
+tbody th { font-weight: 500; background: none; max-width: 24rem; } tbody th.short { white-space: nowrap; }
+tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }
+.picture { overflow-x: auto; margin: .6rem 0; background: #fff; border-radius: 4px; }
+.picture img { max-width: 100%; min-width: 34rem; height: auto; display: block; }
+.strip { display: block; width: 100%; height: 12px; border-radius: 6px; }
+.strip .track { fill: var(--track); } .bob .done { fill: var(--bob); } .eve .done { fill: var(--eve); }
+ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
+.secret { background: var(--bad-wash); border-left: 5px solid var(--bad); padding: .5rem .8rem; }
+@media print { details::details-content { content-visibility: visible; }
+.picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
+"""
+_LISTED = 40
+_SHORT = 36  # characters of a row's name that are kept on one line
+
+Rows = Sequence[Sequence[Any]]
+
+
+def report_page(
+    solution: StudySolution,
+    *,
+    public: bool,
+    threshold: int,
+    attackers: bool,
+    progress: Callable[[str], None],
+    folder: Path | None = None,
+) -> str:
+    """The page of a solved study; the internal page has the SHA-256 of the files in its folder."""
+    progress("auditing")
+    audit = solution.audit(attackers=None if attackers else ())
+    progress("alternatives")
+    comparison = solution.compare(("logistic regression",) if attackers else ())
+    progress("drawing")
+    body = [
+        first_screen(solution, audit, public, folder),
+        _columns(solution),
+        _released(solution, audit, public),
+        _attack(solution, audit, public),
+        _alternatives(comparison, public),
+        _disclosure(audit, threshold, public) if audit is not None else "",
+        _mechanism(solution, threshold, public),
+        _proof(solution, public),
+        _limits(solution, audit),
+        "" if public else _confidential(solution, threshold),
+    ]
+    style = _CSS.read_text(encoding="utf-8") + _MORE
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    title = escape(clean(solution.study.title or "Release of records", 200))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="color-scheme" content="light dark">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
+    )
+
+
+def _number(value: Any, digits: int = 4) -> str:
+    """A number of a table; what rounds to zero has no sign. The exact fractions are on the first screen."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def _share(value: float) -> str:
+    """A share in per cent; what is not 0 or 100 is not shown as such."""
+    if value == 0:
+        return "·"
+    return "<1%" if value < 0.005 else ">99%" if 0.995 < value < 1 else f"{value:.0%}"
+
+
+def _estimate(one: AuditedRisk, digits: int) -> str:
+    return f"{one.value:.{digits}f} ± {one.error:.{digits}f}"
+
+
+def _table(headings: Sequence[str], rows: Rows, best: int | None = None, texts: int = 1, words: str = "Table") -> str:
+    """A table; the first `texts` columns are text."""
+    head = "".join(f"<th{_kind(k < texts)}>{symbols(h)}</th>" for k, h in enumerate(headings))
+    lines = []
+    for k, (first, *rest) in enumerate(rows):
+        cells = "".join(f"<td{_kind(j + 1 < texts)}>{escape(str(c))}</td>" for j, c in enumerate(rest))
+        mark = ' class="best"' if k == best else ""
+        label = str(first)
+        short = ' class="short"' if len(label) <= _SHORT else ""
+        lines.append(f'<tr{mark}><th scope="row"{short}>{symbols(label)}</th>{cells}</tr>')
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(words)}"><table>{body}</table></div>'
+
+
+def _kind(text: bool) -> str:
+    return ' class="t"' if text else ""
+
+
+def _section(title: str, *parts: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
+
+
+def _words(text: str) -> str:
+    return f"<p>{symbols(clean(text, 2000))}</p>"
+
+
+def _columns(solution: StudySolution) -> str:
+    """Every column that is used: its part in the study, and how its cells became levels."""
+    study = solution.study
+    rows = []
+    for k, column in enumerate(study.columns):
+        parts = ["published"] if k in study.published else []
+        parts += [f"secret for {s.name}" for s in study.spies if s.secret == k]
+        parts += [f"known to {s.name}" for s in study.spies if k in s.knows]
+        how = "banded" if column.bands else "some levels merged" if column.merged else "as in the table"
+        shown = ", ".join(column.labels[:12]) + (", ..." if len(column) > 12 else "")
+        rows.append([column.name, "; ".join(parts), shown, how])
+    return _section("The columns", _table(["column", "part", "levels", "recoding"], rows, texts=4))
+
+
+def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str:
+    study, digits = solution.study, 3 if public else 4
+    rows = []
+    for t, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
+        row = [t.column, _number(risk, digits), f"{float(changed):.1%}"]
+        if audit is not None:
+            row += [_estimate(audit.columns[t.column], digits), f"{audit.utility.changed[t.column]:.1%}"]
+        rows.append(row)
+    more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
+    text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
+    return _section("Column by column", _words(text), _table(["column", "risk", "cells changed", *more], rows))
+
+
+def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
+    study, digits = solution.study, 3 if public else 4
+    rows = []
+    for s, risk, null, full in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
+        knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
+        rows.append([s.name, study.names[s.secret], knows, *(_number(v, digits) for v in (risk, null, full))])
+    parts = [
+        _words("A larger risk means that the adversary loses more. In the model it is largest without a release."),
+        _table(
+            ["adversary", "wants", "knows", "risk with the release", "without a release", "whole record"], rows, texts=3
+        ),
+    ]
+    if audit is not None:
+        seen = "" if public else f", {audit.unseen} of types that were not fitted"
+        records = f"{audit.records} records{seen}" if not public else "records that were not used to fit the mechanism"
+        parts.append(_words(f"On {records}, with standard errors:"))
+        lines = []
+        for eve in audit.eves:
+            kinds = {"decides by the fitted prior": eve.prior} | {f"learned: {n}": e for n, e in eve.attackers.items()}
+            kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
+            lines += [[eve.name, how, _estimate(one, digits)] for how, one in kinds.items()]
+        parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
+        parts.append(_picture(lambda: _drawn("eves", audit), "The risks of the table above, with two standard errors"))
+    else:
+        parts.append(_words("No records were held out, so nothing was audited: these are the numbers of the model."))
+    return _section("Who attacks, and what she learns", *parts)
+
+
+def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
+    grid = comparison._grid()
+    rows = []
+    for row, (_, *cells) in zip(comparison.rows, grid.rows, strict=True):
+        shown = [
+            "" if v != v else f"{v:.1%}" if h == "cells changed" else _number(v, 3)
+            for h, v in zip(grid.columns[1:], cells, strict=True)
+        ]
+        rows.append([row.name, *shown])
+    best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
+    text = "Other releases at the same lambda: the smaller R_A, the better."
+    left = [_words(f"Left out: {name}, because {why}.") for name, why in comparison.omitted]
+    picture = _picture(lambda: _drawn("map", comparison), "Map of the releases in the table below")
+    return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
+
+
+def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
+    def few(value: int) -> str:
+        return f"fewer than {threshold}" if public and value < threshold else str(value)
+
+    rows: list[Any] = []
+    for eve in audit.eves:
+        d = eve.disclosure
+        links = "" if d.reidentified != d.reidentified else f"{d.reidentified:.1f}"
+        rows += [
+            [f"{eve.name}: smallest group that shares what she knows (k)", few(d.k), UNCHANGED],
+            [f"{eve.name}: records alone with what she knows", few(d.unique), UNCHANGED],
+            [f"{eve.name}: fewest different secrets in a group (l)", d.l, UNCHANGED],
+            [f"{eve.name}: expected correct links", f"{d.reidentified_before:.1f}", links],
+            [f"{eve.name}: largest posterior of a secret", f"{d.posterior_null:.3f}", f"{d.posterior:.3f}"],
+            [f"{eve.name}: records whose secret is guessed at less cost", "0%", f"{d.better:.1%}"],
+            [f"{eve.name}: records whose secret is guessed at more cost", "0%", f"{d.worse:.1%}"],
+        ]
+    u = audit.utility
+    rows += [
+        ["distance of one-way margins", "", f"{u.one_way:.3f}"],
+        ["distance of two-way margins", "", "" if isnan(u.two_way) else f"{u.two_way:.3f}"],
+    ]
+    return _section(
+        "Measures of disclosure control", _table(["on held-out records", "without release", "with it"], rows)
+    )
+
+
+def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
+    """By column, how often each true level is released as each level."""
+    study = solution.study
+    types, p = study.prior.types, floats(study.program.p).astype(float)
+    row, signal, q = solution.channel.rows(types)
+    told, mass = solution.channel.decode(signal), p[row] * floats(q).astype(float)
+    parts = [
+        _words("By column, how often a true level (row) is released as each level (column), averaged over the records.")
+    ]
+    for j, (target, k) in enumerate(zip(study.targets, study.published, strict=True)):
+        labels = study.columns[k].labels
+        table = np.zeros((len(labels), len(labels)))
+        np.add.at(table, (types[row, k], told[:, j]), mass)
+        count = np.bincount(study.codes[~study.left_out][:, k], minlength=len(labels))
+        rows = []
+        for v, label in enumerate(labels[:_LISTED]):
+            total = table[v].sum()
+            if total == 0:
+                continue
+            if public and count[v] < threshold:
+                rows.append([label, f"fewer than {threshold} records", *[""] * (min(len(labels), _LISTED) - 1)])
+            else:
+                rows.append([label, *(_share(x / total) for x in table[v][:_LISTED])])
+        parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(["", *labels[:_LISTED]], rows))
+    return _section("The mechanism", *parts)
+
+
+def _proof(solution: StudySolution, public: bool) -> str:
+    verdict = solution.verify()
+    reason = "the proof holds" if public else verdict.reason
+    words = f"Checked with arithmetic alone when this page was written: {reason}."
+    rows: list[Any] = [
+        ["R_A of this release", _number(solution.value, 3) if public else both(solution.value)],
+        ["no release goes below", _number(solution.bound, 3) if public else both(solution.bound)],
+        ["gap", "0" if solution.exact and solution.gap == 0 else f"{float(solution.gap):.1e}"],
+        ["independent parts", solution.components],
+        ["method", solution.method],
+    ]
+    more = _words("The exact proof contains the prior. Those who may see the prior can ask for it.") if public else ""
+    return _section("Proof", _words(words), _table(["", ""], rows, texts=2), more)
+
+
+def _limits(solution: StudySolution, audit: Audit | None) -> str:
+    study = solution.study
+    points = [
+        "The promise is about the adversaries described here. Somebody who knows more about a person may learn more.",
+        "The model uses the shares of the fitted records as those of the population. "
+        + ("Nothing was held out, so this was not checked." if audit is None else "The audit checks this."),
+        "Records are protected one by one. Each is drawn separately, and relations between persons are not considered.",
+        "Changed cells distort raw tables: to estimate relations between columns, use the published mechanism.",
+    ]
+    if audit is not None and audit.bob.value > 1.5 * float(solution.risks.bob) + 2 * audit.bob.error:
+        points.append(
+            "Held-out records are changed more than the model says: it is fitted to too few records per type."
+        )
+    if study.prior.alpha == 0 and len(study.prior.types) > study.records / 5:
+        points.append(
+            "There are few records per record type: smooth, or use bands or merged levels, for a more reliable model."
+        )
+    return _section("What this does not promise", "<ul>" + "".join(f"<li>{escape(p)}</li>" for p in points) + "</ul>")
+
+
+def _confidential(solution: StudySolution, threshold: int) -> str:
+    study = solution.study
+    parts = ['<p class="secret">This part shows counts of records. It must not leave the office.</p>']
+    for cells in small_cells(study, threshold):
+        parts.append(_words(f"Warning: {cells}."))
+    types, counts = study.prior.types, study.prior.counts
+    order = np.argsort(-counts, kind="stable")[:_LISTED]
+    p = study.program.p
+    rows = [
+        [*(c.labels[v] for c, v in zip(study.columns, types[x], strict=True)), int(counts[x]), _number(p[x])]
+        for x in order
+    ]
+    parts.append(_table([*study.names, "records", "probability"], rows, texts=len(study.names)))
+    if len(types) > _LISTED:
+        parts.append(_words(f"{len(types) - _LISTED} more record types are in prior.json."))
+    if study.prior.likelihoods:
+        chosen = [[str(a), f"{v:.4f}"] for a, v in study.prior.likelihoods]
+        parts.append(_words("Smoothing was chosen by the mean log-likelihood of left-out records:"))
+        parts.append(_table(["smoothing", "log-likelihood"], chosen))
+    return _section("The prior", *parts)
+
+
+def _drawn(kind: str, what: Any) -> Any:
+    from bap_sdc.records import plots
+
+    return plots.release_map(what) if kind == "map" else plots.eves_of_audit(what)
+
+
+def _picture(draw: Callable[[], Any], words: str) -> str:
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context({"text.usetex": False}):
+        figure = draw().figure
+        out = io.BytesIO()
+        figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
+        plt.close(figure)
+    data = base64.b64encode(out.getvalue()).decode()
+    image = f'<img alt="{words}" src="data:image/png;base64,{data}">'
+    return f'<div class="picture" tabindex="0" role="region" aria-label="{words}">{image}</div>'

@@ -1,0 +1,83 @@
+"""What `bap microdata` prints: the optimum in sentences, and tables of columns, Eves and the audit."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+from bap_cli.show import risk_table
+from bap_cli.terminal import console, plain_table, put, say, short
+from bap_lp.model.display import clean, counted, equals
+from bap_sdc.records.audit.audit import Audit
+from bap_sdc.records.solution import StudySolution
+
+UNCHANGED = "unchanged"  # a measure of what Eve knows anyway
+
+
+def show_solution(solution: StudySolution, source: str, choice: str) -> None:
+    """The optimum and its proof; `choice` says how lambda was chosen."""
+    study = solution.study
+    out = console()
+    say(out, clean(study.title or source, 200))
+    kind = "exact arithmetic" if solution.exact else "float arithmetic"
+    types = counted(len(study.prior.types), "record type")
+    say(
+        out,
+        f"{counted(study.records, 'record')} of {types}; {counted(study.decisions, 'possible release')} for each; "
+        f"{counted(solution.components, 'independent part')}; smoothing {study.prior.alpha}; {kind}",
+    )
+    say(out, f"{equals('lambda', solution.lam)}, {choice}")
+    out.print()
+    risk_table(out, solution.risks, solution.lam)
+    out.print()
+    table = plain_table("column", "risk", "cells changed", right=(1, 2))
+    for target, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
+        table.add_row(clean(target.column), short(risk), f"{float(changed):.1%}")
+    put(out, table)
+    out.print()
+    table = plain_table("Eve", "wants", "knows", "risk", "no release", "whole record", right=(3, 4, 5))
+    for spy, *risks in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
+        knows = ", ".join(clean(study.names[k]) for k in spy.knows) or "nothing"
+        table.add_row(clean(spy.name), clean(study.names[spy.secret]), knows, *map(short, risks))
+    put(out, table)
+    out.print()
+    if solution.exact and solution.gap == 0:
+        say(out, f"This is proved exactly: no release has a smaller R_A. {equals('Value = bound', solution.value)}.")
+    else:
+        ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
+        say(out, f"This is proved up to {float(solution.gap):.2g}: {ends}.")
+    out.print(f"Method: {solution.method}.")
+
+
+def show_audit(audit: Audit) -> None:
+    """The audit as tables."""
+    out = console()
+    say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted")
+    out.print()
+    table = plain_table("agent", "column, or how she decides", "risk", "standard error", right=(2, 3))
+    for agent, how, risk, error in audit._grid().rows:
+        table.add_row(clean(agent), clean(how), f"{risk:.4f}", f"{error:.4f}")
+    put(out, table)
+    out.print()
+    say(out, "Disclosure, given the columns Eve knows")
+    out.print()
+    table = plain_table("Eve", "measure", "without release", "with release", right=(2, 3))
+    for eve in audit.eves:
+        d = eve.disclosure
+        rows: list[tuple[str, Any, Any]] = [
+            ("k-anonymity", d.k, UNCHANGED),
+            ("l-diversity", d.l, UNCHANGED),
+            ("records alone with what she knows", d.unique, UNCHANGED),
+            ("expected correct links", f"{d.reidentified_before:.1f}", f"{d.reidentified:.1f}"),
+            ("largest posterior of a secret", f"{d.posterior_null:.3f}", f"{d.posterior:.3f}"),
+            ("records guessed at less cost", "", f"{d.better:.1%}"),
+            ("records guessed at more cost", "", f"{d.worse:.1%}"),
+        ]
+        for k, (name, before, after) in enumerate(rows):
+            table.add_row(clean(eve.name) if not k else "", name, str(before), str(after))
+    put(out, table)
+    out.print()
+    u = audit.utility
+    changed = ", ".join(f"{clean(name)} {share:.1%}" for name, share in u.changed.items())
+    pairs = "" if isnan(u.two_way) else f", two-way {u.two_way:.4f}"  # one column has no pairs
+    say(out, f"Changed cells: {changed}. Distance of margins: one-way {u.one_way:.4f}{pairs}.")

@@ -1,0 +1,160 @@
+"""Tables of records on disk: CSV (UTF-8, a header line, one record per line) and Parquet, as pandas DataFrames.
+
+A CSV file is read as text, so that what is written again looks as it did ("007" stays "007"); whether a column holds
+numbers is decided by its levels (see `levels`). Empty cells, `NA` and `NaN` are missing. A line with more or
+fewer cells than the header is refused. The separator is a comma; a header without commas may use semicolons or
+tabs.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bap_lp.files.documents import read_bytes, source_name
+from bap_lp.limits import limit, raising
+from bap_lp.rational import InputError
+
+MISSING = ("", "NA", "NaN")
+_PARQUET = (".parquet", ".pq")
+
+
+def pandas_module() -> Any:
+    """pandas, or one line that says how to get it."""
+    try:
+        import pandas
+    except ImportError:
+        raise InputError("microdata", None, "needs pandas: pip install 'bap-lp[microdata]'") from None
+    return pandas
+
+
+def read_table(path: str | os.PathLike[str]) -> Any:
+    """Read a table of records.
+
+    Args:
+        path: a CSV file, or a Parquet file if its name ends in .parquet or .pq.
+
+    Returns:
+        A pandas DataFrame. CSV columns hold text, with missing cells as NA; Parquet columns keep their types.
+
+    Raises:
+        InputError: the file cannot be read, is not UTF-8, is empty, or repeats a column name.
+
+    >>> import tempfile
+    >>> from bap_sdc import read_table
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("age,job\\n31,\\n07,clerk\\n")
+    ...     file.flush()
+    ...     read_table(file.name).values.tolist()
+    [['31', nan], ['07', 'clerk']]
+    """
+    source = source_name(path)
+    frame = _parquet(path, source) if is_parquet(path) else _csv(path, source)
+    check_names([str(name) for name in frame.columns], source)
+    if len(frame) == 0:
+        raise InputError(source, None, "has no records")
+    return frame
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    return Path(path).suffix.lower() in _PARQUET
+
+
+def check_names(names: list[str], source: str) -> None:
+    """Refuse column names that are empty or given twice."""
+    for k, name in enumerate(names):
+        if not name.strip():
+            raise InputError(source, None, f"column {k + 1} has no name")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"{source}: column", name, f"is given {count} times")
+
+
+def _csv(path: str | os.PathLike[str], source: str) -> Any:
+    pandas = pandas_module()
+    raw = read_bytes(path)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(source, None, f"is not UTF-8 text: byte 0x{raw[error.start]:02x} in line {line}") from None
+    if not text.strip():
+        raise InputError(source, None, "is empty")
+    header = text.lstrip("\r\n").partition("\n")[0]
+    mark = next((mark for mark in ",;\t" if mark in header), ",")
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    records: list[list[str]] = []
+    try:
+        names = next(line for line in lines if line)
+        for cells in lines:
+            if len(cells) != len(names):
+                if not cells:  # a blank line; in a table of one column it is a missing cell
+                    if len(names) > 1:
+                        continue
+                    cells = [""]
+                else:
+                    rule = f"has {len(cells)} cells, must have {len(names)} like the header"
+                    raise InputError(f"{source}: line {lines.line_num}", None, rule)
+            records.append(cells)
+    except csv.Error as error:
+        raise InputError(f"{source}: line {lines.line_num}", None, f"is not CSV: {error}") from None
+    check_names(names, source)
+    columns = zip(*records, strict=True) if records else [()] * len(names)
+    none = dict.fromkeys(MISSING)
+    data = {
+        name: pandas.array([none.get(c, c) for c in cells], dtype="str")
+        for name, cells in zip(names, columns, strict=True)
+    }
+    frame = pandas.DataFrame(data)
+    frame.attrs["separator"] = mark
+    return frame
+
+
+def _parquet(path: str | os.PathLike[str], source: str) -> Any:
+    pandas_module()
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise InputError(source, None, "needs pyarrow to be read: pip install 'bap-lp[microdata]'") from None
+    try:
+        file = parquet.ParquetFile(io.BytesIO(read_bytes(path)))
+        _require_room(file.metadata, source)
+        table = file.read()
+        check_names(table.column_names, source)
+        frame = table.to_pandas()
+    except (ArrowException, OSError) as error:
+        raise InputError(source, None, f"is not Parquet: {str(error).splitlines()[0]}") from None
+    named = [name for name in frame.index.names if name in table.column_names]  # an index is a column of the file
+    return frame.reset_index()[table.column_names] if named == list(frame.index.names) else frame
+
+
+def _require_room(metadata: Any, source: str) -> None:
+    """Refuse a table with more cells than a file may have bytes: compressed, a table of any size is a small file."""
+    cells = metadata.num_rows * metadata.num_columns
+    if cells > limit("bytes"):
+        raise InputError(source, None, f"has {cells} cells, must have at most {limit('bytes')} {raising('bytes')}")
+
+
+def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") -> bytes:
+    """The bytes of a table: Parquet if the name says so, else CSV with empty cells where values are missing."""
+    out = io.BytesIO()
+    if is_parquet(path):
+        frame.to_parquet(out, index=False)
+    else:
+        frame.to_csv(out, index=False, sep=separator, lineterminator="\n", encoding="utf-8")
+    return out.getvalue()
+
+
+def typed_table(frame: Any) -> Any:
+    """A table of text with its columns of numbers as numbers, for a file that has types."""
+    pandas = pandas_module()
+    out = frame.copy()
+    for name in out.columns:
+        with suppress(ValueError, TypeError):
+            out[name] = pandas.to_numeric(out[name])
+    return out

@@ -1,0 +1,169 @@
+"""Study files: TOML -> Study; every error names the file, and its fields as the file spells them.
+
+data        the table, CSV or Parquet, relative to the file          publish.COLUMN   loss, weight
+[[eve]]     secret, knows, loss, name, weight                        prior            smoothing, toward
+columns     levels, bands or merge by column                         audit            holdout, seed
+release     keep: known columns to publish as they are               alice            lambda
+conditions  as in problem files, on record types                     title
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bap_lp.files.documents import check, located, read_document, source_name
+from bap_lp.files.problems import SCHEMA, conditions_from
+from bap_lp.rational import InputError, number, public
+from bap_sdc.records.data.tables import read_table
+from bap_sdc.records.release.drawing import check_kept
+from bap_sdc.records.study import Eve, Study
+
+_ANY: dict[str, Any] = {}
+_TEXT = {"type": "string", "minLength": 1}
+_LIST = {"type": "array"}
+
+
+def _table(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+_EVE = _table("secret", name=_TEXT, secret=_TEXT, knows=_LIST, loss=_ANY, weight=_ANY)
+STUDY_SCHEMA = _table(
+    "data", "publish", "eve",
+    title={"type": "string"},
+    data=_TEXT,
+    publish=_ANY,
+    eve={"oneOf": [_EVE, {"type": "array", "items": _EVE}]},
+    prior=_table(smoothing=_ANY, toward=_TEXT),
+    columns=_ANY,
+    audit=_table(holdout=_ANY, seed=_ANY),
+    release=_table(keep=_LIST),
+    alice=_table(**{"lambda": _ANY}),
+    conditions=SCHEMA["properties"]["conditions"],
+)  # fmt: skip
+STUDY_SCHEMA["$defs"] = SCHEMA.get("$defs", {})
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study, the lam its file asks for, the columns a release keeps, and what the file and its data are called."""
+
+    study: Study
+    lam: Any
+    keep: tuple[str, ...]
+    source: str
+    data: str
+
+
+def load_study(path: str | os.PathLike[str]) -> StudyFile:
+    """Read a study file and its data.
+
+    Args:
+        path: a TOML (or JSON) file.
+
+    Returns:
+        The study with its lam and the columns to keep.
+
+    Raises:
+        InputError: file, data, a column, a level or a number breaks a rule.
+
+    >>> import pathlib, tempfile
+    >>> from bap_sdc import load_study
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "a.csv").write_text("ill,pay\\nno,1\\nno,2\\nyes,2\\n")
+    ...     file = pathlib.Path(folder, "study.toml")
+    ...     lines = ['data = "a.csv"', "[publish.pay]", 'loss = "0-1"', "[[eve]]", 'secret = "ill"']
+    ...     _ = file.write_text("\\n".join(lines))
+    ...     load_study(file).study
+    <Study: 3 records, 3 record types, 2 decisions, 1 Eve>
+    """
+    source = source_name(path)
+    document = read_document(path)
+    with located(source):
+        check(document, STUDY_SCHEMA)
+        for field in ("publish", "columns"):
+            _tables(document.get(field, {}), field)
+        eves = _eves(document["eve"])
+        lam = _lam(document.get("alice", {}).get("lambda", "calibrated"))
+        keep = _names(document.get("release", {}).get("keep", []), "release.keep")
+        conditions = conditions_from(document["conditions"]) if document.get("conditions") else None
+    data = Path(path).parent / document["data"]
+    frame = read_table(data)
+    shown = source_name(data)
+    prior, audit = document.get("prior", {}), document.get("audit", {})
+    several = isinstance(document["eve"], list)
+    with _fields(source, shown, several):
+        study = Study(
+            frame,
+            document["publish"],
+            eves,
+            smoothing=prior.get("smoothing", 0),
+            toward=prior.get("toward", "margins"),
+            columns=document.get("columns"),
+            holdout=audit.get("holdout", 0),
+            seed=audit.get("seed", 0),
+            conditions=conditions,
+            title=document.get("title", ""),
+            source=shown,
+        )
+        check_kept(study, keep)
+    return StudyFile(study, lam, keep, source, shown)
+
+
+class _fields:
+    """Errors of Study with the names of the file; errors about the data name the data."""
+
+    def __init__(self, source: str, data: str, several: bool) -> None:
+        self.source, self.data, self.several = source, data, several
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, at: Any) -> None:
+        if not isinstance(error, InputError):
+            return
+        if error.field.startswith(self.data):
+            return
+        field = re.sub(r"^eves\[(\d+)\]", lambda m: f"eve[{m[1]}]" if self.several else "eve", error.field)
+        field = re.sub(r"^(smoothing|toward)\b", r"prior.\1", field)
+        field = re.sub(r"^(holdout|seed)\b", r"audit.\1", field)
+        field = re.sub(r"^keep\b", "release.keep", field)
+        raise InputError(f"{self.source}: {field}", error.value, error.rule) from None
+
+
+def _tables(value: Any, field: str) -> None:
+    if not isinstance(value, dict):
+        raise InputError(field, value, "must be a table, with a table per column")
+    for name, inner in value.items():
+        if not isinstance(inner, dict):
+            raise InputError(f"{field}.{name}", inner, f"must be a table, such as [{field}.{name}]")
+
+
+def _names(values: Any, field: str) -> tuple[str, ...]:
+    for k, name in enumerate(values):
+        if not isinstance(name, str):
+            raise InputError(f"{field}[{k}]", name, "must be the name of a column")
+    return tuple(values)
+
+
+def _eves(tables: Any) -> list[Eve]:
+    several = isinstance(tables, list)
+    out = []
+    for n, table in enumerate(tables if several else [tables]):
+        field = f"eve[{n}]" if several else "eve"
+        knows = _names(table.get("knows", []), f"{field}.knows")
+        out.append(Eve(table["secret"], knows, table.get("loss", "0-1"), table.get("name", ""), table.get("weight", 1)))
+    return out
+
+
+def _lam(value: Any) -> Any:
+    if isinstance(value, str) and value.strip().lower() == "calibrated":
+        return "calibrated"
+    lam = number(value, "alice.lambda")
+    if lam < 0:
+        raise InputError("alice.lambda", value, "must not be negative")
+    return public(lam)

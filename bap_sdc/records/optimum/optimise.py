@@ -1,0 +1,216 @@
+"""The optimal release of a table of records: parts, solved one by one or on workers, with one certificate.
+
+Records that no Eve can use are released at Bob's best decision. A part with one Eve of two guesses is a
+transportation problem (`paired_parts`); any other part is solved by pricing columns (`priced_parts`). Parts do not
+depend on each other, and the certificate of the whole is their concatenation.
+
+Record types that nobody can tell apart have the same losses in every column, and the same for every Eve. Exchanging
+two such types in a release changes no risk, so some optimum treats them alike: they are merged first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bap_lp.programs.ties import weight_at
+from bap_lp.programs.workers import Workers
+from bap_lp.programs.workers import answers as solved_parts
+from bap_lp.rational import EXACT, Array, InputError, field_of, floats, is_exact, public
+from bap_sdc.records.optimum.columns import all_decisions
+from bap_sdc.records.optimum.paired_parts import PairedTask
+from bap_sdc.records.optimum.parts import Parts, parts_of, spreads_of
+from bap_sdc.records.optimum.program import RecordProgram
+from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, RoundedReplies, conclude_records
+from bap_sdc.records.optimum.risks import record_lam, summed
+
+RecordProgress = Callable[[int, int], None]  # record types solved, of how many
+_REPAIRED = 200_000  # record types times decisions up to which floats are repaired, which takes seconds
+_PAIRS = True  # whether parts with one Eve of two guesses are solved by pairs; tests compare the two ways
+
+
+def optimise(
+    program: RecordProgram,
+    lam: Any = "calibrated",
+    exact: bool | None = None,
+    workers: Workers = None,
+    client: Any = None,
+    progress: RecordProgress | None = None,
+) -> RecordOptimum:
+    """Minimise R_A = R_B - lam R_E over all releases of the records.
+
+    Args:
+        program: the records.
+        lam: a non-negative number, or "calibrated": full and null release are equally good (after the null release
+            every Eve still has the columns that she knows).
+        exact: True insists on rationals, False works in floats, None follows the numbers given.
+        workers: processes to solve components in; None: this process alone; "all": one per core, for large tables.
+        client: a Dask client to solve components on instead.
+        progress: called with the number of record types solved so far, and of all.
+
+    Returns:
+        The optimum with its certificate.
+
+    Raises:
+        InputError: lam is negative or undefined, or an exact solution of floats is asked for.
+
+    >>> import numpy as np
+    >>> from bap_sdc import RecordProgram, TableEve, optimise
+    >>> eve = TableEve("neighbour", np.array([0, 1, 0]), np.array([0, 0, 1]), [[0, 1], [1, 0]])
+    >>> records = np.array([[0], [1], [1]])
+    >>> table = RecordProgram(["1/2", "1/4", "1/4"], records, ([[0, 1], [1, 0]],), (eve,))
+    >>> found = optimise(table, lam=2)
+    >>> print(found.value, found.bob, found.eve, bool(found.verify()))
+    -1/4 1/4 1/4 True
+    """
+    price = record_lam(program, lam)
+    if exact is None:
+        exact = program.exact and is_exact(price)
+    if exact and not (program.exact and is_exact(price)):
+        rule = 'must be exact, such as "1/3", for an exact solution'
+        raise InputError("lam" if program.exact else "program", public(price) if program.exact else None, rule)
+    if exact:
+        return _optimum(program, price, workers, client, progress)
+    found = _optimum(program.as_float(), float(price), workers, client, progress)
+    if found.types * found.decisions <= _REPAIRED and not found.verify():
+        return _repaired(found)
+    return found
+
+
+def _repaired(found: RecordOptimum) -> RecordOptimum:
+    """Floats that miss the tolerance of their own check are replaced by the exact optimum of these floats, rounded."""
+    program, price = found.program, EXACT.number(found.lam)
+    best = _optimum(program.lifted(), price, None, None, None)
+    every, parts = np.arange(best.decisions), []
+    for part in best.components:
+        replies = None
+        if part.replies is not None:
+            replies = RoundedReplies(floats(part.replies.of(best.program, every)))
+        rho = floats(part.rho)
+        sums = np.bincount(part.row, weights=rho, minlength=len(part.states))
+        rho = rho * (program.p[part.states] / sums)[part.row]
+        parts.append(RecordComponent(part.states, part.row, part.decision, rho, floats(part.v), part.groups, replies))
+    return conclude_records(program, found.lam, parts, "components with priced decisions, exact optimum in floats")
+
+
+def _optimum(
+    program: RecordProgram, price: Any, workers: Workers, client: Any, progress: RecordProgress | None
+) -> RecordOptimum:
+    """The optimum in the numbers of the program."""
+    small, index = merged_records(program)
+    parts = parts_of(small)
+    plans = [_plan(small, parts, members, price) for members in parts.members]
+    done, total = len(parts.free), len(small.p)
+    tell = progress or (lambda *_: None)
+    tell(done, total)
+    answers: list[Any] = [None] * len(plans)
+    for k, answer in solved_parts([task for task, _, _ in plans], workers, client):
+        answers[k] = answer
+        done += len(plans[k][1])
+        tell(done, total)
+    found = [
+        RecordComponent(parts.free, *_free_rows(small, parts.free), base_of(small, parts, parts.free, price), (), None)
+    ]
+    for (_, states, groups), a in zip(plans, answers, strict=True):
+        v = base_of(small, parts, states, price) + a.v
+        found.append(RecordComponent(states, a.row, a.decision, a.rho, v, groups, a.replies))
+    whole = [expanded(program, small, index, part) for part in found if len(part.states)]
+    how = "components with priced decisions"
+    return conclude_records(program, price, whole, how + (", exact" if program.exact else ", in floats"))
+
+
+def base_of(program: RecordProgram, parts: Parts, states: Array, lam: Any) -> Array:
+    """min_i B(x,i) - lam sum_n min_j E_n(x,j): v of a record that no Eve can use."""
+    out = field_of(program.p).zeros(len(states))
+    for k, table in enumerate(program.losses):
+        out = out + table.min(axis=1)[program.codes[states, k]]
+    for rows, eve in zip(parts.eves, program.eves, strict=True):
+        out = out - (rows.least * lam)[eve.secret[states]]
+    return out
+
+
+def _free_rows(program: RecordProgram, states: Array) -> tuple[Array, Array, Array]:
+    """Records that no Eve can use, at Bob's best decision; the fixed weights choose among several."""
+    best = [(table <= table.min(axis=1)[:, None])[program.codes[states, k]] for k, table in enumerate(program.losses)]
+    row, decision = all_decisions(best, program.levels)
+    weight = weight_at(states[row] * program.decisions + decision)
+    order = np.lexsort((weight, row))
+    first = order[np.flatnonzero(np.diff(row[order], prepend=-1))]
+    return row[first], decision[first], program.p[states[row[first]]]
+
+
+def _plan(
+    program: RecordProgram, parts: Parts, members: Array, lam: Any
+) -> tuple[Any, Array, tuple[tuple[int, int], ...]]:
+    """The task of a part, its records in the order of the task, and its groups."""
+    touching = [n for n, rows in enumerate(parts.eves) if (rows.group[members] >= 0).any()]
+    groups = tuple(
+        (n, int(z))
+        for n in touching
+        for z in np.unique(program.eves[n].known[members[parts.eves[n].group[members] >= 0]])
+    )
+    n = touching[0]
+    if _PAIRS and len(groups) == 1 and parts.eves[n].guesses == 2:
+        spread, side = spreads_of(parts.eves[n])
+        secret = program.eves[n].secret[members]
+        states = members[np.argsort(side[secret], kind="stable")]
+        secret = program.eves[n].secret[states]
+        cut = int((side[secret] == 0).sum())
+        places = states * program.decisions
+        task = PairedTask(
+            parts.tables(program, n), cut, program.codes[states], secret, program.p[states], spread[secret], places, lam
+        )
+        return task, states, groups
+    from bap_sdc.records.optimum.priced_parts import priced_task
+
+    return priced_task(program, parts, members, groups, lam), members, groups
+
+
+def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:
+    """The program of the classes, in the order of their first members, and the class of every record type."""
+    keys = [_alike(table)[program.codes[:, k]] for k, table in enumerate(program.losses)]
+    for eve in program.eves:
+        level = _alike(eve.loss)[eve.secret]
+        idle = (eve.loss == 0).all(axis=1)[eve.secret]  # then it does not matter what she knows
+        keys += [level, np.where(idle, -1, eve.known)]
+    _, first, place = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
+    place = place.ravel()
+    if len(first) == len(program.p):
+        return program, np.arange(len(program.p))
+    order = np.argsort(first)
+    index = np.argsort(order)[place]
+    chosen = first[order]
+    p = summed(program.p, index, len(chosen))
+    eves = tuple(replace(eve, secret=eve.secret[chosen], known=eve.known[chosen]) for eve in program.eves)
+    return RecordProgram(p, program.codes[chosen], program.losses, eves), index
+
+
+def _alike(table: Array) -> Array:
+    """The first row that equals each row."""
+    rows = [tuple(row) for row in (table.tolist() if is_exact(table) else floats(table).tolist())]
+    seen: dict[tuple[object, ...], int] = {}
+    return np.array([seen.setdefault(row, k) for k, row in enumerate(rows)])
+
+
+def expanded(program: RecordProgram, small: RecordProgram, index: Array, part: RecordComponent) -> RecordComponent:
+    """A part of the merged program on the record types themselves: every member has the row of its class."""
+    if len(small.p) == len(program.p):
+        return part
+    order = np.argsort(index, kind="stable")
+    starts = np.searchsorted(index[order], np.arange(len(small.p) + 1))
+    members = [order[starts[c] : starts[c + 1]] for c in part.states]
+    sizes = np.array([len(m) for m in members])
+    states = np.concatenate(members)
+    offset = np.concatenate([[0], np.cumsum(sizes)])
+    count = sizes[part.row]
+    entry = np.repeat(np.arange(len(part.row)), count)
+    within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
+    row = offset[part.row[entry]] + within
+    share = program.p[states[row]] / small.p[part.states[part.row[entry]]]
+    replies = part.replies
+    return RecordComponent(
+        states, row, part.decision[entry], part.rho[entry] * share, np.repeat(part.v, sizes), part.groups, replies
+    )

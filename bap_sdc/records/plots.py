@@ -1,0 +1,110 @@
+"""Pictures of a study: the optimum and the alternatives on one map, and the Eves of an audit side by side.
+
+The map has U = -R_B to the right and R = -R_E upwards, as in all maps of this project: R_A falls towards the bottom
+right. A filled mark is what the model says; the hollow mark at the end of its line is what held-out records say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bap_sdc.records.audit.audit import Audit
+from bap_sdc.records.release.alternatives import ReleaseComparison
+
+
+def release_map(comparison: ReleaseComparison, *, audited: bool = True, ax: Any = None) -> Any:
+    """The optimum next to what people would have used instead.
+
+    Args:
+        comparison: of `StudySolution.compare`.
+        audited: whether to draw where held-out records put each release, if there is an audit.
+        ax: the Axes to draw on, by default a new one.
+
+    Returns:
+        The Axes.
+    """
+    from bap_lp.plots import labels as lt
+    from bap_lp.plots import palette as pt
+
+    ax = lt.axes(ax, 7.6, 6.2)
+    rows = comparison.rows
+    places = {row.name: (-float(row.risks.bob), -float(row.risks.eve)) for row in rows}
+    lines, held = [], []
+    for row in rows:
+        if audited and row.audit is not None:
+            there = (-row.audit.bob.value, -row.audit.eve.value)
+            lines.append(np.array([places[row.name], there]))
+            held.append(there)
+    for line in lines:
+        ax.plot(*line.T, "-", color=pt.GREY, lw=0.8, zorder=2)
+    if held:
+        ax.plot(*np.array(held).T, "o", mfc="white", mec=pt.GREY, ms=5, ls="", label="on held-out records", zorder=3)
+    others = np.array([places[row.name] for row in rows if row.name != "optimum"])
+    ax.plot(
+        *others.T, "D", color=pt.RELEASE, mec=pt.INK, mew=0.7, ms=6, ls="", label="alternatives, in the model", zorder=4
+    )
+    best = places["optimum"]
+    ax.plot(*best, "*", color=pt.GREEN, mec=pt.INK, mew=0.7, ms=17, ls="", label="optimum, in the model", zorder=5)
+    lam = float(comparison.lam)
+    alice = -best[0] + lam * best[1]
+    everything = np.array([*places.values(), *held])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    pad = np.where(high > low, 0.14 * (high - low), 0.1)
+    ax.set_xlim(low[0] - pad[0], high[0] + pad[0])
+    ax.set_ylim(low[1] - pad[1], high[1] + pad[1])
+    if lam > 0:
+        x = np.array(ax.get_xlim())
+        level = np.column_stack([x, (x + alice) / lam])  # U - lam R = -R_A
+        ax.plot(*level.T, color=pt.GREEN, lw=1.4, ls=(0, (6, 3)), label="$R_A$ of the optimum", zorder=1)
+        lines.append(level)
+    scale = [float(v) or 1.0 for v in high - low]
+    named = [(best, "optimum", pt.DARK_GREEN)]
+    named += [
+        (places[row.name], lt.drawable(row.name.replace("e^eps", "e^ε"), 20), pt.INK)
+        for row in rows
+        if row.name != "optimum"
+    ]
+    points, texts, colours = zip(*lt.shared(named, scale), strict=True)
+    lt.Labels(ax, points, texts, colours, lines, size=8.5, room=[9.5, *[6.0] * (len(points) - 1)], others=held)
+    ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
+    ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8.5, frameon=False, borderaxespad=0.2)
+    return ax
+
+
+def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
+    """The risk of every kind of Eve on the audited records, with two standard errors; further left is better for Eve.
+
+    Args:
+        audit: of `StudySolution.audit`.
+        ax: the Axes to draw on, by default a new one.
+
+    Returns:
+        The Axes.
+    """
+    from bap_lp.plots import labels as lt
+    from bap_lp.plots import palette as pt
+
+    rows = []
+    for eve in audit.eves:
+        kinds = (
+            {"no release": eve.null, "Alice's prior": eve.prior} | eve.attackers | {"informed: a limit": eve.informed}
+        )
+        many = len(audit.eves) > 1
+        rows += [(f"{eve.name}, {name}" if many else name, one) for name, one in kinds.items()]
+    ax = lt.axes(ax, 6.6, 0.6 + 0.36 * len(rows))
+    y = np.arange(len(rows))[::-1]
+    values = np.array([one.value for _, one in rows])
+    errors = 2 * np.array([one.error for _, one in rows])
+    for k, (name, _) in enumerate(rows):
+        shape, colour = ("s", pt.GREY) if name.endswith("no release") else ("o", pt.EVE)
+        face = "white" if name.endswith("informed: a limit") else colour
+        ax.errorbar(values[k], y[k], xerr=errors[k], fmt=shape, color=colour, mfc=face, mec=colour, capsize=3, ms=6)
+    ax.set_yticks(y, [lt.drawable(name, 34, 2) for name, _ in rows], fontsize=9)
+    ax.set_xlabel("Eve's risk on held-out records (two standard errors)")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.margins(y=0.12)
+    return ax

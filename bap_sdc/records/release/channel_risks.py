@@ -1,0 +1,160 @@
+"""R_B and R_E of a channel on records under the prior, exact.
+
+With J[s, g] the probability of signal s and group g,
+    R_B = sum_k w_k sum_s min_i sum_l J[s, x_k = l] L_k(l, i)        every Bob decides for himself at every signal
+    R_E = sum_n w_n sum_{s,z} min_j sum_v J[s, (z, secret = v)] L_n(v, j).
+For columns perturbed independently the sums are done in integers over a common denominator: 64 bits where a bound
+on the largest sum allows it, unlimited ones else, and floats where that would take too long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from bap_lp.model.risks import Number, Risks
+from bap_lp.rational import Array, common_denominator, floats, is_exact, objects, public, tree_sum
+from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel, TableChannel, contracted
+from bap_sdc.records.study import Study
+
+_SAFE = 2**62
+_CELLS = 2_000_000  # of a joint table that is made at once
+_LONG = 20_000_000  # steps with unlimited integers, about ten seconds
+
+
+@dataclass(frozen=True)
+class ChannelRisks:
+    """The risks of a channel: weighted sums, each column's part of R_B (weighted), and each Eve's own risk."""
+
+    bob: Number
+    eve: Number
+    columns: tuple[Number, ...]
+    eves: tuple[Number, ...]
+
+    @property
+    def exact(self) -> bool:
+        return not isinstance(self.bob, float)
+
+    @property
+    def risks(self) -> Risks:
+        return Risks(self.bob, self.eve)
+
+
+def channel_risks(study: Study, channel: RecordChannel) -> ChannelRisks:
+    """The risks of a channel under the prior of a study."""
+    program = study.program
+    columns = [
+        _least(study, channel, np.zeros(len(program.p), dtype=np.int64), program.codes[:, k], loss)
+        for k, loss in enumerate(program.losses)
+    ]
+    eves = [_least(study, channel, eve.known, eve.secret, eve.loss) for eve in program.eves]
+    if any(isinstance(v, float) for v in (*columns, *eves)):
+        columns, eves = [float(v) for v in columns], [float(v) for v in eves]
+        weights: list[Any] = [float(eve.weight) for eve in program.eves]
+        total = float(sum(w * v for w, v in zip(weights, eves, strict=True)))
+        return ChannelRisks(float(sum(columns)), total, tuple(columns), tuple(eves))
+    total = sum((eve.weight * v for eve, v in zip(program.eves, eves, strict=True)), fmpq(0))
+    bob = sum(columns, fmpq(0))
+    return ChannelRisks(public(bob), public(total), tuple(map(public, columns)), tuple(map(public, eves)))
+
+
+def _least(study: Study, channel: RecordChannel, known: Array, wanted: Array, loss: Array) -> Any:
+    """sum_{s,z} min_j sum_v J[s, (z, v)] L(v, j), in working numbers."""
+    p = study.program.p
+    if isinstance(channel, TableChannel):
+        return _of_table(study, channel, p, known, wanted, loss)
+    levels, z = np.unique(known, return_inverse=True)
+    exact = is_exact(p) and is_exact(loss)
+    if isinstance(channel, KeyedChannel):
+        exact = exact and is_exact(channel.table)
+    else:
+        assert isinstance(channel, ColumnChannel)
+        exact = exact and all(map(is_exact, channel.matrices))
+    values = len(loss)
+    block = max(1, _CELLS // (_widest(channel) * values))
+    total: Any = fmpq(0) if exact else 0.0
+    for low in range(0, len(levels), block):
+        mine = np.flatnonzero((z >= low) & (z < low + block))
+        group = (z[mine] - low) * values + wanted[mine]
+        count = min(block, len(levels) - low)
+        part = _block(study, channel, p, mine, group, count, loss, exact)
+        if isinstance(part, float) and not isinstance(total, float):
+            total = float(total)
+        total = total + (float(part) if isinstance(total, float) else part)
+    return total
+
+
+def _widest(channel: Any) -> int:
+    """The width of the largest table on the way."""
+    return max(channel.signals, prod(channel.levels) if isinstance(channel, ColumnChannel) else len(channel.table))
+
+
+def _inner(channel: Any, tables: list[Array]) -> int:
+    """Products per signal, roughly."""
+    return sum(t.shape[0] for t in tables) if isinstance(channel, ColumnChannel) else len(channel.table)
+
+
+def _block(
+    study: Study, channel: Any, p: Array, mine: Array, group: Array, count: int, loss: Array, exact: bool
+) -> Any:
+    types, values = study.prior.types[mine], len(loss)
+    groups = count * values
+    if exact:
+        scales = [common_denominator(t) for t in (p[mine], loss, *_tables(channel))]
+        weights, costs, *tables = (
+            _integers(t, s) for t, s in zip((p[mine], loss, *_tables(channel)), scales, strict=True)
+        )
+        # every row of an integer matrix sums to its scale, so the largest sum is the whole mass times all scales
+        bound = int(sum(weights)) * prod(int(s.p) for s in scales[2:]) * int(max(costs.ravel()))
+        small = bound < _SAFE
+        steps = groups * channel.signals * _inner(channel, tables)
+        if small or steps <= _LONG:
+            kind = np.int64 if small else object
+            joint = _joint(channel, types, weights.astype(kind), group, groups, [t.astype(kind) for t in tables])
+            losses = _losses(joint, costs.astype(kind), count)
+            return fmpq(int(losses.min(axis=2).sum())) / prod(scales, start=fmpq(1))
+    joint = channel.joint(types, floats(p[mine]).astype(float), group, groups)
+    return float(_losses(joint, floats(loss).astype(float), count).min(axis=2).sum())
+
+
+def _tables(channel: Any) -> tuple[Array, ...]:
+    return channel.matrices if isinstance(channel, ColumnChannel) else (channel.table,)
+
+
+def _integers(table: Array, scale: fmpq) -> Array:
+    return objects(int((v * scale).p) for v in table.ravel().tolist()).reshape(table.shape)
+
+
+def _joint(channel: Any, types: Array, weights: Array, group: Array, groups: int, tables: list[Array]) -> Array:
+    if isinstance(channel, ColumnChannel):
+        inner, at = prod(channel.levels), channel._records(types)
+    else:
+        inner, at = len(channel.table), channel.row(types)
+    mass = np.zeros(groups * inner, dtype=weights.dtype)
+    np.add.at(mass, group * inner + at, weights)
+    if isinstance(channel, ColumnChannel):
+        return contracted(mass.reshape(groups, *channel.levels), tables)
+    return mass.reshape(groups, inner).dot(tables[0])
+
+
+def _losses(joint: Array, loss: Array, count: int) -> Array:
+    """Expected losses by (z, signal, guess)."""
+    return np.tensordot(joint.reshape(count, len(loss), -1), loss, axes=(1, 0))
+
+
+def _of_table(study: Study, channel: TableChannel, p: Array, known: Array, wanted: Array, loss: Array) -> Any:
+    row, decision, q = channel.rows(study.prior.types)
+    exact = is_exact(p) and is_exact(loss) and is_exact(q)
+    if not exact:
+        p, q, loss = floats(p).astype(float), floats(q).astype(float), floats(loss).astype(float)
+    mass = p[row] * q
+    _, z = np.unique(known, return_inverse=True)
+    cell, at = np.unique(z[row] * channel.signals + decision, return_inverse=True)
+    table = np.full((len(cell), len(loss)), fmpq(0) if exact else 0.0, dtype=object if exact else float)
+    np.add.at(table, (at, wanted[row]), mass)
+    best = table.dot(loss).min(axis=1)
+    return tree_sum(best) if exact else float(best.sum())

@@ -1,0 +1,133 @@
+"""The file to publish: every record replaced by a draw from the channel at its type.
+
+A row of the channel is written over its least common denominator d, and a uniform integer below d picks the released
+record, so an exact channel is drawn from exactly; the integers come from the operating system's secure source
+unless a seed is given. Draws of different records are independent.
+"""
+
+from __future__ import annotations
+
+import secrets
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp.model.display import Grid, Tabular, counted
+from bap_lp.rational import Array, InputError, common_denominator
+from bap_sdc.records.data.prior import keys, rows_of
+
+if TYPE_CHECKING:
+    from bap_sdc.records.solution import StudySolution
+    from bap_sdc.records.study import Study
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseLog(Tabular, dict[str, Any]):
+    """What a release did: records, changed cells by published column, records of types never fitted, columns kept.
+
+    records: how many were released. touched: how many have a changed cell. seed: None for a release that may be
+    published. As a mapping it is its document: pandas writes what is attached to a frame into Parquet files as JSON.
+    """
+
+    records: int
+    changed: dict[str, int]
+    touched: int
+    unseen: int
+    kept: tuple[str, ...]
+    dropped: tuple[str, ...]
+    seed: int | None
+
+    def __post_init__(self) -> None:
+        self.update(self.document())
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "records": self.records,
+            "changed": self.changed,
+            "touched": self.touched,
+            "unseen": self.unseen,
+            "kept": list(self.kept),
+            "dropped": list(self.dropped),
+            "rehearsal": self.seed is not None,
+        }
+
+    def _headline(self) -> str:
+        rehearsal = "" if self.seed is None else ", a rehearsal"
+        return f": {counted(self.records, 'record')}, {self.touched} changed, {self.unseen} of new types{rehearsal}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        rows = [(name, count, count / self.records) for name, count in self.changed.items()]
+        return Grid(("column", "changed cells", "share"), rows[:most], len(rows))
+
+
+def draw_release(solution: StudySolution, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
+    """Draw a release; see `StudySolution.release`."""
+    study = solution.study
+    kept = check_kept(study, keep)
+    codes = study.encode(frame)
+    frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
+    new = solution.channel.unseen(codes)
+    channel = solution.channel.over(codes)
+    told = channel.decode(draw_signals(channel, codes, None if seed is None else Random(seed)))
+    place = {t.column: j for j, t in enumerate(study.targets)}
+    changed, cells = {}, {}
+    for name in frame.columns:
+        if name in place:
+            j, k = place[name], study.published[place[name]]
+            cells[name] = study.columns[k].cells(told[:, j], frame[name])
+            changed[name] = int((told[:, j] != codes[:, k]).sum())
+        elif name in kept:
+            k = study.names.index(name)
+            column = study.columns[k]
+            cells[name] = column.cells(codes[:, k], frame[name]) if column.recoded else frame[name].copy()
+    touched = int((told != codes[:, list(study.published)]).any(axis=1).sum())
+    dropped = tuple(name for name in frame.columns if name not in cells)
+    log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, seed)
+    import pandas
+
+    out = pandas.DataFrame(cells, index=frame.index)
+    out.attrs["log"] = log
+    return out
+
+
+def check_kept(study: Study, keep: Sequence[str]) -> tuple[str, ...]:
+    """The columns to keep, if every Eve knows them: otherwise the file would tell an Eve more than the model says."""
+    for name in (keep,) if isinstance(keep, str) else keep:
+        if name in [t.column for t in study.targets]:
+            raise InputError("keep", name, "is published already, perturbed")
+        if name not in study.names:
+            raise InputError("keep", name, "is not a column that an Eve of the study knows")
+        at = study.names.index(name)
+        if ignorant := [spy.name for spy in study.spies if at not in spy.knows]:
+            raise InputError("keep", name, f"would tell {ignorant[0]} more than the study says she knows")
+    return (keep,) if isinstance(keep, str) else tuple(keep)
+
+
+def draw_signals(channel: Any, codes: Array, generator: Random | None = None) -> Array:
+    """One signal per record, drawn with integers."""
+    source = generator or secrets.SystemRandom()
+    distinct, inverse = np.unique(keys(codes, channel.levels), return_inverse=True)
+    row, signal, q = channel.rows(rows_of(distinct, channel.levels))
+    start = np.searchsorted(row, np.arange(len(distinct) + 1))
+    out = np.empty(len(codes), dtype=np.int64)
+    from bap_sdc.records.solution import exact_row
+
+    order = np.argsort(inverse, kind="stable")
+    ends = np.cumsum(np.bincount(inverse, minlength=len(distinct)))
+    for x in range(len(distinct)):
+        mine = order[ends[x - 1] if x else 0 : ends[x]]
+        choices = signal[start[x] : start[x + 1]]
+        if len(choices) == 1:
+            out[mine] = choices[0]
+            continue
+        shares = exact_row(q[start[x] : start[x + 1]])
+        common = common_denominator(shares)
+        # float rows may miss one by rounding: the draw is below the sum of the row
+        wheel = list(accumulate(int((v * common).p) for v in shares))
+        out[mine] = [choices[bisect_right(wheel, source.randrange(wheel[-1]))] for _ in range(len(mine))]
+    return out

@@ -1,0 +1,340 @@
+"""Study: a table of records, what is published of it, and the Eves who want its secrets.
+
+A record x is a tuple of levels. Bob wants the published columns, one Bob per column with a loss of its own; a
+signal is a perturbed record. Eve wants a secret column and knows others. Columns that are neither published, secret
+nor known are dropped first; then records with equal levels are one record type, a state of the problem, and p(x) is
+fitted to their counts (`bap_sdc.records.data.prior`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp.model.display import Displayed, counted
+from bap_lp.model.labels import weight_of
+from bap_lp.rational import Array, InputError, floats, is_exact, number, public, show
+from bap_sdc.records.data.levels import Column, column_of
+from bap_sdc.records.data.losses import loss_table
+from bap_sdc.records.data.prior import Prior, fit, held_out, keys
+from bap_sdc.records.data.tables import check_names
+from bap_sdc.records.optimum.program import RecordProgram, TableEve
+
+if TYPE_CHECKING:
+    from bap_lp import Conditions, Problem
+    from bap_lp.programs.workers import Workers
+    from bap_sdc.records.solution import StudySolution
+
+MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem
+_TOWARD = ("margins", "pooled")
+
+
+@dataclass(frozen=True)
+class Eve:
+    """One Eve: the column she wants, the columns she has, and what her guesses cost her.
+
+    Args:
+        secret: the column she wants, published or not.
+        knows: the columns she already has.
+        loss: "0-1", "absolute", "squared", or a table with a row per level of the secret and a column per guess.
+        name: what results call her.
+        weight: what R_E counts of her risk.
+
+    Raises:
+        InputError: when a `Study` is made with an Eve whose columns or losses do not fit it.
+
+    >>> Eve("affair", knows=["age"], loss=[[0, 1], [3, 0]])
+    Eve(secret='affair', knows=('age',), loss=[[0, 1], [3, 0]], name='', weight=1)
+    """
+
+    secret: str
+    knows: Sequence[str] = ()
+    loss: Any = "0-1"
+    name: str = ""
+    weight: Any = 1
+
+    def __post_init__(self) -> None:
+        knows = (self.knows,) if isinstance(self.knows, str) else tuple(self.knows)
+        object.__setattr__(self, "knows", knows)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A published column: its loss table and its weight in R_B."""
+
+    column: str
+    loss: Array
+    weight: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Spy:
+    """An Eve as the study reads her: positions of her columns among the kept ones, and her loss table."""
+
+    name: str
+    secret: int
+    knows: tuple[int, ...]
+    loss: Array
+    weight: Any
+
+
+class Study(Displayed):
+    """A table of records with what is published and who attacks it.
+
+    Args:
+        frame: a pandas DataFrame, a row per record.
+        publish: by column, its loss: "0-1", "absolute", "squared" (in ranks divided by levels - 1), a table (row:
+            truth, column: published), or a mapping with `loss` and `weight`.
+        eves: the Eves.
+        smoothing: alpha of the prior, a non-negative number, or "held-out".
+        columns: by column, `levels`, `bands` or `merge`.
+        holdout: the share of records that are kept from the fit for the audit.
+        conditions: Conditions the mechanism must satisfy, on record types.
+        toward: what smoothing shrinks to, "margins" or "pooled".
+        seed: of the split into fitted and held-out records.
+        title: a name for tables.
+        source: what errors call the table.
+
+    Raises:
+        InputError: a column, level, loss or number breaks a rule.
+
+    >>> import pandas
+    >>> columns = {"age": [1, 1, 2, 2], "ill": ["no", "yes", "no", "no"], "pay": [1, 3, 2, 3]}
+    >>> frame = pandas.DataFrame(columns)
+    >>> study = Study(frame, publish={"pay": "absolute"}, eves=[Eve("ill", knows=["age"])])
+    >>> study
+    <Study: 4 records, 4 record types, 3 decisions, 1 Eve>
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        publish: Mapping[str, Any],
+        eves: Sequence[Eve],
+        *,
+        smoothing: Any = 0,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
+        holdout: Any = 0,
+        conditions: Conditions | Mapping[str, Any] | None = None,
+        toward: str = "margins",
+        seed: int = 0,
+        title: str = "",
+        source: str = "frame",
+    ) -> None:
+        names = [str(name) for name in frame.columns]
+        check_names(names, source)
+        if len(frame) == 0:
+            raise InputError(source, None, "has no records")
+        frame = frame.set_axis(names, axis=1)
+        if toward not in _TOWARD:
+            raise InputError("toward", toward, f"must be one of {', '.join(_TOWARD)}")
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise InputError("seed", seed, "must be a non-negative integer")
+        self.title, self.source, self.seed = title, source, seed
+        self.conditions = _conditions(conditions)
+        eves = list(eves)
+        wanted = _wanted(publish, eves, names, columns or {}, source)
+        kept = [name for name in names if name in wanted]
+        given = columns or {}
+        self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source) for c in kept)
+        self.names = tuple(kept)
+        self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())
+        self.spies = tuple(self._spy(eve, n) for n, eve in enumerate(eves))
+        _different([spy.name for spy in self.spies])
+        self.levels = tuple(len(c) for c in self.columns)
+        self.codes = np.column_stack([c.codes(frame[c.name], source) for c in self.columns])
+        self.holdout = _share(holdout)
+        self.left_out = held_out(len(frame), self.holdout, seed)
+        if self.left_out.all():
+            raise InputError("holdout", str(self.holdout), "must leave at least one record for the fit")
+        joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
+        self.prior: Prior = fit(self.codes[~self.left_out], self.levels, smoothing, toward, joined, seed)
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[self.names.index(name)]
+
+    def _spy(self, eve: Eve, n: int) -> Spy:
+        field = f"eves[{n}]"
+        table = loss_table(eve.loss, self[eve.secret], f"{field}.loss")
+        knows = tuple(sorted({self.names.index(c) for c in eve.knows}))
+        name = eve.name or f"Eve{n + 1 if n else ''}"
+        return Spy(name, self.names.index(eve.secret), knows, table, weight_of(eve.weight, f"{field}.weight"))
+
+    def _pooled(self) -> list[list[int]]:
+        known = {k for spy in self.spies for k in spy.knows}
+        groups = [[k for k in range(len(self.names)) if (k in known) == side] for side in (False, True)]
+        return [group for group in groups if group]
+
+    def encode(self, frame: Any, source: str = "frame") -> Array:
+        """The levels of other records in the kept columns, a row per record."""
+        if source == "frame":
+            source = str(frame.attrs.get("source", source))
+        names = [str(name) for name in frame.columns]
+        check_names(names, source)
+        if len(frame) == 0:
+            raise InputError(source, None, "has no records")
+        for name in self.names:
+            if name not in names:
+                raise InputError(f"{source}: column", name, "is missing")
+        frame = frame.set_axis(names, axis=1)
+        return np.column_stack([c.codes(frame[c.name], source) for c in self.columns])
+
+    @cached_property
+    def published(self) -> tuple[int, ...]:
+        """Positions of the published columns among the kept ones, in the order of `publish`."""
+        return tuple(self.names.index(t.column) for t in self.targets)
+
+    @property
+    def records(self) -> int:
+        """The number of records the prior is fitted to."""
+        return self.prior.records
+
+    @cached_property
+    def decisions(self) -> int:
+        """The number of Bob's decisions: all combinations of published levels."""
+        return prod(self.levels[k] for k in self.published)
+
+    def known(self, types: Array, spy: Spy) -> Array:
+        """The joint value of the columns that an Eve knows, as one integer per row of levels."""
+        columns = list(spy.knows)
+        return keys(types[:, columns], [self.levels[k] for k in columns])
+
+    @cached_property
+    def program(self) -> RecordProgram:
+        """The compact program, as sums over columns."""
+        types, p = self.prior.types, self.prior.p
+        losses = [_times(t.weight, t.loss) for t in self.targets]
+        eves = [TableEve(s.name, types[:, s.secret], self.known(types, s), s.loss, s.weight) for s in self.spies]
+        return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
+
+    def state_names(self, types: Array | None = None) -> list[str]:
+        """Record types in words: the labels of their levels."""
+        rows = self.prior.types if types is None else types
+        return [", ".join(f"{c.name}={c.labels[v]}" for c, v in zip(self.columns, row, strict=True)) for row in rows]
+
+    def problem(self) -> Problem:
+        """The study as an ordinary Problem: a state per record type, a Bob per published column.
+
+        Raises:
+            InputError: record types times decisions are too many for a table.
+        """
+        from bap_lp import Agent, Problem
+
+        types = self.prior.types
+        cells = len(types) * self.decisions
+        if cells > MOST_CELLS:
+            rule = f"has {len(types)} record types and {self.decisions} decisions: {cells} cells, at most {MOST_CELLS}"
+            raise InputError("problem", None, f"{rule} fit an ordinary problem: band or merge levels")
+        bobs = [
+            Agent(t.loss[types[:, k]], list(self.columns[k].labels), t.column, t.weight)
+            for t, k in zip(self.targets, self.published, strict=True)
+        ]
+        eves = []
+        for spy in self.spies:
+            labels = self.columns[spy.secret].labels
+            guesses = labels if spy.loss.shape[1] == len(labels) else [f"guess {j}" for j in range(spy.loss.shape[1])]
+            more: dict[str, Any] = {"knows": [str(z) for z in self.known(types, spy)]} if spy.knows else {}
+            eves.append(Agent(spy.loss[types[:, spy.secret]], list(guesses), spy.name, spy.weight, **more))
+        return Problem(self.prior.p, bobs=bobs, eves=eves, states=self.state_names(), title=self.title)
+
+    def solve(
+        self, lam: Any = "calibrated", exact: bool | None = None, *, workers: Workers = None, client: Any = None,
+        progress: Any = None,
+    ) -> StudySolution:  # fmt: skip
+        """The optimal release.
+
+        Args:
+            lam: a non-negative number, or "calibrated": full and null release are equally good.
+            exact: True insists on rationals, False works in floats, None follows the numbers given.
+            workers: processes for the components; None: this process alone; "all": one per core, for large tables.
+            client: a Dask client instead.
+            progress: called with the record types solved so far, and all of them.
+
+        Returns:
+            The solution: its risks and their proof, and what to do with it.
+
+        Raises:
+            InputError: lam is negative or undefined, or the conditions cannot be met or are too large to solve.
+
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": ["low", "low", "high"]})
+        >>> print(Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(1).value)
+        0
+        """
+        from bap_sdc.records.solution import solve_study
+
+        return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
+
+    def _headline(self) -> str:
+        types = counted(len(self.prior.types), "record type")
+        eves = counted(len(self.spies), "Eve")
+        return f": {counted(len(self.codes), 'record')}, {types}, {counted(self.decisions, 'decision')}, {eves}"
+
+
+def _wanted(
+    publish: Any, eves: Sequence[Eve], names: Sequence[str], columns: Mapping[str, Any], source: str
+) -> set[str]:
+    """The columns that are published, secret or known; all of them are in the table."""
+    if not isinstance(publish, Mapping) or not publish:
+        raise InputError("publish", None, "must name at least one column")
+    if not eves:
+        raise InputError("eves", None, "must not be empty")
+    fields = [(f"publish.{name}", name) for name in publish]
+    for n, eve in enumerate(eves):
+        if not isinstance(eve, Eve):
+            raise InputError(f"eves[{n}]", eve, "must be an Eve")
+        if eve.secret in eve.knows:
+            raise InputError(f"eves[{n}].secret", eve.secret, "is among the columns she knows already")
+        fields += [(f"eves[{n}].secret", eve.secret), *((f"eves[{n}].knows", c) for c in eve.knows)]
+    fields += [(f"columns.{name}", name) for name in columns]
+    for field, name in fields:
+        if name not in names:
+            listed = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+            raise InputError(field, None, f"names column {show(name)}, which {source} does not have: it has {listed}")
+    return {name for field, name in fields if not field.startswith("columns.")}
+
+
+def _different(names: Sequence[str]) -> None:
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            raise InputError(f"eves[{n}].name", name, "is the name of another Eve")
+
+
+def _target(name: str, how: Any, column: Column) -> Target:
+    options = dict(how) if isinstance(how, Mapping) else {"loss": how}
+    for key in options:
+        if key not in ("loss", "weight"):
+            raise InputError(f"publish.{name}.{key}", None, "is not a known key: a column may have loss, weight")
+    table = loss_table(options.get("loss", "0-1"), column, f"publish.{name}.loss")
+    if table.shape[1] != len(column):
+        rule = f"has {table.shape[1]} columns, must have {len(column)}, one per level"
+        raise InputError(f"publish.{name}.loss", None, rule)
+    return Target(name, table, weight_of(options.get("weight", 1), f"publish.{name}.weight"))
+
+
+def _times(weight: Any, table: Array) -> Array:
+    if weight == 1:
+        return table
+    return weight * table if is_exact(weight) and is_exact(table) else float(weight) * floats(table)
+
+
+def _share(holdout: Any) -> Fraction:
+    value = number(repr(holdout) if isinstance(holdout, float) else holdout, "holdout")
+    if not 0 <= value < 1:
+        raise InputError("holdout", public(value), "must be at least 0 and below 1")
+    return Fraction(public(value))
+
+
+def _conditions(given: Any) -> Any:
+    if given is None or (isinstance(given, Mapping) and not given):
+        return None
+    from bap_lp import Conditions
+
+    given = Conditions.from_plain(given) or given
+    return None if given.empty else given

@@ -1,0 +1,1 @@
+"""Laws of the statistics that are released or tested, given the parameter, each with its error."""

@@ -1,0 +1,1 @@
+"""Piecewise polynomials, risks from masses, and random numbers."""

@@ -1,0 +1,176 @@
+"""The audit: on the fitted records it gives the model's risks, on others no Eve beats the informed one."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bap_lp import InputError
+from bap_lp.rational import floats
+from bap_sdc import Eve, Study
+from bap_sdc.records.audit.attackers import ATTACKERS
+from bap_sdc.records.audit.audit import audit_channel, counted_types
+from bap_sdc.records.release.alternatives import alternatives
+from bap_sdc.records.release.channels import sample
+
+
+def records(n: int, seed: int) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    ill = generator.integers(0, 2, n)
+    pay = np.clip(generator.integers(0, 3, n) + ill, 0, 2)
+    return pd.DataFrame(
+        {"age": generator.integers(0, 4, n), "ill": ill, "pay": pay, "town": generator.integers(0, 2, n)}
+    )
+
+
+EVES = [Eve("ill", knows=["age"], loss=[[0, 1], [3, 0]], name="one", weight=2), Eve("town", name="two")]
+
+
+def study_of(frame: pd.DataFrame, eves=EVES[:1], **more) -> Study:
+    return Study(frame, {"pay": "absolute", "age": "0-1"}, eves, **more)
+
+
+@pytest.mark.parametrize("eves", [EVES[:1], EVES])
+def test_on_the_fitted_records_an_audit_gives_the_risks_of_the_model(eves):
+    frame = records(150, 1)
+    found = study_of(frame, eves).solve(1)
+    audit = found.audit(frame, attackers=())
+    assert audit.unseen == 0
+    assert audit.bob.value == pytest.approx(float(found.risks.bob), abs=1e-12)
+    assert audit.eve.value == pytest.approx(float(found.risks.eve), abs=1e-12)
+    assert audit.informed.value == pytest.approx(float(found.risks.eve), abs=1e-12)
+    for eve, risk, null in zip(audit.eves, found.eves, found.nulls, strict=True):
+        assert eve.prior.value == pytest.approx(float(risk), abs=1e-12)
+        assert eve.null.value == pytest.approx(float(null), abs=1e-12)
+    for name, risk in zip(audit.columns, found.columns, strict=True):
+        assert audit.columns[name].value == pytest.approx(float(risk), abs=1e-12)
+    for name, share in zip(audit.utility.changed, found.changed, strict=True):
+        assert audit.utility.changed[name] == pytest.approx(float(share), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_no_attacker_beats_the_informed_eve_on_held_out_records(monkeypatch):
+    found = study_of(records(300, 2), holdout="1/2").solve(1)
+    some, _ = alternatives(found.study)
+    monkeypatch.setattr("bap_sdc.records.release.alternatives.alternatives", lambda study: (some[::4], []))
+    comparison = found.compare(attackers=None)
+    assert len(comparison.rows) == 1 + len(some[::4])
+    for row in comparison.rows:
+        assert row.risks.exact
+        for eve in row.audit.eves:
+            assert set(eve.attackers) == set(ATTACKERS)
+            others = [eve.prior, eve.null, *eve.attackers.values()]
+            assert min(one.value for one in others) >= eve.informed.value - 1e-12
+    best = comparison.rows[0]
+    assert best.name == "optimum"
+    assert (best.risks.bob, best.alice) == (found.risks.bob, found.value)
+
+
+def test_the_optimum_comes_first_and_every_release_is_exact():
+    found = study_of(records(200, 2), EVES, holdout="1/2").solve("1/2")
+    comparison = found.compare(attackers=())
+    assert comparison.rows[0].name == "optimum"
+    assert comparison.rows[0].alice == found.value
+    assert len(comparison.rows) > 10
+    for row in comparison.rows:
+        assert row.risks.exact
+        assert row.alice == row.risks.bob - found.lam * row.risks.eve >= found.value
+        assert all(eve.prior.value >= eve.informed.value - 1e-12 for eve in row.audit.eves)
+    assert len(comparison.to_frame()) == len(comparison.rows)
+
+
+def test_risks_and_standard_errors_are_those_of_simulated_releases():
+    frame = records(240, 3)
+    found = study_of(frame, holdout="1/2").solve(1)
+    study = found.study
+    audit = found.audit(attackers=())
+    held = study.codes[study.left_out]
+    channel = found.channel.over(held)
+    spy, loss = study.spies[0], floats(study.spies[0].loss)
+    fitted, p = study.prior.types, floats(study.program.p)
+    z_fit, z = study.known(fitted, spy), study.known(held, spy)
+    joint = {
+        v: channel.joint(fitted[z_fit == v], p[z_fit == v], fitted[z_fit == v, spy.secret], 2) for v in np.unique(z)
+    }
+    total = []
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        signal = sample(channel, held, generator)
+        guess = []
+        for s, v in zip(signal, z, strict=True):
+            mass = joint[v][:, s]
+            guess.append((mass if mass.sum() > 0 else joint[v].sum(axis=1)) @ loss)
+        total.append(loss[held[:, spy.secret], np.argmin(guess, axis=1)])
+    mean = np.mean(total, axis=0)  # by record, averaged over releases
+    assert audit.eves[0].prior.value == pytest.approx(mean.mean(), abs=4 * np.std(total, axis=1).mean() / 300)
+    assert audit.eves[0].prior.error == pytest.approx(mean.std(ddof=1) / np.sqrt(len(held)), rel=0.05)
+
+
+@pytest.mark.slow
+def test_an_audit_depends_on_the_types_of_the_records_and_not_on_their_order():
+    frame = records(200, 4)
+    found = study_of(frame, holdout="1/2").solve(1)
+    other = records(100, 5)
+    one, two = (found.audit(f, attackers=["logistic regression"]).document() for f in (other, other[::-1]))
+    assert one == two
+
+
+def test_blocks_of_known_values_do_not_change_an_audit(monkeypatch):
+    found = study_of(records(200, 6), EVES, holdout="1/3").solve(1)
+    whole = found.audit(attackers=["gradient boosting"]).document()
+    monkeypatch.setattr("bap_sdc.records.audit.audit._CELLS", 1)
+    parts = found.audit(attackers=["gradient boosting"]).document()
+    assert str(whole)[:80] == str(parts)[:80]
+    np.testing.assert_allclose(whole["eves"][0]["prior"]["value"], parts["eves"][0]["prior"]["value"])
+    assert whole["eves"][0]["attackers"] == parts["eves"][0]["attackers"]
+
+
+def test_disclosure_measures_of_a_table_worked_out_by_hand():
+    frame = pd.DataFrame({"z": list("aaabbc"), "ill": [0, 0, 1, 0, 0, 1], "pay": [0, 0, 1, 0, 1, 1]})
+    found = Study(frame, {"pay": "0-1"}, [Eve("ill", knows=["z"])]).solve(0)  # lam = 0: as is
+    eve = found.audit(frame, attackers=()).eves[0]
+    d = eve.disclosure
+    assert (d.k, d.unique, d.l, d.reidentified) == (1, 1, 1, 3.0)
+    assert d.posterior == 1.0
+    assert (d.better, d.worse) == (pytest.approx(1 / 6), 0.0)  # with pay known, the ill one of the three is guessed too
+    two = Study(frame[:5], {"pay": "0-1"}, [Eve("ill", knows=["z"])])
+    assert two.solve(0).audit(frame[:3], attackers=()).eves[0].disclosure.posterior_null == pytest.approx(2 / 3)
+
+
+def test_links_are_fewer_if_a_known_column_is_released_perturbed():
+    frame = records(300, 7)
+    found = study_of(frame).solve(3)
+    changed = found.changed[1]
+    d = found.audit(frame, attackers=()).eves[0].disclosure
+    assert d.reidentified_before == 4
+    assert changed == 0 or d.reidentified < 4
+
+
+def test_an_audit_needs_scikit_learn_only_for_attackers(monkeypatch):
+    frame = records(60, 8)
+    found = study_of(frame).solve(1)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for name in list(sys.modules):
+        if name.startswith("sklearn."):
+            monkeypatch.setitem(sys.modules, name, None)
+    assert found.audit(frame, attackers=()) is not None
+    with pytest.raises(InputError, match=r"need scikit-learn: pip install 'bap-lp\[microdata\]'"):
+        found.audit(frame)
+
+
+def test_without_held_out_records_there_is_no_audit_and_unknown_attackers_are_refused():
+    frame = records(60, 9)
+    found = study_of(frame).solve(1)
+    assert found.audit() is None
+    with pytest.raises(InputError, match="attackers = 'wizard' must be one of"):
+        found.audit(frame, attackers=["wizard"])
+
+
+def test_the_distance_of_margins_is_zero_if_nothing_is_changed():
+    frame = records(60, 10)
+    study = study_of(frame)
+    audit = audit_channel(study, study.solve(0).channel, *counted_types(study.codes, study.levels), ())
+    assert max(audit.utility.one_way, audit.utility.two_way) < 1e-15

@@ -1,0 +1,184 @@
+"""Cells become levels and levels become cells: orders, bands, merged and missing levels, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bap_lp import InputError
+from bap_lp.rational import public
+from bap_sdc.records.data.levels import banding, column_of
+from bap_sdc.records.data.losses import loss_table
+
+
+def column(values, given=None, dtype=None):
+    cells = pd.Series(values, dtype=dtype)
+    return column_of(cells, "c", given, "t.csv"), cells
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([3, 1, 2, 1], ("1", "2", "3")),
+        ([10.5, -1.0, 2.0], ("-1.0", "2.0", "10.5")),
+        (["10", "9", "1e1", "010"], ("9", "10")),
+        (["b", "a", "b"], ("b", "a")),
+        ([True, False], ("False", "True")),
+        (["b", None, "a"], ("b", "a", "(missing)")),
+        ([2.0, np.nan, 1.0], ("1.0", "2.0", "(missing)")),
+        (["(missing)", None, "a"], ("(missing)", "a", "((missing))")),
+    ],
+)
+def test_numbers_sort_by_value_and_text_as_it_appears_and_missing_comes_last(values, labels):
+    assert column(values)[0].labels == labels
+
+
+def test_categories_keep_their_order_and_dates_sort_by_value():
+    cells = pd.Series(pd.Categorical(["lo", "hi", "lo"], categories=["hi", "mid", "lo"]))
+    assert column_of(cells, "c", None, "t").labels == ("hi", "lo")
+    days = pd.Series(pd.to_datetime(["2024-02-01", "2023-01-01"]))
+    made = column_of(days, "c", None, "t")
+    assert made.labels[0].startswith("2023")
+    assert made.cells(made.codes(days, "t"), days).equals(days)
+
+
+def test_levels_that_are_given_fix_the_order_and_may_mix_numbers_and_text():
+    made, cells = column(["3+", "1", "2"], {"levels": [1, 2, "3+"]})
+    assert made.labels == ("1", "2", "3+")
+    assert made.codes(cells, "t").tolist() == [2, 0, 1]
+
+
+def test_bands_are_closed_below_and_the_last_one_above_too():
+    made, cells = column(["0", "24.9", "25", "100", None], {"bands": [0, 25, 35, 100]})
+    assert made.labels == ("0 to 25", "25 to 35", "35 to 100", "(missing)")
+    assert made.codes(cells, "t").tolist() == [0, 0, 1, 2, 3]
+    assert made.cells(np.array([0, 3]), cells[:2]).tolist()[0] == "0 to 25"
+
+
+def test_merged_cells_share_a_level():
+    made, cells = column(["a", "b", "c", "d"], {"merge": {"other": ["b", "d"]}})
+    assert made.labels == ("a", "other", "c")
+    assert made.codes(cells, "t").tolist() == [0, 1, 2, 1]
+    numbers, cells = column([4, 1, 2, 9], {"merge": {"many": [4, 9]}})
+    assert numbers.labels == ("1", "2", "many")
+    assert numbers.codes(cells, "t").tolist() == [2, 0, 1, 2]
+
+
+def test_a_merged_level_named_by_a_number_is_the_level_of_that_number_however_it_is_spelled():
+    found, cells = column(["1.0", "2", "3", "4"], {"merge": {"1": ["2"], "01": ["3"]}})
+    assert found.labels == ("1", "4")
+    assert found.codes(cells, "t.csv").tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "Float32"])
+def test_a_float_is_the_decimal_that_is_printed_for_it_whatever_its_width(dtype):
+    found, cells = column([0.1, 0.7], dtype=dtype)
+    assert found.labels == ("0.1", "0.7")
+    assert found.cells(np.array([1, 0]), cells).tolist() == cells[::-1].tolist()
+    banded, _ = column([0.1, 0.7, 0.3], {"bands": [0.1, 0.7, 1]}, dtype=dtype)
+    assert banded.codes(cells, "t.csv").tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "given", "words"),
+    [
+        ([1, 1], None, "only one level"),
+        ([None, None], None, "only one level"),
+        (["1", "x"], None, "mixes numbers such as '1' and text such as 'x'"),
+        (list(range(5000)), None, "has 5000 levels, at most 1000"),
+        ([1, 2], {"bands": [0, float("nan"), 3]}, "bands[1] = nan must be finite"),
+        ([1, 2], {"bands": [0, 0, 3]}, "bands[1] = 0 must be larger than 0"),
+        ([1, 2], {"bands": [0, 3]}, "at least three"),
+        ([1, 9], {"bands": [0, 2, 3]}, "'9' must lie between 0 and 3"),
+        (["a", "b"], {"bands": [0, 2, 3]}, "'a' must be a number"),
+        (["a", "b"], {"levels": ["a"]}, "'b' is not one of columns.c.levels"),
+        (["a", "b"], {"levels": ["a", "b", "a"]}, "'a' is given twice"),
+        (["a", "b"], {"levels": "ab"}, "must be a list"),
+        (["a", "b"], {"merge": {"o": ["z"]}}, "'z' is not in the table"),
+        (["a", "b"], {"merge": {"o": ["a"], "p": ["a"]}}, "merged twice"),
+        (["a", "b"], {"band": [1]}, "columns.c.band is not a known key"),
+        (["a", "b"], {"bands": [1, 2, 3], "levels": ["a"]}, "levels or bands, not both"),
+        ([(1,), (2,)], None, "must be text, a number"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(values, given, words):
+    with pytest.raises(InputError) as error:
+        column(values, given)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_level_names_column_record_value_and_levels():
+    made, _ = column(["a", "b"])
+    with pytest.raises(InputError, match=r"new.csv: column 'c', record 2 = 'z' must be one of the levels 'a', 'b'"):
+        made.codes(pd.Series(["a", "z"]), "new.csv")
+    with pytest.raises(InputError, match="record 1 is missing"):
+        made.codes(pd.Series([None, "a"]), "new.csv")
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=2),
+    st.sampled_from(["Int64", "float64", "str", "object"]),
+)
+def test_codes_and_cells_are_inverse_and_keep_the_type(values, dtype):
+    texts = [None if v is None else str(v) for v in values] if dtype == "str" else values
+    cells = pd.Series(texts, dtype=dtype)
+    if cells.nunique(dropna=False) < 2:
+        return
+    made = column_of(cells, "c", None, "t")
+    again = made.cells(made.codes(cells, "t"), cells)
+    assert again.dtype == cells.dtype
+    assert [None if pd.isna(v) else v for v in again] == [None if pd.isna(v) else v for v in cells]
+
+
+def test_a_missing_cell_makes_integers_nullable():
+    made, _ = column([1, 2, None], dtype="Int64")
+    out = made.cells(np.array([0, 2]), pd.Series([1, 2], dtype="int64"))
+    assert out.dtype == "Int64"
+    assert out.isna().tolist() == [False, True]
+
+
+def test_named_losses_are_ranks_over_the_largest_difference():
+    made, _ = column([10, 20, 40])
+    assert public(loss_table("absolute", made, "f")).tolist() == [
+        [0, F(1, 2), 1],
+        [F(1, 2), 0, F(1, 2)],
+        [1, F(1, 2), 0],
+    ]
+    assert public(loss_table("squared", made, "f"))[0].tolist() == [0, F(1, 4), 1]
+    assert public(loss_table("0-1", made, "f"))[0].tolist() == [0, 1, 1]
+    holed, _ = column([10, 20, None, 40])
+    assert public(loss_table("absolute", holed, "f"))[3].tolist() == [1, 1, 1, 0]
+    assert public(loss_table("absolute", holed, "f"))[0].tolist() == [0, F(1, 2), 1, 1]
+    with pytest.raises(InputError, match="one per level of c: 10, 20, 40"):
+        loss_table([[0, 1]], made, "f")
+    with pytest.raises(InputError, match="'cubic' must be one of"):
+        loss_table("cubic", made, "f")
+
+
+@pytest.mark.slow
+@given(st.lists(st.fractions(-5, 5), min_size=3, max_size=6, unique=True), st.data())
+def test_a_band_is_found_exactly_also_next_to_its_ends(ends, data):
+    ends = sorted(ends)
+    inside = st.fractions(ends[0], ends[-1]) | st.sampled_from(ends)
+    value = data.draw(inside)
+    tiny = F(data.draw(st.sampled_from([-1, 0, 1])), 10**40)
+    at = min(max(value + tiny, ends[0]), ends[-1])
+    place = banding(tuple(ends), "t.csv")(at)
+    assert ends[place] <= at
+    assert at < ends[place + 1] or at == ends[-1] == ends[place + 1]
+
+
+def test_cells_may_be_larger_than_floats():
+    with pytest.raises(InputError, match="must lie between 0 and 9"):
+        column([1, 10**400], {"bands": [0, 5, 9]}, dtype=object)
+
+
+def test_narrow_bands_have_names_of_their_own():
+    narrow = column([0, 1.00000015, 1.00000025], {"bands": [0, 1.0000001, 1.0000002, 1.0000003, 2]})[0]
+    assert len(set(narrow.labels)) == 4

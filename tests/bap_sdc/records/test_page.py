@@ -1,0 +1,298 @@
+"""What the page on records says in its text, outside its example."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from flint import fmpq
+
+from bap_cli.main import main
+from bap_cli.records.commands import app
+from bap_lp.proof.certificate import Verdict
+from bap_lp.rational import public
+from bap_sdc import Eve, Study, load_study, read_table
+from bap_sdc.records import bundle
+from bap_sdc.records.audit.small_cells import small_cells
+from bap_sdc.records.bundle import disagreement, load_solution
+from bap_sdc.records.files import STUDY_SCHEMA
+from bap_sdc.records.release.alternatives import alternatives
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "docs" / "microdata.md").read_text(encoding="utf-8")
+PAGE = " ".join(TEXT.split())
+
+
+def section(title: str) -> str:
+    return re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:][[*re.findall(r"^## (.*)$", TEXT, re.MULTILINE)].index(title)]
+
+
+def survey(n: int = 90, seed: int = 0) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    affair = generator.random(n) < 0.4
+    return pd.DataFrame(
+        {
+            "age": generator.integers(18, 70, n),
+            "educ": generator.integers(1, 3, n),
+            "rate_marriage": np.clip(generator.integers(1, 5, n) - affair, 1, 4),
+            "religious": generator.integers(1, 4, n),
+            "affair": np.where(affair, "yes", "no"),
+        }
+    )
+
+
+def test_the_study_file_shown_is_read_and_has_every_key(tmp_path: Path) -> None:
+    shown = re.search(r"^```toml\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    assert shown is not None
+    (tmp_path / "study.toml").write_text(shown[1])
+    survey().to_csv(tmp_path / "survey.csv", index=False)
+    loaded = load_study(tmp_path / "study.toml")
+    assert (loaded.keep, loaded.lam, loaded.study.holdout) == (("age",), "calibrated", F(1, 2))
+    assert loaded.study.solve(1).verify()
+    document = tomllib.loads(shown[1])
+    assert set(document) == set(STUDY_SCHEMA["properties"])
+    for table in ("prior", "audit", "release", "alice"):
+        assert set(document[table]) == set(STUDY_SCHEMA["properties"][table]["properties"])
+    assert set(document["eve"][0]) == set(STUDY_SCHEMA["properties"]["eve"]["oneOf"][0]["properties"])
+
+
+@pytest.mark.slow
+def test_the_five_commands_go_from_a_table_to_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    survey().to_csv("survey.csv", index=False)
+    survey(40, 1).to_csv("other.csv", index=False)
+    lines = re.findall(r"^    bap (microdata .*?)(?: +#.*)?$", TEXT, re.MULTILINE)
+    assert len(lines) == 5
+    for line in lines:
+        assert main(line.split()) == 0, line
+    assert Path("study.toml").exists()
+    assert len(Path("released.csv").read_text().splitlines()) == 91
+    assert "<title>" in Path("report.html").read_text()
+
+
+def test_the_extra_installs_what_the_page_says() -> None:
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["microdata"]
+    assert [re.match(r"[\w-]+", name)[0] for name in extra] == ["pandas", "pyarrow", "scikit-learn"]
+    assert "`pip install 'bap-lp[microdata]'`: pandas and pyarrow, and scikit-learn for the attackers" in PAGE
+
+
+def test_the_page_lists_the_options_of_every_command() -> None:
+    listed: dict[str, set[str]] = {}
+    for line in re.split(r"^- ", section("Options"), flags=re.MULTILINE)[1:]:
+        names, options = re.sub(r"\([^)]*\)", "", line).split(":", 1)
+        for name in re.findall(r"`(\w+)`", names):
+            listed.setdefault(name, set()).update(re.findall(r"`(--?[a-z-]+)", options))
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert set(listed) == set(commands) - {"init"}
+    for name, options in listed.items():
+        own = {option for p in commands[name].params for option in (*p.opts, *p.secondary_opts) if option[0] == "-"}
+        # of a pair such as --attackers and --no-attackers the page has the one that is not the default; -o is --out
+        assert own - {"--attackers", "--help"} - ({"--out"} if "-o" in options else {"-o"}) == options, name
+
+
+def test_the_page_lists_the_keys_of_the_json_document() -> None:
+    words = section("JSON").split("`audit` has")
+    whole, audited = (set(re.findall(r"`(\w+)`", part)) for part in words)
+    result = Study(survey(), {"religious": "0-1"}, [Eve("affair", ["age"])], columns={"age": {"bands": [0, 40, 99]}},
+                   holdout="1/3").solve(1)  # fmt: skip
+    document = result.document(result.audit(attackers=()))
+    inner = {key for part in ("columns", "eves") for key in document[part][0]} | set(document["risks"])
+    assert whole == {*document, *inner}
+    assert audited - {"value", "error"} == set(document["audit"])
+    assert set(document["audit"]["bob"]) == {"value", "error"}
+
+
+def test_truth_values_and_dates_of_a_csv_file_are_text_and_those_of_a_data_frame_are_not(tmp_path: Path) -> None:
+    days, truths = pd.to_datetime(["2024-02-01", "2023-01-01", "2024-02-01"]), [True, False, True]
+    frame = pd.DataFrame({"day": days, "truth": truths, "n": ["10", "9", "10"], "ill": ["x", "y", "x"]})
+    publish = dict.fromkeys(("day", "truth", "n"), "0-1")
+    typed = Study(frame, publish, [Eve("ill")])
+    assert [typed[c].labels[0][:10] for c in publish] == ["2023-01-01", "False", "9"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    plain = Study(read_table(tmp_path / "t.csv"), publish, [Eve("ill")])
+    assert [plain[c].labels[0][:10] for c in publish] == ["2024-02-01", "True", "9"]
+
+
+def test_a_secret_may_be_published_and_a_merged_column_holds_its_levels() -> None:
+    frame, merged = survey(), {"rate_marriage": {"merge": {"low": [1, 2]}}}
+    study = Study(frame, {"affair": "0-1", "rate_marriage": "absolute"}, [Eve("affair", ["educ"])], columns=merged)
+    solution = study.solve(1)
+    assert solution.verify()
+    out = solution.release(frame, keep=["educ"])
+    assert list(out.columns) == ["educ", "rate_marriage", "affair"]
+    assert "low" in set(out["rate_marriage"])
+    assert not {"1", "2", 1, 2} & set(out["rate_marriage"])
+
+
+def test_the_folder_of_a_study_says_who_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    survey().to_csv("survey.csv", index=False)
+    lines = ['data = "survey.csv"', "[publish.religious]", "[[eve]]", 'secret = "affair"', 'knows = ["educ"]']
+    Path("study.toml").write_text("\n".join([*lines, "[audit]", 'holdout = "1/3"']))
+    assert main(["microdata", "solve", "study.toml", "--out", "D", "--no-attackers"]) == 0
+    study = load_study("study.toml").study
+    counts, proof, told = (
+        json.loads(Path("D", f"{n}.json").read_text()) for n in ("prior", "certificate", "mechanism")
+    )
+    rows = [row[:-1] for part in ("fitted", "held_out") for row in counts[part] for _ in range(row[-1])]
+    assert sorted(rows) == sorted(study.codes.tolist())
+    shares = [F(0)] * len(study.prior.types)
+    for part in proof["components"]:
+        for row, share in zip(part["row"], part["rho"], strict=True):
+            shares[part["states"][row]] += F(share)
+    assert shares == public(study.prior.p).tolist()
+    assert told["types"] == np.unique(study.codes[~study.left_out], axis=0).tolist()
+    solution = load_solution("D")
+    result = json.loads(Path("D", "result.json").read_text())
+    Path("D", "result.json").write_text(json.dumps({**result, "audit": None}))
+    assert disagreement("D", solution) == ""  # the audit is no part of the proof
+    Path("D", "result.json").write_text(json.dumps({**result, "types": 1}))
+    assert disagreement("D", solution) == "result.json has another types than the proof"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["release D survey.csv -o out.csv", "audit D survey.csv", "report D -o out.html"])
+def test_nothing_is_done_with_a_folder_whose_proof_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    survey().to_csv("survey.csv", index=False)
+    solution = Study(survey(), {"religious": "0-1"}, [Eve("affair", ["educ"])]).solve(1)
+    Path("D").mkdir()
+    for name, text in bundle.bundle_texts(solution, solution.document()).items():
+        Path("D", name).write_text(text)
+    assert main(["microdata", *command.split()]) == 0
+    capsys.readouterr()
+    for made in (Path("out.csv"), Path("out.html")):
+        made.unlink(missing_ok=True)
+    monkeypatch.setattr("bap_sdc.records.solution.StudySolution.verify", lambda self: Verdict(False, "the proof fails"))
+    assert main(["microdata", *command.split()]) == 1
+    assert capsys.readouterr() == ("", "bap: D does not prove its optimum: the proof fails\n")
+    assert not Path("out.csv").exists()
+    assert not Path("out.html").exists()
+
+
+@pytest.mark.parametrize("smoothing", [0, "held-out"])
+def test_shares_and_smoothing_do_not_depend_on_the_records_that_are_held_out(smoothing: object) -> None:
+    frame = survey(120)
+    more = {"holdout": "1/3", "smoothing": smoothing, "columns": {"age": {"bands": [0, 40, 99]}}}
+    publish, eves = {"religious": "0-1"}, [Eve("affair", ["age", "educ"])]
+    one = Study(frame, publish, eves, **more)
+    changed = frame.copy()
+    changed.loc[one.left_out, ["educ", "affair"]] = [2, "perhaps"]  # another level, of held-out records only
+    two = Study(changed, publish, eves, **more)
+    assert two["affair"].labels == (*one["affair"].labels, "perhaps")
+    assert (one.left_out == two.left_out).all()
+    assert one.prior.alpha == two.prior.alpha
+    shares = [dict(zip(s.state_names(), public(s.prior.p).tolist(), strict=True)) for s in (one, two)]
+    assert shares[0] == shares[1]
+
+
+def test_replies_that_are_too_many_are_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bundle._STORED == 5_000_000
+    assert "only if the proof has more than five million replies of Eve, which are not stored" in PAGE
+    solution = Study(survey(), {"religious": "0-1"}, [Eve("affair", ["educ"])]).solve(1)
+    monkeypatch.setattr(bundle, "_STORED", 0)
+    for name, text in bundle.bundle_texts(solution, solution.document()).items():
+        (tmp_path / name).write_text(text)
+    assert json.loads((tmp_path / "certificate.json").read_text())["components"] is None
+    again = load_solution(tmp_path)
+    assert again.verify()
+    assert again.value == solution.value
+    assert disagreement(tmp_path, again) == ""
+
+
+def test_the_three_smallest_combinations_are_named() -> None:
+    frame = pd.DataFrame(
+        {"z": [k for k in range(6) for _ in range(6 - k)], "ill": [0, 1] * 10 + [1], "pay": [0, 1, 1] * 7}
+    )
+    (found,) = small_cells(Study(frame, {"pay": "0-1"}, [Eve("ill", ["z"])]), 10)
+    assert str(found).endswith("fewer than 10 records: z=5 (1); z=4 (2); z=3 (3) and 3 more")
+
+
+def test_the_alternatives_are_what_the_page_says() -> None:
+    study = Study(survey(), {"rate_marriage": "absolute", "religious": "0-1"}, [Eve("affair", ["educ"])])
+    found = {channel.name: channel for channel in alternatives(study)[0]}
+    n, codes = study.records, study.codes
+    margin = [np.bincount(codes[:, k], minlength=study.levels[k]) for k in study.published]
+    for j, size in enumerate(len(m) for m in margin):
+        same = np.eye(size, dtype=int)
+        assert (found["as is"].matrices[j] == same).all()
+        assert found["suppress all"].matrices[j].shape == (size, 1)
+        joined = found["generalise"].matrices[j]
+        assert [joined[:, s].sum() for s in range(joined.shape[1])] == ([2, 2] if size == 4 else [3])
+        for share in (5, 20):
+            # the partner of a swap is another record, so the margin is right up to one of n - 1
+            for level in range(size):
+                partner = [F(int(c) - int(v == level), n - 1) for v, c in enumerate(margin[j])]
+                drawn = [F(100 - share, 100) * int(v == level) + F(share, 100) * p for v, p in enumerate(partner)]
+                row = public(found[f"swap {share}%"].matrices[j][level])
+                assert max(abs(a - b) for a, b in zip(row, drawn, strict=True)) <= F(share, 100) / (n - 1)
+        for ratio in (2, 5, 20):
+            table = found[f"randomised response e^eps = {ratio}"].matrices[j]
+            assert {table[a, a] / table[a, b] for a in range(size) for b in range(size) if a != b} == {fmpq(ratio)}
+    told = [found[name].table[found[name].row(codes)] for name in ("synthetic", "synthetic given known columns")]
+    pairs = [tuple(row) for row in codes[:, list(study.published)].tolist()]
+    educ = codes[:, study.names.index("educ")]
+    for x in (0, 7):
+        for s, pair in enumerate(np.ndindex(*(len(m) for m in margin))):
+            assert told[0][x, s] == fmpq(pairs.count(pair), n)
+            like = [one for one, z in zip(pairs, educ, strict=True) if z == educ[x]]
+            assert told[1][x, s] == fmpq(like.count(pair), len(like))
+
+
+def test_attackers_learn_from_the_released_fitted_half_with_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bap_sdc.records.audit import audit
+
+    seen = []
+
+    def trained(name, features, secret, loss):
+        seen.append((name, features, secret))
+        return lambda asked: np.zeros(len(asked), dtype=int)
+
+    monkeypatch.setattr(audit, "trained", trained)
+    study = Study(survey(), {"rate_marriage": "absolute"}, [Eve("affair", ["educ"])], holdout="1/2")
+    solution = study.solve(3)
+    assert float(solution.changed[0]) > 0.05
+    solution.audit()
+    assert [name for name, _, _ in seen] == ["logistic regression", "gradient boosting", "nearest neighbours"]
+    fitted = study.codes[~study.left_out]
+    _, features, secret = seen[0]
+    at = [study.names.index(name) for name in ("educ", "affair", "rate_marriage")]
+    records = sorted(zip(features[:, 1], secret, strict=True))
+    assert records == sorted(zip(fitted[:, at[0]], fitted[:, at[1]], strict=True))
+    released, true = np.sort(features[:, 0]), np.sort(fitted[:, at[2]])
+    assert len(released) == len(true)
+    assert (released != true).any()  # what she sees is released, not the table
+
+
+@pytest.mark.slow
+def test_the_employer_of_the_study_is_indifferent_as_often_as_the_page_says() -> None:
+    book = json.loads((ROOT / "notebooks/5_microdata.ipynb").read_text(encoding="utf-8"))
+    code = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
+    names: dict = {}
+    for k in (0, 1):  # the table and the study
+        exec(code[k].removesuffix("frame.head(4)"), names)
+    solution, frame = names["solution"], names["frame"]
+    study = solution.study
+    assert f"{len(frame):,} person-years" in PAGE
+    assert study.spies[0].loss.tolist() == [[0, 1], [6, 0]]
+    assert "overlooking an ill person costs her six times as much as a false alarm" in PAGE
+    assert float(sum(solution.changed)) / 3 < 0.01
+    assert solution.eves[0] == solution.nulls[0]
+    row, signal, q = solution.channel.rows(study.prior.types)
+    known, ill = study.known(study.prior.types, study.spies[0]), study.prior.types[:, study.names.index("ill")]
+    mass: dict = {}
+    for x, s, share in zip(row.tolist(), signal.tolist(), q.tolist(), strict=True):
+        mass.setdefault((s, int(known[x])), [fmpq(0)] * 2)[ill[x]] += study.program.p[x] * share
+    ties = sum(well == 6 * bad for well, bad in mass.values())
+    words = f"At {ties} of the {len(mass)} combinations of a released record and what the employer knows"
+    assert words in PAGE
+    assert words in " ".join("".join("".join(cell["source"]) for cell in book["cells"]).split())

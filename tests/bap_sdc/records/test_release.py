@@ -1,0 +1,167 @@
+"""Released files: columns, order and types, levels of new records, missing cells, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import date, time
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bap_lp import InputError
+from bap_sdc import Eve, Study
+from bap_sdc.records.data.proposals import proposal
+
+
+def records(n: int = 200, seed: int = 0) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    ill = generator.integers(0, 2, n)
+    return pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "age": generator.integers(20, 23, n),
+            "ill": np.where(ill, "yes", "no"),
+            "pay": (generator.integers(0, 3, n) + ill).astype("int16"),
+            "town": pd.Categorical(generator.choice(["n", "s"], n), categories=["s", "n"]),
+            "score": np.where(generator.random(n) < 0.1, np.nan, generator.integers(1, 3, n) / 2),
+            "member": generator.random(n) < 0.5,
+        }
+    )
+
+
+PUBLISH = {"member": "0-1", "pay": "absolute", "town": "0-1", "score": "absolute"}
+
+
+@pytest.fixture(scope="module")
+def solution():
+    return Study(records(), PUBLISH, [Eve("ill", knows=["age"])]).solve(2)
+
+
+def test_a_release_has_the_published_columns_in_their_order_with_their_types(solution):
+    frame = records()
+    out = solution.release(frame)
+    assert list(out.columns) == ["pay", "town", "score", "member"]
+    assert all(out[c].dtype == frame[c].dtype for c in out)
+    assert out.index.equals(frame.index)
+    log = out.attrs["log"]
+    for name in out:
+        both_missing = out[name].isna() & frame[name].isna()
+        assert log.changed[name] == int(((out[name] != frame[name]) & ~both_missing).sum())
+    assert log.dropped == ("id", "age", "ill")
+    assert log.touched > 0
+
+
+def test_known_columns_are_kept_if_every_eve_knows_them(solution):
+    frame = records()
+    out = solution.release(frame, keep=["age"])
+    assert list(out.columns) == ["age", "pay", "town", "score", "member"]
+    assert (out["age"] == frame["age"]).all()
+    for name, words in (("ill", "would tell"), ("pay", "published already"), ("id", "is not a column")):
+        with pytest.raises(InputError, match=words):
+            solution.release(frame, keep=[name])
+    two = Study(frame, {"pay": "0-1"}, [Eve("ill", knows=["age"], name="a"), Eve("member", knows=["town"], name="b")])
+    with pytest.raises(InputError, match="keep = 'age' would tell b more"):
+        two.solve(1, exact=False).release(frame, keep=["age"])
+
+
+def test_a_seed_repeats_a_rehearsal_and_without_one_draws_differ(solution):
+    frame = pd.concat([records()] * 5)
+    assert solution.release(frame, seed=1).equals(solution.release(frame, seed=1))
+    assert not solution.release(frame).equals(solution.release(frame))
+
+
+def test_records_of_new_types_are_released_by_alices_rule(solution):
+    frame = records(400, seed=9)
+    out = solution.release(frame)
+    assert out.attrs["log"].unseen > 0
+    again = solution.release(frame)
+    codes = solution.study.encode(frame)
+    new = solution.channel.unseen(codes)
+    assert out[new].equals(again[new])  # the rule involves no chance
+    best = solution.proof
+    x = codes[np.flatnonzero(new)[0]]
+    study = solution.study
+    known = [int(study.known(x[None], s)[0]) for s in study.spies]
+    chosen = best.rule([int(x[k]) for k in study.published], [int(x[s.secret]) for s in study.spies], known)
+    told = study.program.published(chosen)
+    first = out[new].iloc[0]
+    assert [str(study[t.column].labels[v]) for t, v in zip(study.targets, told, strict=True)][1] == str(first["pay"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.drop(columns="pay"), "column = 'pay' is missing"),
+        (lambda f: f.assign(pay=99), "column 'pay', record 1 = '99' must be one of the levels"),
+        (lambda f: f.assign(town=None), "column 'town', record 1 is missing"),
+        (lambda f: f[:0], "has no records"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused_in_one_line(solution, change, words):
+    with pytest.raises(InputError) as error:
+        solution.release(change(records()))
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_other_types_of_a_column_are_read_too(solution):
+    frame = records()
+    texts = frame.astype({"pay": "str", "member": "str", "age": "float64"})
+    out = solution.release(texts, seed=3)
+    assert (out["pay"].astype(int) == solution.release(frame, seed=3)["pay"]).all()
+
+
+def test_banded_columns_are_released_as_bands():
+    frame = records()
+    study = Study(frame, {"age": "absolute", "pay": "0-1"}, [Eve("ill")], columns={"age": {"bands": [20, 21, 30]}})
+    out = study.solve(0).release(frame)
+    assert set(out["age"]) == {"20 to 21", "21 to 30"}
+    assert ((frame["age"] < 21) == (out["age"] == "20 to 21")).all()
+
+
+KINDS = {
+    "dates": [date(2020, 1, 1), date(2021, 1, 1), date(2022, 1, 1)],
+    "times": [time(1), time(2), time(3)],
+    "durations": [pd.Timedelta(k, "h") for k in range(3)],
+    "instants": [pd.Timestamp(2020, 1, 1 + k, tz="UTC") for k in range(3)],
+    "decimals": [Decimal("1.10"), Decimal("2"), Decimal("3.5")],
+    "truth values with holes": [True, False, None],
+    "numbers as categories": pd.Categorical([2, 1, 0], categories=[2, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_with_one_level_is_released_with_its_type(kind, tmp_path):
+    values = KINDS[kind]
+    cells = values.take([0, 1, 2] * 20) if isinstance(values, pd.Categorical) else pd.Series(list(values) * 20)
+    frame = pd.DataFrame({"ill": ["yes", "no", "no"] * 20, "cell": cells})
+    solution = Study(frame, {"cell": "0-1"}, [Eve("ill")]).solve(20)  # so dear that Eve must not learn anything
+    for part in (frame, frame[:1]):
+        out = solution.release(part)["cell"]
+        assert out.dtype == part["cell"].dtype
+        assert set(out.dropna()) <= set(frame["cell"].dropna())
+        out.to_frame().to_parquet(tmp_path / "out.parquet")  # one type of cells, or Parquet refuses them
+
+
+def test_dates_and_times_sort_by_value():
+    frame = pd.DataFrame({"a": [date(2021, 1, 1), date(2020, 1, 1)], "b": [time(2), time(1)], "c": ["x", "y"]})
+    study = Study(frame, {"a": "0-1", "b": "0-1"}, [Eve("c")])
+    assert study["a"].labels == ("2020-01-01", "2021-01-01")
+    assert study["b"].labels == ("01:00:00", "02:00:00")
+
+
+def test_cells_that_are_lists_are_refused_and_not_proposed():
+    frame = pd.DataFrame({"a": [[1], [2]], "b": ["x", "y"], "c": [1, 2], "d": [b"x", b"y"]})
+    with pytest.raises(InputError, match="column 'a' must be text, a number, a truth value or a date"):
+        Study(frame, {"a": "0-1"}, [Eve("b")])
+    text = proposal(frame, "t.parquet")
+    assert "publish.a" not in text
+    assert "publish.d" not in text
+    assert '# "a": no levels' in text
+
+
+def test_two_eves_of_one_name_are_refused():
+    frame = records(20)
+    with pytest.raises(InputError, match=r"eves\[1\]\.name = 'a' is the name of another Eve"):
+        Study(frame, {"pay": "0-1"}, [Eve("ill", name="a"), Eve("member", name="a")])

@@ -1,4 +1,4 @@
-"""Changed bundles: a file rewritten, and a manifest that fits again."""
+"""Changed files: what of a document can be changed, and a bundle with a file rewritten and a manifest that fits again."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def change(folder: Path, name: str, **values: Any) -> None:
     document = json.loads((folder / name).read_text())
     (folder / name).write_text(json.dumps(document | values))
     refit(folder)
+
+
+def places(node: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) of a document read from JSON."""
+    out: list[tuple[Any, Any]] = []
+    for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+        out += [(node, key), *(places(child) if isinstance(child, (dict, list)) else ())]
+    return out

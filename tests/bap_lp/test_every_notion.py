@@ -1,0 +1,198 @@
+"""Every notion on every kind of problem, against definitions and a program written apart from the library.
+
+A new condition needs a way to be drawn in `strategies.notion`, its name in `strategies.LIMITS`, its sentence in
+`definitions.broken` and its rows in `definitions.least_risk`; then it meets all that is here.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction as F
+from pathlib import Path
+from typing import Any
+
+import definitions
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import LIMITS, any_problem, demands, few_lams
+from tampering import places
+
+from bap_lp import (
+    Conditions,
+    ConflictError,
+    InputError,
+    Problem,
+    Solution,
+    evaluate,
+    lambda_path,
+    load_bundle,
+    load_certificate,
+    releases,
+    save_bundle,
+    save_certificate,
+    solve,
+    verify,
+    verify_mechanism,
+    verify_standalone,
+)
+
+KINDS = ("free", *LIMITS)
+NEAR = F(1, 10**8)  # what a float channel may break a condition by
+fixture = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+def drawn(data: st.DataObject, kind: str, more: int) -> tuple[Problem, F, Conditions]:
+    problem = data.draw(any_problem(), "problem")
+    others = data.draw(st.sets(st.sampled_from(LIMITS), max_size=more)) if kind != "free" else set()
+    kinds = others | {kind} if kind != "free" else set()
+    return problem, data.draw(few_lams, "lam"), data.draw(demands(problem, kinds), "conditions")
+
+
+def solved(problem: Problem, lam: Any, conditions: Conditions, exact: bool | None = None) -> Solution | None:
+    """The solution; None if the conditions are refused, with a proof of it if there is a proof."""
+    try:
+        return solve(problem, lam, exact, conditions=conditions)
+    except ConflictError as error:
+        assert error.proof is None or error.proof.verify(problem), error.proof.verify(problem).reason
+    except InputError:
+        pass
+    return None
+
+
+def judge(problem: Problem, lam: F, conditions: Conditions, folder: Path) -> None:
+    found, expected = solved(problem, lam, conditions), definitions.least_risk(problem, lam, conditions)
+    assert (found is None) == (expected is None)
+    if found is None:
+        return
+    assert found.exact
+    assert found.gap == 0
+    assert found.value == found.bound
+    near = 1e-6 if conditions.deterministic or conditions.max_signals else 1e-7
+    assert float(found.value) == pytest.approx(expected, abs=near)
+    bob, eve = definitions.risks(problem, found.mechanism.channel)
+    assert found.value == bob - lam * eve == evaluate(problem, found.mechanism).alice(lam)
+    assert (found.risks.bob, found.risks.eve) == (bob, eve)
+    assert definitions.broken(problem, conditions, found.mechanism.channel) == set()
+    assert releases.meets(problem, found.mechanism, conditions) == ""
+    if conditions.deterministic:
+        assert found.value == definitions.best_partition(problem, lam, conditions)
+    verdict = verify(problem, found.certificate, allow_float=False)
+    assert verdict, verdict.reason
+    assert verify_mechanism(problem, found.mechanism, found.certificate)
+    save_certificate(folder / "c.json", found.certificate)
+    again = load_certificate(folder / "c.json")
+    assert again.value == found.value
+    assert verify(problem, again) == verdict
+    if found.conditions is not None:
+        assert found.price_of_conditions == found.value - solve(problem, lam).value >= 0
+
+
+def judge_floats(problem: Problem, lam: F, conditions: Conditions) -> None:
+    near = problem.as_float()
+    exact, rough = solved(problem, lam, conditions), solved(near, float(lam), conditions)
+    if rough is None:
+        assert exact is None  # also a limit at the edge of what is possible
+        return
+    assert exact is None or float(rough.value) == pytest.approx(float(exact.value), abs=1e-7)
+    assert abs(rough.gap) <= 1e-7
+    assert definitions.broken(near, conditions, rough.mechanism.channel, NEAR) == set()
+    verdict = verify(near, rough.certificate)
+    assert verdict, verdict.reason
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=8, deadline=None, suppress_health_check=fixture)
+@given(data=st.data())
+def test_the_optimum_is_that_of_the_definitions_and_is_proved(kind: str, tmp_path: Path, data: st.DataObject) -> None:
+    judge(*drawn(data, kind, 1), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20, deadline=None, suppress_health_check=fixture)
+@given(data=st.data())
+def test_notions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None:
+    judge(*drawn(data, kind, 3), tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=5, deadline=None, suppress_health_check=fixture)
+@given(data=st.data())
+def test_floats_find_the_same_optimum_with_a_small_proved_gap(kind: str, data: st.DataObject) -> None:
+    judge_floats(*drawn(data, kind, 1))
+
+
+def changed(value: Any, data: st.DataObject) -> Any:
+    """Another number, or another position."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return data.draw(st.sampled_from([value + 1, value - 1, 99]))
+    return str(data.draw(st.sampled_from([F(value) + F(1, 7), F(value) - 1, -F(value), 2 * F(value), F(0)])))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=5, deadline=None, suppress_health_check=fixture)
+@given(data=st.data())
+def test_a_changed_certificate_is_refused_or_says_something_true(
+    kind: str, tmp_path: Path, data: st.DataObject
+) -> None:
+    """A multiplier, a probability, a limit or a position is changed, or something is left out: no false claim passes."""
+    problem, lam, conditions = drawn(data, kind, 1)
+    found, file = solved(problem, lam, conditions), tmp_path / "c.json"
+    if found is None:
+        return
+    for _ in range(12):
+        save_certificate(file, found.certificate)
+        document = json.loads(file.read_text())
+        node, key = data.draw(st.sampled_from(places(document)))
+        if isinstance(node[key], (dict, list)) or data.draw(st.integers(0, 9)) == 0:
+            del node[key]
+        else:
+            node[key] = changed(node[key], data)
+        file.write_text(json.dumps(document))
+        try:
+            again = load_certificate(file)
+            if not verify(problem, again):
+                continue
+        except InputError:
+            continue
+        claimed = Conditions(**document.get("conditions", {}))
+        assert again.value == solve(problem, again.lam, conditions=claimed).value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=6, deadline=None, suppress_health_check=fixture)
+@given(data=st.data())
+def test_a_bundle_is_verified_by_both_checkers(
+    kind: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    problem, lam, conditions = drawn(data, kind, 2)
+    for exact in (True, False):
+        found = solved(problem, lam, conditions, exact)
+        if found is not None:
+            folder = tmp_path_factory.mktemp("bundle") / "d"
+            save_bundle(folder, found)
+            assert load_bundle(folder).verify(allow_float=not exact)
+            verify_standalone.check(folder, not exact)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("deterministic", "max_signals")])
+@settings(max_examples=4, deadline=None, suppress_health_check=fixture)
+@given(data=st.data())
+def test_the_path_has_the_optimum_of_every_lambda(kind: str, data: st.DataObject) -> None:
+    problem, lam, conditions = drawn(data, kind, 1)
+    best = solved(problem, lam, conditions)
+    if best is None or conditions.deterministic or conditions.max_signals is not None:
+        return
+    path = lambda_path(problem, conditions=conditions)
+    assert path.exact
+    assert path.verify(), path.verify().reason
+    assert path.value(lam) == best.value
+    assert verify(problem, path.certificate(lam))
+    for at in path.breakpoints[:2]:
+        assert path.value(at) == solve(problem, at, conditions=conditions).value
+    assert definitions.broken(problem, conditions, path.piece(lam).mechanism.channel) == set()

@@ -116,9 +116,9 @@ def private_pairs(c: Conditions, states: int) -> Iterator[tuple[int, int, F]]:
     """(x, y, K) with q(s|x) <= K q(s|y), up to delta."""
     near = None if c.neighbours is None else {frozenset(pair) for pair in c.neighbours}
     for x, y in product(range(states), repeat=2):
-        d = 1 if c.metric is None else int(c.metric[x][y])
-        if c.private and x != y and (near is None or frozenset((x, y)) in near):
-            yield x, y, fraction(c.exp_epsilon) ** d
+        d = 1 if c.metric is None else c.metric[x][y]
+        if c.private and x != y and d is not None and (near is None or frozenset((x, y)) in near):
+            yield x, y, fraction(c.exp_epsilon) ** int(d)
 
 
 def broken(problem: Problem, c: Conditions, q: Any, slack: F = F(0)) -> set[str]:

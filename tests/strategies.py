@@ -82,13 +82,15 @@ few_lams = parts_of(0, 3)
 
 @st.composite
 def private(draw: st.DrawFn, N: int) -> dict[str, Any]:
-    """DP between all pairs, a path, or with a metric."""
+    """DP between all pairs, along a path, with a metric, or with any distances."""
     given: dict[str, Any] = {"exp_epsilon": draw(parts_of(1, 4))}
-    kind = draw(st.sampled_from(["all", "path", "metric"]))
+    kind = draw(st.sampled_from(["all", "path", "metric", "distances"]))
     if kind == "path":
         given["neighbours"] = [(x, x + 1) for x in range(N - 1)]
     if kind == "metric":
         given["metric"] = [[abs(x - y) for y in range(N)] for x in range(N)]
+    if kind == "distances":  # no metric: some pairs are implied by others, some are free, d(x,y) is not d(y,x)
+        given["metric"] = [[draw(st.sampled_from([None, 0, 1, 2, 3])) for _ in range(N)] for _ in range(N)]
     return given
 
 

@@ -1,19 +1,23 @@
-"""Changed files: what of a document can be changed, and a bundle with a file rewritten and a manifest that fits again."""
+"""Changed documents, bundles with a file rewritten and a manifest that fits again, and changed limits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.bundles import FILES, MANIFEST
+from bap_lp.limits import limit, set_limits
+
+MANIFEST = "manifest.json"
 
 
 def refit(folder: Path) -> None:
     """A manifest that fits the files again."""
     manifest = json.loads((folder / MANIFEST).read_text())
-    manifest["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES}
+    manifest["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in manifest["files"]}
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
@@ -29,3 +33,14 @@ def places(node: Any) -> list[tuple[Any, Any]]:
     for key, child in node.items() if isinstance(node, dict) else enumerate(node):
         out += [(node, key), *(places(child) if isinstance(child, (dict, list)) else ())]
     return out
+
+
+@contextmanager
+def limited(*settings: str) -> Iterator[None]:
+    """With other limits, such as "maps=1", which has deterministic mechanisms searched instead of tried one by one."""
+    before = [f"{name}={limit(name)}" for name in (setting.split("=")[0] for setting in settings)]
+    set_limits(settings)
+    try:
+        yield
+    finally:
+        set_limits(before)

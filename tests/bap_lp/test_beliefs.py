@@ -45,7 +45,6 @@ from bap_lp import (
     verify,
 )
 from bap_lp.conditions.lagrangian import Prices
-from bap_lp.model.evaluation import risks
 from bap_lp.path.region import attainable_region
 from bap_lp.programs.constrained import ChannelLayout
 from bap_lp.releases import full, meets, null, randomised_response
@@ -169,7 +168,7 @@ def test_the_optimum_is_that_of_an_independent_program_and_is_proved(problem: Pr
     assert best.exact
     assert best.gap == 0
     assert float(best.value) == pytest.approx(reference(problem, float(lam)), abs=1e-7)
-    assert best.value == by_hand(problem, best.mechanism, lam) == risks(problem, best.mechanism).alice(lam)
+    assert best.value == by_hand(problem, best.mechanism, lam) == evaluate(problem, best.mechanism).alice(lam)
     assert verify(problem, best.certificate)
 
 
@@ -183,7 +182,7 @@ def test_no_mechanism_goes_below_and_every_one_is_scored_by_the_definition(
     for _ in range(4):
         channel = data.draw(channels(problem))
         found = evaluate(problem, channel)
-        assert found.alice(lam) == by_hand(problem, channel, lam) == risks(problem, channel).alice(lam) >= best.value
+        assert found.alice(lam) == by_hand(problem, channel, lam) == evaluate(problem, channel).alice(lam) >= best.value
         assert sum(F(str(a.weight)) * found.agents[a.name] for a in problem.bobs) == found.bob
 
 
@@ -249,8 +248,8 @@ def test_a_state_that_only_eve_believes_in_can_be_used_against_her() -> None:
 def test_a_signal_that_an_agent_believes_impossible_leaves_the_reply_to_alice() -> None:
     eve = Agent([[0, 1], [1, 0]], prior=[1, 0])
     problem = Problem(["1/2", "1/2"], bobs=[Agent([[0], [0]])], eves=[eve])
-    assert risks(problem, full(problem)).eve == F(1, 2)  # at x1 she has no opinion: Alice has her guess x0
-    assert risks(problem, null(problem)).eve == F(1, 2)
+    assert evaluate(problem, full(problem)).eve == F(1, 2)  # at x1 she has no opinion: Alice has her guess x0
+    assert evaluate(problem, null(problem)).eve == F(1, 2)
     assert solve(problem, 1).risks.eve == F(1, 2)
 
 
@@ -402,7 +401,7 @@ def test_the_path_is_the_optimum_at_every_lambda(problem: Problem, data: st.Data
     assert ideal.risks.eve == max(p.risks.eve for p in path.pieces)
     middle = (path.pieces[0].risks.eve + path.pieces[-1].risks.eve) / 2
     level = sdc(problem, min_eve_risk=middle, path=path)
-    assert risks(problem, level.mechanism).alice(level.lam) == level.risks.alice(level.lam)
+    assert evaluate(problem, level.mechanism).alice(level.lam) == level.risks.alice(level.lam)
     assert verify(problem, level.certificate)
     assert chooses(problem, path.pieces[0].mechanism, path).start == 0
     assert excess(problem, path.pieces[-1].mechanism, path.pieces[-1].start) == 0
@@ -525,7 +524,7 @@ def test_often_the_obedience_program_beats_the_aligned_optimum() -> None:
         eve = problem.eves[0]
         aligned = Problem(problem.p, bobs=[replace(problem.bobs[0], prior=None)], eves=[Agent(eve.harm)])
         used = solve(aligned, 1).mechanism
-        gain = risks(problem, used).alice(F(1)) - solve(problem, 1).value
+        gain = evaluate(problem, used).alice(F(1)) - solve(problem, 1).value
         assert gain >= 0
         better += gain > 0
     assert better > 20
@@ -573,7 +572,7 @@ def test_a_certificate_of_another_belief_proves_nothing() -> None:
 
 def test_full_and_null_tie_under_the_counted_harms() -> None:
     problem = random_problem(Random(7), 3, 2, 2)
-    ends = [risks(problem, release(problem)) for release in (full, null)]
+    ends = [evaluate(problem, release(problem)) for release in (full, null)]
     try:
         lam = calibrate(problem)
     except InputError:

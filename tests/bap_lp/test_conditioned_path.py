@@ -11,8 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import conditioned, few_lams
 
-from bap_lp import Agent, Conditions, InputError, Problem, chooses, corner, frontier, lambda_path, sdc, solve, verify
-from bap_lp.model.evaluation import risks
+from bap_lp import (
+    Agent,
+    Conditions,
+    InputError,
+    Problem,
+    chooses,
+    corner,
+    evaluate,
+    frontier,
+    lambda_path,
+    sdc,
+    solve,
+    verify,
+)
 from bap_lp.path.pieces import Path
 from bap_lp.path.region import attainable_region
 from bap_lp.proof.certificate import size_of
@@ -41,7 +53,7 @@ def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditio
         assert path.value(at) == found.value
         assert (found.mechanism.q == piece.mechanism.q).all()
         assert found.mechanism.signals == piece.mechanism.signals
-        assert risks(problem, piece.mechanism) == piece.risks
+        assert evaluate(problem, piece.mechanism).risks == piece.risks
         assert verify(problem, path.certificate(at))
     for piece in path.pieces:
         assert verify(problem, piece.certificate)

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from strategies import NOTIONS, few_lams, few_states, notion
 
 from bap_cli.main import main
-from bap_lp import Agent, Conditions, ConflictError, InputError, Problem, condition_costs, limits, solve
+from bap_lp import Agent, Conditions, ConflictError, InputError, Problem, condition_costs, evaluate, limits, solve
 from bap_lp.conditions.lagrangian import Multipliers
 from bap_lp.files.conflicts import conflict_document, load_conflict
-from bap_lp.model.evaluation import risks
 from bap_lp.programs.attainable import simplest
 from bap_lp.rational import number
 from bap_lp.releases import full, null
@@ -123,7 +122,7 @@ def test_the_conflict_is_explained_in_floats_too() -> None:
 def test_a_conflict_is_minimal_and_the_nearest_number_is_attainable(
     problem: Problem, lam: F, kinds: set[str], data: st.DataObject
 ) -> None:
-    low, high = risks(problem, full(problem)), risks(problem, null(problem))
+    low, high = evaluate(problem, full(problem)), evaluate(problem, null(problem))
     share = data.draw(st.sampled_from([F(0), F(1, 4)]))
     wanted: dict[str, Any] = {"max_bob_risk": low.bob + (high.bob - low.bob) * share}
     for kind in sorted(kinds):

@@ -28,9 +28,11 @@ from bap_lp import (
     epsilon_path,
     evaluate,
     lambda_path,
+    load_bundle,
     randomised_response_family,
     rank_worst_case,
     robust,
+    save_bundle,
     sdc,
     sensitivity,
     solve,
@@ -38,7 +40,7 @@ from bap_lp import (
     uniqueness,
     verify,
 )
-from bap_lp.files.bundles import Bundle, load_bundle, save_bundle
+from bap_lp.files.bundles import Bundle
 from bap_lp.model.display import Displayed, Tabular, both, clean, equals, fraction, listed
 
 HOSTILE = "<b>&\x1b[31m\n" + "long " * 50

@@ -10,10 +10,21 @@ from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp import Certificate, InputError, Mechanism, Problem, solve, verify
-from bap_lp.files.certificates import certificate_document, load_certificate, save_certificate
+from bap_lp import (
+    Certificate,
+    InputError,
+    Mechanism,
+    Problem,
+    load_certificate,
+    load_mechanism,
+    save_certificate,
+    save_mechanism,
+    solve,
+    verify,
+)
+from bap_lp.files.certificates import certificate_document
 from bap_lp.files.documents import dumps, parse_document
-from bap_lp.files.mechanisms import load_mechanism, mechanism_document, save_mechanism
+from bap_lp.files.mechanisms import mechanism_document
 
 COIN = Problem.from_model(
     ["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]], states=["tails", "heads"]

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import definitions
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import LIMITS, any_problem, demands, few_lams
-from tampering import places
+from tampering import limited, places
 
 from bap_lp import (
     Conditions,
@@ -36,6 +37,8 @@ from bap_lp import (
     verify_mechanism,
     verify_standalone,
 )
+from bap_lp.files.problems import SCHEMA
+from bap_lp.limits import DEFAULTS
 
 KINDS = ("free", *LIMITS)
 NEAR = F(1, 10**8)  # what a float channel may break a condition by
@@ -51,12 +54,12 @@ def drawn(data: st.DataObject, kind: str, more: int) -> tuple[Problem, F, Condit
 
 def solved(problem: Problem, lam: Any, conditions: Conditions, exact: bool | None = None) -> Solution | None:
     """The solution; None if the conditions are refused, with a proof of it if there is a proof."""
+    proof = None
     try:
         return solve(problem, lam, exact, conditions=conditions)
-    except ConflictError as error:
-        assert error.proof is None or error.proof.verify(problem), error.proof.verify(problem).reason
-    except InputError:
-        pass
+    except InputError as error:
+        proof = error.proof if isinstance(error, ConflictError) else None
+    assert proof is None or proof.verify(problem), proof.verify(problem).reason
     return None
 
 
@@ -116,6 +119,17 @@ def test_notions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None
     judge(*drawn(data, kind, 3), tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["deterministic", "max_signals"])
+@settings(max_examples=20, deadline=None, suppress_health_check=fixture)
+@given(data=st.data())
+def test_a_search_ends_at_the_optimum_and_is_proved_case_by_case(
+    kind: str, tmp_path: Path, data: st.DataObject
+) -> None:
+    with limited("maps=1"):
+        judge(*drawn(data, kind, 2), tmp_path)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=5, deadline=None, suppress_health_check=fixture)
 @given(data=st.data())
@@ -132,15 +146,17 @@ def changed(value: Any, data: st.DataObject) -> Any:
     return str(data.draw(st.sampled_from([F(value) + F(1, 7), F(value) - 1, -F(value), 2 * F(value), F(0)])))
 
 
+@pytest.mark.parametrize("maps", [1, DEFAULTS["maps"]])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=5, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=3, deadline=None, suppress_health_check=fixture)
 @given(data=st.data())
 def test_a_changed_certificate_is_refused_or_says_something_true(
-    kind: str, tmp_path: Path, data: st.DataObject
+    kind: str, maps: int, tmp_path: Path, data: st.DataObject
 ) -> None:
-    """A multiplier, a probability, a limit or a position is changed, or something is left out: no false claim passes."""
+    """A multiplier, a probability, a limit or a position is another one, or something is missing."""
     problem, lam, conditions = drawn(data, kind, 1)
-    found, file = solved(problem, lam, conditions), tmp_path / "c.json"
+    with limited(f"maps={maps}"):
+        found, file = solved(problem, lam, conditions), tmp_path / "c.json"
     if found is None:
         return
     for _ in range(12):
@@ -175,6 +191,9 @@ def test_a_bundle_is_verified_by_both_checkers(
         if found is not None:
             folder = tmp_path_factory.mktemp("bundle") / "d"
             save_bundle(folder, found)
+            document = json.loads((folder / "problem.json").read_text())
+            jsonschema.validate(document, SCHEMA)
+            assert Conditions(**document.get("conditions", {})) == conditions
             assert load_bundle(folder).verify(allow_float=not exact)
             verify_standalone.check(folder, not exact)
 

@@ -12,19 +12,9 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.model.evaluation import risks
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
-from bap_lp.rational import InputError
+from bap_lp import Agent, Family, InputError, Mechanism, Problem, evaluate, randomised_response_family
 from bap_lp.releases import full, null, randomised_response, truncated_geometric
-from bap_lp.releases.families import (
-    Family,
-    PiecewiseLinear,
-    hidden_mixture,
-    lower_envelope,
-    public_mixture,
-    randomised_response_family,
-)
+from bap_lp.releases.families import PiecewiseLinear, hidden_mixture, lower_envelope, public_mixture
 
 F = Fraction
 quick = settings(max_examples=50, deadline=None)
@@ -68,7 +58,7 @@ def inside(family: Family, share: Fraction) -> Any:
 def test_risks_are_those_of_the_channel(family: Family, share: Fraction) -> None:
     w = inside(family, share)
     for at in {w, *family.bob.breakpoints, *family.eve.breakpoints}:
-        here = risks(family.problem, family.mechanism(at))
+        here = evaluate(family.problem, family.mechanism(at))
         assert (family.bob(at), family.eve(at)) == (here.bob, here.eve)
 
 
@@ -89,17 +79,17 @@ def test_risks_are_concave_and_continuous(family: Family) -> None:
 @quick
 def test_minimise_finds_every_minimiser(family: Family, lam: Fraction, share: Fraction) -> None:
     best = family.minimise(lam)
-    assert risks(family.problem, best.mechanism).alice(lam) == best.risks.alice(lam) == best.value
+    assert evaluate(family.problem, best.mechanism).alice(lam) == best.risks.alice(lam) == best.value
     assert any(low <= best.w <= high for low, high in best.minimisers)
     w = inside(family, share)
-    alice = risks(family.problem, family.mechanism(w)).alice(lam)
+    alice = evaluate(family.problem, family.mechanism(w)).alice(lam)
     assert alice == family.alice(lam)(w)
     minimal = any(low <= w <= high for low, high in best.minimisers)
     assert (alice == best.value) if minimal else (alice > best.value)
     for low, high in best.minimisers:
         middle = (low + high) / 2
         assert family.alice(lam)(middle) == best.value
-        assert risks(family.problem, family.mechanism(middle)).eve <= best.risks.eve
+        assert evaluate(family.problem, family.mechanism(middle)).eve <= best.risks.eve
 
 
 @pytest.mark.slow
@@ -162,13 +152,13 @@ def test_randomised_response_family_is_randomised_response() -> None:
     assert (family.start, family.end) == (0, F(2, 3))
     for w in (0, "1/7", "1/2", "2/3"):
         assert (family.mechanism(w).q == randomised_response(PROBLEM, w).q).all()
-    assert risks(PROBLEM, family.at_end) == risks(PROBLEM, null(PROBLEM))
+    assert evaluate(PROBLEM, family.at_end).risks == evaluate(PROBLEM, null(PROBLEM)).risks
 
 
 def test_public_coin_makes_the_risks_linear() -> None:
     first, second = full(PROBLEM), truncated_geometric(PROBLEM, "1/2")
     shown, hidden = public_mixture(PROBLEM, first, second), hidden_mixture(PROBLEM, first, second)
-    ends = risks(PROBLEM, first), risks(PROBLEM, second)
+    ends = evaluate(PROBLEM, first), evaluate(PROBLEM, second)
     assert shown.bob.values == (ends[0].bob, ends[1].bob)
     assert shown.eve.values == (ends[0].eve, ends[1].eve)
     # a hidden coin garbles a public one

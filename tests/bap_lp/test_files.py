@@ -8,9 +8,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bap_lp import InputError, Problem, save_problem, solve
+from bap_lp import InputError, Problem, load_problem, save_problem, solve
 from bap_lp.files.documents import parse_document
-from bap_lp.files.problems import SCHEMA, load_problem, problem_from_dict
+from bap_lp.files.problems import SCHEMA, problem_from_dict
 
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(

@@ -35,7 +35,6 @@ from bap_lp import (
     verify_standalone,
     verify_tiers,
 )
-from bap_lp.model.evaluation import risks
 from bap_lp.proof import certificate as proofs
 from bap_lp.proof import nested
 from bap_lp.proof.certificate import TOLERANCE
@@ -116,7 +115,7 @@ def test_a_float_is_not_good_enough_for_exact_numbers_unless_allowed() -> None:
 def allowed_gap(problem: Problem, lam: Any) -> tuple[F, F, F]:
     """The largest gap by its definition on the page on trust, and the spreads of Bob and Eve."""
     (worst, hidden), (best, known) = (
-        (F(r.bob), F(r.eve)) for r in (risks(problem, release(problem)) for release in (null, full))
+        (F(r.bob), F(r.eve)) for r in (evaluate(problem, release(problem)) for release in (null, full))
     )
     ranges = sum(
         F(p) * (F(max(b)) - F(min(b)) + F(lam) * (F(max(e)) - F(min(e))))
@@ -260,7 +259,7 @@ def test_float_tiers_are_judged_on_the_spread() -> None:
     blind = np.zeros((2, 9))
     blind[:, 0] = 0.75, 0.25
     replies = tuple(np.full(u.shape, 1 / 6) for u in rough.certificate.replies)
-    value = sum(float(risks(one, null(one)).alice(F(1, 3))) for one in coins)
+    value = sum(float(evaluate(one, null(one)).alice(F(1, 3))) for one in coins)
     false = replace(rough.certificate, rho=blind, replies=replies, value=value)
     assert value > float(exact.value) + 0.1
     verdict = verify_tiers(coins, false)
@@ -384,7 +383,7 @@ def test_agents_with_beliefs_of_their_own_act_on_differences(offset: float) -> N
     """Decisions were taken for tied, and signals for obeyed, within 1e-9 of the largest loss."""
     eve = Agent([[offset, offset + 1.0], [offset + 1.0, offset]], prior=[0.25, 0.75])
     problem = Problem([0.5, 0.5], [[offset, offset + 1.0], [offset + 1.0, offset]], eves=[eve])
-    assert risks(problem, null(problem)).eve - offset == 0.5
+    assert evaluate(problem, null(problem)).eve - offset == 0.5
     found = solve(problem, 0.1)
     assert verify(problem, found.certificate)
     assert found.value - 0.9 * offset == pytest.approx(0.0, abs=1e-6)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from bap_lp.game.chunks import solve_chunks
+from bap_lp import solve_chunks
 from bap_lp.game.cluster import RemoteBlocks
 from bap_lp.game.interior import centre
 from bap_lp.game.solver import GameSolution, solve_game

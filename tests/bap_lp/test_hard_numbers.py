@@ -7,8 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bap_lp import Conditions, InputError, Problem, array_blocks, lambda_path, sdc, solve, solve_chunks, verify
-from bap_lp.files import load_certificate, save_certificate
+from bap_lp import (
+    Conditions,
+    InputError,
+    Problem,
+    array_blocks,
+    lambda_path,
+    load_certificate,
+    save_certificate,
+    sdc,
+    solve,
+    solve_chunks,
+    verify,
+)
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import array, floats, lifted, number
 

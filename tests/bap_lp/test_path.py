@@ -15,13 +15,26 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from strategies import channels, lams, problems
 
-from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, solve, verify
-from bap_lp.conditions.conditions import Conditions
+from bap_lp import (
+    Agent,
+    Conditions,
+    InputError,
+    Mechanism,
+    Problem,
+    calibrate,
+    chooses,
+    corner,
+    evaluate,
+    excess,
+    frontier,
+    lambda_path,
+    sdc,
+    solve,
+    verify,
+)
 from bap_lp.model.calibration import extremes
-from bap_lp.model.evaluation import risks
-from bap_lp.path.choice import LamInterval, chooses, excess
-from bap_lp.path.frontier import corner, frontier, sdc
-from bap_lp.path.pieces import Path, lambda_path
+from bap_lp.path.choice import LamInterval
+from bap_lp.path.pieces import Path
 from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.rational import public
 from bap_lp.releases import full, null, randomised_response
@@ -88,7 +101,7 @@ def test_exact_path(problem: Problem, some: list[F]) -> None:
     assert slopes == sorted(set(slopes)) == list(path.breakpoints)
     for piece, lam in zip(path.pieces, inside(path), strict=True):
         assert verify(problem, piece.certificate)
-        assert risks(problem, piece.mechanism) == piece.risks
+        assert evaluate(problem, piece.mechanism).risks == piece.risks
         optimum = solve(problem, lam)
         assert (optimum.value, optimum.risks.eve) == (path.value(lam), piece.risks.eve)
     for lam in (*some, *path.breakpoints):
@@ -152,7 +165,7 @@ def test_disclosure_control(problem: Problem, share: F, other: F) -> None:
     first, last = path.pieces[0].risks, path.pieces[-1].risks
     floor = last.eve * share
     found = sdc(problem, min_eve_risk=floor, path=path)
-    assert found.risks == risks(problem, found.mechanism)
+    assert found.risks == evaluate(problem, found.mechanism).risks
     assert found.risks.eve == max(floor, first.eve)
     assert verify(problem, found.certificate)
     assert found.risks.alice(found.lam) == found.certificate.value
@@ -165,7 +178,7 @@ def test_disclosure_control(problem: Problem, share: F, other: F) -> None:
     # the other way round: what that floor costs is exactly what buys it
     cap = first.bob + other * (last.bob - first.bob)
     back = sdc(problem, max_bob_risk=cap, path=path)
-    assert back.risks == risks(problem, back.mechanism)
+    assert back.risks == evaluate(problem, back.mechanism).risks
     assert back.risks.bob == cap
     assert verify(problem, back.certificate)
     again = sdc(problem, min_eve_risk=back.risks.eve, path=path)
@@ -231,7 +244,7 @@ def test_what_chooses_in_the_coin_toss() -> None:
     noisy = randomised_response(COIN, "3/13")
     assert chooses(COIN, noisy).empty
     assert F(1, 3) not in chooses(COIN, noisy)
-    assert excess(COIN, noisy, "1/3") == risks(COIN, noisy).alice(F(1, 3)) - F(3, 40)
+    assert excess(COIN, noisy, "1/3") == evaluate(COIN, noisy).alice(F(1, 3)) - F(3, 40)
     close = chooses(COIN, path.pieces[1].mechanism.as_float())
     assert close.start == pytest.approx(0.1)
     assert close.end == math.inf
@@ -246,7 +259,7 @@ def test_corner(problem: Problem, lam: F) -> None:
     assert reached.attained == (len(path.pieces) == 1)
     assert reached.excess == path.value(lam) - reached.risks.alice(lam) >= 0
     if reached.attained:
-        assert risks(problem, reached.mechanism) == reached.risks
+        assert evaluate(problem, reached.mechanism).risks == reached.risks
     known = corner(problem, lam, path)
     assert (known.attained, known.excess, known.value) == (reached.attained, reached.excess, reached.value)
 

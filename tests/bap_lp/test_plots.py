@@ -17,16 +17,25 @@ matplotlib.use("agg")
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from bap_lp import Agent, Conditions, Mechanism, Problem, epsilon_path, evaluate, plots, solve
-from bap_lp.files.problems import load_problem
-from bap_lp.model.risks import Risks
-from bap_lp.path.pieces import lambda_path
+from bap_lp import (
+    Agent,
+    Conditions,
+    Mechanism,
+    Problem,
+    Risks,
+    epsilon_path,
+    evaluate,
+    lambda_path,
+    load_problem,
+    plots,
+    randomised_response_family,
+    solve,
+)
 from bap_lp.path.region import attainable_region
 from bap_lp.plots.channels import drawn_channel
 from bap_lp.plots.epsilon import value_of_epsilon
 from bap_lp.plots.labels import Labels, _leader, drawable, short
 from bap_lp.releases import full, null, randomised_response
-from bap_lp.releases.families import randomised_response_family
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ["coin_toss", "district", "income_brackets", "medical_test", "two_eves", "warner_survey", "ties"]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from bap_lp import InputError, Problem, quadratic, solve
 from bap_lp.convex.linear_releases import (
     Quadratic,
     Squared,
@@ -20,13 +21,10 @@ from bap_lp.convex.linear_releases import (
     normal_mean,
     posterior_covariance,
 )
-from bap_lp.convex.quadratic import QuadraticSolution, quadratic
+from bap_lp.convex.quadratic import QuadraticSolution
 from bap_lp.linear.highs import solve_lp
 from bap_lp.model.arrays import Arrays
-from bap_lp.model.problem import Problem
 from bap_lp.programs.compact import compact_program
-from bap_lp.programs.solving import solve
-from bap_lp.rational import InputError
 
 
 def random_quadratic(seed: int, n: int) -> Quadratic:

@@ -11,11 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.model.evaluation import risks
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
-from bap_lp.programs.solving import solve
-from bap_lp.rational import InputError
+from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve
 from bap_lp.releases import (
     BEST,
     RATIOS,
@@ -89,7 +85,7 @@ def test_rows_are_distributions_and_nobody_beats_the_data(data: st.DataObject) -
     assert mechanism.exact
     assert [sum(row) for row in mechanism.channel.tolist()] == [1] * len(problem.states)
     assert mechanism.states == problem.states
-    here, best, worst = (risks(problem, m) for m in (mechanism, full(problem), null(problem)))
+    here, best, worst = (evaluate(problem, m) for m in (mechanism, full(problem), null(problem)))
     assert best.bob <= here.bob <= worst.bob
     assert best.eve <= here.eve <= worst.eve
 
@@ -99,7 +95,7 @@ def test_rows_are_distributions_and_nobody_beats_the_data(data: st.DataObject) -
 @quick
 def test_bob_loses_nothing_when_told_his_decision(problem: Problem) -> None:
     told = bob_decision(problem)
-    assert risks(problem, told).bob == risks(problem, full(problem)).bob
+    assert evaluate(problem, told).bob == evaluate(problem, full(problem)).bob
     assert set(told.signals) <= set(problem.bob_decisions)
 
 
@@ -161,7 +157,7 @@ def test_the_truncated_geometric_release_folds_the_tails() -> None:
 def test_truncated_geometric_runs_from_full_to_nothing() -> None:
     problem = line(5)
     assert (truncated_geometric(problem, 0).q == full(problem).q).all()
-    assert risks(problem, truncated_geometric(problem, 1)) == risks(problem, null(problem))
+    assert evaluate(problem, truncated_geometric(problem, 1)).risks == evaluate(problem, null(problem)).risks
     assert truncated_geometric(line(1), "1/2").channel.tolist() == [[1]]
 
 
@@ -246,7 +242,7 @@ def test_compare_sorts_the_releases_by_risk(problem: Problem, lam: Fraction) -> 
     check(table, problem)
     assert {row.name for row in table.rows} | {name for name, _ in table.omitted} == {"optimum", *RELEASES, *BEST}
     for ratio in RATIOS:
-        assert table["truncated geometric"].alice <= risks(problem, truncated_geometric(problem, ratio)).alice(lam)
+        assert table["truncated geometric"].alice <= evaluate(problem, truncated_geometric(problem, ratio)).alice(lam)
 
 
 def test_compare_works_in_floats() -> None:
@@ -271,7 +267,7 @@ def test_compare_takes_a_solution_and_further_mechanisms() -> None:
     halves = partition(problem, [[0, 1], [2, 3]], name="halves")
     table = compare(problem, "1/5", solution, mechanisms=[halves])
     assert table.optimum is solution
-    assert table["halves"].risks == risks(problem, halves)
+    assert table["halves"].risks == evaluate(problem, halves).risks
     assert dict(table.omitted).keys() == {"posterior sample", "synthetic data"}
     with pytest.raises(InputError, match=r"solution.lam = 1/5 must be the table's lam, 1/4"):
         compare(problem, "1/4", solution)

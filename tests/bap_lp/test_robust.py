@@ -14,14 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import priors, small, table
 
-from bap_lp.model.agents import minimum_of
-from bap_lp.model.evaluation import evaluate, risks
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
-from bap_lp.programs.robust import rank_worst_case, robust
-from bap_lp.programs.solving import solve
-from bap_lp.proof.worst_case import verify_robust
-from bap_lp.rational import InputError
+from bap_lp import (
+    Agent,
+    InputError,
+    Mechanism,
+    Problem,
+    evaluate,
+    minimum_of,
+    rank_worst_case,
+    robust,
+    solve,
+    verify_robust,
+)
 from bap_lp.releases import RELEASES, full, null, randomised_response
 
 F = Fraction
@@ -54,7 +58,7 @@ def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mecha
     assert best.gap == 0
     assert verify_robust(problems, best.certificate)
     assert sum(best.weights) == 1
-    values = [risks(p, best.mechanism).alice(lam) for p, lam in zip(problems, lams, strict=True)]
+    values = [evaluate(p, best.mechanism).alice(lam) for p, lam in zip(problems, lams, strict=True)]
     assert best.value == max(values)
     # weight only where the worst case occurs: complementary slackness
     assert all(w == 0 or v == best.value for w, v in zip(best.weights, values, strict=True))
@@ -162,7 +166,7 @@ def test_minimum_of_eves_plays_the_complement_of_the_least_probable_cell() -> No
     assert found.eve == min(prior)
     assert found.signals[0].eve == ["0, 0"]  # the complement of (1, 1)
     assert both.name == "minimum of mean, maximum"
-    assert risks(problem, full(problem)).eve == 0
+    assert evaluate(problem, full(problem)).eve == 0
 
 
 @settings(max_examples=25, deadline=None)

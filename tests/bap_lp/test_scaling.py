@@ -15,9 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bap_lp import Conditions, Problem, lambda_path, robust, sensitivity, solve, uniqueness, verify, verify_robust
+from bap_lp import (
+    Conditions,
+    Problem,
+    evaluate,
+    lambda_path,
+    robust,
+    sensitivity,
+    solve,
+    uniqueness,
+    verify,
+    verify_robust,
+)
 from bap_lp.linear import exact
-from bap_lp.model.evaluation import risks
 
 F = Fraction
 LARGE, TINY = F(10**9), F(1, 10**9)
@@ -104,7 +114,7 @@ def paper(problem: Problem) -> None:
 
 def floor(problem: Problem) -> None:
     best = solve(problem)
-    top = risks(problem, solve(problem, 2 * best.lam).mechanism).eve
+    top = evaluate(problem, solve(problem, 2 * best.lam).mechanism).eve
     found = solve(problem, conditions=Conditions(min_eve_risk=(best.risks.eve + top) / 2))
     assert found.exact
     assert verify(problem, found.certificate)
@@ -126,7 +136,7 @@ def worst_case(problem: Problem) -> None:
 def unique(problem: Problem) -> None:
     found, best = uniqueness(problem), solve(problem)
     assert found.value == best.value
-    assert risks(problem, found.fewest_signals).alice(best.lam) == best.value
+    assert evaluate(problem, found.fewest_signals).alice(best.lam) == best.value
     if found.unique:
         assert (found.fewest_signals.q == best.mechanism.q).all()
 
@@ -191,7 +201,9 @@ def test_the_optimum_with_least_disclosure_does_not_depend_on_the_units(bob: Fra
     assert found.value == bob * plain.value
     assert found.mutual_information == pytest.approx(plain.mutual_information, abs=1e-6)
     assert found.least_disclosure.name == "an optimal mechanism with the least disclosure"
-    assert float(risks(problem, found.least_disclosure).alice(float(lam)) / bob) == pytest.approx(plain.value, abs=1e-6)
+    assert float(evaluate(problem, found.least_disclosure).alice(float(lam)) / bob) == pytest.approx(
+        plain.value, abs=1e-6
+    )
 
 
 @pytest.mark.slow

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
-from bap_lp.model.problem import Problem
-from bap_lp.programs.solving import solve
+from bap_lp import Problem, sensitivity, solve
 from bap_lp.questions.roots import reach
-from bap_lp.questions.sensitivity import Interval, sensitivity
+from bap_lp.questions.sensitivity import Interval
 from bap_lp.rational import objects
 
 F = Fraction

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from strategies import channels, lams, problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, verify
-from bap_lp.model.evaluation import risks
 from bap_lp.model.signal_sums import signal_losses
 from bap_lp.proof.certificate import TOLERANCE, size_of
 from bap_lp.releases import compare
@@ -49,7 +48,7 @@ def test_paper_program_has_the_same_value(problem: Problem, lam: F) -> None:
     compact, paper = solve(problem, lam), solve(problem, lam, formulation="paper")
     assert compact.value == paper.value
     assert verify(problem, paper.certificate)
-    assert risks(problem, paper.mechanism).alice(lam) == paper.value
+    assert evaluate(problem, paper.mechanism).alice(lam) == paper.value
 
 
 def test_paper_program_lifted_where_the_walk_is_long(monkeypatch: pytest.MonkeyPatch) -> None:

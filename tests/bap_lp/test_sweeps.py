@@ -23,13 +23,8 @@ import pytest
 from clusters import local_client
 from flint import fmpq
 
-from bap_lp.model.problem import Problem
-from bap_lp.programs.solution import Solution
-from bap_lp.programs.solving import solve
-from bap_lp.proof.certificate import verify
-from bap_lp.rational import InputError
+from bap_lp import InputError, Problem, Solution, solve, sweep, verify
 from bap_lp.releases import full
-from bap_lp.sweeps import sweep
 
 LAMS = [Fraction(k, 20) for k in range(8)]
 

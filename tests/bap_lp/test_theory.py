@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from strategies import NOTIONS, channels, events, few_lams, few_states, lams, parts_of, problems, table
 
-from bap_lp import Agent, Conditions, ConflictError, Mechanism, Problem, robust, solve, tiers
+from bap_lp import Agent, Conditions, ConflictError, Mechanism, Problem, evaluate, robust, solve, tiers
 from bap_lp.linear.factor import Factor
 from bap_lp.linear.optimum import optimum
-from bap_lp.model.evaluation import risks
 from bap_lp.programs import paper
 from bap_lp.programs.compact import compact_program, solve_undivided
 from bap_lp.programs.ties import weight_at
@@ -66,7 +65,7 @@ def test_averaging_equal_states_by_their_probabilities_changes_no_risk(problem: 
     averaged = channel.copy()
     for x in range(len(problem.p)):
         averaged[index == x] = sum(share * row for share, row in zip(shares, channel[index == x], strict=True))
-    assert risks(large, Mechanism(averaged.tolist())) == risks(large, Mechanism(channel.tolist()))
+    assert evaluate(large, Mechanism(averaged.tolist())).risks == evaluate(large, Mechanism(channel.tolist())).risks
 
 
 @pytest.mark.slow
@@ -110,7 +109,7 @@ def test_an_optimal_mechanism_follows_the_rule_of_its_certificate(problem: Probl
     rho, u = found.certificate.rho, found.certificate.u
     costs = problem.B - problem.E.dot(u.T)
     assert (costs == costs.min(axis=1)[:, None])[rho != 0].all()
-    assert found.risks == risks(problem, found.mechanism)
+    assert found.risks == evaluate(problem, found.mechanism).risks
 
 
 def demand(draw: Any, problem: Problem, kind: str) -> dict[str, Any]:
@@ -157,7 +156,7 @@ def test_an_eve_with_a_loss_of_her_own_may_do_more_harm_without_a_release_or_les
     """
     eve = Agent([["1/4", 0, 1], ["1/4", 1, 0]], harm=[[0, 1, 1], [0, 1, 1]])
     problem = Problem(["1/2", "1/2"], bobs=[Agent([[0, 1], [1, 0]])], eves=[eve])
-    assert (risks(problem, null(problem)).eve, risks(problem, full(problem)).eve) == (0, 1)
+    assert (evaluate(problem, null(problem)).eve, evaluate(problem, full(problem)).eve) == (0, 1)
     floor: dict[str, Any] = {"min_eve_risk": 1}
     ratio: dict[str, Any] = {"exp_epsilon": 1}
     for possible in (floor, ratio):
@@ -167,7 +166,7 @@ def test_an_eve_with_a_loss_of_her_own_may_do_more_harm_without_a_release_or_les
     # a Bob who takes the wrong action for Alice once he is informed: the full release is not the most useful
     bob = Agent([["1/4", 0, 1], ["1/4", 1, 0]], harm=[[0, 1, 1], [0, 1, 1]])
     useless = Problem(["1/2", "1/2"], bobs=[bob], eves=[Agent([[0, 1], [1, 0]])])
-    assert risks(useless, null(useless)).bob < risks(useless, full(useless)).bob
+    assert evaluate(useless, null(useless)).bob < evaluate(useless, full(useless)).bob
 
 
 @quick

@@ -18,6 +18,7 @@ from strategies import few_lams, few_states, parts_of, table
 
 from bap_lp import (
     Agent,
+    Certificate,
     InputError,
     Mechanism,
     Problem,
@@ -30,8 +31,6 @@ from bap_lp import (
     verify_tiers,
 )
 from bap_lp.files.tiers import load_tier_certificate, save_tier_certificate
-from bap_lp.model.evaluation import risks
-from bap_lp.proof.certificate import Certificate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -100,7 +99,7 @@ def test_every_release_refines_the_one_before_it(nest: Any) -> None:
     problems, lams = nest
     found = tiers(problems, lams)
     for k, (mechanism, own) in enumerate(zip(found.mechanisms, found.risks, strict=True)):
-        assert risks(problems[k], mechanism) == own
+        assert evaluate(problems[k], mechanism).risks == own
         if k:
             pooled = np.zeros_like(found.mechanisms[k - 1].q)
             for s, parent in enumerate(found.parents[k]):
@@ -137,7 +136,7 @@ def test_nested_deterministic_releases_never_go_below() -> None:
         for first, second in product(product(range(2), repeat=N), product(range(3), repeat=N)):
             coarse = Mechanism(np.eye(2, dtype=int)[list(first)].tolist())
             fine = Mechanism(np.eye(6, dtype=int)[[3 * a + b for a, b in zip(first, second, strict=True)]].tolist())
-            value = risks(pair[0], coarse).alice(F(1)) + risks(pair[1], fine).alice(F(1, 2))
+            value = evaluate(pair[0], coarse).alice(F(1)) + evaluate(pair[1], fine).alice(F(1, 2))
             best = value if best is None else min(best, value)
         assert best is not None
         assert found.value <= best
@@ -184,7 +183,7 @@ def test_independent_draws_for_two_tiers_tell_more_than_the_proof_allows() -> No
     found = tiers([public.problem, research.problem], [public.lam, research.lam])
     rows = [[a * b for a in x for b in y] for x, y in zip(*(m.channel for m in found.mechanisms), strict=True)]
     seen = Mechanism(rows, states=public.problem.states)
-    before, after = found.risks[1].eve, risks(research.problem, seen).eve
+    before, after = found.risks[1].eve, evaluate(research.problem, seen).eve
     assert after < before
     page = " ".join((EXAMPLES.parent / "docs" / "tiers.md").read_text(encoding="utf-8").split())
     assert f"In this example the insurer's risk would fall from {before} to {after}." in page

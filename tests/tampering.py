@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
+
+from hypothesis import strategies as st
 
 from bap_lp.limits import limit, set_limits
 
@@ -33,6 +37,23 @@ def places(node: Any) -> list[tuple[Any, Any]]:
     for key, child in node.items() if isinstance(node, dict) else enumerate(node):
         out += [(node, key), *(places(child) if isinstance(child, (dict, list)) else ())]
     return out
+
+
+def alter(document: Any, data: st.DataObject) -> None:
+    """Another number or position somewhere, or something is missing."""
+    node, key = data.draw(st.sampled_from(places(document)))
+    value = node[key]
+    if isinstance(value, (dict, list)) or data.draw(st.integers(0, 9)) == 0:
+        del node[key]
+    elif isinstance(value, bool):
+        node[key] = not value
+    elif isinstance(value, int):
+        node[key] = data.draw(st.sampled_from([value + 1, value - 1, 99]))
+    elif re.fullmatch(r"-?\d+(/\d+)?", value):
+        number = F(value)
+        node[key] = str(data.draw(st.sampled_from([number + F(1, 7), number - 1, -number, 2 * number, F(0)])))
+    else:
+        node[key] = f"{value}x"
 
 
 @contextmanager

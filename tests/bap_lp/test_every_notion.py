@@ -7,6 +7,7 @@ A new condition needs a way to be drawn in `strategies.notion`, its name in `str
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import LIMITS, any_problem, demands, few_lams
-from tampering import limited, places
+from strategies import LIMITS, any_problem, channels, demands, few_lams
+from tampering import alter, limited
 
 from bap_lp import (
     Conditions,
@@ -93,6 +94,8 @@ def judge(problem: Problem, lam: F, conditions: Conditions, folder: Path) -> Non
 
 def judge_floats(problem: Problem, lam: F, conditions: Conditions) -> None:
     near = problem.as_float()
+    if conditions.margin:  # whether one at the edge of what is possible holds depends on the last digit of a loss
+        conditions = replace(conditions, margin=conditions.margin * F(999, 1000))
     exact, rough = solved(problem, lam, conditions), solved(near, float(lam), conditions)
     if rough is None:
         assert exact is None  # also a limit at the edge of what is possible
@@ -137,15 +140,6 @@ def test_floats_find_the_same_optimum_with_a_small_proved_gap(kind: str, data: s
     judge_floats(*drawn(data, kind, 1))
 
 
-def changed(value: Any, data: st.DataObject) -> Any:
-    """Another number, or another position."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return data.draw(st.sampled_from([value + 1, value - 1, 99]))
-    return str(data.draw(st.sampled_from([F(value) + F(1, 7), F(value) - 1, -F(value), 2 * F(value), F(0)])))
-
-
 @pytest.mark.parametrize("maps", [1, DEFAULTS["maps"]])
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=3, deadline=None, suppress_health_check=fixture)
@@ -162,11 +156,7 @@ def test_a_changed_certificate_is_refused_or_says_something_true(
     for _ in range(12):
         save_certificate(file, found.certificate)
         document = json.loads(file.read_text())
-        node, key = data.draw(st.sampled_from(places(document)))
-        if isinstance(node[key], (dict, list)) or data.draw(st.integers(0, 9)) == 0:
-            del node[key]
-        else:
-            node[key] = changed(node[key], data)
+        alter(document, data)
         file.write_text(json.dumps(document))
         try:
             again = load_certificate(file)
@@ -215,3 +205,18 @@ def test_the_path_has_the_optimum_of_every_lambda(kind: str, data: st.DataObject
     for at in path.breakpoints[:2]:
         assert path.value(at) == solve(problem, at, conditions=conditions).value
     assert definitions.broken(problem, conditions, path.piece(lam).mechanism.channel) == set()
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_problem(), few_lams, st.data())
+def test_every_mechanism_is_scored_by_the_definition_and_none_goes_below(
+    problem: Problem, lam: F, data: st.DataObject
+) -> None:
+    best = solve(problem, lam)
+    for _ in range(3):
+        mechanism = data.draw(channels(problem))
+        found, (bob, eve) = evaluate(problem, mechanism), definitions.risks(problem, mechanism.channel)
+        assert (found.bob, found.eve) == (bob, eve)
+        assert found.alice(lam) == bob - lam * eve >= best.value
+        for agents, whole in ((problem.bobs, bob), (problem.eves, eve)):
+            assert sum(definitions.fraction(a.weight) * found.agents[a.name] for a in agents) == whole

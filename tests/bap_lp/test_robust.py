@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import priors, small, table
+from tampering import alter, refit
 
 from bap_lp import (
     Agent,
@@ -20,9 +22,11 @@ from bap_lp import (
     Mechanism,
     Problem,
     evaluate,
+    load_bundle,
     minimum_of,
     rank_worst_case,
     robust,
+    save_bundle,
     solve,
     verify_robust,
 )
@@ -72,25 +76,33 @@ def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mecha
     assert verify_robust(problems, rough.certificate)
 
 
-@settings(max_examples=10, deadline=None)
-@given(families())
-def test_a_certificate_that_was_tampered_with_does_not_verify(family: tuple[list[Problem], list[Fraction]]) -> None:
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(family=families(), data=st.data())
+def test_a_changed_certificate_of_a_worst_case_is_refused_or_says_the_same(
+    family: tuple[list[Problem], list[Fraction]], tmp_path: Path, data: st.DataObject
+) -> None:
     problems, lams = family
-    proof = robust(problems, lams).certificate
-    assert not verify_robust(problems, replace(proof, value=proof.value - 1))
-    assert not verify_robust(problems, replace(proof, weights=2 * proof.weights))
-    assert not verify_robust(problems, replace(proof, channel=2 * proof.channel))
-    assert not verify_robust(problems, replace(proof, replies=tuple(u + 1 for u in proof.replies)))
+    best = robust(problems, lams)
+    for _ in range(6):
+        save_bundle(tmp_path / "b", best)
+        document = json.loads((tmp_path / "b" / "certificate.json").read_text())
+        alter(document, data)
+        (tmp_path / "b" / "certificate.json").write_text(json.dumps(document))
+        refit(tmp_path / "b")
+        try:
+            accepted = bool(load_bundle(tmp_path / "b").verify())
+        except InputError:
+            continue
+        assert not accepted or document["value"] == str(best.value)
 
 
 @settings(max_examples=15, deadline=None)
 @given(families())
 def test_one_scenario_is_an_ordinary_problem(family: tuple[list[Problem], list[Fraction]]) -> None:
     problem, lam = family[0][0], family[1][0]
-    optimum, alone = solve(problem, lam), robust([problem], lam)
-    assert alone.value == robust([problem] * 3, lam).value == optimum.value
-    if problem.merged().shape == problem.shape:  # nothing to merge: the same program, and the same choice among optima
-        assert (alone.certificate.channel * problem.p[:, None] == optimum.certificate.rho).all()
+    alone = robust([problem], lam)
+    assert alone.value == robust([problem] * 3, lam).value == solve(problem, lam).value
 
 
 def test_a_signal_may_recommend_a_different_decision_in_every_scenario() -> None:
@@ -127,17 +139,6 @@ def test_lam_is_calibrated_scenario_by_scenario() -> None:
 def test_wrong_scenarios_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         robust(*arguments)
-
-
-@settings(max_examples=15, deadline=None)
-@given(families())
-def test_a_float_certificate_with_nan_does_not_verify(family: tuple[list[Problem], list[Fraction]]) -> None:
-    problems, lams = family
-    proof = robust(problems, lams, False).certificate
-    assert not verify_robust(problems, replace(proof, channel=proof.channel * math.nan))
-    assert not verify_robust(problems, replace(proof, weights=proof.weights * math.nan))
-    assert not verify_robust(problems, replace(proof, value=math.nan))
-    assert not verify_robust(problems, replace(proof, replies=proof.replies[1:]))
 
 
 @pytest.mark.slow

@@ -27,8 +27,15 @@ from flint import fmpq, fmpq_mat
 
 from bap_lp import Mechanism, Problem, calibrate, evaluate, randomised_response_family, solve
 from bap_lp.rational import public
-from bap_lp.releases import bob_decision, compare, full, null, randomised_response, randomised_response_epsilon
-from bap_lp.releases.families import hidden_mixture
+from bap_lp.releases import (
+    bob_decision,
+    compare,
+    full,
+    hidden_mixture,
+    null,
+    randomised_response,
+    randomised_response_epsilon,
+)
 
 F = Fraction
 ASYMMETRIES = [F(1, 7), F(1), F(5, 2), F(299, 100), F(3), F(301, 100), F(4), F(17, 3), F(10), F(1000)]

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bap_lp import Agent, Family, InputError, Mechanism, Problem, evaluate, randomised_response_family
-from bap_lp.releases import full, null, randomised_response, truncated_geometric
-from bap_lp.releases.families import PiecewiseLinear, hidden_mixture, lower_envelope, public_mixture
+from bap_lp.releases import full, hidden_mixture, null, public_mixture, randomised_response, truncated_geometric
+from bap_lp.releases.families import PiecewiseLinear, lower_envelope
 
 F = Fraction
 quick = settings(max_examples=50, deadline=None)

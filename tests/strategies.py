@@ -101,14 +101,15 @@ def events(draw: st.DrawFn, N: int) -> list[int]:
 
 
 @st.composite
-def any_problem(draw: st.DrawFn, states: int = 4, tuples: int = 40) -> Problem:
+def any_problem(draw: st.DrawFn, states: int = 4, tuples: int = 30, own: bool | None = None) -> Problem:
     """Bobs and Eves who share Alice's prior and count or have their own, and Eves who know something or do not.
 
-    Some states are equal, some have no probability. All agents together have at most so many tuples of decisions.
+    Some states are equal, some have no probability. All agents together have at most so many tuples of decisions. With
+    `own` somebody has a harm or a prior of his own, if it is not None.
     """
     N = draw(st.integers(1, states))
     rows = draw(st.lists(st.integers(0, max(1, N - 2)), min_size=N, max_size=N))
-    own = draw(st.integers(0, 2)) == 0  # agents with beliefs of their own
+    own = draw(st.integers(0, 2)) == 0 if own is None else own
 
     def repeated(columns: int) -> list[list[F]]:
         few = draw(table(parts_of(0, 2), max(rows) + 1, columns))

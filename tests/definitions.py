@@ -267,6 +267,44 @@ def least_risk(problem: Problem, lam: Any, c: Conditions) -> float | None:
     return lp.value()
 
 
+def least_joint(problems: list[Problem], lams: list[Any], weights: list[Any] | None = None) -> float:
+    """The optimum of several problems about the same data, in floats, with a signal for every tuple of decisions.
+
+    With weights they are tiers: the agents of problem k see what was told in problems 0..k, and the R_A add up.
+    Without, they are scenarios: everybody sees the whole signal, and the worst R_A counts.
+    """
+    lp, parts = Program(), [views(problem) for problem in problems]
+    told = [list(product(*(range(len(view.loss[0])) for view in agents))) for agents in parts]
+    signals, states = list(product(*told)), range(len(problems[0].prior))
+    cost = [{} for _ in problems]
+    for k, (agents, lam) in enumerate(zip(parts, lams, strict=True)):
+        for (s, signal), x in product(enumerate(signals), states):
+            pairs = zip(agents, signal[k], strict=True)
+            cost[k][x, s] = sum(
+                v.weight * v.mass[x] * v.harm[x][d] * (1 if v.bob else -fraction(lam)) for v, d in pairs
+            )
+    scale = [0] * len(problems) if weights is None else [fraction(w) for w in weights]
+    column = {at: lp.column(sum(w * c[at] for w, c in zip(scale, cost, strict=True)), 1) for at in cost[0]}
+    for x in states:
+        lp.row({column[x, s]: 1 for s in range(len(signals))}, 1, 1)
+    if weights is None:
+        above, below = lp.column(1), lp.column(-1)
+        for own in cost:
+            lp.row({column[at]: v for at, v in own.items()} | {above: -1, below: 1})
+    for k, agents in enumerate(parts):
+        seen: dict[Any, list[int]] = {}
+        for s, signal in enumerate(signals):
+            seen.setdefault(signal if weights is None else signal[: k + 1], []).append(s)
+        for prefix, members in seen.items():
+            for view, d in zip(agents, prefix[k], strict=True):
+                for other in set(range(len(view.loss[0]))) - {d}:
+                    lead = [m * (row[d] - row[other]) for m, row in zip(view.belief, view.loss, strict=True)]
+                    lp.row({column[x, s]: lead[x] for x in states for s in members})
+    found = lp.value()
+    assert found is not None
+    return found
+
+
 def partitions(count: int) -> Iterator[tuple[int, ...]]:
     """Every deterministic map of so many states, up to the names of its signals."""
     if count == 0:

@@ -1,4 +1,4 @@
-"""Risks of tables that are computed by shortcuts: through floats where these decide, through integers where they fit."""
+"""Risks that are computed by shortcuts, through floats or integers where these are enough, are exact."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from definitions import least_joint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import priors, small, table
@@ -37,12 +38,20 @@ ZERO_ONE = [[0, 1], [1, 0]]
 
 
 @st.composite
-def families(draw: st.DrawFn) -> tuple[list[Problem], list[Fraction]]:
-    N, b, e, K = (draw(st.integers(1, top)) for top in (4, 3, 3, 3))
+def families(draw: st.DrawFn, most: int = 3) -> tuple[list[Problem], list[Fraction]]:
+    N, b, e, K = (draw(st.integers(1, top)) for top in (4, 3, 3, most))
     bobs = st.tuples(priors(N), table(small, N, b))
     shared = draw(bobs) if draw(st.booleans()) else None
     scenarios = [Problem(*(shared or draw(bobs)), draw(table(small, N, e))) for _ in range(K)]
     return scenarios, [F(draw(st.integers(0, 6)), 2) for _ in range(K)]
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
+@given(families(most=2))
+def test_the_worst_case_is_that_of_an_independent_program(family: tuple[list[Problem], list[Fraction]]) -> None:
+    problems, lams = family
+    assert float(robust(problems, lams).value) == pytest.approx(least_joint(problems, lams), abs=1e-7)
 
 
 def library(problem: Problem) -> list[Mechanism]:

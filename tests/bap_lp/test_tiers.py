@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from definitions import least_joint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from strategies import few_lams, few_states, parts_of, table
 from tampering import alter, refit
 
@@ -46,39 +46,6 @@ def nests(draw: st.DrawFn, most: int = 3) -> tuple[list[Problem], list[F]]:
     return out, [draw(few_lams) for _ in out]
 
 
-def reference(problems: list[Problem], lams: list[F], weights: list[F]) -> float:
-    """The paper's kind of program, in scipy: a signal per tier and tuple of *everybody's* decisions, all obedient.
-
-    Signals of tier k are (i_k, j_k); the agents of tier k see those of tiers 1..k and must want to do as told.
-    """
-    p = np.array(problems[0].prior, dtype=float)
-    tiers_ = [(pr.B.astype(float), pr.E.astype(float), pr.eve_groups) for pr in problems]
-    told = [list(product(range(B.shape[1]), *(range(g.start, g.stop) for g in groups))) for B, _, groups in tiers_]
-    signals = list(product(*told))
-    N, S = len(p), len(signals)
-    cost = np.zeros((N, S))
-    for k, (B, E, _) in enumerate(tiers_):
-        for s, signal in enumerate(signals):
-            i, *js = signal[k]
-            cost[:, s] += float(weights[k]) * (B[:, i] - float(lams[k]) * sum(E[:, j] for j in js))
-    rows = []
-    for k, (B, E, groups) in enumerate(tiers_):
-        for prefix in product(*told[: k + 1]):
-            members = [s for s, signal in enumerate(signals) if signal[: k + 1] == prefix]
-            i, *js = prefix[k]
-            gains = [B[:, i] - B[:, other] for other in range(B.shape[1])]
-            gains += [E[:, j] - E[:, o] for g, j in zip(groups, js, strict=True) for o in range(g.start, g.stop)]
-            for gain in gains:
-                if gain.any():
-                    row = np.zeros((N, S))
-                    row[:, members] = gain[:, None]
-                    rows.append(row.ravel())
-    limits = {"A_ub": np.array(rows), "b_ub": np.zeros(len(rows))} if rows else {}
-    found = linprog(cost.ravel(), **limits, A_eq=np.kron(np.eye(N), np.ones(S)), b_eq=p, method="highs")
-    assert found.status == 0
-    return float(found.fun)
-
-
 @settings(max_examples=25, deadline=None)
 @given(nests(most=2), st.lists(st.integers(1, 3), min_size=3, max_size=3))
 def test_nested_releases_have_the_value_of_an_independent_program(nest: Any, scale: list[int]) -> None:
@@ -88,7 +55,7 @@ def test_nested_releases_have_the_value_of_an_independent_program(nest: Any, sca
     assert found.exact
     assert found.gap == 0
     assert found.verify(), found.verify().reason
-    assert float(found.value) == pytest.approx(reference(problems, lams, weights), abs=1e-7)
+    assert float(found.value) == pytest.approx(least_joint(problems, lams, weights), abs=1e-7)
     assert found.price_of_nesting >= 0
     assert found.separate == sum(w * solve(p, lam).value for w, p, lam in zip(weights, problems, lams, strict=True))
 

@@ -211,22 +211,6 @@ def conditioned(draw: st.DrawFn) -> tuple[Problem, F, Conditions]:
     return problem, draw(few_lams), draw(demands(problem, draw(st.sets(st.sampled_from(LIMITS), max_size=3))))
 
 
-@st.composite
-def knowing_problems(draw: st.DrawFn, most: int = 6, decisions: int = 3) -> Problem:
-    """Problems with one or two Eves who know labels, a channel of the data, or nothing."""
-    n, b = draw(st.integers(2, most)), draw(st.integers(2, decisions))
-    counts = draw(st.lists(st.integers(1, 6), min_size=n, max_size=n))
-    bob = [[F(draw(st.integers(0, 3)), 2) for _ in range(b)] for _ in range(n)]
-    eves = []
-    for k in range(draw(st.integers(1, 2))):
-        e = draw(st.integers(2, 3))
-        loss = [[draw(st.integers(0, 3)) for _ in range(e)] for _ in range(n)]
-        kind = draw(st.sampled_from(["knows", "knowledge", ""]))
-        known: dict[str, Any] = {}
-        if kind == "knows":
-            known = {"knows": [f"z={draw(st.integers(0, 2))}" for _ in range(n)]}
-        elif kind == "knowledge":
-            rows = [draw(st.lists(st.integers(0, 3), min_size=2, max_size=2).filter(any)) for _ in range(n)]
-            known = {"knowledge": [[F(v, sum(row)) for v in row] for row in rows]}
-        eves.append(Agent(loss, name=f"Eve {k}", weight=draw(st.integers(1, 2)), **known))
-    return Problem([F(c, sum(counts)) for c in counts], bob, eves=eves)
+def knowing_problems() -> st.SearchStrategy[Problem]:
+    """Problems whose Eves know labels, a channel of the data, or nothing."""
+    return any_problem(own=False)

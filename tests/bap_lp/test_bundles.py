@@ -363,5 +363,7 @@ def test_both_checkers_allow_the_rounding_of_a_coefficient_that_is_a_difference(
         ("ratio", Conditions(posterior_ratio=[{"event": [1, 2], "exp_epsilon": K}])),
         ("pufferfish", Conditions(pufferfish={"pairs": [[[1, 2], [0, 1, 2, 3]]], "exp_epsilon": K})),
     ):
-        save_bundle(tmp_path / name, solve(problem.as_float(), 0.0, conditions=wanted))
+        found = solve(problem.as_float(), 0.0, conditions=wanted)
+        assert found.value == pytest.approx(float(solve(problem, 0, conditions=wanted).value), abs=1e-12)
+        save_bundle(tmp_path / name, found)
         assert both(tmp_path / name) == (True, True)

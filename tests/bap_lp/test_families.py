@@ -11,6 +11,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import parts_of, priors, table
 
 from bap_lp import Agent, Family, InputError, Mechanism, Problem, evaluate, randomised_response_family
 from bap_lp.releases import full, hidden_mixture, null, public_mixture, randomised_response, truncated_geometric
@@ -23,27 +24,15 @@ LAMS = st.integers(0, 40).map(lambda k: F(k, 13))
 
 
 @st.composite
-def distributions(draw: st.DrawFn, size: int) -> list[Fraction]:
-    weights = draw(st.lists(st.integers(0, 6), min_size=size, max_size=size).filter(any))
-    return [F(w, sum(weights)) for w in weights]
-
-
-@st.composite
-def tables(draw: st.DrawFn, rows: int, columns: int) -> list[list[Fraction]]:
-    entries = draw(st.lists(st.integers(0, 12), min_size=rows * columns, max_size=rows * columns))
-    return [[F(v, 5) for v in entries[x * columns : (x + 1) * columns]] for x in range(rows)]
-
-
-@st.composite
 def families(draw: st.DrawFn) -> Family:
     """Any segment of channels, and randomised response, for one or two Eves and states of possibly no probability."""
     count, b, e = draw(st.integers(2, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    eves = [Agent(draw(tables(count, e)), weight=F(k + 1, 2)) for k in range(draw(st.integers(1, 2)))]
-    problem = Problem(draw(distributions(count)), draw(tables(count, b)), eves=eves)
+    eves = [Agent(draw(table(parts_of(0, 2, 5), count, e)), weight=F(k + 1, 2)) for k in range(draw(st.integers(1, 2)))]
+    problem = Problem(draw(priors(count)), draw(table(parts_of(0, 2, 5), count, b)), eves=eves)
     if draw(st.booleans()):
         return randomised_response_family(problem, draw(st.sampled_from([None, 1, F(1, 3)])))
     signals = draw(st.integers(1, 4))
-    first, last = (Mechanism([draw(distributions(signals)) for _ in range(count)]) for _ in range(2))
+    first, last = (Mechanism([draw(priors(signals)) for _ in range(count)]) for _ in range(2))
     start = F(draw(st.integers(-3, 3)), 2)
     return Family(problem, first, last, start, start + F(draw(st.integers(1, 5)), 3), "segment")
 

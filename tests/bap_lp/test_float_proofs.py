@@ -95,22 +95,6 @@ def test_float_tiers_verify_beside_huge_losses(seed: int) -> None:
     assert not verify_tiers(pair[::-1], found.certificate)
 
 
-@pytest.mark.parametrize(
-    ("seed", "demand"),
-    [(7, {"max_signals": 2}), (16, {"exp_epsilon": 2.0}), (27, {"margin": 0.01}), (75, {"min_eve_risk": 1e9 + 0.5})],
-)
-def test_float_solutions_under_conditions_verify_beside_huge_losses(seed: int, demand: dict[str, Any]) -> None:
-    """The solver stopped at a gap of 1e-10 of the largest loss, which was a tenth of the spread."""
-    draw = random.Random(seed)
-    states = draw.randint(2, 4)
-    draw.choice([0, 3, 6, 9])
-    weights = [draw.randint(1, 5) for _ in range(states)]
-    bob = [[float(draw.randint(0, 5)) for _ in range(3)] + [1e9] for _ in range(states)]
-    eve = [[draw.randint(0, 5) + 1e9 for _ in range(3)] for _ in range(states)]
-    problem = Problem([w / sum(weights) for w in weights], bob, eve)
-    assert verify(problem, solve(problem, 0.5, conditions=Conditions(**demand)).certificate)
-
-
 def _beside(seed: int, offset: float, unit: float) -> tuple[Problem, list[float]]:
     """Two or three states and random losses of this unit beside an offset, two Eves, one with a weight."""
     draw = random.Random(seed)
@@ -274,19 +258,3 @@ def test_the_most_private_mechanism_of_a_float_path_is_followed_too() -> None:
     path = lambda_path(problem)
     assert path.verify()
     assert evaluate(problem, path.pieces[-1].mechanism).eve == pytest.approx(path.pieces[-1].risks.eve)
-
-
-@pytest.mark.parametrize("weights", [(1, 3, 0, 1), (2, 5, 2, 1), (3, 2, 0, 1)])
-def test_a_factor_that_allows_certainty_exactly_is_met_in_floats(weights: tuple[int, ...]) -> None:
-    # K P(A) = 1: the coefficient 1 - K P(A) is all rounding in floats, and must not be read as a demand
-    prior = [F(w, sum(weights)) for w in weights]
-    problem = Problem(prior, [[0, 1], [1, 0], [1, 0], [0, 1]], [[0], [0], [1], [0]])
-    K = 1 / (prior[1] + prior[2])
-    for wanted in (
-        Conditions(posterior_ratio=[{"event": [1, 2], "exp_epsilon": K}]),
-        Conditions(pufferfish={"pairs": [[[1, 2], [0, 1, 2, 3]]], "exp_epsilon": K}),
-    ):
-        found = solve(problem, 0, exact=False, conditions=wanted)
-        assert found.value == pytest.approx(float(solve(problem, 0, conditions=wanted).value), abs=1e-12)
-        verdict = verify(problem, found.certificate)
-        assert verdict, verdict.reason

@@ -156,18 +156,3 @@ def test_a_file_names_its_own_fields(tmp_path: Path) -> None:
         load_problem(file)
     save_problem(tmp_path / "q.json", example(knows=[1, 1, 2, 2]))
     assert load_problem(tmp_path / "q.json").problem == example(knows=["1", "1", "2", "2"])
-
-
-@pytest.mark.parametrize("floor", ["1/4", "1/3", "1/2"])
-def test_a_floor_at_every_signal_holds_for_what_eve_knows_too(floor: str) -> None:
-    losses = [[0, 1], [1, 0], [1, 0], [0, 1]]
-    knowing = Agent(losses, knows=["a", "a", "b", "b"])
-    problem = Problem(["1/4"] * 4, [[0, 1], [1, 0], [0, 1], [1, 0]], eves=[knowing])
-    found = solve(problem, 0, conditions=Conditions(signal_floor=floor))
-    q = found.mechanism.channel
-    for s in range(q.shape[1]):
-        for pair in ([0, 1], [2, 3]):
-            mass = q[pair, s].sum()
-            assert min(sum(q[x, s] * losses[x][j] for x in pair) for j in (0, 1)) >= Fraction(floor) * mass
-    assert found.risks.eve >= Fraction(floor)
-    assert verify(problem, found.certificate)

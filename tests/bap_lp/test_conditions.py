@@ -45,7 +45,7 @@ def spread_out(problem: Problem, data: st.DataObject) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(any_problem(), st.sets(st.sampled_from(LIMITS), min_size=1, max_size=2), st.data())
 def test_a_mechanism_meets_its_conditions_by_the_definition(
     problem: Problem, kinds: set[str], data: st.DataObject

@@ -121,7 +121,7 @@ def test_the_optimum_is_that_of_the_definitions_and_is_proved(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=8, deadline=None, suppress_health_check=fixture)
 @given(data=st.data())
 def test_notions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None:
     judge(*drawn(data, kind, 3), tmp_path)
@@ -129,7 +129,7 @@ def test_notions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deterministic", "max_signals"])
-@settings(max_examples=20, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=12, deadline=None, suppress_health_check=fixture)
 @given(data=st.data())
 def test_a_search_ends_at_the_optimum_and_is_proved_case_by_case(
     kind: str, tmp_path: Path, data: st.DataObject
@@ -200,7 +200,7 @@ def test_the_proof_of_a_poor_mechanism_is_about_another_problem(kind: str, data:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=3, deadline=None, suppress_health_check=fixture)
 @given(data=st.data())
 def test_a_bundle_is_verified_by_both_checkers(
     kind: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -237,7 +237,7 @@ def test_the_path_has_the_optimum_of_every_lambda(kind: str, data: st.DataObject
     assert definitions.broken(problem, conditions, path.piece(lam).mechanism.channel) == set()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(any_problem(), few_lams, st.data())
 def test_every_mechanism_is_scored_by_the_definition_and_none_goes_below(
     problem: Problem, lam: F, data: st.DataObject

@@ -20,7 +20,7 @@ def same(first: Mechanism, second: Mechanism) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(problems(states=6, decisions=4, tempers=TIED), lams)
 def test_solve_and_path_show_the_same_mechanism(problem: Problem, lam: F) -> None:
     path = lambda_path(problem)

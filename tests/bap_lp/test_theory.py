@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from strategies import NOTIONS, channels, events, few_lams, few_states, parts_of, table
+from strategies import channels, events, few_lams, few_states, parts_of, table
 
 from bap_lp import Agent, Conditions, ConflictError, Mechanism, Problem, evaluate, solve
 from bap_lp.releases import full, meets, null
@@ -33,39 +33,6 @@ def test_averaging_equal_states_by_their_probabilities_changes_no_risk(problem: 
     for x in range(len(problem.p)):
         averaged[index == x] = sum(share * row for share, row in zip(shares, channel[index == x], strict=True))
     assert evaluate(large, Mechanism(averaged.tolist())).risks == evaluate(large, Mechanism(channel.tolist())).risks
-
-
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(
-    few_states(2, eves=1),
-    few_lams,
-    st.sampled_from((*NOTIONS, "neighbours")),
-    st.lists(st.integers(1, 4), min_size=2, max_size=2),
-)
-def test_merging_under_a_condition_changes_nothing(problem: Problem, lam: F, kind: str, copies: list[int]) -> None:
-    """An Eve with one decision adds a constant to R_E, another one at every state: then no two states are equal."""
-    index, count = np.repeat(np.arange(len(problem.p)), 2), 2 * len(problem.p)
-    prior = [p * F(c, sum(copies)) for p in problem.prior for c in copies]
-    eve = Agent(problem.eves[0].loss[index], name="Eve")
-    merging = Problem(prior, problem.B[index], eves=[eve])
-    apart = Problem(prior, problem.B[index], eves=[eve, Agent([[x] for x in range(count)], name="constant")])
-    below = min(merging.prior.dot(merging.eve_loss)) * F(2, 3)
-    wanted: dict[str, dict[str, Any]] = {
-        "delta": {"exp_epsilon": 2, "delta": F(1, 10)},
-        "neighbours": {"exp_epsilon": 2, "neighbours": [(0, count - 1)]},
-        "posterior_caps": {"posterior_caps": [{"event": [0], "at_most": (1 + 2 * prior[0]) / 3}]},
-        "posterior_ratio": {"posterior_ratio": [{"event": [0, count - 1], "exp_epsilon": 2}]},
-        "signal_floor": {"signal_floor": {"Eve": below}},
-        "max_leakage": {"max_leakage": F(5, 4)},
-        "pufferfish": {"pufferfish": {"pairs": [[[0], [count - 1]]], "exp_epsilon": 2}},
-        "independent_of": {"independent_of": [[0]]},
-    }
-    conditions = Conditions(**wanted[kind])
-    constant = sum(p * x for x, p in enumerate(prior))
-    assert solve(merging, lam, conditions=conditions).value == (
-        solve(apart, lam, conditions=conditions).value + lam * constant
-    )
 
 
 def demand(draw: Any, problem: Problem, kind: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from definitions import least_joint
+from flint import fmpq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import priors, small, table
@@ -31,6 +32,7 @@ from bap_lp import (
     solve,
     verify_robust,
 )
+from bap_lp.rational import number, public
 from bap_lp.releases import RELEASES, full, null, randomised_response
 
 F = Fraction

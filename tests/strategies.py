@@ -81,16 +81,16 @@ few_lams = parts_of(0, 3)
 
 
 @st.composite
-def private(draw: st.DrawFn, N: int) -> dict[str, Any]:
+def private(draw: st.DrawFn, N: int, kind: str = "") -> dict[str, Any]:
     """DP between all pairs, along a path, with a metric, or with any distances."""
     given: dict[str, Any] = {"exp_epsilon": draw(parts_of(1, 4))}
-    kind = draw(st.sampled_from(["all", "path", "metric", "distances"]))
+    kind = kind or draw(st.sampled_from(["all", "path", "metric", "distances"]))
     if kind == "path":
         given["neighbours"] = [(x, x + 1) for x in range(N - 1)]
     if kind == "metric":
         given["metric"] = [[abs(x - y) for y in range(N)] for x in range(N)]
     if kind == "distances":  # no metric: some pairs are implied by others, some are free, d(x,y) is not d(y,x)
-        given["metric"] = [[draw(st.sampled_from([None, 0, 1, 2, 3])) for _ in range(N)] for _ in range(N)]
+        given["metric"] = [[draw(st.sampled_from([None, 0, 0, 1, 2])) for _ in range(N)] for _ in range(N)]
     return given
 
 
@@ -116,7 +116,7 @@ def any_problem(draw: st.DrawFn, states: int = 4, tuples: int = 30, own: bool | 
         return [few[k] for k in rows]
 
     def agent(name: str, most: int, eve: bool) -> Agent:
-        kind = draw(st.sampled_from(["", "", "knows", "knowledge"])) if eve and most >= 4 else ""
+        kind = draw(st.sampled_from(["", "knows", "knowledge"])) if eve and most >= 4 else ""
         d = draw(st.integers(1, min(3, most if not kind else int(most**0.5))))
         given: dict[str, Any] = {}
         if kind == "knows":
@@ -141,7 +141,17 @@ def any_problem(draw: st.DrawFn, states: int = 4, tuples: int = 30, own: bool | 
 
 
 NOTIONS = ("delta", "posterior_caps", "posterior_ratio", "signal_floor", "max_leakage", "pufferfish", "independent_of")
-LIMITS = ("min_eve_risk", "max_bob_risk", "exp_epsilon", *NOTIONS, "margin", "deterministic", "max_signals")
+LIMITS = (
+    "min_eve_risk",
+    "max_bob_risk",
+    "exp_epsilon",
+    "neighbours",
+    "metric",
+    *NOTIONS,
+    "margin",
+    "deterministic",
+    "max_signals",
+)
 
 
 @st.composite
@@ -152,14 +162,14 @@ def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
     if kind in ("min_eve_risk", "max_bob_risk"):
         ends = [definitions.risks(problem, q)[kind == "min_eve_risk"] for q in (np.eye(N, dtype=int), [[1]] * N)]
         return {kind: ends[0] + (ends[1] - ends[0]) * draw(parts_of(0, 1, 8))}
-    if kind == "exp_epsilon":
-        return draw(private(N))
+    if kind in ("exp_epsilon", "neighbours", "metric"):
+        return draw(private(N, {"exp_epsilon": "all", "neighbours": "path", "metric": "distances"}[kind]))
     if kind == "deterministic":
         return {kind: True}
     if kind == "max_signals":
         return {kind: draw(st.integers(1, 3))}
     if kind == "margin":
-        return {kind: draw(st.sampled_from([F(0), F(0), F(1, 20), F(1, 10), F(1, 4)]))}
+        return {kind: draw(st.sampled_from([F(0), F(1, 20), F(1, 10), F(1, 4)]))}
     if kind == "delta":
         return draw(private(N)) | {"delta": draw(parts_of(0, 1, 8))}
     if kind in ("posterior_caps", "posterior_ratio"):

@@ -358,7 +358,7 @@ def brute(problem: Problem, lam: F, conditions: Conditions) -> tuple[Any, ...] |
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tried", [True, False])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(few_states(5), few_lams, st.data())
 def test_the_best_deterministic_map_is_found_exactly(
     tried: bool, problem: Problem, lam: F, data: st.DataObject

@@ -244,7 +244,7 @@ def coin_solution(conditions: Conditions | None) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_junk_in_a_certificate_is_refused_or_judged(data: st.DataObject, tmp_path: Path) -> None:
     file = tmp_path / "c.json"

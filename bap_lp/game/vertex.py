@@ -28,7 +28,7 @@ import highspy
 import numpy as np
 
 from bap_lp.game.pricing import Pricing, centred, pass_over, sum_by_key
-from bap_lp.linear.highs import PRIMAL, basic_flags, loaded, set_basis
+from bap_lp.linear.highs import PRIMAL, basic_flags, loaded, run, set_basis
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array
 
@@ -106,7 +106,7 @@ def _restricted(near: Arrays, fixed: Array, basis: GameBasis) -> tuple[Array, Ar
     )
     on = [basis.basic[state, decision], basis.t.ravel(), np.zeros(m, dtype=bool), basis.slack.ravel()]
     set_basis(model, np.concatenate(on))
-    model.run()
+    run(model)
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         raise ArithmeticError(f"the restricted program ended as {model.modelStatusToString(model.getModelStatus())}")
     basis.pivots += model.getInfo().simplex_iteration_count

@@ -71,8 +71,7 @@ def test_a_component_is_perturbed_by_the_weights_of_its_own_places(monkeypatch: 
         return solve_game(*args, noise=noise, **options)
 
     monkeypatch.setattr(compact, "solve_game", watched)
-    monkeypatch.setattr(compact, "_DIRECT", 0)
-    monkeypatch.setattr(compact, "_DIRECT_TIED", 0)
+    monkeypatch.setattr(compact, "whole_program", lambda arrays: False)
     for data, lam in ((arrays, fmpq(1)), (arrays.rounded, 1.0)):
         solve_undivided(data, lam, None, places)
         assert (seen.pop() == weight_at(places[:, None] + np.arange(b))).all()

@@ -90,7 +90,7 @@ def test_the_structured_method_makes_the_same_choice_as_simplex(
 ) -> None:
     problem = large(kind, 90, 5, 4, seed)
     by_simplex = solve(problem, "1/2")
-    monkeypatch.setattr(compact_room, "_DIRECT", 0)
+    monkeypatch.setattr(compact_room, "whole_program", lambda arrays: False)
     by_structure = solve(problem, "1/2")
     assert "structured" in by_structure.method
     assert "structured" not in by_simplex.method

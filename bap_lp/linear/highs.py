@@ -46,9 +46,9 @@ _FEW = 0.01  # of all columns
 _BASIC = highspy.HighsBasisStatus.kBasic
 PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
-# pivots, or a quarter of the rows, after which the primal method is given up: in the grid of `benchmarks.grid` it needs
-# fewer than these where it wins, and a tenth of the other methods' time is lost where it does not
-_PIVOTS = 1500
+# pivots, or a quarter of the rows, after which the primal method is given up: on distances it needs fewer than these;
+# elsewhere a tenth of the time of the other methods is lost
+_PIVOTS = 600
 _LONG = 10_000  # entries from which a thread, which takes 0.2 ms to start, costs less than a fiftieth of the run
 _TICK = 0.1  # seconds between looks at signals on systems where they do not end a wait
 _OPTIONS: dict[str, Any] = {
@@ -114,7 +114,9 @@ def solve_lp(
     return FloatVertex(z, y, basic, optimal, (first_z, plain), tied)
 
 
-def primal_basis(lp: LinearProgram, start: Array, first: Array | None = None, inside: bool = False) -> Array:
+def primal_basis(
+    lp: LinearProgram, start: Array, first: Array | None = None, inside: bool = False, pivots: int = _PIVOTS
+) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one.
 
     first: columns, those of `start` among them, that are tried without the others; these enter only if one would.
@@ -123,17 +125,18 @@ def primal_basis(lp: LinearProgram, start: Array, first: Array | None = None, in
     simplex method, or never end, as it does without perturbed bounds on 60 states with 20 and 60 decisions. So the
     number of its pivots is limited; then the dual simplex method starts afresh, or the interior point, if `inside`.
     """
+    pivots = max(pivots, lp.shape[0] // 4)
     if first is not None:
         m, n = lp.shape
         within = np.append(first, np.ones(m, dtype=bool))
-        found = _primal(lp.on_columns(first), (np.cumsum(within) - 1)[start])
+        found = _primal(lp.on_columns(first), (np.cumsum(within) - 1)[start], pivots)
         if found is not None:
             basic, y = found
             start = np.flatnonzero(within)[basic]
             reduced = lp.cost - np.bincount(lp.column_of, weights=lp.value * y[lp.index], minlength=n)
             if reduced.min() >= -_OPTIONS["dual_feasibility_tolerance"]:
                 return start
-    found = _primal(lp, start)
+    found = _primal(lp, start, pivots)
     if found is not None:
         return found[0]
     if inside:
@@ -142,9 +145,8 @@ def primal_basis(lp: LinearProgram, start: Array, first: Array | None = None, in
     return solve_lp(lp).basic
 
 
-def _primal(lp: LinearProgram, start: Array) -> tuple[Array, Array] | None:
+def _primal(lp: LinearProgram, start: Array, pivots: int) -> tuple[Array, Array] | None:
     """The variables of an optimal basis, and the duals of the rows; None if there are too many pivots on the way."""
-    pivots = max(_PIVOTS, lp.shape[0] // 4)
     # without a second perturbation: a tenth faster
     highs = loaded_program(lp, again=True, simplex_strategy=PRIMAL, simplex_iteration_limit=pivots,
                            primal_simplex_bound_perturbation_multiplier=0.0)  # fmt: skip

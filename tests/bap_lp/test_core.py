@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bap_lp.clock import OutOfTime, time_limited
 from bap_lp.linear import core as room
 from bap_lp.linear.core import Core, SingularCore
 from bap_lp.rational import Array, objects
@@ -76,3 +79,37 @@ def test_dependent_columns_are_named(large: int, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SingularCore) as found:
         Core(rows, columns, values, 3).solve(objects(map(fmpq, [1, 1, 1])))
     assert len(found.value.columns) == len(found.value.rows) == 2
+
+
+def square(size: int, repeated: bool = False) -> tuple[Array, Array, Array]:
+    """Entries of a sparse matrix; repeated: two of its columns are equal."""
+    draw = random.Random(size)
+    cells = {(k, k): fmpq(draw.randint(1, 9), 2) for k in range(size)}
+    for _ in range(3 * size):
+        cells[draw.randrange(size), draw.randrange(size)] = fmpq(draw.randint(1, 9), draw.randint(1, 5))
+    if repeated:
+        cells = {(r, c): v for (r, c), v in cells.items() if c != 1}
+        cells |= {(r, 1): v for (r, c), v in cells.items() if c == 0}
+    rows, columns = (np.array(part) for part in zip(*cells, strict=True))
+    return rows, columns, objects(cells.values())
+
+
+@pytest.mark.slow
+def test_another_process_eliminates_to_the_same_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries, right = square(30), objects(fmpq(k, 7) for k in range(30))
+    here = Core(*entries, 30)
+    monkeypatch.setattr(room, "LONG", 0)
+    apart = Core(*entries, 30)
+    for transposed in (False, True):
+        assert (apart.solve(right, transposed) == here.eliminated(right, transposed)).all()
+    with pytest.raises(SingularCore) as found:
+        Core(*square(30, repeated=True), 30, apart=True).solve(right)
+    assert len(found.value.columns) == len(found.value.rows) == 29
+
+
+@pytest.mark.slow
+def test_a_long_elimination_keeps_the_time_limit() -> None:
+    size = 700
+    core = Core(*square(size), size, apart=True)
+    with pytest.raises(OutOfTime), time_limited(0.5):
+        core.solved_exactly(objects(fmpq(k, 7) for k in range(size)), False)

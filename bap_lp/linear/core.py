@@ -17,10 +17,12 @@ from flint import fmpq, fmpq_mat, nmod_mat
 
 from bap_lp.linear.apart import solved_apart
 from bap_lp.linear.extended import IntegerFactor, Unsolved
+from bap_lp.linear.memory import require_square
 from bap_lp.rational import EXACT, Array, common_denominator, objects
 
 _LARGE = 150  # unknowns from which refinement is faster than elimination
 LONG = 600  # unknowns from which elimination may take more than a second: 24 s at 2300
+BYTES = 64  # of an entry of a dense matrix of rationals: in numpy, as a list, in flint and as integers
 _STEPS = 40  # of refinement at least; a determinant of n small integers has some ten n bits, and a step finds forty
 
 
@@ -68,6 +70,7 @@ class Core:
 
     @cached_property
     def _dense(self) -> Any:
+        require_square(self.size, BYTES)
         table = EXACT.zeros((self.size, self.size))
         table[self.rows, self.columns] = self.values
         matrix = fmpq_mat(self.size, self.size, table.ravel().tolist())

@@ -20,6 +20,7 @@ from bap_lp.game.solver import FEW, SolveProgress, few_values, solve_game
 from bap_lp.linear.exact import FEW_ROWS, optimise
 from bap_lp.linear.highs import SolverError, primal_basis, solve_lp
 from bap_lp.linear.looks import looked
+from bap_lp.linear.memory import require
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays
@@ -75,6 +76,7 @@ def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
     p may be scaled by any positive number: rho and t scale with it.
     """
     (N, b, e), G, field = arrays.shape, len(arrays.groups), arrays.field
+    require(N * b * (e + 1), arrays.exact)
     cost = np.concatenate([arrays.B.ravel(), field.full(b * G, -field.number(lam))])
     # a column rho[x,i]: 1 in row x, -E(x,j) in rows (i,j); already in column order
     rows = np.empty((N, b, 1 + e), dtype=np.int64)

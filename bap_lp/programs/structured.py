@@ -181,9 +181,11 @@ class _Core:
             self.unit = objects(map(fmpq, units))
             short = objects(v.p for v in d * self.unit[s])
         self.entries = r, s, short
-        matrix = np.zeros((m, m), dtype=short.dtype)
-        matrix[r, s] = short
-        self.matrix: Any = fmpz_mat(m, m, matrix.ravel().tolist()) if 0 < m < LONG else None
+        self.matrix: Any = None
+        if 0 < m < LONG:
+            matrix = np.zeros((m, m), dtype=short.dtype)
+            matrix[r, s] = short
+            self.matrix = fmpz_mat(m, m, matrix.ravel().tolist())
 
     def _solve(self, right: Array, factor: Any = 1, transposed: bool = False) -> Array | None:
         """The solution times a factor, perhaps one for every unknown."""

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bap_lp.clock import check
 from bap_lp.linear.program import LinearProgram, basis_places
 from bap_lp.rational import Array
 
@@ -153,6 +154,7 @@ class IntegerFactor:
         if not residual.any():
             yield x, bits, True
         for _ in range(steps):
+            check()
             top = max(map(abs, residual.tolist()), default=0)
             if top == 0:
                 return

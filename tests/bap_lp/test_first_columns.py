@@ -10,8 +10,10 @@ import pytest
 
 from bap_lp import Problem, solve
 from bap_lp.clock import OutOfTime, time_limited
+from bap_lp.linear import highs as highs_room
 from bap_lp.linear.exact import optimise
 from bap_lp.linear.highs import primal_basis
+from bap_lp.model.arrays import Arrays
 from bap_lp.programs.compact import compact_program, start_basis
 
 
@@ -47,3 +49,16 @@ def test_a_kept_solver_forgets_the_last_program() -> None:
     assert [channel(problem) for problem in reversed(problems)] == alone[::-1]
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(channel, problems * 3)) == alone * 3
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_start_that_is_far_off_is_left_to_another_method(inside: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, (N, b, e) = np.random.default_rng(1), (40, 12, 8)
+    arrays = Arrays(draw.dirichlet(np.ones(N)), draw.random((N, b)), draw.random((N, e)), (slice(0, e),))
+    lp = compact_program(arrays, 1.0)
+    start = start_basis(arrays, np.zeros(N, dtype=int))
+    monkeypatch.setattr(highs_room, "_primal", lambda *_: None)
+    basic = primal_basis(lp, start, inside=inside)
+    monkeypatch.undo()
+    assert optimise(lp.lifted(), basic).repairs == 0
+    assert highs_room._primal(lp, start, 1) is None

@@ -40,7 +40,7 @@ _OFTEN = 1.5  # best decisions per state from which they are tried alone
 STOPPED = "stopped before the optimum"
 # Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.2 s on integers to 20
 # at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20); not where ties are certain, 2.2 against 0.9 s
-_SQUARE = 40
+_SQUARE = 25
 _PIVOTS_TIED = 5000  # of the primal method on 0-1 losses: 4900 in 0.2 s at (60, 60, 20), 0.3 s from inside
 # entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
 _PERTURBED, _PERTURBED_TIED = 10_000, 2000

@@ -11,7 +11,7 @@ as one observer with losses p(x) E(x,j), whose price is lam.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -100,6 +100,11 @@ class Notion:
         """The fields of Conditions that state it."""
         return (cls.name,)
 
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        """What is promised, in words for the person who signs: decimals, and no names of keys."""
+        yield from ()
+
     def features(self) -> Array | None:
         """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""
         return None
@@ -122,6 +127,10 @@ class Notion:
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
         """Its single demands."""
         return [Part(self.name, None, 1, None, lambda _: self)]
+
+    def kept(self) -> Notion | None:
+        """What of it holds whatever else is demanded; None if it may be dropped as a whole."""
+        return None
 
     def joined(self, other: Notion) -> Notion:
         """This demand and another of the same notion."""

@@ -55,6 +55,10 @@ class Obedience(Notion):
         """With another margin."""
         return Obedience(margin, self.beliefs, self.bobs, self.starts, self.p)
 
+    def kept(self) -> Obedience:
+        """Agents with beliefs of their own obey in any case."""
+        return self.at(0 * self.margin)
+
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
         """The margin, if there is one; obedience itself cannot be dropped."""
         return [Part("margin", self.margin, -1, 0 * self.margin, self.at)] if self.margin > 0 else []

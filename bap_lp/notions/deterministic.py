@@ -5,6 +5,7 @@ Averaging two equal states would randomise, so states are not merged.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bap_lp.notions.base import Notion
@@ -29,6 +30,11 @@ class Deterministic(Notion):
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> Deterministic | None:
         return cls() if given.deterministic else None
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if given.deterministic:
+            yield "Nothing is drawn at random: the data decide the message."
 
     def broken(self, sent: SentSignals) -> str:
         return "" if ((sent.q == 0) | (sent.q == 1)).all() else "the channel is not deterministic"

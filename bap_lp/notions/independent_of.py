@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import Event, indicator, listed, named, read_event
+from bap_lp.notions.reading import Event, event_named, indicator, listed, named, read_event
 from bap_lp.rational import Array
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
 
 
 class Independence(SignalCone):
@@ -23,6 +24,11 @@ class Independence(SignalCone):
     def stated(cls, value: Any) -> tuple[Event, ...]:
         events = listed(value, cls.name, "must be a list of events, each a list of states")
         return tuple(read_event(event, f"{cls.name}[{k}]") for k, event in enumerate(events))
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        for event in given.independent_of or ():
+            yield f"The messages tell nothing about whether the data are {event_named(event)}."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

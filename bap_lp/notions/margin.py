@@ -10,12 +10,14 @@ obedience rows of the paper's own program.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bap_lp.model.arrays import Arrays
 from bap_lp.notions.base import Notion, Part, limit
+from bap_lp.notions.reading import figure
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.program import Dual
 from bap_lp.program.signals import Signals
@@ -46,6 +48,11 @@ class Margin(Notion):
         views = ((problem.view_name(*view), g) for view, g in zip(problem.eve_views, problem.eve_groups, strict=True))
         names = ["Bob"] * problem.shape[1] + [name for name, g in views for _ in range(g.stop - g.start)]
         return cls(margin, names, problem.eve_shares is None)  # states with the same losses may differ in k(z|x)
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if given.margin is not None:
+            yield f"At every message each decision is better than any other by at least {figure(given.margin)}."
 
     def broken(self, sent: SentSignals) -> str:
         s, d, gains = self._gains(sent.arrays, sent.signals)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from bap_lp.notions.base import MapTable
 from bap_lp.notions.min_eve_risk import RiskLimit
+from bap_lp.notions.reading import figure, together
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array
+
+if TYPE_CHECKING:
+    from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
 
 
 class BobCap(RiskLimit):
     name = "max_bob_risk"
     numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if given.max_bob_risk is not None:
+            yield f"On average {together(problem.bobs)} at most {figure(given.max_bob_risk)}."
 
     def broken(self, sent: SentSignals) -> str:
         if sent.told_risk > self.limit:

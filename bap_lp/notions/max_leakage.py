@@ -7,12 +7,14 @@ zero the null row can only lower the left side. c lies between 1, where nothing 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bap_lp.model.arrays import Arrays
 from bap_lp.notions.base import MapTable, Notion, Part, limit
+from bap_lp.notions.reading import figure
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.program import Dual, Sparse
 from bap_lp.program.signals import Signals
@@ -47,6 +49,12 @@ class MaximalLeakage(Notion):
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> MaximalLeakage | None:
         return None if given.max_leakage is None else cls(limit(given.max_leakage, 1, problem))
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if given.max_leakage is not None:
+            times = figure(given.max_leakage)
+            yield f"Whatever somebody wants to guess, the messages make the guess right at most {times} times as often."
 
     def broken(self, sent: SentSignals) -> str:
         leaked = sent.q.max(axis=0).sum()

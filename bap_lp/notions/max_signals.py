@@ -5,8 +5,10 @@ The average of two equal states sends no signal that neither of them sends, so s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from bap_lp.model.display import counted
 from bap_lp.notions.base import MapTable, Notion
 from bap_lp.program.lowering import SentSignals
 from bap_lp.rational import Array, InputError
@@ -32,6 +34,11 @@ class MaxSignals(Notion):
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> MaxSignals | None:
         return None if given.max_signals is None else cls(given.max_signals)
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if given.max_signals is not None:
+            yield f"There are at most {counted(given.max_signals, 'different message')}."
 
     def broken(self, sent: SentSignals) -> str:
         if int((sent.q > 0).any(axis=0).sum()) > self.most:

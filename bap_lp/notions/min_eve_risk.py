@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bap_lp.model.arrays import Arrays
 from bap_lp.notions.base import MapTable, Notion, Part, limit
+from bap_lp.notions.reading import figure, together
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.program import Dual
 from bap_lp.program.signals import Signals
@@ -47,6 +49,11 @@ class EveFloor(RiskLimit):
     name = "min_eve_risk"
     numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
     looser = -1
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if given.min_eve_risk is not None:
+            yield f"On average {together(problem.eves)} at least {figure(given.min_eve_risk)}."
 
     def broken(self, sent: SentSignals) -> str:
         if sent.eve_risk < self.limit:

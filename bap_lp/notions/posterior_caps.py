@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bap_lp.notions.base import limit
 from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import Event, indicator, named, read_event, read_number
+from bap_lp.notions.reading import Event, event_named, hundred, indicator, named, read_event, read_number
 from bap_lp.rational import EXACT, Array, InputError
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,13 @@ class PosteriorCap:
 class PosteriorCaps(SignalCone):
     name = "posterior_caps"
     kind = PosteriorCap
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        for cap in given.posterior_caps or ():
+            ends = {"at most": cap.at_most, "at least": cap.at_least}
+            words = " and ".join(f"{name} {hundred(c)}" for name, c in ends.items() if c is not None)
+            yield f"After every message, the probability of {event_named(cap.event)} is {words} in 100."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

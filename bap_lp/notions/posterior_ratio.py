@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import Event, RatioBound, indicator, named, read_event
+from bap_lp.notions.reading import Event, RatioBound, event_named, factor, indicator, named, read_event
 from bap_lp.rational import Array
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,12 @@ class PosteriorRatio(RatioBound):
 class PosteriorRatios(SignalCone):
     name = "posterior_ratio"
     kind = PosteriorRatio
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        for one in given.posterior_ratio or ():
+            event = event_named(one.event)
+            yield f"No message changes the probability of {event} by more than a factor of {factor(one)}."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

@@ -7,6 +7,7 @@ signal. Pairs of a metric that others imply (module `distances`) need no rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +18,7 @@ from bap_lp.model.arrays import Arrays
 from bap_lp.notions.base import Part
 from bap_lp.notions.max_leakage import per_state, spread
 from bap_lp.notions.pairs import PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
-from bap_lp.notions.reading import LARGEST_LOG, RatioBound
+from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.program import Dual
 from bap_lp.program.signals import Signals
@@ -47,6 +48,17 @@ class Privacy(PairNotion):
                 object.__setattr__(given, name, read(getattr(given, name)))
         if given.neighbours is not None and given.metric is not None:
             raise InputError("metric", None, "must not be given together with neighbours")
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if not given.private:
+            return
+        among = "two data sets that are neighbours" if given.neighbours is not None else "any two data sets"
+        if given.metric is not None:
+            among = "two data sets at distance one"
+        slack = "" if given.delta is None else f", up to a probability of {figure(given.delta)}"
+        rule = f"Each message is at most {factor(given)} times as likely for one of {among} as for the other{slack}"
+        yield f"{rule}: differential privacy with ε = {log_of(given):.3g}."
 
     @classmethod
     def is_exact(cls, given: Conditions) -> bool:

@@ -13,13 +13,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from bap_lp.model.display import counted
+from bap_lp.model.display import listed as all_of
 from bap_lp.model.labels import exact_distribution, probability
 from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import RatioBound, indicator, listed, named, read_event
+from bap_lp.notions.reading import RatioBound, event_named, factor, indicator, listed, named, read_event
 from bap_lp.rational import Array, InputError, public
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,13 @@ class Pufferfish(SignalCone):
     def stated(cls, value: Any) -> tuple[SecretPairs, ...]:
         alone = isinstance(value, (Mapping, SecretPairs))
         return super().stated([value] if alone else value)
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        for table in given.pufferfish or ():
+            readers = f", to each of {counted(len(table.priors), 'reader')}" if table.priors else ""
+            pairs = [f"{event_named(a)} and {event_named(b)}" for a, b in table.pairs]
+            yield f"Alike up to a factor of {factor(table)} for every message{readers}: {all_of(pairs)}."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from bap_lp.model.display import clean, people, person
 from bap_lp.rational import EXACT, Array, InputError, float_below, number, public, text
 
 if TYPE_CHECKING:
@@ -172,3 +173,29 @@ def all_exact(value: Any) -> bool:
 def named(event: Event) -> str:
     """An event as a sentence names it."""
     return " or ".join(str(state) for state in event[:6]) + (" or ..." if len(event) > 6 else "")
+
+
+def event_named(event: Event) -> str:
+    """An event in a sentence for people."""
+    return f"“{clean(named(event), 120)}”"
+
+
+def figure(value: Any) -> str:
+    return f"{float(value):.4g}"
+
+
+def hundred(value: Any) -> str:
+    """A probability as a number of 100."""
+    return f"{100 * float(value):.4g}"
+
+
+def factor(one: Any) -> str:
+    """K of anything with exp_epsilon or epsilon."""
+    return figure(one.exp_epsilon if one.exp_epsilon is not None else math.exp(float(one.epsilon)))
+
+
+def together(agents: Sequence[Any]) -> str:
+    """Who loses, in words."""
+    if len(agents) == 1:
+        return f"{person(agents[0].name)} loses"
+    return f"{people(agent.name for agent in agents)} together, by their weights, lose"

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bap_lp.model.display import person
 from bap_lp.notions.base import limit
 from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import read_number
+from bap_lp.notions.reading import figure, read_number
 from bap_lp.rational import EXACT, Array, InputError
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
+    from bap_lp.notions.conditions import Conditions
 
 
 class SignalFloor(SignalCone):
@@ -35,6 +37,12 @@ class SignalFloor(SignalCone):
         if not pairs:
             raise InputError(cls.name, None, "must name at least one Eve")
         return tuple((str(name), read_number(floor, f"{cls.name}.{name}", 0)) for name, floor in pairs)
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        floor, every = given.signal_floor, problem.eves[0].name if len(problem.eves) == 1 else "every Eve"
+        for name, value in floor if isinstance(floor, tuple) else [] if floor is None else [(every, floor)]:
+            yield f"After every message, {person(str(name))} loses at least {figure(value)} on average."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

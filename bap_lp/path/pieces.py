@@ -98,7 +98,7 @@ class Path(Tabular):
                 if not verdict:
                     return Verdict(False, f"at lambda = {lam} on piece {k}: {verdict.reason}")
                 stated, found = piece.risks.alice(lam), verdict.value
-                if found is None or abs(stated - found) > (0 if self.exact else slack):
+                if found is None or abs(float(stated - found)) > (0 if self.exact else slack):
                     return Verdict(False, f"at lambda = {lam} on piece {k}: R_A is {found}, not {stated}")
         wrong = self.pieces[-1].slope_wrong()
         if wrong:

@@ -24,7 +24,6 @@ from bap_lp.linear.optimum import optimum
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.notions.base import Notion, Part
-from bap_lp.notions.beliefs import Obedience
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
 from bap_lp.program.linear import LinearForm
@@ -226,8 +225,8 @@ def _given(part: Part, decimals: bool) -> Any:
 
 def laid(layout: Layout, demands: list[Notion]) -> Layout:
     """The layout with these demands; those of one notion become one."""
-    # agents with beliefs of their own obey whatever else is demanded
-    by_name: dict[str, Notion] = {d.name: d.at(0 * d.margin) for d in layout.demands if isinstance(d, Obedience)}
+    kept = (demand.kept() for demand in layout.demands)
+    by_name: dict[str, Notion] = {demand.name: demand for demand in kept if demand is not None}
     for demand in demands:
         by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
     return layout.demanding(tuple(by_name.values()))

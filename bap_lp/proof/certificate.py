@@ -387,6 +387,8 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     several = certificate.kind in ("scenarios", "tiers")
     if len(problems) != (len(certificate.lams) if several else 1):
         return f"the certificate is about {len(certificate.lams)} problems, there are {len(problems)}"
+    if any(tuple(problem.states) != tuple(problems[0].states) for problem in problems[1:]):
+        return "the problems have different states"
     if certificate.kind == "tiers" and len(certificate.tier_weights) != len(problems):
         return f"the certificate has {len(certificate.tier_weights)} weights, there are {len(problems)} tiers"
     able = all(problem.exact for problem in problems) and certificate.conditions.exact

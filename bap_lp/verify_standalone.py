@@ -1,23 +1,23 @@
 """Check a bundle of bap-lp with the standard library alone:  python verify_standalone.py DIR [--allow-float]
 
-Exit code 0: certificate.json proves that mechanism.json is feasible for problem.json and no mechanism is better by more
-than the gap that is told. Exit code 1: it is not proved; stderr says why. Exit code 2: the question could not be
-answered. This file imports nothing of bap-lp and may be copied. Every number is a fraction; there are no tolerances.
+Exit code 0: certificate.json proves that mechanism.json meets the conditions of problem.json and that no mechanism is
+better by more than the gap that is told. Exit code 1: it is not proved; stderr says why. Exit code 2: there was no
+answer. This file imports nothing of bap-lp and may be copied. Every number is a fraction, and there are no tolerances.
 
-The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves g, weighted and added. A mechanism
-sends signal s, which tells Bob to decide i_s, with probability q(s|x). Alice wants the least R_A = R_B - lam R_E. It is
-one program, like all problems here. Unknown is rho[x,s] >= 0 with sum_s rho[x,s] = mass(x); an observer o (Eve is one,
-and so is max_x q(s|x)) sees view sees(s) of the signal and takes the least of several sums:
+The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves. A mechanism sends signal s, which
+tells Bob to decide i_s, with probability q(s|x). Alice wants the least R_A = R_B - lam R_E. Every problem is a program:
+Unknown is rho[x,s] >= 0 with sum_s rho[x,s] = mass(x). An observer o (Eve is one, and so is max_x q(s|x)) sees the view
+sees(s) of the signal and takes the least of several sums,
     t_o[v,g] = min_{j in g} sum_x rho[x,v] losses_o[x,j],     rho[x,v] = sum of rho[x,s] over sees(s) = v.
-    minimise  cost.rho - sum_o price_o sum t_o  (+ the largest row of `worst`),   other rows:  a.rho - c.t <= rhs, c >= 0.
+    minimise  cost.rho - sum_o price_o sum t_o  (+ the largest row of `worst`)  with  a.rho - c.t <= rhs in other rows.
 For weights w >= 0 of the rows (with sum one over the worst ones) and replies u_o >= 0 with
     sum_{j in g} u_o[v,j] = price_o + sum_r w_r c_r[v,g]     for every view v and group g,
 no feasible rho has a value below
     sum_x mass(x) min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) - w.rhs              (weak duality).
-If signals are few or the mechanism deterministic, the bound may go case by case, or all maps are tried.
+Where mechanisms are deterministic or signals few, the bound may go case by case, or all maps are tried.
 
-A certificate about "floats" reads every number of the problem as the nearest float, each float being the fraction it is,
-with distributions scaled to sum to one. A limit of a condition that is written as a float is loosened by 2^-48 of it.
+A certificate about "floats" takes every number of the problem as the nearest float, and each float as the fraction it
+is, with distributions scaled to sum to one. Limits of conditions that are written as floats are 2^-48 of them looser.
 """
 
 import contextlib
@@ -29,16 +29,17 @@ import re
 import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction as F
-from itertools import pairwise, product
+from itertools import product
 from types import SimpleNamespace as Record
 
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
           "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 FORMAT, MOST, LOOSE = "bap-lp bundle 2", 10**300, F(1, 2**48)
-LOWEST = {"min_eve_risk": 0, "max_bob_risk": 0, "margin": 0, "max_leakage": 1, "delta": 0, "epsilon": 0,
-          "exp_epsilon": 1}
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
+NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "margin", "deterministic", "max_signals"]
+PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable"]  # of a certificate
 ENTRY = 200  # bytes of a fraction in a table
 
 
@@ -53,6 +54,44 @@ def need(good, why):
 
 def shown(v):
     return f"{float(v):.9g}" if abs(v) < 2**1000 else "a number too large for floats"
+
+
+# ---- effort: the unit is an operation with short fractions. To add a fraction of m digits to a sum of d digits takes
+# d m / 32000 more; d is at most what all denominators have in common, and m the mean length of the numbers in the table
+# where it is largest.
+
+EFFORT = Record(left=0, unit=1)
+
+
+def spend(steps):
+    EFFORT.left -= steps * EFFORT.unit
+    need(EFFORT.left >= 0, f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
+
+
+def weigh(documents):
+    """Find what a step takes with the numbers of these documents, and refuse deep nesting."""
+    todo, sizes, denominators, common = [("", document, 1) for document in documents], {}, set(), 1
+    EFFORT.left, EFFORT.unit = LIMITS["work"], 1
+    while todo:  # numbers in lists, by key; those outside of lists are used once
+        key, node, depth = todo.pop()
+        need(depth <= LIMITS["depth"] or type(node) not in (dict, list), "nested too deeply")
+        if type(node) is dict:
+            todo += [(name, item, depth + 1) for name, item in node.items() if type(item) in (dict, list)]
+        elif type(node) is list:
+            todo += [(key, item, depth + 1) for item in node]
+        else:
+            found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
+            below = found and found[1]
+            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
+            denominators |= {below} if below else set()
+    count, digits = sum(map(len, sizes.values())), max((sum(own) // len(own) for own in sizes.values()), default=0)
+    if sum(map(len, denominators)) * digits > 32_000:
+        for q in denominators:
+            common = math.lcm(common, int(q)) if q.strip("0") else common
+            EFFORT.unit = 1 + common.bit_length() * 3 // 10 * digits // 32_000
+            if count * EFFORT.unit > LIMITS["work"]:
+                break
+    spend(count)
 
 
 # ---- reading: strict JSON, strict numbers
@@ -148,6 +187,17 @@ def floating(*values):
     return any(type(v) is float or (type(v) in (list, dict) and floating(*inside(v))) for v in values)
 
 
+def scaled(values, read=F):
+    """Numbers over their sum."""
+    values = [read(v) for v in values]
+    total = sum(values)
+    return [v / total for v in values]
+
+
+def rounded(v):
+    return F(float(v))
+
+
 # ---- the problem
 
 
@@ -162,55 +212,54 @@ class Game:
         self.N, self.states = len(self.p), labels(data["labels"], len(self.p))
         self.place = {label: x for x, label in enumerate(self.states)}
         self.given_lam = keyed(document["alice"], ["lambda"])["lambda"]
-        self.lam, self.conditions = number(self.given_lam, 0, MOST), document.get("conditions", {})
-        self.exact = not floating(*(document[key] for key in ("data", *roles)))
+        self.lam, self.exact = number(self.given_lam, 0, MOST), not floating(*map(document.get, ("data", *roles)))
         bobs, eves = ([self.agent(one, role) for one in listed(document[role], "no agent")] for role in roles)
         for group in (bobs, eves):
             labels([a.name for a in group], len(group))
         self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
-        columns = math.prod(self.sizes)
-        need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
-        cells = self.N * columns + sum(len(a.decisions) * sum(map(bool, row)) for a in eves for row in a.shares)
-        need(cells * ENTRY <= LIMITS["memory"], "too large a problem (BAP_LIMITS=memory=N raises this)")
+        self.decisions = joints([a.decisions for a in bobs], ", ") if math.prod(self.sizes) <= signals else []
+        need(self.decisions and (len(bobs) == 1 or len(self.decisions) <= LIMITS["columns"]), "there are more signals")
+        cells = self.N * (len(self.decisions) + sum(len(a.decisions) * a.known for a in eves))
+        need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
+        spend(cells)
         self.B, self.E, self.views = [[F(0)] for _ in self.p], [[] for _ in self.p], []
         for a in bobs:
             self.B = [[v + a.weight * w for v in row for w in more] for row, more in zip(self.B, a.harm)]
-        for a in eves:  # E[x] has the losses k(z|x) E(x,j) that are not zero, by their column
+        for a in eves:  # a view is an Eve with the z that she knows; E[x] has her losses k(z|x) E(x,j), without zeros
             for share in zip(*a.shares):
                 start = self.views[-1].columns.stop if self.views else 0
-                self.views.append(Record(eve=a, share=share, columns=range(start, start + len(a.decisions))))
+                mass = [m * k if k else k for m, k in zip(a.mass, share)]
+                columns = range(start, start + len(a.decisions))
+                self.views.append(Record(eve=a, share=share, mass=mass, weight=a.weight, loss=a.loss, columns=columns))
                 for own, k, row in zip(self.E, share, a.harm):
-                    own += [(j, k * a.weight * v) for j, v in enumerate(row, start) if k and v]
+                    if k:
+                        own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v]
         self.groups = [view.columns for view in self.views]
-        self.acting = [Record(mass=a.prior, weight=a.weight, loss=a.loss) for a in bobs]
-        for a, share in ((view.eve, view.share) for view in self.views):
-            mass = [m * k for m, k in zip(a.prior, share)]
-            self.acting.append(Record(mass=mass, weight=a.weight, loss=a.loss))
-        self.decisions = joints([a.decisions for a in bobs], ", ")
-        self.aligned = all(a.harm == a.loss and a.prior == self.p for a in bobs + eves)
+        self.eve = [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
+        self.aligned = all(a.harm == a.loss and a.mass == self.p for a in bobs + eves)
+        bob = [Record(mass=self.p, weight=1, loss=self.B)]  # who share Alice's prior and harm act as one
+        self.agents = (bob if self.aligned else bobs) + self.views
 
     def agent(self, table, role):
         """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
-        keyed(table, ["name", "weight", "decisions", "loss"], ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve"))
-        own, loss = Record(name=table["name"], weight=self.read(number(table["weight"]))), self.loss
-        own.loss = table_of(table["loss"], loss, self.N)
-        own.decisions = labels(table["decisions"], len(own.loss[0]))
-        own.harm = table_of(table["harm"], loss, self.N, len(own.loss[0])) if "harm" in table else own.loss
-        own.prior = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
-        need(own.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
-        need(own.weight <= 1 or own.weight * max(map(max, own.harm)) <= MOST, "a weight makes a loss larger than 1e300")
-        own.shares = [[F(1)] for _ in self.p]
-        if "knows" in table:
-            known = listed(table["knows"], "knows", self.N)
-            need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
-            values = {z: [F(0)] for z in map(str, known)}
-            need(len(values) * self.N <= LIMITS["cells"], "knows too much")
-            places = {z: k for k, z in enumerate(values)}
-            own.shares = [[F(0)] * k + [F(1)] + [F(0)] * (len(places) - 1 - k) for k in (places[str(z)] for z in known)]
+        own = ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve")
+        keyed(table, ["name", "weight", "decisions", "loss"], own)
+        a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1)
+        a.loss = table_of(table["loss"], self.loss, self.N)
+        a.decisions = labels(table["decisions"], len(a.loss[0]))
+        a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
+        a.mass = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
+        need(a.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
+        need(a.weight <= 1 or a.weight * max(map(max, a.harm)) <= MOST, "a weight makes a loss larger than 1e300")
+        known = listed(table.get("knows", [0] * self.N), "knows", self.N)
+        need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
+        places, zero, one = {z: k for k, z in enumerate(dict.fromkeys(map(str, known)))}, [F(0)], [F(1)]
+        need(len(places) * self.N <= LIMITS["cells"], "she knows too much")
+        a.shares = [zero * k + one + zero * (len(places) - 1 - k) for k in (places[str(z)] for z in known)]
         if "knowledge" in table:
-            width = len(listed(listed(table["knowledge"], "knowledge", self.N)[0], "knowledge"))
-            own.shares = [scaled(distribution(row, width), self.read) for row in table["knowledge"]]
-        return own
+            a.known = len(listed(listed(table["knowledge"], "knowledge", self.N)[0], "knowledge"))
+            a.shares = [scaled(distribution(row, a.known), self.read) for row in table["knowledge"]]
+        return a
 
     def loss(self, v):
         v = self.read(number(v, 0, MOST))
@@ -225,25 +274,12 @@ class Game:
         words = joints([view.eve.decisions for view in self.views], ", ")
         return joints([self.decisions, words], " / "), [t[0] for t in each], [t[1:] for t in each]
 
-    def eve_losses(self):
-        return [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
-
-    def risks(self, q, told, eve=None):
-        """R_B and R_E of a channel whose signal s tells Bob to decide told[s], and perhaps the Eves eve[s]."""
-        sums = [[F(0)] * self.groups[-1].stop for _ in told]
-        for p, row, losses in zip(self.p, q, self.E):
-            for s, v in enumerate(row):
-                for j, e in losses if p * v else ():
-                    sums[s][j] += p * v * e
-        bob = sum(p * v * row[i] for p, sent, row in zip(self.p, q, self.B) for v, i in zip(sent, told) if v)
-        return bob, sum(sum(row[j] for j in eve[s]) if eve else sum(min(row[g.start : g.stop]) for g in self.groups)
-                        for s, row in enumerate(sums))
-
-
-def scaled(values, read):
-    values = [read(v) for v in values]
-    total = sum(values)
-    return [v / total for v in values]
+    def free_program(self, told, lam):
+        """Without conditions: signal s tells Bob to decide told[s], and the Eves decide for themselves."""
+        spend(self.N * len(told))
+        program = Program([F(1)] * self.N, [[p * row[i] for i in told] for p, row in zip(self.p, self.B)])
+        program.observe("eve", self.eve, self.groups, lam)
+        return program
 
 
 # ---- the program
@@ -267,7 +303,9 @@ class Program:
     def value(self, q):
         """What is minimised; refuses a channel that breaks a row or a law."""
         rho, t = [[m * v for v in row] for m, row in zip(self.mass, q)], {}
+        spend(sum(len(entries) + len(terms) for rows in self.rows.values() for entries, terms, _ in rows))
         for name, o in self.observers.items():
+            spend(self.signals * (o.groups[-1].stop + sum(map(len, o.losses))))
             sums = [[F(0)] * o.groups[-1].stop for _ in range(max(o.sees) + 1)]
             for row, losses in zip(rho, o.losses):
                 for view, m in zip(o.sees, row):
@@ -284,7 +322,8 @@ class Program:
         for name, law in self.laws.items():
             need(law(q), f"the mechanism breaks {name}")
         cost = sum(c * v for costs, row in zip(self.cost, rho) for c, v in zip(costs, row) if v)
-        return cost - sum(o.price * sum(map(sum, t[name])) for name, o in self.observers.items()) + max(worst, default=0)
+        heard = sum(o.price * sum(map(sum, t[name])) for name, o in self.observers.items())
+        return cost - heard + max(worst, default=0)
 
     def bound(self, dual, keep=None, allowed=None, void=False):
         """What multipliers prove of channels that send only `keep`, and at x only those positions of it in allowed[x].
@@ -305,6 +344,7 @@ class Program:
             need(all(w > 0 for w in own.values()), f"the weights of {name} must not be negative")
             for (r,), w in own.items():
                 entries, terms, rhs = self.rows[name][r]
+                spend(len(entries) + len(terms))
                 for x, s, a in entries:
                     if s in place:
                         cost[x][place[s]] += w * a
@@ -318,6 +358,7 @@ class Program:
             (shape, table), u = replies[name], [{} for _ in price[name]]
             need(shape == (len(u), o.groups[-1].stop), f"the replies of {name} have another shape")
             need(all(v > 0 for v in table.values()), f"the replies of {name} must not be negative")
+            spend(len(u) * (o.groups[-1].stop + sum(map(len, o.losses))) + len(self.mass) * len(keep))
             for (view, j), v in table.items():
                 u[view][j] = v
             for own, goal in zip(u, price[name]):
@@ -331,51 +372,141 @@ class Program:
         return sum(m * v for m, v in zip(self.mass, least)) - paid
 
 
-# ---- conditions
+# ---- conditions: each is lowered to rows and observers of the program
 
 
-class Demands:
-    """Conditions of a game as they are written, and the program that they make."""
+class Release:
+    """A problem under conditions: the names of its signals, what they tell Bob and the Eves, and its program."""
 
-    def __init__(self, game, table):
-        keyed(table, [], [*LOWEST, *CONES, "neighbours", "metric", "deterministic", "max_signals"])
-        need(None not in table.values(), "a condition is null")
-        need(type(table.get("deterministic", False)) is bool, "deterministic must be true or false")
-        self.given = given = {k: v for k, v in table.items() if k != "deterministic" or v}
-        self.game, self.most, self.deterministic = game, given.get("max_signals"), "deterministic" in given
-        need(self.most is None or (type(self.most) is int and self.most >= 1), "max_signals must be a positive integer")
-        numbers = {k: number(given[k], low, MOST) for k, low in LOWEST.items() if k in given}
-        self.exact = not floating({k: v for k, v in given.items() if k != "metric"}) and not numbers.get("epsilon")
-        rounded = {(k, "rounded"): floating(v) for k, v in given.items() if k not in ("metric", "epsilon")}
-        self.meaning, self.pairs, self.K = given | numbers | rounded, None, None
-        two = [len({*names} & {*given}) for names in (("neighbours", "metric"), ("epsilon", "exp_epsilon"))]
-        need(max(two) < 2 and (two[1] or not {"neighbours", "metric", "delta"} & {*given}), "privacy needs one epsilon")
-        if two[1]:
-            self.K, self.log = ratio_of(numbers)
-        if "neighbours" in given:
-            need(type(given["neighbours"]) is list, "neighbours must be a list")
-            found = [[self.state(x) for x in listed(pair, "no pair of states", 2)] for pair in given["neighbours"]]
-            self.pairs = {(x, y): F(1) for pair in found for x, y in (pair, pair[::-1]) if x != y}
-            self.meaning["neighbours"] = {*self.pairs}
-        if "metric" in given:
-            far = lambda v: None if v in (None, "inf", math.inf) else number(v, 0)
-            found = table_of(given["metric"], far, game.N, game.N)
-            self.pairs = {(x, y): d for x, row in enumerate(found) for y, d in enumerate(row) if d is not None and x != y}
-            self.meaning["metric"] = self.pairs
-            whole = all(d is None or d.denominator == 1 for row in found for d in row)
-            finite = [[v for v in row if v != math.inf] for row in given["metric"]]
-            self.exact = self.exact and whole and not floating(finite)
-        self.cones = {name: list(self.cone(name, given[name])) for name in CONES if name in given}
-        self.tuples = "margin" in given or not game.aligned
+    def __init__(self, game, asked, lam):
+        keyed(asked, [], [*NOTIONS, *PRIVACY])
+        need(None not in asked.values(), "a condition is null")
+        self.game, self.exact, self.most, self.pure, self.pairs = game, game.exact, None, False, None
+        self.tuples = "margin" in asked or not game.aligned
         every = game.decisions, list(range(len(game.decisions))), None
         self.names, self.told, self.eve = game.tuples() if self.tuples else every
-        delta = numbers.get("delta")
-        self.private = "" if self.K is None or (delta and delta >= 1) else "approximate_privacy" if delta else "privacy"
-        self.asked = {*given} - {"delta", "epsilon", "exp_epsilon", "neighbours", "metric"}
-        self.free = not self.asked and not self.private and game.aligned
+        self.program = game.free_program(self.told, lam)
+        self.S, self.rows, self.bob = range(len(self.told)), self.program.rows, self.program.cost
+        if self.eve:  # signals prescribe what the Eves do
+            self.harm = [[sum(map(row.get, t, [F(0)] * len(t))) for t in self.eve] for row in map(dict, game.eve)]
+            self.program.cost = [[c - lam * v for c, v in zip(*rows)] for rows in zip(self.bob, self.harm)]
+            del self.program.observers["eve"]
+        for name, value in asked.items():
+            if name in CONES:
+                vectors = []
+                for vector, column in getattr(self, name)(value):
+                    spend(game.N * (1 + len(self.S)))
+                    vectors.append((list(enumerate(vector)), column))
+                self.rows[name] = [([(x, s, v) for x, v in row if v], [], F(0)) for s in self.S
+                                   for row, column in vectors if column is None or column in self.eve[s]]
+            elif name in NOTIONS:
+                getattr(self, name)(value)
+        private = [self.privacy(asked)] if {*PRIVACY} & {*asked} else []
+        if self.tuples:
+            self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
+        self.few = self.pure or self.most is not None
+        self.free = not (self.tuples or self.few or any(private) or {*asked} - {*PRIVACY, "deterministic"})
 
-    def limit(self, name, looser):
-        return limit(self.given[name], looser)
+    def limit(self, v, looser, low=0, high=MOST):
+        """A number of a condition; one that is written as a float may be an attainable extreme, rounded."""
+        found, self.exact = number(v, low, high), self.exact and type(v) is not float
+        return found + looser * LOOSE * found if type(v) is float else found
+
+    def min_eve_risk(self, v):
+        entries = [(x, s, -v) for x, row in enumerate(self.harm) for s, v in enumerate(row)] if self.eve else []
+        terms = [] if self.eve else [("eve", s, g, 1) for s in self.S for g in range(len(self.game.groups))]
+        self.rows["min_eve_risk"] = [(entries, terms, -self.limit(v, -1))]
+
+    def max_bob_risk(self, v):
+        entries = [(x, s, cost) for x, row in enumerate(self.bob) for s, cost in enumerate(row)]
+        self.rows["max_bob_risk"] = [(entries, [], self.limit(v, 1))]
+
+    def max_leakage(self, v):
+        """sum_s max_x q(s|x) <= c."""
+        most = self.limit(v, 1, 1)
+        self.program.observe("leak", [[(x, F(-1))] for x in range(self.game.N)], [range(self.game.N)])
+        self.rows["max_leakage"] = [([], [("leak", s, 0, 1) for s in self.S], most)]
+        self.program.laws["max_leakage"] = lambda q: sum(map(max, zip(*q))) <= most
+
+    def max_signals(self, v):
+        need(type(v) is int and v >= 1, "max_signals must be a positive integer")
+        self.most, self.program.laws["max_signals"] = v, lambda q: sum(map(any, zip(*q))) <= v
+
+    def deterministic(self, v):
+        need(type(v) is bool, "deterministic must be true or false")
+        self.pure, self.program.laws["deterministic"] = v, lambda q: not v or all(r in (0, 1) for row in q for r in row)
+
+    def margin(self, v):
+        self.limit(v, -1)
+
+    def obedience(self, margin):
+        """Every agent prefers what he is told by a margin; rows by signal, agent and other decision."""
+        game, m, sizes = self.game, self.limit(margin, -1), self.game.sizes
+        acts = [[[a.weight * p * v for v in row] for p, row in zip(a.mass, a.loss)] for a in game.agents]
+        sizes = [math.prod(sizes)] if game.aligned else sizes  # all Bobs are one agent
+        for s, (i, columns) in enumerate(zip(self.told, self.eve)):
+            told = [i // math.prod(sizes[k + 1 :]) % n for k, n in enumerate(sizes)]
+            told += [j - group.start for j, group in zip(columns, game.groups)]
+            for a, act, own in zip(game.agents, acts, told):
+                for d in (d for d in range(len(act[0])) if d != own):
+                    spend(game.N)
+                    gains = [row[own] - row[d] + m * p for p, row in zip(a.mass, act)]
+                    yield [(x, s, v) for x, v in enumerate(gains) if v], [], F(0)
+
+    # conditions on one signal at a time, sum_x g(x) q(s|x) <= 0: every vector g, and Eve's column if it is about one
+
+    def signal_floor(self, value):
+        """The risk of every view of an Eve is at least her floor, whatever she decides, or is told to."""
+        every = [(a.name, value) for a in self.game.eves]
+        pairs = list(value.items()) if type(value) is dict else value if type(value) is list else every
+        need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
+        floors = {str(eve): self.limit(v, -1) for eve, v in pairs}
+        need({*floors} <= {a.name for a in self.game.eves}, "signal_floor names no Eve")
+        for view in (view for view in self.game.views if view.eve.name in floors):
+            here, f = [m * k if k else k for m, k in zip(self.game.p, view.share)], floors[view.eve.name]
+            for column, losses in zip(view.columns, zip(*view.eve.harm)):
+                yield [m * (f - v) if m else m for m, v in zip(here, losses)], None if self.game.aligned else column
+
+    def posterior_caps(self, rows):
+        """P(A|s) <= at_most, P(A|s) >= at_least."""
+        for row in many(rows):
+            keyed(row, ["event"], ["at_most", "at_least"])
+            signs = [(row[end], sign) for end, sign in (("at_most", 1), ("at_least", -1)) if row.get(end) is not None]
+            inside, ends = self.event(row["event"]), [(self.limit(c, sign, 0, 1), sign) for c, sign in signs]
+            need(ends and number(signs[-1][0]) <= number(signs[0][0]), "posterior_caps")
+            for c, sign in ends:
+                yield [sign * m * (i - c) for m, i in zip(self.game.p, inside)], None
+
+    def posterior_ratio(self, rows):
+        """P(A) / K <= P(A|s) <= K P(A)."""
+        for row in many(rows):
+            keyed(row, ["event"], ["exp_epsilon", "epsilon"])
+            inside, p, (K, _) = self.event(row["event"]), self.game.p, self.factor(row)
+            share = sum(m for m, i in zip(p, inside) if i)
+            yield [m * (i - K * share) for m, i in zip(p, inside)], None
+            yield [m * (share - K * i) for m, i in zip(p, inside)], None
+
+    def independent_of(self, rows):
+        """P(A|s) = P(A)."""
+        for inside, sign in product(map(self.event, many(rows)), (1, -1)):
+            share = sum(m for m, i in zip(self.game.p, inside) if i)
+            yield [sign * m * (i - share) for m, i in zip(self.game.p, inside)], None
+
+    def pufferfish(self, rows):
+        """P(s|A) <= K P(s|B) and back, under every prior."""
+        for row in [rows] if type(rows) is dict else many(rows):
+            keyed(row, ["pairs"], ["priors", "exp_epsilon", "epsilon"])
+            spend(len(many(row["pairs"])) * self.game.N)
+            pairs = [[*map(self.event, listed(pair, "no pair of events", 2))] for pair in row["pairs"]]
+            (K, _), priors = self.factor(row), [self.game.p]
+            if row.get("priors") is not None:
+                given = listed(row["priors"], "priors")
+                priors = [scaled(distribution(r, self.game.N), rounded if floating(r) else F) for r in given]
+                self.exact = self.exact and not floating(given)
+            for r, pair in product(priors, pairs):
+                a, b = ([m * i for m, i in zip(r, inside)] for inside in pair)
+                for more, less in ((a, b), (b, a)) if any(a) and any(b) else ():
+                    yield [u - K * v for u, v in zip(scaled(more), scaled(less))], None
 
     def state(self, x):
         x = self.game.place.get(x, x) if type(x) is str else x
@@ -387,216 +518,102 @@ class Demands:
         inside = {self.state(x) for x in states}
         return [x in inside for x in range(self.game.N)]
 
-    def cone(self, name, value):
-        """Conditions on one signal at a time, sum_x g(x) q(s|x) <= 0: every g, and Eve's column that it is about.
-
-        A row with a column is about the signals that prescribe it, where signals prescribe something.
-        """
-        game, p = self.game, self.game.p
-        if name == "signal_floor":
-            every = [(a.name, value) for a in game.eves]
-            pairs = list(value.items()) if type(value) is dict else value if type(value) is list else every
-            need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
-            floors = {str(eve): limit(v, -1, 0) for eve, v in pairs}
-            need({*floors} <= {a.name for a in game.eves}, "signal_floor names no Eve")
-            self.meaning[name] = [(str(eve), number(v)) for eve, v in pairs] if pairs is not every else number(value)
-            for view in game.views:
-                here = [m * k for m, k in zip(p, view.share)]
-                for column, losses in zip(view.columns, zip(*view.eve.harm)) if view.eve.name in floors else ():
-                    yield [m * (floors[view.eve.name] - v) if m else m for m, v in zip(here, losses)], column
-            return
-        rows = [value] if name == "pufferfish" and type(value) is dict else value
-        need(type(rows) is list, f"{name} must be a list")
-        self.meaning[name] = meaning(rows, name)
-        for row in rows:
-            yield from ((vector, None) for vector in getattr(self, name)(row))
-
-    def posterior_caps(self, row):
-        """P(A|s) <= at_most, P(A|s) >= at_least."""
-        keyed(row, ["event"], ["at_most", "at_least"])
-        inside, ends = self.event(row["event"]), [k for k in ("at_most", "at_least") if row.get(k) is not None]
-        values = [number(row[k], 0, 1) for k in ends]
-        need(ends and (len(ends) < 2 or values[1] <= values[0]), "posterior_caps")
-        for end in ends:
-            sign = 1 if end == "at_most" else -1
-            yield [sign * m * (i - limit(row[end], sign)) for m, i in zip(self.game.p, inside)]
-
-    def posterior_ratio(self, row):
-        """P(A) / K <= P(A|s) <= K P(A)."""
-        keyed(row, ["event"], ["exp_epsilon", "epsilon"])
-        inside, p, K = self.event(row["event"]), self.game.p, self.factor(row)
-        share = sum(m for m, i in zip(p, inside) if i)
-        yield [m * (i - K * share) for m, i in zip(p, inside)]
-        yield [m * (share - K * i) for m, i in zip(p, inside)]
-
-    def independent_of(self, row):
-        """P(A|s) = P(A)."""
-        inside, p = self.event(row), self.game.p
-        share = sum(m for m, i in zip(p, inside) if i)
-        for sign in (1, -1):
-            yield [sign * m * (i - share) for m, i in zip(p, inside)]
-
-    def pufferfish(self, row):
-        """P(s|A) <= K P(s|B) and back, under every prior."""
-        keyed(row, ["pairs"], ["priors", "exp_epsilon", "epsilon"])
-        need(type(row["pairs"]) is list, "pairs of events")
-        pairs = [[self.event(event) for event in listed(pair, "a pair of events", 2)] for pair in row["pairs"]]
-        K, priors = self.factor(row), [self.game.p]
-        if row.get("priors") is not None:
-            priors = [distribution(r, self.game.N) for r in listed(row["priors"], "priors")]
-            priors = [scaled(r, (lambda v: F(float(v))) if floating(given) else F) for r, given in zip(priors, row["priors"])]
-        for r, pair in product(priors, pairs):
-            a, b = ([m * i for m, i in zip(r, inside)] for inside in pair)
-            if sum(a) and sum(b):
-                a, b = scaled(a, F), scaled(b, F)
-                yield from ([u - K * v for u, v in zip(*both)] for both in ((a, b), (b, a)))
-
     def factor(self, row):
-        """K of a demand with exp_epsilon or epsilon."""
-        given = {k: number(row[k], LOWEST[k], MOST) for k in ("exp_epsilon", "epsilon") if row.get(k) is not None}
+        """K = exp_epsilon or exp(epsilon), and its logarithm."""
+        given = [name for name in ("exp_epsilon", "epsilon") if row.get(name) is not None]
         need(len(given) == 1, "exp_epsilon or epsilon, one of the two")
-        self.exact = self.exact and not given.get("epsilon")
-        return ratio_of(given)[0]
+        K = number(row[given[0]], given[0] == "exp_epsilon", MOST)
+        if given[0] == "epsilon":
+            self.exact = self.exact and K == 0
+            need(K <= 600, "epsilon is too large")
+            return exponential(K), float(K)
+        self.exact = self.exact and type(row["exp_epsilon"]) is not float
+        log = math.log1p(K - 1) if K < 2 else math.log(K.numerator) - math.log(K.denominator)
+        need(log <= 600, "epsilon is too large")
+        return K, log
 
-    # the program
+    # conditions on pairs of states
 
-    def program(self, lam):
-        """All conditions lowered to rows and observers, in the channel's own variables."""
-        g, told, S, N = self.game, self.told, range(len(self.told)), range(self.game.N)
-        cost = [[p * row[i] for i in told] for p, row in zip(g.p, g.B)]
-        program, losses = Program([F(1)] * g.N, cost), g.eve_losses()
-        if self.eve:
-            told_eve = [[sum(map(dict(row).get, t, [0] * len(t))) for t in self.eve] for row in losses]
-            program.cost = [[c - lam * v for c, v in zip(*rows)] for rows in zip(cost, told_eve)]
-        else:
-            program.observe("eve", losses, g.groups, lam)
-        if "min_eve_risk" in self.given:
-            f = self.limit("min_eve_risk", -1)
-            entries = [(x, s, -told_eve[x][s]) for x in N for s in S] if self.eve else []
-            terms = [] if self.eve else [("eve", s, k, 1) for s in S for k in range(len(g.groups))]
-            program.rows["min_eve_risk"] = [(entries, terms, -f)]
-            program.laws["min_eve_risk"] = lambda q: g.risks(q, told, self.eve)[1] >= f
-        if "max_bob_risk" in self.given:
-            cap = self.limit("max_bob_risk", 1)
-            program.rows["max_bob_risk"] = [([(x, s, cost[x][s]) for x in N for s in S], [], cap)]
-            program.laws["max_bob_risk"] = lambda q: g.risks(q, told, self.eve)[0] <= cap
-        if self.private:
-            self.keep_private(program)
-        for name, vectors in self.cones.items():
-            about = lambda s, column: column is None or self.eve is None or g.aligned or column in self.eve[s]
-            program.rows[name] = [([(x, s, v) for x, v in enumerate(vector) if v], [], F(0))
-                                  for s in S for vector, column in vectors if about(s, column)]
-        if "max_leakage" in self.given:
-            leak, each = self.limit("max_leakage", 1), [[(x, F(-1))] for x in N]
-            program.observe("leak", each, [range(g.N)])
-            program.rows["max_leakage"] = [([], [("leak", s, 0, 1) for s in S], leak)]
-            program.laws["max_leakage"] = lambda q: sum(map(max, zip(*q))) <= leak
-        if self.tuples:
-            program.rows["margin" if g.aligned else "beliefs"] = list(self.obedience())
-        if self.deterministic:
-            program.laws["deterministic"] = lambda q: all(v in (0, 1) for row in q for v in row)
-        if self.most is not None:
-            program.laws["max_signals"] = lambda q: sum(map(any, zip(*q))) <= self.most
-        return program
-
-    def keep_private(self, program):
-        """q(s|x) <= K^d(x,y) q(s|y), or sum_s max(0, q(s|x) - K^d(x,y) q(s|y)) <= delta."""
-        N, S, K = self.game.N, range(program.signals), self.K
-        every = [(x, y) for x in range(N) for y in range(N) if x != y] if self.pairs is None else sorted(self.pairs)
-        ratio = {pair: K if self.pairs is None else self.power(self.pairs[pair]) for pair in every}
-        if self.private == "approximate_privacy":
-            delta, beyond = self.limit("delta", 1), [[] for _ in range(N)]
-            need(len(every) * (len(S) + 1) <= 500_000 and None not in ratio.values(), "delta: too many pairs")
-            for k, (x, y) in enumerate(every):  # columns 0 and K^d q(s|y) - q(s|x)
+    def privacy(self, asked):
+        """q(s|x) <= K^d(x,y) q(s|y), or sum_s max(0, q(s|x) - K^d(x,y) q(s|y)) <= delta; whether anything is asked."""
+        (K, log), N, program = self.factor(asked), self.game.N, self.program
+        delta = self.limit(asked.get("delta", 0), 1)
+        need(not {"neighbours", "metric"} <= {*asked}, "neighbours or metric, one of the two")
+        if "neighbours" in asked:
+            rows = [listed(pair, "no pair of states", 2) for pair in many(asked["neighbours"])]
+            found = [[*map(self.state, pair)] for pair in rows]
+            self.pairs = {(x, y): F(1) for pair in found for x, y in (pair, pair[::-1]) if x != y}
+        if "metric" in asked:
+            whole = lambda v, d: (d, type(v) is not float and d.denominator == 1)
+            far = lambda v: None if v in (None, "inf", math.inf) else whole(v, number(v, 0))
+            found = table_of(asked["metric"], far, N, N)
+            self.exact = self.exact and all(v is None or v[1] for row in found for v in row)
+            self.pairs = {(x, y): v[0] for x, row in enumerate(found) for y, v in enumerate(row) if v and x != y}
+        if number(asked.get("delta", 0)) >= 1:
+            return False
+        spend(N * N * (len(self.S) if delta else 1) if self.pairs is None else len(self.pairs) * (N + len(self.S)))
+        every = [(x, y) for x, y in product(range(N), range(N)) if delta and x != y]
+        every = every if self.pairs is None else sorted(self.pairs)
+        ratio = {pair: K if self.pairs is None else power(K, log, self.pairs[pair]) for pair in every}
+        if delta:
+            need(len(every) * (len(self.S) + 1) <= 500_000 and None not in ratio.values(), "delta: too many pairs")
+            beyond = [[] for _ in range(N)]  # a group per pair: 0 and K^d q(s|y) - q(s|x)
+            for k, (x, y) in enumerate(every):
                 beyond[x].append((2 * k + 1, F(-1)))
                 beyond[y].append((2 * k + 1, ratio[x, y]))
             if every:
                 program.observe("beyond", beyond, [range(2 * k, 2 * k + 2) for k in range(len(every))])
-                rows = [([], [("beyond", s, k, 1) for s in S], delta) for k in range(len(every))]
-                program.rows[self.private] = rows
+                rows = [([], [("beyond", s, k, 1) for s in self.S], delta) for k in range(len(every))]
+                self.rows["approximate_privacy"] = rows
             over = lambda q, x, y: sum(max(0, u - ratio[x, y] * v) for u, v in zip(q[x], q[y]))
-            program.laws[self.private] = lambda q: all(over(q, x, y) <= delta for x, y in every)
+            program.laws["delta"] = lambda q: all(over(q, x, y) <= delta for x, y in every)
         elif self.pairs is None:
-            for name, sign in (("top", -1), ("low", 1)):
+            for name, sign in (("top", -1), ("low", 1)):  # max_x q(s|x) <= K min_x q(s|x)
                 program.observe(name, [[(x, F(sign))] for x in range(N)], [range(N)])
-            program.rows[self.private] = [([], [("top", s, 0, 1), ("low", s, 0, K)], F(0)) for s in S]
-            program.laws[self.private] = lambda q: all(max(column) <= K * min(column) for column in zip(*q))
+            self.rows["privacy"] = [([], [("top", s, 0, 1), ("low", s, 0, K)], F(0)) for s in self.S]
+            program.laws["privacy"] = lambda q: all(max(column) <= K * min(column) for column in zip(*q))
         else:
-            pairs = self.needed()
+            pairs = needed(self.pairs)
             need(all(ratio[pair] is not None for pair in pairs), "exp(eps d) is too large")
-            program.rows[self.private] = [([(x, s, F(1)), (y, s, -ratio[x, y])], [], F(0)) for x, y in pairs for s in S]
+            self.rows["privacy"] = [([(x, s, F(1)), (y, s, -ratio[x, y])], [], F(0)) for x, y in pairs for s in self.S]
             if all(d.denominator == 1 for d in self.pairs.values()):  # rounded powers do not imply each other
                 pairs = [pair for pair in every if ratio[pair] is not None]
-            program.laws[self.private] = lambda q: all(u <= ratio[x, y] * v for x, y in pairs for u, v in zip(q[x], q[y]))
-
-    def power(self, d):
-        """K^d, None if it is too large to be written down."""
-        bits = max(self.K.numerator.bit_length(), self.K.denominator.bit_length())
-        if self.K == 1 or d * F(self.log) > 600 or (d.denominator == 1 and d * bits > LIMITS["bits"]):
-            return self.K if self.K == 1 else None
-        return self.K ** int(d) if d.denominator == 1 else exponential(d, self.K)
-
-    def needed(self):
-        """The pairs that no others imply: those without d(x,y) + d(y,z) <= d(x,z), both positive."""
-        common = math.lcm(*(d.denominator for d in self.pairs.values()))
-        d, out = {pair: int(v * common) for pair, v in self.pairs.items()}, []
-        ways = {x: [] for x, _ in d}
-        for (x, y), v in d.items():
-            ways[x] += [(y, v)] * (v > 0)
-        for (x, z), most in sorted(d.items()):
-            if not any(v < most and 0 < d.get((y, z), 0) <= most - v for y, v in ways[x]):
-                out.append((x, z))
-        return out
-
-    def obedience(self):
-        """Every agent prefers what he is told by a margin; rows by signal, agent and other decision."""
-        g, m = self.game, self.limit("margin", -1) if "margin" in self.given else F(0)
-        agents = g.acting
-        if g.aligned:  # all Bobs are one agent
-            agents = [Record(mass=g.p, weight=1, loss=g.B)] + agents[len(g.sizes) :]
-        acts = [[[a.weight * m * v for v in row] for m, row in zip(a.mass, a.loss)] for a in agents]
-        for s, (i, columns) in enumerate(zip(self.told, self.eve)):
-            told = [i] if g.aligned else [i // math.prod(g.sizes[k + 1 :]) % n for k, n in enumerate(g.sizes)]
-            told += [j - group.start for j, group in zip(columns, g.groups)]
-            for a, act, own in zip(agents, acts, told):
-                for d in (d for d in range(len(act[0])) if d != own):
-                    gains = ((x, row[own] - row[d] + m * a.mass[x]) for x, row in enumerate(act))
-                    yield [(x, s, v) for x, v in gains if v], [], F(0)
+            keeps = lambda q, x, y: all(u <= ratio[x, y] * v for u, v in zip(q[x], q[y]))
+            program.laws["privacy"] = lambda q: all(keeps(q, x, y) for x, y in pairs)
+        return True
 
 
-def limit(v, looser, low=None):
-    """The number of a condition; one that is written as a float may be an attainable extreme, rounded."""
-    found = number(v, low, MOST)
-    return found + looser * LOOSE * found if type(v) is float else found
+def many(rows):
+    need(type(rows) is list, "a condition must be a list")
+    return rows
 
 
-def meaning(v, key):
-    """A demand with its numbers as fractions; events stay as they are written."""
-    if type(v) is dict:
-        return {k: meaning(w, k) for k, w in v.items() if w is not None}
-    if key in ("event", "pairs", "independent_of"):
-        return v
-    return [meaning(w, key) for w in v] if type(v) is list else number(v)
+def power(K, log, d):
+    """K^d, None if it is too large to be written down."""
+    bits = max(K.numerator.bit_length(), K.denominator.bit_length())
+    if K != 1 and (d * F(log) > 600 or (d.denominator == 1 and d * bits > LIMITS["bits"])):
+        return None
+    return K if K == 1 else K ** int(d) if d.denominator == 1 else exponential(d, K)
 
 
-def ratio_of(given):
-    """K = exp_epsilon or exp(epsilon), and its logarithm."""
-    eps, K = given.get("epsilon"), given.get("exp_epsilon")
-    log = eps if K is None else math.log1p(K - 1) if K < 2 else math.log(K.numerator) - math.log(K.denominator)
-    need(log <= 600, "epsilon is too large")
-    return exponential(eps) if K is None else K, float(log)
-
-
-def exponential(power, base=None):
-    """The largest float that is at most e^power, or base^power; decimals of sixty digits decide which one that is."""
-    if power == 0:
+def exponential(exponent, base=None):
+    """The largest float that is at most e^exponent, or base^exponent; decimals of sixty digits tell which one it is."""
+    if exponent == 0:
         return F(1)
     with localcontext() as context:
         context.prec = 60
         decimal = lambda v: Decimal(v.numerator) / Decimal(v.denominator)
-        value = F((decimal(power) * (1 if base is None else decimal(base).ln())).exp())
+        value = F((decimal(exponent) * (1 if base is None else decimal(base).ln())).exp())
     near = float(value)
     return F(near if F(near) <= value else math.nextafter(near, -math.inf))
+
+
+def needed(pairs):
+    """The pairs that no others imply: those without d(x,y) + d(y,z) <= d(x,z), both positive."""
+    common = math.lcm(*(d.denominator for d in pairs.values()))
+    d = {pair: int(v * common) for pair, v in sorted(pairs.items())}
+    ways = {x: [(y, v) for (start, y), v in d.items() if start == x and v] for x in {x for x, _ in d}}
+    return [(x, z) for (x, z), most in d.items() if not any(0 < d.get((y, z), 0) <= most - v for y, v in ways[x])]
 
 
 # ---- the proof where the mechanisms are not a convex set
@@ -614,39 +631,38 @@ def case_of(part, N, S):
     keyed(part, ["signals", "replies", "weights"], ["states", "void"])
     positions = lambda values, count: type(values) is list and all(type(v) is int and 0 <= v < count for v in values)
     keep, few = part["signals"], {}
-    need(positions(keep, S) and type(part.get("states", [])) is list, "a case is about no signals")
-    need(type(part.get("void", False)) is bool, "void must be true or false")
-    for x, own in (listed(row, "a case is about no states", 2) for row in part.get("states", [])):
+    need(positions(keep, S) and type(part.get("void", False)) is bool, "a case is about no signals")
+    for x, own in (listed(row, "a case is about no states", 2) for row in many(part.get("states", []))):
         need(positions([x], N) and positions(own, len(keep)), "a case is about no states or signals")
         few[x] = sorted({*own})
     allowed = [few.get(x, range(len(keep))) for x in range(N)]
     return Record(keep=keep, few=few, allowed=allowed, void=part.get("void", False), dual=dual_of(part))
 
 
-def by_cases(program, demands, cases, value):
+def by_cases(release, cases, value):
     """The least bound over cases that together contain every mechanism."""
-    N, S, boxes = len(program.mass), program.signals, []
+    N, S, boxes = release.game.N, len(release.S), []
     for case in cases:
         need(case.keep and all(case.allowed), "a case is about no signals")
-        if demands.deterministic:  # a set of signals, as bits, for every state
+        if release.pure:  # a set of signals, as bits, for every state
             boxes.append([sum({1 << case.keep[s] for s in row}) for row in case.allowed])
         else:  # for every signal: 1 it is sent, 2 it is not
-            need(demands.most <= S and not case.few, "there are cases without a limit on the signals")
+            need(release.most <= S and not case.few, "there are cases without a limit on the signals")
             boxes.append([3 if s in case.keep else 2 for s in range(S)])
-    covered([(1 << S) - 1] * N if demands.deterministic else [3] * S, boxes, demands)
+    covered([(1 << S) - 1] * N if release.pure else [3] * S, boxes, release.most, release.pure)
     for case in cases:
-        bound = program.bound(case.dual, case.keep, case.allowed, case.void)
+        bound = release.program.bound(case.dual, case.keep, case.allowed, case.void)
         need(not case.void or bound > 0, "a void case is not proved to be empty")
         value = value if case.void else min(value, bound)
     return value
 
 
-def covered(whole, boxes, demands):
+def covered(whole, boxes, most, pure):
     """Every choice of an element per place lies in a box, or uses too many signals: split regions along the boxes."""
     todo, steps = [(whole, boxes)], LIMITS["parts"]
     while todo:
         region, near = todo.pop()
-        region, steps = feasible(region, demands), steps - len(whole) * (1 + len(near))
+        region, steps = feasible(region, most, pure), steps - len(whole) * (1 + len(near))
         need(steps >= 0, "the cases are too many to check")
         near = [box for box in near if all(a & b for a, b in zip(box, region))]
         lacks = [[k for k, part in enumerate(region) if part & ~box[k]] for box in near]
@@ -655,39 +671,39 @@ def covered(whole, boxes, demands):
         k = max(range(len(whole)), key=lambda k: (sum(k in lack for lack in lacks), region[k].bit_count() > 1))
         inside = next((box[k] for box, lack in zip(near, lacks) if k in lack), region[k] & -region[k])
         # a region without a box may have no choice with so few signals: look closer
-        need(near or (demands.most is not None and region[k].bit_count() > 1), "some mechanisms are in no case")
+        need(near or (most is not None and region[k].bit_count() > 1), "some mechanisms are in no case")
         todo += [([*region[:k], part, *region[k + 1 :]], near) for part in (region[k] & inside, region[k] & ~inside)]
 
 
-def feasible(region, demands):
+def feasible(region, most, pure):
     """The region without what uses more than the allowed signals; a place is 0 if nothing is left."""
-    if demands.most is None:
+    if most is None:
         return region
-    if demands.deterministic:
+    if pure:
         used = sum({part for part in region if part.bit_count() == 1})
-        return region if used.bit_count() < demands.most else [part & used for part in region]
-    return region if region.count(1) < demands.most else [part if part == 1 else part & 2 for part in region]
+        return region if used.bit_count() < most else [part & used for part in region]
+    return region if region.count(1) < most else [part if part == 1 else part & 2 for part in region]
 
 
-def best_map(program, demands, lam, value):
+def best_map(release, lam, value):
     """The least R_A of a deterministic mechanism that meets the conditions, if it is below `value`."""
-    g, b = demands.game, program.signals
-    every = demands.pairs is not None and demands.private
-    every = every or any(v for vectors in demands.cones.values() for row, _ in vectors for p, v in zip(g.p, row) if not p)
-    free = [x for x, p in enumerate(g.p) if p or every]  # other states follow the first one
-    need(b ** min(len(free), 64) <= LIMITS["maps"] and not demands.tuples, f"the proof only shows less than {shown(value)}")
-    eve = g.eve_losses()
-    scale = math.lcm(*(v.denominator for row in program.cost for v in row), *(v.denominator for row in eve for _, v in row))
+    g, b, program = release.game, len(release.S), release.program
+    fixed = {x for name in CONES for entries, _, _ in release.rows.get(name, ()) for x, _, _ in entries}
+    fixed = set(range(g.N)) if release.pairs is not None or any(not g.p[x] for x in fixed) else set()
+    free = [x for x, p in enumerate(g.p) if p or x in fixed]  # other states follow the first one
+    need(b ** min(len(free), 64) <= LIMITS["maps"] and not release.tuples, "the multipliers prove less")
+    spend(b ** len(free) * (len(free) + b) * g.groups[-1].stop)
+    scale = math.lcm(*(v.denominator for row in program.cost for v in row))
+    scale = math.lcm(scale, *(v.denominator for row in g.eve for _, v in row))
     bob = [[int(v * scale) for v in row] for row in program.cost]
-    eve = [[(j, int(v * scale)) for j, v in row] for row in eve]
+    eve = [[(j, int(v * scale)) for j, v in row] for row in g.eve]
     for choice in product(range(b), repeat=len(free)):
         cells = [[0] * g.groups[-1].stop for _ in range(b)]
         for x, i in zip(free, choice):
             for j, v in eve[x]:
                 cells[i][j] += v
         heard = sum(min(cell[group.start : group.stop]) for cell in cells for group in g.groups)
-        score = (sum(bob[x][i] for x, i in zip(free, choice)) - lam * heard) / scale
-        if score < value:
+        if (sum(bob[x][i] for x, i in zip(free, choice)) - lam * heard) / scale < value:
             sent = dict.fromkeys(range(g.N), choice[0]) | dict(zip(free, choice))
             with contextlib.suppress(Refused):
                 value = min(value, program.value([[F(sent[x] == i) for i in range(b)] for x in range(g.N)]))
@@ -703,186 +719,92 @@ def kind_of(problem):
     return kinds.get(tuple(sorted(problem)), "release")
 
 
-def proof_steps(problem, certificate):
-    """Steps of a check: N S per column of an observer and vector of a condition, once more for every case."""
-    size = lambda table, key: len(items(table, key))
-    replies, asked = (certificate.get(key) for key in ("replies", "conditions"))
-    sizes = [shape_of(u) for u in replies.values()] if type(replies) is dict else []
-    asked, data, (N, S) = asked if type(asked) is dict else {}, problem.get("data"), shape_of(certificate.get("channel"))
-    prior = items(data, "prior")
-    N, S = max(N, len(prior), 1), max(S, 1, *(views for views, _ in sizes), 1)
-    columns = sum(width if width < 2 * N else width // N for _, width in sizes)  # other observers than Eve are sparse
-    vectors = 2 * sum(size(asked, name) for name in CONES[:3]) + columns * ("signal_floor" in asked)
-    vectors += sum(2 * size(one, "pairs") * max(1, size(one, "priors")) for one in items(asked, "pufferfish"))
-    pairs = 2 * size(asked, "neighbours") if "neighbours" in asked else N * N * bool({"metric", "delta"} & {*asked})
-    vectors += sum(size(agent, "decisions") for role in ("bob", "eve") for agent in items(problem, role))
-    cases = size(certificate, "cases")
-    steps = (N * S * (2 + columns + vectors) + pairs * (S + N * ("metric" in asked))) * (1 + cases)
-    if asked.get("deterministic") is True and not cases:
-        bobs = math.prod(min(size(bob, "decisions"), 2**20) for bob in items(problem, "bob"))
-        maps = bobs ** min(sum(mass not in (0, "0") for mass in prior), 64)
-        steps += maps * N * min(S, 64) if maps <= LIMITS["maps"] else 0
-    return steps
-
-
-def items(table, key):
-    """A list in a table; a table alone counts as a list of one."""
-    value = table.get(key) if type(table) is dict else None
-    return value if type(value) is list else [value] if type(value) is dict else []
-
-
-def shape_of(value):
-    """Rows and columns of a table of a proof, as far as they are written."""
-    value = value.get("rows", value.get("shape")) if type(value) is dict else value
-    if type(value) is list and len(value) == 2 and all(type(n) is int for n in value):
-        return max(value[0], 0), max(value[1], 0)
-    width = max((len(row) for row in value if type(row) is list), default=0) if type(value) is list else 0
-    return len(value) if type(value) is list else 0, width
-
-
-def affordable(*documents):
-    """Refuse a check that takes more than LIMITS["work"] steps.
-
-    The unit is an operation with short fractions; to add a fraction of m digits to a sum of d digits takes d m / 32000
-    more. d is at most what all denominators have in common, and m the mean length of the numbers in the table where it
-    is largest.
-    """
-    problem, _, certificate = documents
-    steps = proof_steps(problem if kind_of(problem) == "release" else {}, certificate)
-    todo, sizes, denominators, common = [("", document, 1) for document in documents], {}, set(), 1
-    while todo:  # numbers in lists, by key; those outside of lists are used once
-        key, node, depth = todo.pop()
-        need(depth <= LIMITS["depth"] or type(node) not in (dict, list), "nested too deeply")
-        if type(node) is dict:
-            todo += [(name, item, depth + 1) for name, item in node.items() if type(item) in (dict, list)]
-        elif type(node) is list:
-            todo += [(key, item, depth + 1) for item in node]
-        else:
-            found = re.fullmatch(r"[ \t\r\n]*[-+]?[0-9]+(?:/([0-9]+))?[ \t\r\n]*", node) if type(node) is str else None
-            below = found and found[1]
-            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
-            denominators |= {below} if below else set()
-    digits = max((sum(own) // len(own) for own in sizes.values()), default=0)
-    fits = lambda long: steps * (1 + long * digits // 32_000) <= LIMITS["work"]
-    for q in denominators if fits(0) and not fits(sum(map(len, denominators))) else ():
-        common = math.lcm(common, int(q)) if q.strip("0") else common
-        if not fits(common.bit_length() * 3 // 10):
-            break
-    need(fits(common.bit_length() * 3 // 10), f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
-
-
 def several(kind, games, lams, weights):
-    """The program of scenarios or tiers, and the names of its signals."""
-    need(not any(g.conditions for g in games) and all(g.aligned for g in games), "no conditions or beliefs here")
+    """The program of scenarios, whose worst case counts, or of tiers, which add up; and the names of its signals."""
+    need(all(g.aligned for g in games), "no beliefs here")
     need(all(g.states == games[0].states for g in games), "the problems have different states")
-    if kind == "tiers":  # tier k sees the first k decisions of a signal; costs add up
-        sizes = [len(g.decisions) for g in games]
-        need(math.prod(sizes) <= 100_000, "too many tuples of decisions")
-        tuples = list(product(*map(range, sizes)))
+    heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
+    bobs = [g for k, g in enumerate(games) if g is heads[k]]  # scenarios with the same prior and losses have one Bob
+    sizes = [len(g.decisions) for g in bobs]
+    need(math.prod(sizes) <= (100_000 if kind == "tiers" else 4096), "too many tuples of decisions")
+    spend(math.prod(sizes) * len(games) * games[0].N)
+    tuples = list(product(*map(range, sizes)))
+    if kind == "tiers":  # tier k sees the first k decisions of a signal
         cost = [[sum(w * g.B[x][i] for w, g, i in zip(weights, games, t)) for t in tuples] for x in range(games[0].N)]
         program = Program(games[0].p, cost)
         for k, (g, lam, w) in enumerate(zip(games, lams, weights)):
             sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
             program.observe(f"eve {k}", g.E, g.groups, w * lam, sees)
         return program, joints([g.decisions for g in games], " > ")
-    heads = [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]  # same prior and losses: same Bob
-    bobs = [g for g, head in zip(games, heads) if g is head]
-    need(math.prod(len(h.decisions) for h in bobs) <= 4096, "too many profiles of decisions")
-    profiles = list(product(*(range(len(h.decisions)) for h in bobs)))
-    program = Program([F(1)] * games[0].N, [[F(0)] * len(profiles) for _ in games[0].p], "scenarios")
+    program = Program([F(1)] * games[0].N, [[F(0)] * len(tuples) for _ in games[0].p], "scenarios")
     program.rows["scenarios"] = []
     for k, (g, head, lam) in enumerate(zip(games, heads, lams)):
-        place = next(n for n, h in enumerate(bobs) if h is head)
-        program.observe(f"eve {k}", g.eve_losses(), g.groups)
-        entries = [(x, s, p * row[t[place]]) for x, (p, row) in enumerate(zip(g.p, g.B)) for s, t in enumerate(profiles)]
-        terms = [(f"eve {k}", s, v, lam) for s in range(len(profiles)) for v in range(len(g.groups))]
+        told = [t[next(n for n, bob in enumerate(bobs) if bob is head)] for t in tuples]
+        program.observe(f"eve {k}", g.eve, g.groups)
+        entries = [(x, s, p * row[i]) for x, (p, row) in enumerate(zip(g.p, g.B)) for s, i in enumerate(told)]
+        terms = [(f"eve {k}", s, v, lam) for s in range(len(tuples)) for v in range(len(g.groups))]
         program.rows["scenarios"].append((entries, terms, F(0)))
-    return program, joints([h.decisions for h in bobs], " | ")
-
-
-def mechanism_of(document, game):
-    """Signals of the mechanism, and its channel."""
-    keyed(document, ["states", "signals", "channel"], ["name"])
-    need(type(document.get("name", "")) is str and document["states"] == game.states, "other states")
-    names = labels(document["signals"], len(listed(listed(document["channel"], "channel", game.N)[0], "channel")))
-    read = (lambda v: F(float(v))) if floating(document["channel"]) else F
-    return names, [[read(v) for v in distribution(row, len(names), True)] for row in document["channel"]]
+    return program, joints([g.decisions for g in bobs], " | ")
 
 
 def proved(problem, mechanism, document, allow):
     """What the certificate proves of the mechanism, in words."""
     required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
-    keyed(document, required, ["conditions", "cases", "weights_of_tiers", "conflict", "attainable"])
-    kind = kind_of(problem)
-    need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about a {kind}")
-    floats = document["numbers"] == "floats"
-    shape, sent = proof_table(document["channel"], 2)
-    parts = [problem] if kind == "release" else listed(problem[kind], "there are no problems")
-    read = (lambda v: F(float(v))) if floats else F
-    games = [Game(one, read, max(shape[1], 1)) for one in parts]
+    kind, (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"], 2)
+    need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
+    floats, one = document["numbers"] == "floats", kind == "release"
+    read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
+    games = [Game(part, read, shape[1]) for part in parts]
+    asked, conditions = [g.given_lam for g in games], [part.get("conditions", {}) for part in (document, *parts)]
+    need(len({*map(texts, conditions)}) == 1 and (one or not conditions[0]), "it supposes other conditions")
 
-    def same(asked, given, what):
+    def stated(given, wanted=None):
         """Numbers of the certificate, which must be those that problem.json asks for."""
-        found = [stated(v) for v in listed(given, what, len(asked))]
-        need(found == [read(v) for v in asked], f"it is about another {what}")
+        found = [proof_number(v) for v in listed(given, "numbers of the certificate", wanted and len(wanted))]
+        need(not floats or found == [*map(rounded, found)], "a number of the certificate is no float")
+        need(wanted is None or found == [*map(read, wanted)], "it is about another lambda or other weights")
         return found
 
-    def stated(v):
-        v = proof_number(v)
-        need(not floats or F(float(v)) == v, "a number of the certificate is no float")
-        return v
-
-    value, gap = stated(document["value"]), stated(document["gap"])
-    given = document["lambda"] if kind != "release" else [document["lambda"]]
-    lams, asked = same([g.lam for g in games], given, "lambda"), [g.given_lam for g in games]
+    lams = stated([document["lambda"]] if one else document["lambda"], [g.lam for g in games])
+    (value, gap), weights = stated([document["value"], document["gap"]]), []
     need(("weights_of_tiers" in document) == (kind == "tiers"), "only tiers have weights")
-    weights = []
     if kind == "tiers":
-        asked += listed(problem["weights"], "weights", len(games))
-        shares = [number(w, None, MOST, True) for w in problem["weights"]]
-        weights = same(shares, document["weights_of_tiers"], "weights")
-        need(min(shares + weights) > 0, "weights must be positive")
-        need(all(one["data"] == parts[0]["data"] for one in parts), "the tiers have different data")
-    exact = all(g.exact for g in games)
-    if kind == "release":
-        [game], [lam] = games, lams
-        wanted, demands = (Demands(game, one) for one in (game.conditions, document.get("conditions", {})))
-        need(wanted.meaning == demands.meaning, "it supposes other conditions")
-        program, names, exact = demands.program(lam), demands.names, exact and demands.exact
-    else:
-        need(not document.get("conditions"), "no conditions here")
-        program, names = several(kind, games, lams, weights)
+        asked = asked + listed(problem["weights"], "weights", len(games))
+        weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
+        need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
+    release = Release(games[0], conditions[0], lams[0]) if one else None
+    program, names = (release.program, release.names) if one else several(kind, games, lams, weights)
+    exact = release.exact if one else all(g.exact for g in games)
     need(floats or exact, "the certificate is exact and the problem is not")
-    need(not floats or allow or not exact or floating(asked), "the certificate is in floats and the problem is exact")
-    cases = [case_of(part, len(program.mass), program.signals) for part in document.get("cases", [])] if "cases" in document \
-        else []
-    need("cases" not in document or cases, "there are no cases")
-    own, q = mechanism_of(mechanism, games[0])
-    finer = kind == "release" and demands.free and not {*own} <= {*names}
-    told = {}
-    for name, place in zip(*game.tuples()[:2]) if finer else zip(names, range(len(names))):
-        told.setdefault(name, place)
+    need(not floats or allow or not exact or floating(asked), "the problem is exact and the certificate in floats")
+    need(shape == (games[0].N, program.signals), "the channel of the certificate has another shape")
+    cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
+    need(cases or "cases" not in document, "there are no cases")
+
+    keyed(mechanism, ["states", "signals", "channel"], ["name"])
+    need(type(mechanism.get("name", "")) is str and mechanism["states"] == games[0].states, "other states")
+    rows = listed(mechanism["channel"], "channel", games[0].N)
+    own = labels(mechanism["signals"], len(listed(rows[0], "channel")))
+    like = rounded if floating(rows) else F
+    q = [[like(v) for v in distribution(row, len(own), True)] for row in rows]
+    finer = one and release.free and not {*own} <= {*names}  # signals may also name what the Eves decide
+    told, pooled = dict(zip(*games[0].tuples()[:2]) if finer else zip(names, range(len(names)))), {}
     need({*own} <= {*told}, "the proof has no such signal")
-    pooled = {}
-    for x, row in enumerate(q):
-        for name, v in zip(own, row):
-            pooled[x, told[name]] = pooled.get((x, told[name]), 0) + v
-    need(shape == (len(program.mass), program.signals), "the channel of the certificate has another shape")
-    need({place: v for place, v in pooled.items() if v} == sent, "the mechanism is not the one that is proved")
-    need(all(sum(row) == 1 for row in q), "a row of the channel is not a distribution")
+    for (x, row), (s, name) in product(enumerate(q), enumerate(own)):
+        if row[s]:
+            pooled[x, told[name]] = pooled.get((x, told[name]), 0) + row[s]
+    need(pooled == sent, "the mechanism is not the one that is proved")
+    need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
+
     found = program.value([[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])])
     need(read(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
-    dual = dual_of(document)
-    bound = program.bound(dual)
-    if kind == "release" and bound < found and (demands.deterministic or demands.most is not None):
-        if cases:
-            bound = max(bound, by_cases(program, demands, cases, found))
-        elif demands.deterministic:
-            bound = max(bound, best_map(program, demands, lam, found))
-    need(found - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
+    bound = program.bound(dual_of(document))
+    if one and bound < found and release.few and (cases or release.pure):
+        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found))
     if finer:
-        bob, eve = game.risks(q, [told[name] for name in own])
-        need(bob - lam * eve - bound <= gap, "the mechanism tells Eve more than the one that is proved")
+        split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
+        need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
+    need(found - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
     what = {"release": "R_A =", "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f" within {shown(found - bound)}" if found > bound else ""
     return f"{what} {shown(found) if floats else found} is optimal{within}"
@@ -902,24 +824,28 @@ def check(folder, allow_float=False):
         manifest = parsed(raw[names[0]], names[0])
         form = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {FORMAT!r}: solve the problem again"
         need(manifest.get("format") == FORMAT, form)
-        texts = ["format", "version", "made", "how", "method"]
-        keyed(manifest, [*texts, "lambda", "conditions", "source", "files"])
+        words = ["format", "version", "made", "how", "method"]
+        keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
         source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
-        need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in texts))), "manifest.json")
+        need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
         for name, digest in keyed(manifest["files"], names[1:]).items():
             need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
-        problem, mechanism, certificate = (parsed(raw[name], name) for name in names[1:])
-        affordable(problem, mechanism, certificate)
-        result, kind = proved(problem, mechanism, certificate, allow_float), kind_of(problem)
-        lams = [one["alice"]["lambda"] for one in problem.get(kind, [problem])]
-        asked = lams[0] if kind == "release" else lams, problem.get("conditions", {})
-        same = json.dumps((manifest["lambda"], manifest["conditions"]), sort_keys=True)
-        need(same == json.dumps(asked, sort_keys=True), "the manifest has other demands")
+        problem, mechanism, certificate = documents = [parsed(raw[name], name) for name in names[1:]]
+        kind = kind_of(problem)
+        weigh(documents)
+        result = proved(problem, mechanism, certificate, allow_float)
+        lams = [part["alice"]["lambda"] for part in problem.get(kind, [problem])]
+        asked = {"lambda": lams[0] if kind == "release" else lams, "conditions": problem.get("conditions", {})}
+        need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
         return result
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
         raise Refused(f"cannot be read: {error}"[:300]) from None
     finally:
         sys.set_int_max_str_digits(digits)
+
+
+def texts(value):
+    return json.dumps(value, sort_keys=True)
 
 
 def main(arguments):

@@ -17,7 +17,6 @@ from bap_lp.files.documents import read_document, source_name
 from bap_lp.files.problems import ProblemFile, bounded_problem, load_problem
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.risks import Number
-from bap_lp.notions.conditions import Conditions
 from bap_lp.rational import InputError, public
 
 

@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named: python -m benchmarks [core game path conditions gaussian models ...]."""
+"""Run every benchmark, or those named: python -m benchmarks [core game grid path conditions gaussian models ...]."""
 
 import sys
 from importlib import import_module
@@ -7,6 +7,7 @@ names = [a for a in sys.argv[1:] if not a.isdigit()]
 for name in names or [
     "core",
     "game",
+    "grid",
     "path",
     "conditions",
     "gaussian",

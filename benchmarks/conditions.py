@@ -15,11 +15,11 @@ import time
 from typing import Any
 
 import numpy as np
+from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from rich.console import Console
 from rich.table import Table
 
 from bap_lp import Conditions, Problem, solve
-from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 
 CHAINS = (30, 50, 100)
 GRIDS = (5, 6, 8)

@@ -1,116 +1,325 @@
-"""Every condition by its definition, in plain fractions: written apart from the library, to check it against."""
+"""Risks, every condition and the optimum by their definitions, in plain fractions and scipy: written apart from the
+library, to check it against.
+
+An agent who knows z besides the signal is one agent per z, a `View`: he acts on pi(x) k(z|x), Alice counts p(x) k(z|x).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction as F
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from bap_lp import Conditions, Problem
 
 
-def holds(problem: Problem, conditions: Conditions, q: Any, told: Any, prescribed: Any = None) -> bool:
-    """Whether a channel meets the conditions; told[s] is Bob's decision, prescribed[s] the Eves' with a margin."""
-    return not broken(problem, conditions, q, told, prescribed)
+def fraction(value: Any) -> F:
+    """Any number as the rational that it is."""
+    return F(value) if isinstance(value, (int, float, F)) else F(str(value))
 
 
-def broken(problem: Problem, conditions: Conditions, q: Any, told: Any, prescribed: Any = None) -> list[str]:
-    """The names of the conditions that a channel breaks."""
-    p, B, E = problem.prior, problem.bob_loss, problem.eve_loss
-    rho, states, S = p[:, None] * q, range(len(p)), range(q.shape[1])
-    bob = sum(sum(rho[x, s] * B[x, i] for x in states) for s, i in enumerate(told))
-    eve = sum(
-        min(sum(rho[x, s] * E[x, j] for x in states) for j in range(g.start, g.stop))
-        for s in S
-        for g in problem.eve_groups
-    )
-    wrong = []
-    if conditions.min_eve_risk is not None and eve < conditions.min_eve_risk:
-        wrong.append("min_eve_risk")
-    if conditions.max_bob_risk is not None and bob > conditions.max_bob_risk:
-        wrong.append("max_bob_risk")
-    if conditions.private and not private(conditions, q):
-        wrong.append("privacy")
-    if conditions.deterministic and not set(q.ravel().tolist()) <= {0, 1}:
-        wrong.append("deterministic")
-    if conditions.max_signals is not None and sum(max(column) > 0 for column in q.T) > conditions.max_signals:
-        wrong.append("max_signals")
-    if conditions.max_leakage is not None and sum(max(column) for column in q.T) > conditions.max_leakage:
-        wrong.append("max_leakage")
-    if (
-        conditions.margin is not None
-        and prescribed is not None
-        and not margin(problem, conditions, rho, told, prescribed)
-    ):
-        wrong.append("margin")
-    for s in S:
-        mass = sum(rho[:, s])
-        if mass > 0:
-            wrong += at_signal(problem, conditions, [rho[x, s] / mass for x in states])
-    for one in conditions.pufferfish or ():
-        for prior, (a, b), s in product(one.priors or [p.tolist()], one.pairs, S):
-            first, second = (conditional(prior, q, event, s) for event in (a, b))
-            if first is not None and second is not None:
-                K = one.exp_epsilon
-                if first > K * second or second > K * first:
-                    wrong.append("pufferfish")
-    return wrong
+def table(values: Any) -> list[list[F]]:
+    return [[fraction(v) for v in row] for row in values]
 
 
-def private(conditions: Conditions, q: Any) -> bool:
-    K, delta, states = conditions.exp_epsilon, conditions.delta or F(0), range(len(q))
-    for x, y in product(states, repeat=2):
-        near = conditions.neighbours is None or (x, y) in conditions.neighbours or (y, x) in conditions.neighbours
-        d = 1 if conditions.metric is None else int(conditions.metric[x][y])
-        if x != y and near and sum(max(F(0), a - K**d * b) for a, b in zip(q[x], q[y], strict=True)) > delta:
-            return False
-    return True
+class View(NamedTuple):
+    name: str
+    bob: bool
+    weight: F
+    mass: list[F]
+    belief: list[F]
+    loss: list[list[F]]
+    harm: list[list[F]]
+
+    def sums(self, by: list[F], losses: list[list[F]], sent: Any) -> list[F]:
+        """sum_x by(x) sent(x) losses(x,d) for every decision d."""
+        return [
+            sum((m * q * row[d] for m, q, row in zip(by, sent, losses, strict=True)), F(0))
+            for d in range(len(losses[0]))
+        ]
+
+    def counted(self, sent: Any) -> F:
+        """What Alice counts at a signal: among the agent's best decisions she has the best one for her."""
+        own, counted = self.sums(self.belief, self.loss, sent), self.sums(self.mass, self.harm, sent)
+        return (min if self.bob else max)(c for v, c in zip(own, counted, strict=True) if v == min(own))
+
+    def margin(self, sent: Any) -> F | None:
+        """By how much the best decision is better than the next one; None if there is no other."""
+        own = sorted(self.weight * v for v in self.sums(self.belief, self.loss, sent))
+        return own[1] - own[0] if len(own) > 1 else None
 
 
-def at_signal(problem: Problem, conditions: Conditions, posterior: list[Any]) -> list[str]:
-    """What breaks at a signal with this posterior."""
-    p, wrong = problem.prior, []
-    for cap in conditions.posterior_caps or ():
-        believed = sum(posterior[x] for x in cap.event)
-        if (cap.at_most is not None and believed > cap.at_most) or (
-            cap.at_least is not None and believed < cap.at_least
-        ):
-            wrong.append("posterior_caps")
-    for one in conditions.posterior_ratio or ():
-        believed, before = (sum(v[x] for x in one.event) for v in (posterior, p))
-        if not before / one.exp_epsilon <= believed <= one.exp_epsilon * before:
-            wrong.append("posterior_ratio")
-    for event in conditions.independent_of or ():
-        if sum(posterior[x] for x in event) != sum(p[x] for x in event):
-            wrong.append("independent_of")
-    floors = conditions.signal_floor
-    if floors is not None:
-        wanted = dict(floors) if isinstance(floors, tuple) else {eve.name: floors for eve in problem.eves}
-        for eve in problem.eves:
-            loss = [[F(int(v.p), int(v.q)) for v in row] for row in eve.loss.tolist()]
-            for known in set(eve.knows or [None]):
-                mass = [
-                    m if eve.knows is None or z == known else 0 for m, z in zip(posterior, eve.knows or p, strict=True)
-                ]
-                risk = min(sum(m * row[j] for m, row in zip(mass, loss, strict=True)) for j in range(len(loss[0])))
-                if eve.name in wanted and risk < wanted[eve.name] * sum(mass):
-                    wrong.append("signal_floor")
-    return wrong
+def views(problem: Problem) -> list[View]:
+    p, out = [fraction(v) for v in problem.prior], []
+    for bob, agent in [(True, a) for a in problem.bobs] + [(False, a) for a in problem.eves]:
+        known: list[list[F]] = [[F(1)] * len(p)]
+        if agent.knows is not None:
+            known = [[F(int(z == own)) for own in agent.knows] for z in dict.fromkeys(agent.knows)]
+        elif agent.knowledge is not None:
+            known = [list(column) for column in zip(*table(agent.knowledge), strict=True)]
+        prior = p if agent.prior is None else [fraction(v) for v in agent.prior]
+        loss = table(agent.loss)
+        harm = loss if agent.harm is None else table(agent.harm)
+        for k in known:
+            mass, belief = ([m * v for m, v in zip(by, k, strict=True)] for by in (p, prior))
+            out.append(View(agent.name, bob, fraction(agent.weight), mass, belief, loss, harm))
+    return out
 
 
-def conditional(prior: Any, q: Any, event: Any, s: int) -> Any:
-    """P(s | event) under a prior, None if the event has probability zero."""
-    whole = sum(prior[x] for x in event)
-    return sum(prior[x] * q[x, s] for x in set(event)) / whole if whole else None
+def risks(problem: Problem, q: Any) -> tuple[F, F]:
+    """R_B and R_E of a channel q[x][s]."""
+    columns = [[fraction(v) for v in column] for column in zip(*q, strict=True)]
+    parts = [(v.bob, v.weight * v.counted(column)) for v in views(problem) for column in columns]
+    bob, eve = (sum((part for role, part in parts if role == side), F(0)) for side in (True, False))
+    return bob, eve
 
 
-def margin(problem: Problem, conditions: Conditions, rho: Any, told: Any, prescribed: Any) -> bool:
-    B, E, states = problem.bob_loss, problem.eve_loss, range(len(rho))
-    for s, i in enumerate(told):
-        mass, agents = sum(rho[:, s]), [(B, int(i), range(B.shape[1]))]
-        agents += [(E, int(j), range(g.start, g.stop)) for j, g in zip(prescribed[s], problem.eve_groups, strict=True)]
-        for losses, own, others in agents:
-            played = {d: sum(rho[x, s] * losses[x, d] for x in states) for d in others}
-            if any(played[own] + conditions.margin * mass > v for d, v in played.items() if d != own):
-                return False
-    return True
+def event_limits(problem: Problem, c: Conditions) -> Iterator[tuple[str, set[int], F | None, F | None]]:
+    """(condition, event, low, high) with low <= P(event | signal) <= high."""
+    p = [fraction(v) for v in problem.prior]
+    for cap in c.posterior_caps or ():
+        yield "posterior_caps", set(cap.event), *(v and fraction(v) for v in (cap.at_least, cap.at_most))
+    for one in c.posterior_ratio or ():
+        whole, K = sum(p[x] for x in set(one.event)), fraction(one.exp_epsilon)
+        yield "posterior_ratio", set(one.event), whole / K, whole * K
+    for event in c.independent_of or ():
+        whole = sum(p[x] for x in set(event))
+        yield "independent_of", set(event), whole, whole
+
+
+def floors(problem: Problem, c: Conditions) -> dict[str, F]:
+    """The floor per signal of every Eve who has one."""
+    given = c.signal_floor
+    if given is None:
+        return {}
+    named = dict(given) if isinstance(given, tuple) else {eve.name: given for eve in problem.eves}
+    return {name: fraction(v) for name, v in named.items()}
+
+
+def event_pairs(problem: Problem, c: Conditions) -> Iterator[tuple[list[F], list[F], F]]:
+    """(P(x|A), P(x|B), K) of every ordered pair of pufferfish: P(s|A) <= K P(s|B)."""
+    for one in c.pufferfish or ():
+        for prior, pair in product(one.priors or [problem.prior], one.pairs):
+            r = [fraction(v) for v in prior]
+            masses = [[m if x in event else F(0) for x, m in enumerate(r)] for event in pair]
+            if all(map(sum, masses)):
+                a, b = ([m / sum(mass) for m in mass] for mass in masses)
+                yield from ((a, b, fraction(one.exp_epsilon)), (b, a, fraction(one.exp_epsilon)))
+
+
+def private_pairs(c: Conditions, states: int) -> Iterator[tuple[int, int, F]]:
+    """(x, y, K) with q(s|x) <= K q(s|y), up to delta."""
+    near = None if c.neighbours is None else {frozenset(pair) for pair in c.neighbours}
+    for x, y in product(range(states), repeat=2):
+        d = 1 if c.metric is None else c.metric[x][y]
+        if c.private and x != y and d is not None and (near is None or frozenset((x, y)) in near):
+            yield x, y, fraction(c.exp_epsilon) ** int(d)
+
+
+def broken(problem: Problem, c: Conditions, q: Any, slack: F = F(0)) -> set[str]:
+    """The names of the conditions that a channel breaks by more than the slack."""
+    columns = [[fraction(v) for v in column] for column in zip(*q, strict=True)]
+    p, agents, wrong = [fraction(v) for v in problem.prior], views(problem), set()
+    bob, eve = risks(problem, q)
+    delta = fraction(c.delta or 0)
+    for x, y, K in private_pairs(c, len(p)):
+        if sum(max(F(0), column[x] - K * column[y]) for column in columns) > delta + slack:
+            wrong.add("privacy")
+    for a, b, K in event_pairs(problem, c):
+        for column in columns:
+            first, second = (sum(m * v for m, v in zip(mass, column, strict=True)) for mass in (a, b))
+            wrong |= {"pufferfish"} if first > K * second + slack else set()
+    for column in columns:
+        whole = sum(m * v for m, v in zip(p, column, strict=True))
+        for name, event, low, high in event_limits(problem, c):
+            inside = sum(p[x] * column[x] for x in event)
+            if (low is not None and inside < low * whole - slack) or (
+                high is not None and inside > high * whole + slack
+            ):
+                wrong.add(name)
+        for view in agents:
+            believed, counted = (
+                sum(m * v for m, v in zip(mass, column, strict=True)) for mass in (view.belief, view.mass)
+            )
+            floor, lead = floors(problem, c).get(view.name), view.margin(column)
+            if not view.bob and floor is not None and view.counted(column) < floor * counted - slack:
+                wrong.add("signal_floor")
+            if c.margin is not None and lead is not None and lead < fraction(c.margin) * believed - slack:
+                wrong.add("margin")
+    sent = sum(max(column) > slack for column in columns)
+    entries = [v for column in columns for v in column]
+    scalars = {
+        "min_eve_risk": c.min_eve_risk is not None and eve < fraction(c.min_eve_risk) - slack,
+        "max_bob_risk": c.max_bob_risk is not None and bob > fraction(c.max_bob_risk) + slack,
+        "max_leakage": c.max_leakage is not None and sum(map(max, columns)) > fraction(c.max_leakage) + slack,
+        "max_signals": c.max_signals is not None and sent > c.max_signals,
+        "deterministic": c.deterministic and any(min(v, 1 - v) > slack for v in entries),
+        "rows": min(entries) < 0 or any(abs(sum(row) - 1) > slack for row in zip(*columns, strict=True)),
+    }
+    return wrong | {name for name, bad in scalars.items() if bad}
+
+
+class Program:
+    """min cost.z over z >= 0 with rows a.z <= rhs, in scipy's words; a row is a dict from column to number."""
+
+    def __init__(self) -> None:
+        self.cost: list[float] = []
+        self.top: list[float] = []
+        self.whole: list[bool] = []
+        self.rows: list[dict[int, Any]] = []
+        self.low: list[float] = []
+        self.high: list[float] = []
+
+    def column(self, cost: Any = 0, top: float = np.inf, whole: bool = False) -> int:
+        self.cost.append(float(cost))
+        self.top.append(top)
+        self.whole.append(whole)
+        return len(self.cost) - 1
+
+    def row(self, entries: dict[int, Any], high: Any = 0, low: Any = -np.inf) -> None:
+        self.rows.append(entries)
+        self.low.append(float(low))
+        self.high.append(float(high))
+
+    def value(self) -> float | None:
+        """The minimum; None if there is no solution."""
+        at = [(k, column, float(v)) for k, row in enumerate(self.rows) for column, v in row.items()]
+        i, j, v = zip(*at, strict=True)
+        matrix = sparse.csr_array((v, (i, j)), shape=(len(self.rows), len(self.cost)))
+        limits = LinearConstraint(matrix, np.array(self.low), np.array(self.high))
+        found = milp(np.array(self.cost), constraints=limits, integrality=np.array(self.whole, dtype=int),
+                     bounds=Bounds(0, np.array(self.top)), options={"mip_rel_gap": 0.0})  # fmt: skip
+        assert found.status in (0, 2), found.message
+        return None if found.x is None else float(found.fun)
+
+
+def least_risk(problem: Problem, lam: Any, c: Conditions) -> float | None:
+    """The least R_A in floats, None if nothing meets the conditions: a signal says to every agent what to decide.
+
+    Any mechanism becomes one whose signals are such tuples: the signals at which all decide alike are pooled. That
+    keeps every condition, and every agent's preference for the decision.
+    """
+    p, agents, lp = [fraction(v) for v in problem.prior], views(problem), Program()
+    states = range(len(p))
+    signals = list(product(*(range(len(view.loss[0])) for view in agents)))
+    bob_row: dict[int, F] = {}
+    eve_row: dict[int, F] = {}
+    rows: list[list[int]] = [[] for _ in states]
+    columns: list[list[int]] = []
+    for told in signals:
+        column = []
+        for x in states:
+            bob, eve = (
+                sum(
+                    (v.weight * v.mass[x] * v.harm[x][d] for v, d in zip(agents, told, strict=True) if v.bob == side),
+                    F(0),
+                )
+                for side in (True, False)
+            )
+            k = lp.column(bob - fraction(lam) * eve, 1, bool(c.deterministic))
+            bob_row[k], eve_row[k] = bob, -eve
+            column.append(k)
+            rows[x].append(k)
+        columns.append(column)
+    for row in rows:
+        lp.row(dict.fromkeys(row, 1), 1, 1)
+    wanted, m = floors(problem, c), fraction(c.margin or 0)
+    for told, column in zip(signals, columns, strict=True):
+        for view, d in zip(agents, told, strict=True):
+            for other in set(range(len(view.loss[0]))) - {d}:
+                lead = [view.weight * (row[d] - row[other]) + m for row in view.loss]
+                lp.row({k: view.belief[x] * lead[x] for x, k in enumerate(column)})
+            if not view.bob and view.name in wanted:
+                lp.row({k: view.mass[x] * (wanted[view.name] - view.harm[x][d]) for x, k in enumerate(column)})
+        for _, event, low, high in event_limits(problem, c):
+            if high is not None:
+                lp.row({k: p[x] * ((x in event) - high) for x, k in enumerate(column)})
+            if low is not None:
+                lp.row({k: p[x] * (low - (x in event)) for x, k in enumerate(column)})
+        for a, b, K in event_pairs(problem, c):
+            lp.row({k: a[x] - K * b[x] for x, k in enumerate(column)})
+    for x, y, K in private_pairs(c, len(p)):
+        over = [lp.column() for _ in signals]
+        for column, more in zip(columns, over, strict=True):
+            lp.row({column[x]: 1, column[y]: -K, more: -1})
+        lp.row(dict.fromkeys(over, 1), fraction(c.delta or 0))
+    if c.max_leakage is not None:
+        tops = [lp.column() for _ in signals]
+        for column, top in zip(columns, tops, strict=True):
+            for k in column:
+                lp.row({k: 1, top: -1})
+        lp.row(dict.fromkeys(tops, 1), fraction(c.max_leakage))
+    if c.max_signals is not None:
+        sent = [lp.column(0, 1, True) for _ in signals]
+        for column, used in zip(columns, sent, strict=True):
+            for k in column:
+                lp.row({k: 1, used: -1})
+        lp.row(dict.fromkeys(sent, 1), c.max_signals)
+    if c.min_eve_risk is not None:
+        lp.row(eve_row, -fraction(c.min_eve_risk))
+    if c.max_bob_risk is not None:
+        lp.row(bob_row, fraction(c.max_bob_risk))
+    return lp.value()
+
+
+def least_joint(problems: list[Problem], lams: list[Any], weights: list[Any] | None = None) -> float:
+    """The optimum of several problems about the same data, in floats, with a signal for every tuple of decisions.
+
+    With weights they are tiers: the agents of problem k see what was told in problems 0..k, and the R_A add up.
+    Without, they are scenarios: everybody sees the whole signal, and the worst R_A counts.
+    """
+    lp, parts = Program(), [views(problem) for problem in problems]
+    told = [list(product(*(range(len(view.loss[0])) for view in agents))) for agents in parts]
+    signals, states = list(product(*told)), range(len(problems[0].prior))
+    cost = [{} for _ in problems]
+    for k, (agents, lam) in enumerate(zip(parts, lams, strict=True)):
+        for (s, signal), x in product(enumerate(signals), states):
+            pairs = zip(agents, signal[k], strict=True)
+            cost[k][x, s] = sum(
+                v.weight * v.mass[x] * v.harm[x][d] * (1 if v.bob else -fraction(lam)) for v, d in pairs
+            )
+    scale = [0] * len(problems) if weights is None else [fraction(w) for w in weights]
+    column = {at: lp.column(sum(w * c[at] for w, c in zip(scale, cost, strict=True)), 1) for at in cost[0]}
+    for x in states:
+        lp.row({column[x, s]: 1 for s in range(len(signals))}, 1, 1)
+    if weights is None:
+        above, below = lp.column(1), lp.column(-1)
+        for own in cost:
+            lp.row({column[at]: v for at, v in own.items()} | {above: -1, below: 1})
+    for k, agents in enumerate(parts):
+        seen: dict[Any, list[int]] = {}
+        for s, signal in enumerate(signals):
+            seen.setdefault(signal if weights is None else signal[: k + 1], []).append(s)
+        for prefix, members in seen.items():
+            for view, d in zip(agents, prefix[k], strict=True):
+                for other in set(range(len(view.loss[0]))) - {d}:
+                    lead = [m * (row[d] - row[other]) for m, row in zip(view.belief, view.loss, strict=True)]
+                    lp.row({column[x, s]: lead[x] for x in states for s in members})
+    found = lp.value()
+    assert found is not None
+    return found
+
+
+def partitions(count: int) -> Iterator[tuple[int, ...]]:
+    """Every deterministic map of so many states, up to the names of its signals."""
+    if count == 0:
+        yield ()
+        return
+    for head in partitions(count - 1):
+        yield from ((*head, block) for block in range(max(head, default=-1) + 2))
+
+
+def best_partition(problem: Problem, lam: Any, c: Conditions) -> F | None:
+    """The least R_A of the deterministic mechanisms that meet the conditions, all of them tried."""
+    values = []
+    for blocks in partitions(len(problem.prior)):
+        q = [[F(int(s == block)) for s in range(max(blocks) + 1)] for block in blocks]
+        if not broken(problem, c, q):
+            bob, eve = risks(problem, q)
+            values.append(bob - fraction(lam) * eve)
+    return min(values, default=None)

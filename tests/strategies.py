@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction as F
 from typing import Any
 
+import definitions
+import numpy as np
 from hypothesis import strategies as st
 
 from bap_lp import Agent, Conditions, Mechanism, Problem
-from bap_lp.model.evaluation import risks
-from bap_lp.releases import full, null
 
 ordinary = st.builds(F, st.integers(0, 1000), st.integers(1, 1000))
 zero_one = st.integers(0, 1).map(F)
@@ -80,14 +81,16 @@ few_lams = parts_of(0, 3)
 
 
 @st.composite
-def private(draw: st.DrawFn, N: int) -> dict[str, Any]:
-    """DP between all pairs, a path, or with a metric."""
+def private(draw: st.DrawFn, N: int, kind: str = "") -> dict[str, Any]:
+    """DP between all pairs, along a path, with a metric, or with any distances."""
     given: dict[str, Any] = {"exp_epsilon": draw(parts_of(1, 4))}
-    kind = draw(st.sampled_from(["all", "path", "metric"]))
+    kind = kind or draw(st.sampled_from(["all", "path", "metric", "distances"]))
     if kind == "path":
         given["neighbours"] = [(x, x + 1) for x in range(N - 1)]
     if kind == "metric":
         given["metric"] = [[abs(x - y) for y in range(N)] for x in range(N)]
+    if kind == "distances":  # no metric: some pairs are implied by others, some are free, d(x,y) is not d(y,x)
+        given["metric"] = [[draw(st.sampled_from([None, 0, 0, 1, 2])) for _ in range(N)] for _ in range(N)]
     return given
 
 
@@ -97,13 +100,76 @@ def events(draw: st.DrawFn, N: int) -> list[int]:
     return sorted(draw(st.sets(st.integers(0, N - 1), min_size=1, max_size=N)))
 
 
+@st.composite
+def any_problem(draw: st.DrawFn, states: int = 4, tuples: int = 30, own: bool | None = None) -> Problem:
+    """Bobs and Eves who share Alice's prior and count or have their own, and Eves who know something or do not.
+
+    Some states are equal, some have no probability. All agents together have at most so many tuples of decisions. With
+    `own` somebody has a harm or a prior of his own, if it is not None.
+    """
+    N = draw(st.integers(1, states))
+    rows = draw(st.lists(st.integers(0, max(1, N - 2)), min_size=N, max_size=N))
+    own = draw(st.integers(0, 2)) == 0 if own is None else own
+
+    def repeated(columns: int) -> list[list[F]]:
+        few = draw(table(parts_of(0, 2), max(rows) + 1, columns))
+        return [few[k] for k in rows]
+
+    def agent(name: str, most: int, eve: bool) -> Agent:
+        kind = draw(st.sampled_from(["", "knows", "knowledge"])) if eve and most >= 4 else ""
+        d = draw(st.integers(1, min(3, most if not kind else int(most**0.5))))
+        given: dict[str, Any] = {}
+        if kind == "knows":
+            given["knows"] = draw(st.lists(st.sampled_from("ab"), min_size=N, max_size=N))
+        if kind == "knowledge":
+            given["knowledge"] = [draw(priors(2)) for _ in range(N)]
+        if own and draw(st.booleans()):
+            given["harm"] = repeated(d)
+        if own and draw(st.booleans()):
+            given["prior"] = draw(priors(N))
+        return Agent(repeated(d), name=name, weight=draw(st.sampled_from([1, 1, F(1, 3), 2])), **given)
+
+    groups: list[list[Agent]] = [[], []]
+    for role, count in enumerate([draw(st.sampled_from([1, 1, 2])), draw(st.integers(1, 2))]):
+        for k in range(count):
+            groups[role].append(agent(f"{'BE'[role]}{k}", tuples, role == 1))
+            last = groups[role][-1]
+            values = len(set(last.knows)) if last.knows else 1 if last.knowledge is None else 2
+            tuples //= len(last.loss[0]) ** values
+    weights = draw(st.lists(st.integers(0, 4), min_size=N, max_size=N).filter(any))
+    return Problem([F(w, sum(weights)) for w in weights], bobs=groups[0], eves=groups[1])
+
+
 NOTIONS = ("delta", "posterior_caps", "posterior_ratio", "signal_floor", "max_leakage", "pufferfish", "independent_of")
+LIMITS = (
+    "min_eve_risk",
+    "max_bob_risk",
+    "exp_epsilon",
+    "neighbours",
+    "metric",
+    *NOTIONS,
+    "margin",
+    "deterministic",
+    "max_signals",
+)
 
 
 @st.composite
 def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
-    """A demand of this kind that the null release meets."""
+    """A demand of this kind, often at the edge of what is possible. The null release meets the NOTIONS if all agents
+    share Alice's prior and count."""
     N, prior = len(problem.p), problem.prior.tolist()
+    if kind in ("min_eve_risk", "max_bob_risk"):
+        ends = [definitions.risks(problem, q)[kind == "min_eve_risk"] for q in (np.eye(N, dtype=int), [[1]] * N)]
+        return {kind: ends[0] + (ends[1] - ends[0]) * draw(parts_of(0, 1, 8))}
+    if kind in ("exp_epsilon", "neighbours", "metric"):
+        return draw(private(N, {"exp_epsilon": "all", "neighbours": "path", "metric": "distances"}[kind]))
+    if kind == "deterministic":
+        return {kind: True}
+    if kind == "max_signals":
+        return {kind: draw(st.integers(1, 3))}
+    if kind == "margin":
+        return {kind: draw(st.sampled_from([F(0), F(1, 20), F(1, 10), F(1, 4)]))}
     if kind == "delta":
         return draw(private(N)) | {"delta": draw(parts_of(0, 1, 8))}
     if kind in ("posterior_caps", "posterior_ratio"):
@@ -122,12 +188,10 @@ def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
                 out[-1]["at_least"] = whole * draw(parts_of(0, 1))
         return {kind: out}
     if kind == "signal_floor":
-        floors = {}
-        for eve in problem.eves:
-            loss = [[F(int(v.p), int(v.q)) for v in row] for row in eve.loss.tolist()]
-            null_risk = min(sum(p * row[j] for p, row in zip(prior, loss, strict=True)) for j in range(len(loss[0])))
-            floors[eve.name] = null_risk * draw(parts_of(0, 1))
-        return {kind: floors if draw(st.booleans()) else min(floors.values())}
+        null = [1] * N
+        most = {v.name: v.counted(null) for v in definitions.views(problem) if not v.bob and sum(v.mass) == 1}
+        given = {eve.name: most.get(eve.name, F(1, 2)) * draw(parts_of(0, 1)) for eve in problem.eves}
+        return {kind: given if draw(st.booleans()) else min(given.values())}
     if kind == "max_leakage":
         return {kind: 1 + draw(parts_of(0, 2))}
     if kind == "independent_of":
@@ -140,46 +204,23 @@ def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
 
 
 @st.composite
-def conditioned(draw: st.DrawFn) -> tuple[Problem, F, Conditions]:
-    """Any combination of conditions that the full or the null release can meet on its own."""
-    problem = draw(few_states())
-    low, high = risks(problem, full(problem)), risks(problem, null(problem))
+def demands(draw: st.DrawFn, problem: Problem, kinds: Iterable[str]) -> Conditions:
+    """Conditions of all these kinds together."""
     wanted: dict[str, Any] = {}
-    if draw(st.booleans()):
-        wanted["min_eve_risk"] = low.eve + (high.eve - low.eve) * draw(parts_of(0, 1, 8))
-    if draw(st.booleans()):
-        wanted["max_bob_risk"] = low.bob + (high.bob - low.bob) * draw(parts_of(0, 1, 8))
-    if draw(st.booleans()):
-        wanted |= draw(private(len(problem.p)))
-    for kind in draw(st.sets(st.sampled_from(NOTIONS), max_size=2)) if draw(st.booleans()) else ():
+    for kind in sorted(kinds):
         wanted |= draw(notion(problem, kind))
-    if "neighbours" in wanted and "metric" in wanted:
-        del wanted["metric"]
-    if draw(st.integers(0, 3)) == 0:
-        wanted["deterministic"] = True
-    if draw(st.integers(0, 3)) == 0:
-        wanted["max_signals"] = draw(st.integers(1, 3))
-    if draw(st.integers(0, 3)) == 0:
-        wanted["margin"] = draw(parts_of(0, 1, 20))
-    return problem, draw(few_lams), Conditions(**wanted)
+    if "neighbours" in wanted:
+        wanted.pop("metric", None)
+    return Conditions(**wanted)
 
 
 @st.composite
-def knowing_problems(draw: st.DrawFn, most: int = 6, decisions: int = 3) -> Problem:
-    """Problems with one or two Eves who know labels, a channel of the data, or nothing."""
-    n, b = draw(st.integers(2, most)), draw(st.integers(2, decisions))
-    counts = draw(st.lists(st.integers(1, 6), min_size=n, max_size=n))
-    bob = [[F(draw(st.integers(0, 3)), 2) for _ in range(b)] for _ in range(n)]
-    eves = []
-    for k in range(draw(st.integers(1, 2))):
-        e = draw(st.integers(2, 3))
-        loss = [[draw(st.integers(0, 3)) for _ in range(e)] for _ in range(n)]
-        kind = draw(st.sampled_from(["knows", "knowledge", ""]))
-        known: dict[str, Any] = {}
-        if kind == "knows":
-            known = {"knows": [f"z={draw(st.integers(0, 2))}" for _ in range(n)]}
-        elif kind == "knowledge":
-            rows = [draw(st.lists(st.integers(0, 3), min_size=2, max_size=2).filter(any)) for _ in range(n)]
-            known = {"knowledge": [[F(v, sum(row)) for v in row] for row in rows]}
-        eves.append(Agent(loss, name=f"Eve {k}", weight=draw(st.integers(1, 2)), **known))
-    return Problem([F(c, sum(counts)) for c in counts], bob, eves=eves)
+def conditioned(draw: st.DrawFn) -> tuple[Problem, F, Conditions]:
+    """A small problem with up to three conditions of any kinds."""
+    problem = draw(few_states())
+    return problem, draw(few_lams), draw(demands(problem, draw(st.sets(st.sampled_from(LIMITS), max_size=3))))
+
+
+def knowing_problems() -> st.SearchStrategy[Problem]:
+    """Problems whose Eves know labels, a channel of the data, or nothing."""
+    return any_problem(own=False)

@@ -1,19 +1,27 @@
-"""Changed bundles: a file rewritten, and a manifest that fits again."""
+"""Changed documents, bundles with a file rewritten and a manifest that fits again, and changed limits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.bundles import FILES, MANIFEST
+from hypothesis import strategies as st
+
+from bap_lp.limits import limit, set_limits
+
+MANIFEST = "manifest.json"
 
 
 def refit(folder: Path) -> None:
     """A manifest that fits the files again."""
     manifest = json.loads((folder / MANIFEST).read_text())
-    manifest["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES}
+    manifest["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in manifest["files"]}
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
@@ -21,3 +29,39 @@ def change(folder: Path, name: str, **values: Any) -> None:
     document = json.loads((folder / name).read_text())
     (folder / name).write_text(json.dumps(document | values))
     refit(folder)
+
+
+def places(node: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) of a document read from JSON."""
+    out: list[tuple[Any, Any]] = []
+    for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+        out += [(node, key), *(places(child) if isinstance(child, (dict, list)) else ())]
+    return out
+
+
+def alter(document: Any, data: st.DataObject) -> None:
+    """Another number or position somewhere, or something is missing."""
+    node, key = data.draw(st.sampled_from(places(document)))
+    value = node[key]
+    if isinstance(value, (dict, list)) or data.draw(st.integers(0, 9)) == 0:
+        del node[key]
+    elif isinstance(value, bool):
+        node[key] = not value
+    elif isinstance(value, int):
+        node[key] = data.draw(st.sampled_from([value + 1, value - 1, 99]))
+    elif re.fullmatch(r"-?\d+(/\d+)?", value):
+        number = F(value)
+        node[key] = str(data.draw(st.sampled_from([number + F(1, 7), number - 1, -number, 2 * number, F(0)])))
+    else:
+        node[key] = f"{value}x"
+
+
+@contextmanager
+def limited(*settings: str) -> Iterator[None]:
+    """With other limits, such as "maps=1", which has deterministic mechanisms searched instead of tried one by one."""
+    before = [f"{name}={limit(name)}" for name in (setting.split("=")[0] for setting in settings)]
+    set_limits(settings)
+    try:
+        yield
+    finally:
+        set_limits(before)

@@ -21,7 +21,6 @@ from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
 from bap_cli.show import conditions_in_words, own_beliefs
 from bap_cli.terminal import console, told
-from bap_lp.notions.conditions import Conditions
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import clean, counted, listed, person

@@ -14,12 +14,12 @@ from bap_cli.app import File, Floats, Json
 from bap_cli.progress import Progress
 from bap_cli.show import conditions_in_words, heading
 from bap_cli.terminal import console, plain_table, put, say, short, width_of
-from bap_lp.notions.conditions import Conditions
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile, conditions_document
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import counted, equals
 from bap_lp.model.problem import Problem
+from bap_lp.notions.conditions import Conditions
 from bap_lp.path.epsilon import EpsilonPath, epsilon_path
 from bap_lp.path.frontier import Corner, corner
 from bap_lp.path.pieces import Path, Piece, lambda_path

@@ -15,7 +15,6 @@ from typing import Any
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
-from bap_lp.notions.conditions import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import both, clean, counted, fraction
 from bap_lp.model.evaluation import AgentDecisions, evaluate

@@ -24,10 +24,12 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.linear.memory import require_square
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array
 
 _BLOCK = 8192  # states whose iterates stay in a core's cache
+_BYTES = 48  # of an entry of H: as blocks and as a square, with the sum and its transpose, the factor and its copy
 _KEPT = 1_000_000  # products E_j E_l are kept between iterations up to this many numbers
 
 
@@ -165,6 +167,7 @@ def interior_point(
     """Follow the path from (u, mu) until the gap is below tol; fixed and u are (b, e)."""
     p, B, E = arrays.p, arrays.B.T, arrays.E.T
     n, b, e = arrays.shape
+    require_square(b * e, _BYTES)
     A = (np.arange(len(arrays.groups))[:, None] == arrays.group_of).astype(float)
     wide = np.kron(np.eye(b), A)
     pairs = np.triu_indices(e)

@@ -28,7 +28,8 @@ import highspy
 import numpy as np
 
 from bap_lp.game.pricing import Pricing, centred, pass_over, sum_by_key
-from bap_lp.linear.highs import PRIMAL, basic_flags, loaded, set_basis
+from bap_lp.linear.highs import PRIMAL, basic_flags, loaded, run, set_basis
+from bap_lp.linear.memory import require_square
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import Array
 
@@ -59,6 +60,7 @@ class GameVertex:
     settled: bool
 
 
+_BYTES = 40  # of an entry of K: itself, its parts while it is built, and its factor
 _OPTIONS: dict[str, Any] = {
     "primal_feasibility_tolerance": 1e-10,
     "dual_feasibility_tolerance": 1e-10,
@@ -106,7 +108,7 @@ def _restricted(near: Arrays, fixed: Array, basis: GameBasis) -> tuple[Array, Ar
     )
     on = [basis.basic[state, decision], basis.t.ravel(), np.zeros(m, dtype=bool), basis.slack.ravel()]
     set_basis(model, np.concatenate(on))
-    model.run()
+    run(model)
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         raise ArithmeticError(f"the restricted program ended as {model.modelStatusToString(model.getModelStatus())}")
     basis.pivots += model.getInfo().simplex_iteration_count
@@ -134,9 +136,10 @@ def _core(near: Arrays, fixed: Array, basis: GameBasis) -> tuple[Array, Array]:
     extra[np.arange(len(key)), key] = False
     x, i = np.nonzero(extra)
     t_i, t_g = np.nonzero(basis.t)
-    K = np.zeros((len(tight_i), len(x) + len(t_i)))
-    if K.shape[0] != K.shape[1]:
+    if len(tight_i) != len(x) + len(t_i):
         raise np.linalg.LinAlgError("the basis has the wrong number of variables")
+    require_square(len(tight_i), _BYTES)
+    K = np.zeros((len(tight_i), len(tight_i)))
     loss = E[x].T[tight_j]
     K[:, : len(x)] = loss * ((tight_i[:, None] == i).astype(float) - (tight_i[:, None] == key[x]))
     K[:, len(x) :] = np.where((tight_i[:, None] == t_i) & (near.group_of[tight_j][:, None] == t_g), -1.0, 0.0)

@@ -2,7 +2,7 @@
 
 For a large core A (scaled to integers) and an integer right side b, the solution x is refined (module `extended`) until
 it is known to many more bits than its fractions have. Continued fractions give them over a common denominator d, and
-A (d x) = d b is checked exactly. Where that fails, exact elimination takes over.
+A (d x) = d b is checked exactly. Where that fails, exact elimination takes over, in another process if it may be long.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat, nmod_mat
 
+from bap_lp.linear.apart import solved_apart
 from bap_lp.linear.extended import IntegerFactor, Unsolved
+from bap_lp.linear.memory import require_square
 from bap_lp.rational import EXACT, Array, common_denominator, objects
 
 _LARGE = 150  # unknowns from which refinement is faster than elimination
+LONG = 600  # unknowns from which elimination may take more than a second: 24 s at 2300
+BYTES = 64  # of an entry of a dense matrix of rationals: in numpy, as a list, in flint and as integers
 _STEPS = 40  # of refinement at least; a determinant of n small integers has some ten n bits, and a step finds forty
 
 
@@ -33,9 +37,10 @@ class SingularCore(ArithmeticError):
 class Core:
     """A square matrix given by entries (row, column, fmpq), ready for exact solves. Raises SingularCore."""
 
-    def __init__(self, rows: Array, columns: Array, values: Array, size: int) -> None:
+    def __init__(self, rows: Array, columns: Array, values: Array, size: int, apart: bool = False) -> None:
+        """apart: whether it is left to the first solution to find that the columns are dependent."""
         self.rows, self.columns, self.values, self.size = rows, columns, values, size
-        if size < _LARGE or self._refined is None:
+        if not apart and (size < _LARGE or (size < LONG and self._refined is None)):
             _ = self._dense
 
     def solve(self, right: Array, transposed: bool = False) -> Array:
@@ -43,11 +48,29 @@ class Core:
         found = self.refined(right, transposed) if self.size >= _LARGE else None
         if found is not None:
             return found
+        return self.solved_exactly(right, transposed)
+
+    def solved_exactly(self, right: Array, transposed: bool) -> Array:
+        """The same by exact elimination, in another process if it may be long."""
+        return self.eliminated(right, transposed) if self.size < LONG else self._eliminated_apart(right, transposed)
+
+    def eliminated(self, right: Array, transposed: bool) -> Array:
+        """The same by exact elimination in this process."""
         matrix = self._dense.transpose() if transposed else self._dense
         return objects(matrix.solve(fmpq_mat(self.size, 1, right.tolist())).entries())
 
+    def _eliminated_apart(self, right: Array, transposed: bool) -> Array:
+        matrix = self.rows.tolist(), self.columns.tolist(), self.values.tolist(), self.size
+        found = solved_apart(matrix, right.tolist(), transposed)
+        if found is None:
+            return self.eliminated(right, transposed)
+        if isinstance(found, tuple):
+            raise SingularCore(*found)
+        return objects(found)
+
     @cached_property
     def _dense(self) -> Any:
+        require_square(self.size, BYTES)
         table = EXACT.zeros((self.size, self.size))
         table[self.rows, self.columns] = self.values
         matrix = fmpq_mat(self.size, self.size, table.ravel().tolist())

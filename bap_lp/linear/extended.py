@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bap_lp.clock import check
 from bap_lp.linear.program import LinearProgram, basis_places
 from bap_lp.rational import Array
 
@@ -131,8 +132,11 @@ class IntegerFactor:
         self.entries, self.size = (rows, columns, integers), size
         small = integers.dtype != object or max(map(abs, integers.tolist()), default=0) < _SMALL
         self.matrix = csc_matrix((integers.astype(np.int64 if small else float), (rows, columns)), shape=(size, size))
+        # short columns first: slacks and singletons leave no fill. With privacy between all pairs of 180 states and 20
+        # decisions it takes 0.06 s, and 2.5 s in the order that SuperLU chooses; on chains there is no difference
+        self.order = np.argsort(np.diff(self.matrix.indptr), kind="stable")
         try:
-            self.factor = splu(self.matrix.astype(float))
+            self.factor = splu(self.matrix[:, self.order].astype(float), permc_spec="NATURAL")
         except RuntimeError:
             raise Unsolved("the matrix is singular in floats") from None
         self.small = small
@@ -147,17 +151,26 @@ class IntegerFactor:
         np.add.at(out, target, integers.astype(object) * x.astype(object)[source])
         return out
 
+    def _rough(self, right: Array, transposed: bool) -> Array:
+        """x with A x = right, or A'x = right, in floats."""
+        if transposed:
+            return self.factor.solve(right[self.order], trans="T")
+        x = np.empty(self.size)
+        x[self.order] = self.factor.solve(right)
+        return x
+
     def solutions(self, right: Array, transposed: bool, steps: int) -> Iterator[tuple[Array, int, bool]]:
         """x with A x = right, or A'x = right, in units of 2^-bits, after every step; the bits; whether x is exact."""
         residual, x, bits = right.astype(object), np.zeros(self.size, dtype=object), 0
         if not residual.any():
             yield x, bits, True
         for _ in range(steps):
+            check()
             top = max(map(abs, residual.tolist()), default=0)
             if top == 0:
                 return
             lost = max(top.bit_length() - 900, 0)  # bits of the residual that do not fit in floats
-            y = self.factor.solve((residual >> lost).astype(float), trans="T" if transposed else "N")
+            y = self._rough((residual >> lost).astype(float), transposed)
             size = float(np.abs(y).max())
             if not math.isfinite(size) or size == 0.0:
                 raise Unsolved("the factors of the matrix overflow")

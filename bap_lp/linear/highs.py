@@ -1,16 +1,23 @@
-"""LinearProgram -> float solution with basis and duals, by HiGHS."""
+"""LinearProgram -> float solution with basis and duals, by HiGHS.
+
+`run` is the one place where HiGHS works. A call of HiGHS runs no Python, and a signal handler of Python only runs in
+the main thread, between its own instructions. So a long run from the main thread goes on in a thread of its own while
+the main thread waits. If that wait ends by an exception, such as a KeyboardInterrupt, HiGHS is told to stop: the
+simplex method reads its time limit at every pivot, the other methods ask a callback, which is installed only then.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
 import numpy as np
 
-from bap_lp.clock import OutOfTime, remaining
+from bap_lp.clock import OutOfTime, check, remaining
 from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import Array
 
@@ -39,6 +46,11 @@ _FEW = 0.01  # of all columns
 _BASIC = highspy.HighsBasisStatus.kBasic
 PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
+# pivots, or a quarter of the rows, after which the primal method is given up: on distances it needs fewer than these;
+# elsewhere a tenth of the time of the other methods is lost
+_PIVOTS = 600
+_LONG = 10_000  # entries from which a thread, which takes 0.2 ms to start, costs less than a fiftieth of the run
+_TICK = 0.1  # seconds between looks at signals on systems where they do not end a wait
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
@@ -76,7 +88,7 @@ def solve_lp(
     highs = loaded_program(lp, **options)
     if basis is not None:
         set_basis(highs, _flags(basis, sum(lp.shape)))
-    _run(highs)
+    run(highs)
     y, status = np.array(highs.getSolution().row_dual), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
     flags = basic_flags(highs)
@@ -93,7 +105,7 @@ def solve_lp(
             break
         highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
         highs.setOptionValue("simplex_strategy", PRIMAL)  # the vertex at hand is feasible
-        _run(highs)
+        run(highs)
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
         z, flags = np.array(highs.getSolution().col_value), basic_flags(highs)
@@ -102,29 +114,47 @@ def solve_lp(
     return FloatVertex(z, y, basic, optimal, (first_z, plain), tied)
 
 
-def primal_basis(lp: LinearProgram, start: Array, first: Array | None = None) -> Array:
+def primal_basis(
+    lp: LinearProgram, start: Array, first: Array | None = None, inside: bool = False, pivots: int = _PIVOTS
+) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one.
 
     first: columns, those of `start` among them, that are tried without the others; these enter only if one would.
+
+    Close to the optimum no other method is as fast. Far from it this one may need ten times as many pivots as the dual
+    simplex method, or never end, as it does without perturbed bounds on 60 states with 20 and 60 decisions. So the
+    number of its pivots is limited; then the dual simplex method starts afresh, or the interior point, if `inside`.
     """
+    pivots = max(pivots, lp.shape[0] // 4)
     if first is not None:
         m, n = lp.shape
-        inside = np.append(first, np.ones(m, dtype=bool))
-        basic, y = _primal(lp.on_columns(first), (np.cumsum(inside) - 1)[start])
-        start = np.flatnonzero(inside)[basic]
-        reduced = lp.cost - np.bincount(lp.column_of, weights=lp.value * y[lp.index], minlength=n)
-        if reduced.min() >= -_OPTIONS["dual_feasibility_tolerance"]:
-            return start
-    return _primal(lp, start)[0]
+        within = np.append(first, np.ones(m, dtype=bool))
+        found = _primal(lp.on_columns(first), (np.cumsum(within) - 1)[start], pivots)
+        if found is not None:
+            basic, y = found
+            start = np.flatnonzero(within)[basic]
+            reduced = lp.cost - np.bincount(lp.column_of, weights=lp.value * y[lp.index], minlength=n)
+            if reduced.min() >= -_OPTIONS["dual_feasibility_tolerance"]:
+                return start
+    found = _primal(lp, start, pivots)
+    if found is not None:
+        return found[0]
+    if inside:
+        with suppress(SolverError):
+            return solve_interior(lp).basic
+    return solve_lp(lp).basic
 
 
-def _primal(lp: LinearProgram, start: Array) -> tuple[Array, Array]:
-    """The variables of an optimal basis, and the duals of the rows."""
+def _primal(lp: LinearProgram, start: Array, pivots: int) -> tuple[Array, Array] | None:
+    """The variables of an optimal basis, and the duals of the rows; None if there are too many pivots on the way."""
     # without a second perturbation: a tenth faster
-    highs = loaded_program(lp, again=True, simplex_strategy=PRIMAL, primal_simplex_bound_perturbation_multiplier=0.0)
+    highs = loaded_program(lp, again=True, simplex_strategy=PRIMAL, simplex_iteration_limit=pivots,
+                           primal_simplex_bound_perturbation_multiplier=0.0)  # fmt: skip
     set_basis(highs, _flags(start, sum(lp.shape)), regular=True)
     try:
-        _run(highs)
+        run(highs)
+        if highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
+            return None
         flags, y = basic_flags(highs), np.array(highs.getSolution().row_dual)
         if not len(flags) or len(y) != lp.shape[0]:
             raise SolverError(f"HiGHS found no basis of a program of shape {lp.shape}: {highs.getModelStatus()}")
@@ -156,7 +186,7 @@ def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
                   rhs=lp.rhs[inside], equality=lp.equality[inside], row_kind=lp.row_kind[inside])  # fmt: skip
     highs = loaded_program(few)
     for _ in range(_ROUNDS):
-        highs.run()
+        run(highs)
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None  # the rows left out may be what bounds it
         over = matrix @ np.array(highs.getSolution().col_value) - lp.rhs
@@ -180,7 +210,7 @@ def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
 def solve_interior(lp: LinearProgram) -> FloatVertex:
     """Minimise by the interior point method with crossover to a vertex: for large programs without a good start."""
     highs = loaded_program(lp, solver="ipm", run_crossover="on", presolve="on")
-    _run(highs)
+    run(highs)
     status, flags = highs.getModelStatus(), basic_flags(highs)
     if status != highspy.HighsModelStatus.kOptimal or not len(flags):
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
@@ -188,14 +218,58 @@ def solve_interior(lp: LinearProgram) -> FloatVertex:
     return FloatVertex(z, y, basic, True, (z, basic))
 
 
-def _run(highs: highspy.Highs) -> None:
-    """Run within the time that is left."""
-    left = remaining()
-    if left < highspy.kHighsInf:
-        highs.setOptionValue("time_limit", highs.getRunTime() + max(left, 0.0))
-    highs.run()
-    if highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+def run(highs: highspy.Highs) -> None:
+    """Run within the time that is left, or within a shorter limit of the solver's own; a signal ends it at once.
+
+    Raises OutOfTime, and whatever a signal handler raises.
+    """
+    check()
+    left, own = remaining(), highs.getOptionValue("time_limit")[1]
+    if left < own:
+        highs.setOptionValue("time_limit", highs.getRunTime() + left)
+    if highs.getNumNz() >= _LONG and threading.current_thread() is threading.main_thread():
+        _watched(highs)
+    else:
+        highs.run()
+    if left < own and highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
         raise OutOfTime("the time limit was reached before the optimum")
+
+
+def _watched(highs: highspy.Highs) -> None:
+    """Run in another thread, and wait for its end where signals are seen."""
+    busy, ended, unwanted = threading.Lock(), threading.Event(), threading.Event()
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        with busy:
+            try:
+                if not unwanted.is_set():
+                    highs.run()
+            except BaseException as error:
+                failed.append(error)
+        ended.set()
+
+    try:
+        threading.Thread(target=work, daemon=True).start()
+        while not ended.wait(_TICK):
+            pass
+    except BaseException:
+        unwanted.set()
+        _KEPT.highs = None  # not to be used again before it has stopped
+        while busy.locked():
+            with suppress(KeyboardInterrupt):  # it has been heard
+                _stop(highs)
+                ended.wait(_TICK)
+        raise
+    if failed:
+        raise failed[0]
+
+
+def _stop(highs: highspy.Highs) -> None:
+    """Make a run in another thread end."""
+    highs.setOptionValue("time_limit", 0.0)
+    for asked in (highs.cbIpmInterrupt, highs.cbMipInterrupt):
+        asked.subscribe(lambda event: event.interrupt())
 
 
 def loaded_program(

@@ -21,7 +21,7 @@ import numpy as np
 
 from bap_lp.clock import check
 from bap_lp.linear.extended import SPARE, ExtendedBasis, ExtendedProgram, Unsolved, to_floats
-from bap_lp.linear.highs import basic_flags, loaded, set_basis
+from bap_lp.linear.highs import basic_flags, loaded, run, set_basis
 from bap_lp.linear.program import LinearProgram
 from bap_lp.rational import Array
 
@@ -122,7 +122,7 @@ def _magnified_basis(rounded: LinearProgram, look: Look, zoom: tuple[float, floa
         ),
     )
     set_basis(highs, np.append(is_basic, np.zeros(m, dtype=bool)))
-    highs.run()
+    run(highs)
     flags = basic_flags(highs)
     if not len(flags):
         return None

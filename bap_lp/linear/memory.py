@@ -9,6 +9,7 @@ from bap_lp.rational import InputError
 # bytes of one entry of a program while it is built and solved: row, column and value, their sorted copies, and the
 # solver's own; a rational is an object of its own. Peak of the process on chains of 200 to 400 states, per entry.
 _FLOAT, _EXACT = 150, 400
+_SMALL = 100 * 2**20  # bytes that are there
 
 
 def available() -> float:
@@ -25,9 +26,19 @@ def available() -> float:
 
 def require(entries: int, exact: bool) -> None:
     """Refuse a program with so many entries if it would not fit."""
-    if entries < 1_000_000:
+    require_bytes(entries * (_EXACT if exact else _FLOAT), f"a program of {entries} entries")
+
+
+def require_square(size: int, each: int) -> None:
+    """Refuse a dense system of so many unknowns, with so many bytes for every entry in all its copies."""
+    require_bytes(each * size**2, f"a dense system in {size} unknowns")
+
+
+def require_bytes(need: int, what: str) -> None:
+    """Refuse what would not fit; what is small is not looked at."""
+    if need < _SMALL:
         return
-    need, have = entries * (_EXACT if exact else _FLOAT), available()
+    have = available()
     if need > have:
-        rule = f"needs a program of {entries} entries, about {need / 2**30:.1f} GiB; {have / 2**30:.1f} GiB are free"
+        rule = f"needs {what}, about {need / 2**30:.1f} GiB; {have / 2**30:.1f} GiB are free"
         raise InputError("problem", None, rule)

@@ -20,6 +20,7 @@ from bap_lp.game.solver import FEW, SolveProgress, few_values, solve_game
 from bap_lp.linear.exact import FEW_ROWS, optimise
 from bap_lp.linear.highs import SolverError, primal_basis, solve_lp
 from bap_lp.linear.looks import looked
+from bap_lp.linear.memory import require
 from bap_lp.linear.optimum import optimum, scaled
 from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays
@@ -38,9 +39,12 @@ from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
 _OFTEN = 1.5  # best decisions per state from which they are tried alone
 STOPPED = "stopped before the optimum"
-# columns rho up to which simplex on the whole program beats the structured method: 9 against 11 ms at 2500 in floats;
-# in floats, losses of few values need many degenerate pivots, 22 against 16 ms at 1600; in rationals they are perturbed
-_DIRECT, _DIRECT_TIED = 2500, 1000
+# Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.2 s on integers to 20
+# at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20); not where ties are certain, 2.2 against 0.9 s
+_SQUARE = 25
+_PIVOTS_TIED = 5000  # of the primal method on 0-1 losses: 4900 in 0.2 s at (60, 60, 20), 0.3 s from inside
+# entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
+_PERTURBED, _PERTURBED_TIED = 10_000, 2000
 _MANY = 300_000  # products up to which a gap is computed in rationals
 
 
@@ -54,12 +58,26 @@ class JointOptimum:
     how: str
 
 
+def whole_program(arrays: Arrays) -> bool:
+    """Whether simplex and interior point on the whole program take less time than the structured method, in seconds.
+
+    The structured one takes some thirty steps, each with a dense system in b*e unknowns; then Eve's b*e rows are in
+    every restricted program. HiGHS works with the N*b*e entries: the primal simplex method grows as their power 1.8,
+    the interior point as the entries. Fitted to the grid of `benchmarks.grid`, up to (2000, 20, 5) and (40, 80, 80).
+    """
+    N, b, e = arrays.shape
+    entries, unknowns = N * b * e, b * e
+    whole = min(2.0 * (entries / 1e5) ** 1.8, 0.01 + 4e-6 * entries)
+    return whole <= 0.008 + 4e-4 * unknowns + 30 * (unknowns**3 / 3 + N * unknowns**2 / 2) / 1.1e10
+
+
 def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
     """Columns: rho[x,i] at x*b + i, then t[i,g] at N*b + i*G + g. Rows: x, then N + i*e + j.
 
     p may be scaled by any positive number: rho and t scale with it.
     """
     (N, b, e), G, field = arrays.shape, len(arrays.groups), arrays.field
+    require(N * b * (e + 1), arrays.exact)
     cost = np.concatenate([arrays.B.ravel(), field.full(b * G, -field.number(lam))])
     # a column rho[x,i]: 1 in row x, -E(x,j) in rows (i,j); already in column order
     rows = np.empty((N, b, 1 + e), dtype=np.int64)
@@ -148,9 +166,11 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weigh
         rho = arrays.obedient(normalised(rho, arrays, u))
         return JointOptimum(rho, u, arrays.bound(u), how)
 
-    if arrays.B.size <= (_DIRECT_TIED if few_values(arrays.B) and few_values(arrays.E) else _DIRECT):
-        start = _first_guess(arrays, lam, weight)
+    if whole_program(arrays):
         try:
+            least = _PERTURBED_TIED if _coarse(arrays) else _PERTURBED
+            start = _simplex_basis(arrays, lam, weight, True) if N * b * e >= least else None
+            start = _first_guess(arrays, lam, weight) if start is None else start
             vertex = optimum(compact_program(arrays, lam), ties=float_ties(arrays, weight), start=start)
         except OutOfTime:
             return concluded(*_simple_pair(arrays, lam, weight), f"compact program, {STOPPED}")
@@ -195,11 +215,11 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
         if not lowered.narrow:
             best = _exactly(lowered, lam, progress, weight)
             return replace(best, bound=best.bound + constant)
-    ties, direct = float_ties(arrays, weight), arrays.B.size <= _DIRECT
+    ties, direct = float_ties(arrays, weight), whole_program(arrays)
     if direct:
         whole = arrays.integers
         few = whole is not None and max(whole[1].max(), whole[2].max()) < FEW
-        perturbed = few or (few_values(arrays.rounded.B) and few_values(arrays.rounded.E))
+        perturbed = few or N * b * e >= _PERTURBED or _coarse(arrays.rounded)
         basic, how = _simplex_basis(arrays, lam, weight, perturbed), "compact program, HiGHS simplex"
     else:
         _, _, basic, how = _structured_basis(arrays.rounded, float(lam), progress, weight, stoppable=False)
@@ -210,7 +230,7 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
     tied, found = basic, vertex_of(basic)
     if not (found is not None and found.chosen):
         if direct:
-            tied = _simplex_basis(arrays, lam, weight, False, ties, basic if found is not None else None)
+            tied = _simplex_basis(arrays, lam, weight, False, ties, basic)
         elif found is not None:
             tied = _face_basis(arrays, lam, found, ties)
         found = vertex_of(tied) if tied is not basic else found
@@ -239,7 +259,7 @@ def _simplex_basis(
     start: Array | None = None,
 ) -> Array | None:
     """The float basis of the whole program; `perturbed`: its costs, as the ties choose."""
-    small = arrays.rounded
+    small, (N, b, e) = arrays.rounded, arrays.shape
     lp, columns, _ = scaled(compact_program(small, float(lam)))
     if perturbed:
         noise = np.append(_NOISE * 2.0**-32 * weight.ravel(), _MORE_PRIVATE * lp.cost[weight.size :])
@@ -252,9 +272,18 @@ def _simplex_basis(
         own = start[start < len(best)]
         first = best if best.sum() > _OFTEN * len(own) and best[own].all() else None
     try:
-        return solve_lp(lp, [cost * columns for cost in ties], start).basic if ties else primal_basis(lp, start, first)
+        if ties:
+            return solve_lp(lp, [cost * columns for cost in ties], start).basic
+        if _coarse(small):
+            return primal_basis(lp, start, first, inside=True, pivots=_PIVOTS_TIED)
+        return primal_basis(lp, start, first, inside=b * e <= _SQUARE * N)
     except SolverError:
         return None
+
+
+def _coarse(arrays: Arrays) -> bool:
+    """Whether ties are certain."""
+    return few_values(arrays.B) and few_values(arrays.E)
 
 
 def _structured_basis(

@@ -23,7 +23,7 @@ import numpy as np
 
 from bap_lp.clock import check, remaining
 from bap_lp.game.solver import SolveProgress
-from bap_lp.linear.highs import SolverError, loaded_program
+from bap_lp.linear.highs import SolverError, loaded_program, run
 from bap_lp.model.mechanism import degenerate
 from bap_lp.program.finish import Pair
 from bap_lp.program.linear import LinearForm
@@ -245,7 +245,7 @@ class _Search:
         lp = replace(lp, cost=lp.cost / size, value=lp.value / rows[lp.index], rhs=lp.rhs / rows)
         limit = min(float(_OPTIONS["time_limit"]), max(remaining(), 0.0))
         highs = loaded_program(lp, binary, **(_OPTIONS | {"time_limit": limit}))
-        highs.run()
+        run(highs)
         z = np.array(highs.getSolution().col_value)
         if len(z) == lp.shape[1] and np.isfinite(highs.getInfo().objective_function_value):
             self.try_channel(lifted(z[form.rho]))

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
+from bap_lp.linear.core import LONG, Core, SingularCore
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.signal_sums import weighted_sums
 from bap_lp.rational import EXACT, UNIT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
@@ -179,16 +180,27 @@ class _Core:
                 units[column] = units[column].lcm(v.q)
             self.unit = objects(map(fmpq, units))
             short = objects(v.p for v in d * self.unit[s])
-        matrix = np.zeros((m, m), dtype=short.dtype)
-        matrix[r, s] = short
-        self.matrix: Any = fmpz_mat(m, m, matrix.ravel().tolist()) if m else None
+        self.entries = r, s, short
+        self.matrix: Any = None
+        if 0 < m < LONG:
+            matrix = np.zeros((m, m), dtype=short.dtype)
+            matrix[r, s] = short
+            self.matrix = fmpz_mat(m, m, matrix.ravel().tolist())
 
-    def _solve(self, matrix: Any, right: Array, factor: Any = 1) -> Array | None:
+    def _solve(self, right: Array, factor: Any = 1, transposed: bool = False) -> Array | None:
         """The solution times a factor, perhaps one for every unknown."""
-        if self.matrix is None:
+        if not len(right):
             return objects([])
+        if self.matrix is None:
+            r, s, short = self.entries
+            try:
+                core = Core(r, s, EXACT.array(short), len(right), apart=True)
+                return core.solved_exactly(right, transposed) * factor
+            except SingularCore:
+                return None
         whole, denominator = fmpq_mat(len(right), 1, right.tolist()).numer_denom()
         try:
+            matrix = self.matrix.transpose() if transposed else self.matrix
             return objects(matrix.solve(whole).entries()) * (factor / fmpq(denominator))
         except ZeroDivisionError:  # singular
             return None
@@ -198,7 +210,7 @@ class _Core:
         arrays, layout = self.arrays, self.layout
         (N, b, _), i = arrays.shape, layout.row_signal
         right = EXACT.array(sums[i, layout.row_first] - sums[i, layout.row_reply])
-        amounts = self._solve(self.matrix, right, self.unit / unit)
+        amounts = self._solve(right, self.unit / unit)
         if amounts is None:
             return None
         rho = EXACT.zeros((N, b))
@@ -231,7 +243,7 @@ class _Core:
             x = state[:, None]
             heard = (self.losses[x, layout.first[signal]] - self.losses[x, layout.first[other]]).sum(axis=1)
             prices -= lam * (self.unit * heard if is_exact(heard) else lifted(heard))
-        found = self._solve(None if self.matrix is None else self.matrix.transpose(), prices)
+        found = self._solve(prices, transposed=True)
         if found is None:
             return None
         b, scale = arrays.shape[1], common_denominator(found)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.clock import check
 from bap_lp.model.arrays import Arrays
 from bap_lp.rational import EXACT, Array
 
@@ -51,6 +52,7 @@ def _minimise(rows: list[_Row], costs: list[_Row], basic: list[int], free: list[
     """Pivot in place until no cost falls: the first over all columns, each further one over those left at zero."""
     level, count = 0, 0
     while level < len(costs):
+        check()
         # the sign of the numerator is found in half the time of a comparison with zero
         falling = [j for j, v in enumerate(costs[level][:-1]) if v.p < 0 and not any(costs[k][j] for k in range(level))]
         if not falling:

@@ -122,6 +122,10 @@ class Certificate(ReadOnly, Displayed):
         """The shadow price of max_bob_risk."""
         return self._weight("max_bob_risk")
 
+    def verify(self, problem: Problem | Sequence[Problem]) -> Verdict:
+        """Check it with arithmetic alone, as `verify` does."""
+        return verify(problem, self)
+
     def _weight(self, name: str) -> Number:
         return public(EXACT.zero + self.dual.weights[name].sum() if name in self.dual.weights else EXACT.zero)
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction as F
-from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
-from flint import fmpq
+from definitions import least_risk
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
-from strategies import channels, few_lams, few_states, parts_of, priors, table
+from strategies import any_problem, few_lams, few_states, parts_of, priors, table
 
 from bap_lp import (
     Agent,
     Conditions,
     ConflictError,
     InputError,
-    Mechanism,
     Problem,
     calibrate,
     chooses,
@@ -32,11 +28,9 @@ from bap_lp import (
     evaluate,
     excess,
     lambda_path,
-    load_certificate,
     load_problem,
     minimum_of,
     robust,
-    save_certificate,
     save_problem,
     sdc,
     sensitivity,
@@ -44,87 +38,13 @@ from bap_lp import (
     uniqueness,
     verify,
 )
-from bap_lp.conditions.lagrangian import Prices
-from bap_lp.model.evaluation import risks
-from bap_lp.path.region import attainable_region
-from bap_lp.programs.constrained import ChannelLayout
-from bap_lp.releases import full, meets, null, randomised_response
+from bap_lp.releases import full, null, randomised_response
 
 
 def prosecutor(guilty: Any = "3/10", **judge: Any) -> Problem:
     """Kamenica and Gentzkow (2011): the judge convicts if guilt is at least as likely as not."""
     eve = Agent([[0, 1], [1, 0]], ["acquit", "convict"], "judge", harm=[[0, 1], [0, 1]], **judge)
     return Problem([1 - F(guilty), F(guilty)], bobs=[Agent([[0], [0]])], eves=[eve], states=["innocent", "guilty"])
-
-
-@st.composite
-def misaligned(draw: st.DrawFn, states: int = 4, bobs: int = 1, eves: int = 2) -> Problem:
-    """Bobs and Eves with or without harm and prior, many ties; at least one agent has something of his own."""
-    N = draw(st.integers(1, states))
-
-    def agent(name: str) -> Agent:
-        d = draw(st.integers(1, 3))
-        harm = draw(table(parts_of(0, 2), N, d)) if draw(st.booleans()) else None
-        prior = draw(priors(N)) if draw(st.booleans()) else None
-        return Agent(
-            draw(table(parts_of(0, 2), N, d)), name=name, weight=draw(st.integers(1, 2)), harm=harm, prior=prior
-        )
-
-    group = [
-        [agent(f"{role}{k}") for k in range(draw(st.integers(1, most)))] for role, most in (("B", bobs), ("E", eves))
-    ]
-    problem = Problem(draw(priors(N)), bobs=group[0], eves=group[1])
-    if problem.misaligned:
-        return problem
-    own = replace(group[1][0], harm=[[v + 1 for v in row] for row in group[1][0].loss])
-    return Problem(problem.p, bobs=group[0], eves=[own, *group[1][1:]])
-
-
-def reference(problem: Problem, lam: float, margin: float = 0.0, extra: Any = None) -> float:
-    """The obedience program by definition, in scipy: a signal per tuple, one row per agent, signal and deviation."""
-    agents = [(a, "bob") for a in problem.bobs] + [(a, "eve") for a in problem.eves]
-    p = np.array(problem.prior, dtype=float)
-    tuples = list(product(*(range(a.loss.shape[1]) for a, _ in agents)))
-    N, S = len(p), len(tuples)
-    cost, rows = np.zeros((N, S)), []
-    for s, told in enumerate(tuples):
-        for (a, role), d in zip(agents, told, strict=True):
-            weight, loss = float(a.weight), a.loss.astype(float)
-            harm = loss if a.harm is None else a.harm.astype(float)
-            belief = p if a.prior is None else a.prior.astype(float)
-            cost[:, s] += p * weight * harm[:, d] * (1 if role == "bob" else -lam)
-            for other in set(range(loss.shape[1])) - {d}:
-                row = np.zeros((N, S))
-                row[:, s] = belief * (weight * (loss[:, d] - loss[:, other]) + margin)
-                rows.append(row.ravel())
-    sums = np.kron(np.eye(N), np.ones(S))
-    rhs = np.zeros(len(rows))
-    if extra is not None:
-        more, limits = extra(cost, tuples)
-        rows, rhs = [*rows, *more], np.append(rhs, limits)
-    inequality = {"A_ub": np.array(rows), "b_ub": rhs} if len(rows) else {}
-    found = linprog(cost.ravel(), **inequality, A_eq=sums, b_eq=np.ones(N), method="highs")
-    return float(found.fun) if found.status == 0 else np.inf
-
-
-def by_hand(problem: Problem, mechanism: Mechanism, lam: F) -> F:
-    """R_A with plain fractions: each agent's best decisions by his own prior and loss, the best of these for Alice."""
-    total = F(0)
-    prior = problem.prior
-    for agents, sign in ((problem.bobs, 1), (problem.eves, -lam)):
-        for a in agents:
-            loss = [[F(str(v)) for v in row] for row in a.loss]
-            harm = loss if a.harm is None else [[F(str(v)) for v in row] for row in a.harm]
-            belief = list(prior) if a.prior is None else [F(str(v)) for v in a.prior]
-            for s in range(len(mechanism.signals)):
-                q = mechanism.channel[:, s]
-                wish = [
-                    sum(b * c * row[d] for b, c, row in zip(belief, q, loss, strict=True)) for d in range(len(loss[0]))
-                ]
-                best = [d for d, v in enumerate(wish) if v == min(wish)]
-                counted = [sum(b * c * row[d] for b, c, row in zip(prior, q, harm, strict=True)) for d in best]
-                total += F(str(a.weight)) * sign * (min(counted) if agents is problem.bobs else max(counted))
-    return total
 
 
 @pytest.mark.parametrize("guilty", [F(1, 100), F(3, 10), F(2, 5), F(1, 2), F(3, 4)])
@@ -163,32 +83,6 @@ def test_a_margin_that_nobody_can_be_given_is_refused() -> None:
 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
-@given(misaligned(bobs=2), few_lams)
-def test_the_optimum_is_that_of_an_independent_program_and_is_proved(problem: Problem, lam: F) -> None:
-    best = solve(problem, lam)
-    assert best.exact
-    assert best.gap == 0
-    assert float(best.value) == pytest.approx(reference(problem, float(lam)), abs=1e-7)
-    assert best.value == by_hand(problem, best.mechanism, lam) == risks(problem, best.mechanism).alice(lam)
-    assert verify(problem, best.certificate)
-
-
-@pytest.mark.slow
-@settings(max_examples=20, deadline=None)
-@given(st.data(), misaligned(), few_lams)
-def test_no_mechanism_goes_below_and_every_one_is_scored_by_the_definition(
-    data: st.DataObject, problem: Problem, lam: F
-) -> None:
-    best = solve(problem, lam)
-    for _ in range(4):
-        channel = data.draw(channels(problem))
-        found = evaluate(problem, channel)
-        assert found.alice(lam) == by_hand(problem, channel, lam) == risks(problem, channel).alice(lam) >= best.value
-        assert sum(F(str(a.weight)) * found.agents[a.name] for a in problem.bobs) == found.bob
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
 @given(few_states(), few_lams, st.integers(2, 3))
 def test_agents_who_decide_as_alice_counts_have_the_aligned_optimum(problem: Problem, lam: F, scale: int) -> None:
     """Twice the loss, or a loss shifted in every state, leads to the same decisions: the obedience program agrees."""
@@ -198,10 +92,8 @@ def test_agents_who_decide_as_alice_counts_have_the_aligned_optimum(problem: Pro
         for e in problem.eves
     ]
     own = Problem(problem.p, bobs=[bob], eves=eves)
-    assert own.misaligned
     one, other = solve(own, lam), solve(problem, lam)
     assert one.value == other.value
-    assert "obedience" in one.method
     assert one.risks.bob == other.risks.bob
     assert one.risks.eve == other.risks.eve
 
@@ -212,7 +104,6 @@ def test_harm_and_prior_that_coincide_change_nothing_at_all(problem: Problem, la
     eves = [replace(e, harm=e.loss, prior=problem.p) for e in problem.eves]
     bobs = [replace(b, harm=b.loss, prior=problem.p) for b in problem.bobs]
     same = Problem(problem.p, bobs=bobs, eves=eves)
-    assert not same.misaligned
     one, other = solve(same, lam), solve(problem, lam)
     assert one.value == other.value
     assert one.mechanism == other.mechanism
@@ -242,123 +133,16 @@ def test_a_state_that_only_eve_believes_in_can_be_used_against_her() -> None:
     best = solve(problem, 1)
     # sent together with x2, the truth x1 looks like a loss of 1/4 for guessing "0" against 1/2 + 1/4 for "1"
     assert best.risks.eve == F(1, 2)
-    assert float(best.value) == pytest.approx(reference(problem, 1.0), abs=1e-9)
+    assert float(best.value) == pytest.approx(least_risk(problem, 1, Conditions()), abs=1e-9)
     assert verify(problem, best.certificate)
 
 
 def test_a_signal_that_an_agent_believes_impossible_leaves_the_reply_to_alice() -> None:
     eve = Agent([[0, 1], [1, 0]], prior=[1, 0])
     problem = Problem(["1/2", "1/2"], bobs=[Agent([[0], [0]])], eves=[eve])
-    assert risks(problem, full(problem)).eve == F(1, 2)  # at x1 she has no opinion: Alice has her guess x0
-    assert risks(problem, null(problem)).eve == F(1, 2)
+    assert evaluate(problem, full(problem)).eve == F(1, 2)  # at x1 she has no opinion: Alice has her guess x0
+    assert evaluate(problem, null(problem)).eve == F(1, 2)
     assert solve(problem, 1).risks.eve == F(1, 2)
-
-
-@pytest.mark.slow
-@settings(max_examples=12, deadline=None)
-@given(misaligned(states=3), few_lams, parts_of(0, 1, 16))
-def test_margins_agree_with_an_independent_program(problem: Problem, lam: F, margin: F) -> None:
-    expected = reference(problem, float(lam), float(margin))
-    try:
-        best = solve(problem, lam, conditions=Conditions(margin=margin))
-    except InputError:
-        assert expected == np.inf
-        return
-    assert float(best.value) == pytest.approx(expected, abs=1e-7)
-    assert verify(problem, best.certificate)
-
-
-@pytest.mark.slow
-@settings(max_examples=12, deadline=None)
-@given(misaligned(states=3, eves=1), few_lams, parts_of(1, 3), parts_of(0, 1))
-def test_floor_and_privacy_hold_together_with_obedience(problem: Problem, lam: F, ratio: F, floor: F) -> None:
-    N, p = len(problem.p), np.array(problem.prior, dtype=float)
-
-    def rows(_: Any, tuples: list[tuple[int, ...]]) -> tuple[list[Any], list[float]]:
-        S, out, limits = len(tuples), [], []
-        for s, x, y in product(range(S), range(N), range(N)):
-            row = np.zeros((N, S))
-            row[x, s] += 1
-            row[y, s] -= float(ratio)
-            if x != y:
-                out.append(row.ravel())
-                limits.append(0.0)
-        eve = problem.eves[0]
-        harm = (eve.loss if eve.harm is None else eve.harm).astype(float) * float(eve.weight)
-        out.append(-np.column_stack([p * harm[:, t[-1]] for t in tuples]).ravel())
-        return out, [*limits, -float(floor)]
-
-    expected = reference(problem, float(lam), extra=rows)
-    try:
-        best = solve(problem, lam, conditions=Conditions(exp_epsilon=ratio, min_eve_risk=floor))
-    except InputError:
-        assert expected == np.inf
-        return
-    assert float(best.value) == pytest.approx(expected, abs=1e-7)
-    assert best.risks.eve >= floor
-    assert best.mechanism.max_ratio <= ratio
-    assert best.price_of_conditions is not None
-    assert best.price_of_conditions >= 0
-    assert meets(problem, best.mechanism, Conditions(exp_epsilon=ratio, min_eve_risk=floor)) == ""
-    assert verify(problem, best.certificate)
-
-
-@pytest.mark.slow
-@settings(max_examples=20, deadline=None)
-@given(misaligned(states=3, eves=1), few_lams, parts_of(0, 1, 6))
-def test_posterior_caps_and_leakage_hold_together_with_obedience(problem: Problem, lam: F, share: F) -> None:
-    """A cap on the posterior of one state, above its prior, and a cap on maximal leakage."""
-    N, p = len(problem.p), np.array(problem.prior, dtype=float)
-    cap = problem.prior[0] + (1 - problem.prior[0]) * share
-
-    def rows(_: Any, tuples: list[tuple[int, ...]]) -> tuple[list[Any], list[float]]:
-        out = []
-        for s in range(len(tuples)):
-            row = np.zeros((N, len(tuples)))
-            row[:, s] = p * ((np.arange(N) == 0) - float(cap))
-            out.append(row.ravel())
-        return out, [0.0] * len(out)
-
-    wanted = Conditions(posterior_caps=[{"event": [0], "at_most": cap}])
-    best = solve(problem, lam, conditions=wanted)
-    assert float(best.value) == pytest.approx(reference(problem, float(lam), extra=rows), abs=1e-7)
-    assert verify(problem, best.certificate)
-    leaky = solve(problem, lam, conditions=Conditions(max_leakage=1 + share))
-    assert sum(max(column) for column in leaky.mechanism.channel.T) <= 1 + share
-    assert leaky.value >= solve(problem, lam).value
-    assert verify(problem, leaky.certificate)
-
-
-@pytest.mark.slow
-@settings(max_examples=15, deadline=None)
-@given(misaligned(states=2), few_lams, parts_of(0, 1))
-def test_a_floor_per_signal_is_about_the_harm_that_alice_counts(problem: Problem, lam: F, floor: F) -> None:
-    N, p, bobs = len(problem.p), np.array(problem.prior, dtype=float), len(problem.bobs)
-
-    def rows(_: Any, tuples: list[tuple[int, ...]]) -> tuple[list[Any], list[float]]:
-        out = []
-        for (s, told), (k, eve) in product(enumerate(tuples), enumerate(problem.eves)):
-            harm = (eve.loss if eve.harm is None else eve.harm).astype(float)
-            row = np.zeros((N, len(tuples)))
-            row[:, s] = p * (float(floor) - harm[:, told[bobs + k]])
-            out.append(row.ravel())
-        return out, [0.0] * len(out)
-
-    expected, wanted = reference(problem, float(lam), extra=rows), Conditions(signal_floor=floor)
-    try:
-        best = solve(problem, lam, conditions=wanted)
-    except ConflictError:
-        assert expected == np.inf
-        return
-    assert float(best.value) == pytest.approx(expected, abs=1e-7)
-    assert verify(problem, best.certificate)
-    assert meets(problem, best.mechanism, wanted) == ""
-    proof = best.certificate.proof
-    assert proof is not None
-    if problem.shape[2] > len(problem.eves):  # the vectors of the other decisions have no rows at a signal
-        places = np.indices((proof.channel.shape[1], problem.shape[2])).reshape(2, -1).T
-        wrong = replace(proof, prices={**proof.prices, "signal_floor": Prices(places, np.full(len(places), fmpq(1)))})
-        assert "about none of its rows" in verify(problem, replace(best.certificate, proof=wrong)).reason
 
 
 def test_a_floor_per_signal_leaves_the_prosecutor_no_acquittal() -> None:
@@ -368,57 +152,24 @@ def test_a_floor_per_signal_leaves_the_prosecutor_no_acquittal() -> None:
     assert solve(prosecutor("3/5"), 1, conditions=Conditions(signal_floor="1/10")).value == -1
 
 
-def partitions(count: int) -> Any:
-    if count == 0:
-        yield ()
-        return
-    for head in partitions(count - 1):
-        yield from ((*head, block) for block in range(max(head, default=-1) + 2))
-
-
-@settings(max_examples=15, deadline=None)
-@given(misaligned(states=3, eves=1), few_lams)
-def test_deterministic_mechanisms_are_the_best_partition(problem: Problem, lam: F) -> None:
-    N = len(problem.p)
-    channels_ = [Mechanism(np.eye(N, dtype=int)[list(blocks)].tolist()) for blocks in partitions(N)]
-    best = solve(problem, lam, conditions=Conditions(deterministic=True))
-    assert best.value == min(by_hand(problem, m, lam) for m in channels_)
-    assert verify(problem, best.certificate)
+def own_beliefs(problem: Problem) -> bool:
+    return any(a.harm is not None or a.prior is not None for a in (*problem.bobs, *problem.eves))
 
 
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
-@given(misaligned(states=3), st.data())
-def test_the_path_is_the_optimum_at_every_lambda(problem: Problem, data: st.DataObject) -> None:
+@given(any_problem(3).filter(own_beliefs))
+def test_questions_about_the_path_are_answered_for_own_beliefs(problem: Problem) -> None:
     path = lambda_path(problem)
-    assert path.exact
-    assert path.verify(), path.verify().reason
-    assert path.conditions is None
-    for lam in (*path.breakpoints, data.draw(few_lams)):
-        assert path.value(lam) == solve(problem, lam).value
-        assert verify(problem, path.certificate(lam))
     ideal = corner(problem, 1, path)
     assert ideal.risks.bob == min(p.risks.bob for p in path.pieces)
     assert ideal.risks.eve == max(p.risks.eve for p in path.pieces)
     middle = (path.pieces[0].risks.eve + path.pieces[-1].risks.eve) / 2
     level = sdc(problem, min_eve_risk=middle, path=path)
-    assert risks(problem, level.mechanism).alice(level.lam) == level.risks.alice(level.lam)
+    assert evaluate(problem, level.mechanism).alice(level.lam) == level.risks.alice(level.lam)
     assert verify(problem, level.certificate)
     assert chooses(problem, path.pieces[0].mechanism, path).start == 0
     assert excess(problem, path.pieces[-1].mechanism, path.pieces[-1].start) == 0
-    region, whole = attainable_region(problem, path)
-    assert not whole
-    assert all((r.bob, r.eve) != (s.bob, s.eve) for k, r in enumerate(region) for s in region[:k])
-
-
-@settings(max_examples=15, deadline=None)
-@given(misaligned(states=3), few_lams)
-def test_floats_agree_with_rationals_within_their_proved_gap(problem: Problem, lam: F) -> None:
-    exact, rough = solve(problem, lam), solve(problem, lam, exact=False)
-    assert rough.value == pytest.approx(float(exact.value), abs=1e-8)
-    assert -1e-9 <= rough.gap <= 1e-7
-    assert rough.bound <= float(exact.value) + 1e-12
-    assert verify(problem, rough.certificate)
 
 
 def test_comparison_uses_the_agents_own_replies_and_never_beats_the_optimum() -> None:
@@ -430,7 +181,7 @@ def test_comparison_uses_the_agents_own_replies_and_never_beats_the_optimum() ->
         for row in found.rows:
             assert row.excess >= 0
         best = found["randomised response"]
-        tried = [by_hand(problem, randomised_response(problem, F(k, 60)), F(1, 2)) for k in range(41)]
+        tried = [evaluate(problem, randomised_response(problem, F(k, 60))).alice(F(1, 2)) for k in range(41)]
         assert best.alice <= min(tried)
 
 
@@ -442,8 +193,6 @@ def test_states_that_nobody_tells_apart_are_merged_and_the_proof_is_about_all_of
         bobs=[_copied(a, copies) for a in problem.bobs],
         eves=[_copied(a, copies) for a in problem.eves],
     )
-    layout = ChannelLayout.of(fine, Conditions())
-    assert len(layout.arrays.p) == 3
     best = solve(fine, 1)
     assert best.value == solve(problem, 1).value
     assert verify(fine, best.certificate)
@@ -475,7 +224,7 @@ def test_larger_problems_agree_with_the_independent_program() -> None:
     for size in ((20, 3, 3), (40, 2, 4), (12, 4, 4)):
         problem = random_problem(rng, *size)
         best = solve(problem, 1)
-        assert float(best.value) == pytest.approx(reference(problem, 1.0), abs=1e-7)
+        assert float(best.value) == pytest.approx(least_risk(problem, 1, Conditions()), abs=1e-7)
         assert verify(problem, best.certificate)
 
 
@@ -525,7 +274,7 @@ def test_often_the_obedience_program_beats_the_aligned_optimum() -> None:
         eve = problem.eves[0]
         aligned = Problem(problem.p, bobs=[replace(problem.bobs[0], prior=None)], eves=[Agent(eve.harm)])
         used = solve(aligned, 1).mechanism
-        gain = risks(problem, used).alice(F(1)) - solve(problem, 1).value
+        gain = evaluate(problem, used).alice(F(1)) - solve(problem, 1).value
         assert gain >= 0
         better += gain > 0
     assert better > 20
@@ -544,27 +293,6 @@ def test_a_parameter_is_averaged_out_of_harm_as_well() -> None:
     assert verify(model, solve(model, "1/3").certificate)
 
 
-def test_tampered_multipliers_are_refused(tmp_path: Path) -> None:
-    problem = random_problem(Random(5), 4, 2, 3)
-    best = solve(problem, 1)
-    save_certificate(tmp_path / "c.json", best.certificate)
-    proof = load_certificate(tmp_path / "c.json")
-    assert verify(problem, proof)
-    assert proof.proof is not None
-    prices = proof.proof.prices["beliefs"]
-    assert len(prices.weights)
-    for scale in (0, 2, "1/2", -1):
-        weights = prices.weights * type(prices.weights[0])(*map(int, f"{scale}/1".split("/")[:2]))
-        forged = replace(proof.proof, prices={**proof.proof.prices, "beliefs": replace(prices, weights=weights)})
-        assert not verify(problem, replace(proof, proof=forged))
-    assert not verify(problem, replace(proof, value=best.value - 1))
-    assert not verify(problem, replace(proof, proof=None))
-    places = prices.places.copy()
-    places[0, 1] = 99
-    forged = replace(proof.proof, prices={**proof.proof.prices, "beliefs": replace(prices, places=places)})
-    assert verify(problem, replace(proof, proof=forged)).reason.endswith("about none of its rows")
-
-
 def test_a_certificate_of_another_belief_proves_nothing() -> None:
     one, other = prosecutor("3/10"), prosecutor("3/10", prior=["3/4", "1/4"])
     assert not verify(other, solve(one, 1).certificate)
@@ -573,7 +301,7 @@ def test_a_certificate_of_another_belief_proves_nothing() -> None:
 
 def test_full_and_null_tie_under_the_counted_harms() -> None:
     problem = random_problem(Random(7), 3, 2, 2)
-    ends = [risks(problem, release(problem)) for release in (full, null)]
+    ends = [evaluate(problem, release(problem)) for release in (full, null)]
     try:
         lam = calibrate(problem)
     except InputError:
@@ -635,5 +363,4 @@ def test_files_carry_harm_and_prior(tmp_path: Path) -> None:
     assert solve(loaded.problem, loaded.lam).value == solve(problem, F(1, 2)).value
     rough = problem.as_float()
     assert not rough.exact
-    assert rough.misaligned
     assert rough.eves[0].prior.dtype == float

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from bap_lp import InputError, Mechanism, Problem, load_mechanism, load_problem, save_mechanism, save_problem, solve
-from bap_lp.files.binary import packed
 
 fresh = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -163,7 +162,8 @@ def test_members_that_overlap_are_refused_before_they_are_read(tmp_path: Path) -
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 5000), st.integers(0, 255), st.booleans())
 def test_a_changed_byte_is_read_or_refused(tmp_path: Path, place: int, byte: int, cut: bool) -> None:
-    data = bytearray(packed({"channel": np.array([[0.5, 0.5], [0.25, 0.75]]), "signals": ["a", "b"]}))
+    save_mechanism(tmp_path / "m.npz", Mechanism(np.array([[0.5, 0.5], [0.25, 0.75]]), signals=["a", "b"]))
+    data = bytearray((tmp_path / "m.npz").read_bytes())
     data[place % len(data)] = byte
     (tmp_path / "m.npz").write_bytes(data[: place % len(data)] if cut else data)
     with suppress(InputError):

@@ -11,12 +11,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from bap_lp.convex.cvxpy_bridge import BridgeSolution, information, to_cvxpy
-from bap_lp.model.evaluation import evaluate, risks
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
-from bap_lp.programs.solving import solve
-from bap_lp.rational import InputError
+from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, to_cvxpy
+from bap_lp.convex.cvxpy_bridge import BridgeSolution, information
 from bap_lp.releases import full, null
 
 LAM = Fraction(1, 3)
@@ -88,7 +84,7 @@ def test_a_cap_of_zero_gives_the_null_release(caps: dict[str, Any]) -> None:
     found = to_cvxpy(coin_toss(), "calibrated").solve(**caps)
     check(found)
     assert information(coin_toss(), found.mechanism) < 1e-15
-    nothing = risks(coin_toss(), null(coin_toss()))
+    nothing = evaluate(coin_toss(), null(coin_toss()))
     assert found.value == pytest.approx(float(nothing.alice(LAM)), abs=1e-12)
 
 
@@ -98,7 +94,7 @@ def test_no_channel_with_more_signals_does_better() -> None:
     for _ in range(600):
         channel = Mechanism(rng.dirichlet(np.full(4, rng.choice([0.3, 1, 5])), size=2))
         if information(coin_toss(), channel) <= 0.1:
-            assert float(risks(coin_toss(), channel).alice(LAM)) >= found.bound
+            assert float(evaluate(coin_toss(), channel).alice(LAM)) >= found.bound
 
 
 @pytest.mark.slow
@@ -131,7 +127,7 @@ def test_expressions_agree_with_the_mechanism() -> None:
         solver=cp.CLARABEL
     )
     mechanism = bridge.mechanism()
-    found = risks(problem, mechanism)
+    found = evaluate(problem, mechanism)
     assert bridge.bob_risk.value == pytest.approx(found.bob, abs=1e-6)
     assert bridge.eve_risk.value == pytest.approx(found.eve, abs=1e-6)
     assert bridge.alice(0.5).value == pytest.approx(found.alice(0.5), abs=1e-6)
@@ -246,7 +242,7 @@ OWN = {
 def test_constraints_of_the_caller_have_a_close_bound(kind: str, seed: int) -> None:
     problem = _rough(seed)
     bridge = to_cvxpy(problem, 1.0)
-    blind = risks(problem, null(problem))
+    blind = evaluate(problem, null(problem))
     bridge.eve_risk_of_null, bridge.bob_risk_of_null = blind.eve, blind.bob  # type: ignore[attr-defined]
     found, free = bridge.solve(OWN[kind](bridge)), solve(problem, 1.0)
     assert found.bound >= free.bound

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from strategies import problems
 
-from bap_lp import InputError, Problem, calibrate
-from bap_lp.model.evaluation import risks
+from bap_lp import InputError, Problem, calibrate, evaluate
 from bap_lp.releases import full, null
 
 
@@ -18,7 +17,7 @@ from bap_lp.releases import full, null
 @settings(max_examples=60, deadline=None)
 @given(problems(6, 3))
 def test_full_and_null_release_tie_at_the_calibrated_lam(problem: Problem) -> None:
-    every, nothing = (risks(problem, release(problem)) for release in (full, null))
+    every, nothing = (evaluate(problem, release(problem)) for release in (full, null))
     if every.eve == nothing.eve:
         with pytest.raises(InputError, match="is undefined: Eve does no better"):
             calibrate(problem)

@@ -25,14 +25,17 @@ import pytest
 import sympy
 from flint import fmpq, fmpq_mat
 
-from bap_lp.model.calibration import calibrate
-from bap_lp.model.evaluation import evaluate, risks
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Problem
-from bap_lp.programs.solving import solve
+from bap_lp import Mechanism, Problem, calibrate, evaluate, randomised_response_family, solve
 from bap_lp.rational import public
-from bap_lp.releases import bob_decision, compare, full, null, randomised_response, randomised_response_epsilon
-from bap_lp.releases.families import hidden_mixture, randomised_response_family
+from bap_lp.releases import (
+    bob_decision,
+    compare,
+    full,
+    hidden_mixture,
+    null,
+    randomised_response,
+    randomised_response_epsilon,
+)
 
 F = Fraction
 ASYMMETRIES = [F(1, 7), F(1), F(5, 2), F(299, 100), F(3), F(301, 100), F(4), F(17, 3), F(10), F(1000)]
@@ -64,7 +67,7 @@ def test_the_model_has_the_papers_prior_and_losses() -> None:
 
 
 def test_full_and_null_release_have_the_papers_risks() -> None:
-    at_full, at_null = risks(COIN, full(COIN)), risks(COIN, null(COIN))
+    at_full, at_null = evaluate(COIN, full(COIN)), evaluate(COIN, null(COIN))
     assert (at_full.bob, at_full.eve) == (F(1, 4), 0)
     assert (at_null.bob, at_null.eve) == (F(1, 2), F(3, 4))
     assert at_full.alice(LAM) == at_null.alice(LAM) == F(1, 4)
@@ -93,7 +96,7 @@ def test_randomised_response_has_the_papers_risks() -> None:
 
 @pytest.mark.parametrize("w", [F(0), F(1, 9), F(3, 13), F(1, 4), F(1, 2), F(2, 3), F(1)])
 def test_randomised_response_is_symmetric_about_one_half(w: Fraction) -> None:
-    here, there = risks(COIN, randomised_response(COIN, w)), risks(COIN, randomised_response(COIN, 1 - w))
+    here, there = (evaluate(COIN, randomised_response(COIN, v)).risks for v in (w, 1 - w))
     assert here == there
     near = min(w, 1 - w)
     assert (here.bob, here.eve) == (F(1, 4) + near / 2, min(F(13, 4) * near, F(3, 4)))
@@ -212,7 +215,7 @@ def test_the_optimum_for_every_asymmetry_is_known(k: Fraction, lam: Any) -> None
     lam = calibrate(problem) if lam == "calibrated" else lam
     solution = solve(problem, lam)
     assert solution.value == optimum(k, lam) == best_vertex(problem, lam)
-    assert risks(problem, solution.mechanism).alice(lam) == solution.bound == solution.value
+    assert evaluate(problem, solution.mechanism).alice(lam) == solution.bound == solution.value
     threshold = 1 / max(k, F(3))
     if k != 3 and lam > threshold:
         assert solution.mechanism.channel.tolist() == tailored(k).channel.tolist()
@@ -222,7 +225,7 @@ def test_the_optimum_for_every_asymmetry_is_known(k: Fraction, lam: Any) -> None
 def test_releases_for_every_asymmetry_are_known(k: Fraction) -> None:
     problem, ceiling = coin_toss(k), min(k, F(3)) / 4
     assert calibrate(problem) == 1 / min(k, F(3))
-    assert risks(problem, null(problem)).eve == ceiling
+    assert evaluate(problem, null(problem)).eve == ceiling
     here = evaluate(problem, tailored(k))
     assert here.eve == ceiling
     assert here.alice(LAM * 2) == optimum(k, LAM * 2)

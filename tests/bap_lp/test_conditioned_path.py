@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction as F
 from itertools import pairwise
 
@@ -11,11 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import conditioned, few_lams
 
-from bap_lp import Agent, Conditions, InputError, Problem, chooses, corner, frontier, lambda_path, sdc, solve, verify
-from bap_lp.model.evaluation import risks
-from bap_lp.path.pieces import Path
-from bap_lp.path.region import attainable_region
-from bap_lp.proof.certificate import size_of
+from bap_lp import (
+    Agent,
+    Conditions,
+    InputError,
+    Problem,
+    chooses,
+    corner,
+    evaluate,
+    frontier,
+    lambda_path,
+    sdc,
+    solve,
+    verify,
+)
 from bap_lp.releases import null
 
 COIN = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
@@ -33,7 +43,6 @@ def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditio
             solve(problem, lam, conditions=conditions)
         return
     assert path.exact
-    assert path.tolerance == 0
     assert path.verify()
     assert all(a.risks.eve < b.risks.eve and a.risks.bob < b.risks.bob for a, b in pairwise(path.pieces))
     for at in (lam, F(0), *path.breakpoints, *some):
@@ -41,29 +50,24 @@ def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditio
         assert path.value(at) == found.value
         assert (found.mechanism.q == piece.mechanism.q).all()
         assert found.mechanism.signals == piece.mechanism.signals
-        assert risks(problem, piece.mechanism) == piece.risks
+        assert evaluate(problem, piece.mechanism).risks == piece.risks
         assert verify(problem, path.certificate(at))
-    for piece in path.pieces:
-        assert verify(problem, piece.certificate)
 
 
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(conditioned(), st.lists(few_lams, min_size=1, max_size=3))
-def test_a_float_path_under_conditions_keeps_its_tolerance(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
+def test_a_float_path_has_the_values_of_the_exact_one(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
     problem, _, conditions = case
-    if conditions.empty:
-        return
+    conditions = replace(conditions, margin=None)  # one at the edge of what is possible is a matter of rounding
     try:
         exact = lambda_path(problem, conditions=conditions)
     except InputError:
         return
     path = lambda_path(problem, False, conditions=conditions)
-    assert not path.exact
     assert path.verify()
     for lam in (*some, *exact.breakpoints):
-        reached = path.value(float(lam)) - float(exact.value(lam))
-        assert abs(reached) <= (path.tolerance + 2e-9) * size_of(problem, lam)
+        assert float(path.value(float(lam))) == pytest.approx(float(exact.value(lam)), abs=1e-8 * float(1 + lam))
 
 
 def test_without_conditions_the_path_is_that_of_all_mechanisms() -> None:
@@ -89,11 +93,8 @@ def test_a_wrong_path_under_conditions_is_found_out() -> None:
     path = lambda_path(COIN, conditions=Conditions(max_bob_risk="3/10"))
     assert path.verify()
     assert path.pieces[-1].risks.bob == F(3, 10)
-    first, last = path.pieces[0], path.pieces[-1]
-    alone = Path(
-        COIN, (type(first)(**{**vars(first), "end": math.inf, "duals": (first.duals[0], last.duals[1])}),), 0.0, ""
-    )
-    assert not alone.verify()
+    assert not replace(path, pieces=(replace(path.pieces[0], end=math.inf),)).verify()
+    assert not replace(path, pieces=path.pieces[1:]).verify()
 
 
 def test_questions_about_all_mechanisms_refuse_a_path_under_conditions() -> None:
@@ -102,7 +103,6 @@ def test_questions_about_all_mechanisms_refuse_a_path_under_conditions() -> None
         lambda: chooses(COIN, null(COIN), path),
         lambda: corner(COIN, path=path),
         lambda: sdc(COIN, min_eve_risk="1/2", path=path),
-        lambda: attainable_region(COIN, path),
     ):
         with pytest.raises(InputError, match="path has conditions"):
             ask()
@@ -144,7 +144,6 @@ def test_a_float_path_of_many_sizes_is_finished_in_rationals() -> None:
         eves=[Agent(tables["Eve"], name="Eve", harm=harm)],
     )
     wanted, found = lambda_path(exact), lambda_path(exact.as_float())
-    assert found.tolerance < 1e-12
     assert found.verify()
     assert [float(b) for b in wanted.breakpoints] == pytest.approx(list(found.breakpoints), rel=1e-12)
     for ours, its in zip(found.pieces, wanted.pieces, strict=True):

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import NOTIONS, few_lams, few_states, notion
+from tampering import alter, limited
 
 from bap_cli.main import main
-from bap_lp import Agent, Conditions, ConflictError, InputError, Problem, condition_costs, limits, solve
-from bap_lp.conditions.lagrangian import Multipliers
-from bap_lp.files.conflicts import conflict_document, load_conflict
-from bap_lp.model.evaluation import risks
-from bap_lp.programs.attainable import simplest
-from bap_lp.rational import number
+from bap_lp import (
+    Agent,
+    Conditions,
+    ConflictError,
+    Problem,
+    condition_costs,
+    evaluate,
+    limits,
+    load_problem,
+    save_problem,
+    solve,
+)
 from bap_lp.releases import full, null
 
 COIN = Problem.from_model(
@@ -61,8 +67,6 @@ def test_a_conflict_is_named_with_the_nearest_numbers_and_proved(
     assert "\n" not in str(error)
     assert error.proof is not None
     assert error.proof.verify(COIN)
-    assert not replace(error.proof, prices={}).verify(COIN)
-    assert not replace(error.proof, conditions=Conditions()).verify(COIN)
 
 
 @pytest.mark.slow
@@ -123,7 +127,7 @@ def test_the_conflict_is_explained_in_floats_too() -> None:
 def test_a_conflict_is_minimal_and_the_nearest_number_is_attainable(
     problem: Problem, lam: F, kinds: set[str], data: st.DataObject
 ) -> None:
-    low, high = risks(problem, full(problem)), risks(problem, null(problem))
+    low, high = evaluate(problem, full(problem)), evaluate(problem, null(problem))
     share = data.draw(st.sampled_from([F(0), F(1, 4)]))
     wanted: dict[str, Any] = {"max_bob_risk": low.bob + (high.bob - low.bob) * share}
     for kind in sorted(kinds):
@@ -147,14 +151,6 @@ def refused(problem: Problem, lam: F, wanted: dict[str, Any]) -> ConflictError |
     except ConflictError as error:
         return error
     return None
-
-
-@given(st.fractions(-3, 3, max_denominator=50), st.fractions(0, 1, max_denominator=1000))
-def test_the_simplest_fraction_lies_between(low: F, width: F) -> None:
-    found = simplest(number(low, "low"), number(low + width, "high"))
-    assert low <= F(int(found.p), int(found.q)) <= low + width
-    shortest = next(q for q in range(1, 60) if -(-low.numerator * q // low.denominator) <= (low + width) * q)
-    assert int(found.q) == shortest
 
 
 @pytest.mark.parametrize(
@@ -308,67 +304,33 @@ SEARCHED: list[tuple[Problem, dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("maps", [1, limits.DEFAULTS["maps"]])
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize(("problem", "wanted", "conflict"), SEARCHED)
-def test_a_conflict_found_by_search_is_proved_case_by_case_or_by_trying_all_maps(
-    problem: Problem,
-    wanted: dict[str, Any],
-    conflict: set[str],
-    exact: bool,
-    maps: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(limits._LIMITS, "maps", maps)
-    problem = problem if exact else problem.as_float()
-    with pytest.raises(ConflictError) as refused:
-        solve(problem, "1/3" if exact else 1 / 3, conditions=Conditions(**wanted))
-    proof, file = refused.value.proof, tmp_path / "conflict.json"
-    assert proof is not None
-    file.write_text(json.dumps(conflict_document(refused.value)))
-    loaded = load_conflict(file, len(problem.states))
-    assert loaded is not None
-    assert loaded.verify(problem).reason == proof.verify(problem).reason
-    assert ("case by case" if proof.branches else "all deterministic mechanisms") in loaded.verify(problem).reason
-    assert bool(proof.branches) == (maps == 1 or "deterministic" not in wanted)
-    for name in conflict:  # without one of them there is a mechanism
-        fewer = Conditions(**{k: v for k, v in wanted.items() if k != name})
-        assert not replace(loaded, conditions=fewer).verify(problem)
-    for k, branch in enumerate(proof.branches):
-        others = (*proof.branches[:k], *proof.branches[k + 1 :])
-        assert not replace(proof, branches=(*others, replace(branch, void=False))).verify(problem)
-        nothing = replace(branch, multipliers=Multipliers(0 * branch.multipliers.u, {}))
-        assert not replace(proof, branches=(*others, nothing)).verify(problem)
-    if len(proof.branches) > 1:
-        assert not replace(proof, branches=proof.branches[1:]).verify(problem)
-
-
+@pytest.mark.parametrize("maps", [1, limits.DEFAULTS["maps"]])
 @pytest.mark.parametrize(
-    "edit", [{"privacy": 5}, {"branches": [{"signals": [0], "u": [["0"]], "states": 3}]}, {"u": 1}]
+    ("problem", "wanted"),
+    [*((COIN, wanted) for wanted, _, _ in REFUSED), *((one, wanted) for one, wanted, _ in SEARCHED)],
 )
-def test_a_conflict_file_of_the_wrong_form_is_refused_in_one_line(
-    edit: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_the_file_of_a_conflict_proves_it_and_a_changed_one_proves_nothing_false(
+    problem: Problem, wanted: dict[str, Any], maps: int, exact: bool, tmp_path: Path, data: st.DataObject
 ) -> None:
-    folder = tmp_path / "out"
-    assert main(["solve", "coin_toss", "--min-eve-risk", "3/4", "--max-bob-risk", "3/10", "--out", str(folder)]) == 2
-    file = folder / "conflict.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | edit))
-    capsys.readouterr()
-    assert main(["verify", "coin_toss", str(file), "--as-claimed"]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert next(iter(edit)) in err
-
-
-def test_the_work_of_checking_a_conflict_is_bounded_before_it_starts(tmp_path: Path) -> None:
-    with pytest.raises(ConflictError) as refused:
-        solve(COIN, conditions=Conditions(min_eve_risk="3/4", max_bob_risk="3/10"))
-    file = tmp_path / "conflict.json"
-    document = conflict_document(refused.value)
-    file.write_text(json.dumps(document | {"privacy": [[0, 0, 1, "0"]] * 3000}))
-    with pytest.raises(InputError, match="takes more than"):
-        load_conflict(file, 10_000)
+    """Also where all maps are tried, or searched case by case."""
+    save_problem(tmp_path / "p.json", problem if exact else problem.as_float(), "1/3" if exact else 1 / 3)
+    document = json.loads((tmp_path / "p.json").read_text())
+    (tmp_path / "p.json").write_text(json.dumps(document | {"conditions": wanted}))
+    with limited(f"maps={maps}"):
+        assert main(["solve", str(tmp_path / "p.json"), "--out", str(tmp_path / "o")]) == 2
+    file = tmp_path / "o" / "conflict.json"
+    assert main(["verify", str(tmp_path / "p.json"), str(file)]) == 0
+    kept = file.read_text()
+    for _ in range(8):
+        changed = json.loads(kept)
+        alter(changed, data)
+        file.write_text(json.dumps(changed))
+        if main(["verify", str(tmp_path / "p.json"), str(file), "--as-claimed"]) == 0:
+            claimed = load_problem(tmp_path / "p.json").problem
+            assert refused(claimed, F(0), changed["conditions"]) is not None
 
 
 @pytest.mark.parametrize(("problem", "wanted", "conflict"), SEARCHED)
@@ -384,7 +346,7 @@ def test_a_conflict_found_by_search_is_minimal(problem: Problem, wanted: dict[st
         solve(problem, "1/3", conditions=Conditions(**{k: wanted[k] for k in conflict - {left_out}}))
 
 
-def test_a_conflict_in_floats_is_proved_where_the_float_solver_sees_none(tmp_path: Path) -> None:
+def test_a_conflict_in_floats_is_proved_where_the_float_solver_sees_none() -> None:
     """Losses of 1e9 next to 1e-9 and a state of probability 1e-16: to the float solver the floor seems attainable."""
     problem = Problem(
         [5e-16, 0.5 - 2.5e-16, 0.5 - 2.5e-16],
@@ -396,9 +358,3 @@ def test_a_conflict_in_floats_is_proved_where_the_float_solver_sees_none(tmp_pat
     proof = refused.value.proof
     assert proof is not None
     assert proof.verify(problem)
-    file = tmp_path / "conflict.json"
-    file.write_text(json.dumps(conflict_document(refused.value)))
-    loaded = load_conflict(file, len(problem.states))
-    assert loaded is not None
-    assert loaded.verify(problem)
-    assert not replace(proof, conditions=Conditions(signal_floor={"Eve": 1e-15})).verify(problem)

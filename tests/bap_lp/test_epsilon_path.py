@@ -16,7 +16,6 @@ from strategies import few_lams, few_states, parts_of
 
 from bap_cli.main import main
 from bap_lp import Conditions, InputError, Problem, epsilon_path, plots, releases, solve
-from bap_lp.path.epsilon import between
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
@@ -122,18 +121,6 @@ def test_a_changed_path_is_found_out() -> None:
     first, second = path.points[:2]
     for wrong in (replace(second, exp_epsilon=second.exp_epsilon + 1), replace(second, solution=first.solution)):
         assert not replace(path, points=(first, wrong)).verify()
-
-
-def test_a_number_between_is_simple_and_strictly_inside() -> None:
-    for low, high in (
-        (F(1), F(2)),
-        (F(1), F(101, 100)),
-        (F(2**19), F(2**20)),
-        (F(10**6 + 1, 10**6), F(10**6 + 2, 10**6)),
-    ):
-        found = between(low, high)
-        assert low < found < high
-        assert found.denominator < 10**8
 
 
 @pytest.mark.slow

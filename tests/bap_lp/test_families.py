@@ -11,20 +11,11 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import parts_of, priors, table
 
-from bap_lp.model.evaluation import risks
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
-from bap_lp.rational import InputError
-from bap_lp.releases import full, null, randomised_response, truncated_geometric
-from bap_lp.releases.families import (
-    Family,
-    PiecewiseLinear,
-    hidden_mixture,
-    lower_envelope,
-    public_mixture,
-    randomised_response_family,
-)
+from bap_lp import Agent, Family, InputError, Mechanism, Problem, evaluate, randomised_response_family
+from bap_lp.releases import full, hidden_mixture, null, public_mixture, randomised_response, truncated_geometric
+from bap_lp.releases.families import PiecewiseLinear, lower_envelope
 
 F = Fraction
 quick = settings(max_examples=50, deadline=None)
@@ -33,27 +24,15 @@ LAMS = st.integers(0, 40).map(lambda k: F(k, 13))
 
 
 @st.composite
-def distributions(draw: st.DrawFn, size: int) -> list[Fraction]:
-    weights = draw(st.lists(st.integers(0, 6), min_size=size, max_size=size).filter(any))
-    return [F(w, sum(weights)) for w in weights]
-
-
-@st.composite
-def tables(draw: st.DrawFn, rows: int, columns: int) -> list[list[Fraction]]:
-    entries = draw(st.lists(st.integers(0, 12), min_size=rows * columns, max_size=rows * columns))
-    return [[F(v, 5) for v in entries[x * columns : (x + 1) * columns]] for x in range(rows)]
-
-
-@st.composite
 def families(draw: st.DrawFn) -> Family:
     """Any segment of channels, and randomised response, for one or two Eves and states of possibly no probability."""
     count, b, e = draw(st.integers(2, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    eves = [Agent(draw(tables(count, e)), weight=F(k + 1, 2)) for k in range(draw(st.integers(1, 2)))]
-    problem = Problem(draw(distributions(count)), draw(tables(count, b)), eves=eves)
+    eves = [Agent(draw(table(parts_of(0, 2, 5), count, e)), weight=F(k + 1, 2)) for k in range(draw(st.integers(1, 2)))]
+    problem = Problem(draw(priors(count)), draw(table(parts_of(0, 2, 5), count, b)), eves=eves)
     if draw(st.booleans()):
         return randomised_response_family(problem, draw(st.sampled_from([None, 1, F(1, 3)])))
     signals = draw(st.integers(1, 4))
-    first, last = (Mechanism([draw(distributions(signals)) for _ in range(count)]) for _ in range(2))
+    first, last = (Mechanism([draw(priors(signals)) for _ in range(count)]) for _ in range(2))
     start = F(draw(st.integers(-3, 3)), 2)
     return Family(problem, first, last, start, start + F(draw(st.integers(1, 5)), 3), "segment")
 
@@ -68,7 +47,7 @@ def inside(family: Family, share: Fraction) -> Any:
 def test_risks_are_those_of_the_channel(family: Family, share: Fraction) -> None:
     w = inside(family, share)
     for at in {w, *family.bob.breakpoints, *family.eve.breakpoints}:
-        here = risks(family.problem, family.mechanism(at))
+        here = evaluate(family.problem, family.mechanism(at))
         assert (family.bob(at), family.eve(at)) == (here.bob, here.eve)
 
 
@@ -89,17 +68,17 @@ def test_risks_are_concave_and_continuous(family: Family) -> None:
 @quick
 def test_minimise_finds_every_minimiser(family: Family, lam: Fraction, share: Fraction) -> None:
     best = family.minimise(lam)
-    assert risks(family.problem, best.mechanism).alice(lam) == best.risks.alice(lam) == best.value
+    assert evaluate(family.problem, best.mechanism).alice(lam) == best.risks.alice(lam) == best.value
     assert any(low <= best.w <= high for low, high in best.minimisers)
     w = inside(family, share)
-    alice = risks(family.problem, family.mechanism(w)).alice(lam)
+    alice = evaluate(family.problem, family.mechanism(w)).alice(lam)
     assert alice == family.alice(lam)(w)
     minimal = any(low <= w <= high for low, high in best.minimisers)
     assert (alice == best.value) if minimal else (alice > best.value)
     for low, high in best.minimisers:
         middle = (low + high) / 2
         assert family.alice(lam)(middle) == best.value
-        assert risks(family.problem, family.mechanism(middle)).eve <= best.risks.eve
+        assert evaluate(family.problem, family.mechanism(middle)).eve <= best.risks.eve
 
 
 @pytest.mark.slow
@@ -162,13 +141,13 @@ def test_randomised_response_family_is_randomised_response() -> None:
     assert (family.start, family.end) == (0, F(2, 3))
     for w in (0, "1/7", "1/2", "2/3"):
         assert (family.mechanism(w).q == randomised_response(PROBLEM, w).q).all()
-    assert risks(PROBLEM, family.at_end) == risks(PROBLEM, null(PROBLEM))
+    assert evaluate(PROBLEM, family.at_end).risks == evaluate(PROBLEM, null(PROBLEM)).risks
 
 
 def test_public_coin_makes_the_risks_linear() -> None:
     first, second = full(PROBLEM), truncated_geometric(PROBLEM, "1/2")
     shown, hidden = public_mixture(PROBLEM, first, second), hidden_mixture(PROBLEM, first, second)
-    ends = risks(PROBLEM, first), risks(PROBLEM, second)
+    ends = evaluate(PROBLEM, first), evaluate(PROBLEM, second)
     assert shown.bob.values == (ends[0].bob, ends[1].bob)
     assert shown.eve.values == (ends[0].eve, ends[1].eve)
     # a hidden coin garbles a public one

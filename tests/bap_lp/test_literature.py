@@ -20,9 +20,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from bap_lp import Agent, Conditions, Mechanism, Problem, sdc, solve, verify
-from bap_lp.model.evaluation import risks
-from bap_lp.programs.solution import Solution
+from bap_lp import Agent, Conditions, Mechanism, Problem, Solution, evaluate, sdc, solve, verify
 from bap_lp.releases import randomised_response, randomised_response_epsilon, truncated_geometric
 
 RATIOS = (F(1), F(3, 2), F(2), F(7, 2), F(9))
@@ -62,7 +60,7 @@ def geometric_claim(p: list[F], loss: Callable[[int], F], K: F) -> tuple[F, F]:
     problem = alone(p, [[loss(abs(i - r)) for r in range(n)] for i in range(n)])
     neighbours = [(x, x + 1) for x in range(n - 1)]
     found = proved(problem, exp_epsilon=K, neighbours=neighbours).risks.bob
-    return found, risks(problem, truncated_geometric(problem, 1 / K)).bob
+    return found, evaluate(problem, truncated_geometric(problem, 1 / K)).bob
 
 
 @pytest.mark.parametrize("K", RATIOS)
@@ -183,7 +181,7 @@ def product_claim(u: int, v: int, K: F) -> tuple[F, F]:
     best, accuracy = proved(problem, exp_epsilon=K, neighbours=pairs), (K / (v - 1 + K)) ** u
     one = randomised_response_epsilon(alone([F(1, v)] * v, hamming(v)), K).channel
     answers = Mechanism([[prod(one[a, b] for a, b in zip(x, y, strict=True)) for y in states] for x in states])
-    assert 1 - risks(problem, answers).bob == accuracy  # an independent randomised response to each question
+    assert 1 - evaluate(problem, answers).bob == accuracy  # an independent randomised response to each question
     return 1 - best.risks.bob, accuracy
 
 
@@ -285,7 +283,7 @@ def test_the_location_privacy_of_a_grid_is_that_of_the_published_program(quality
 def tight_claim(K: F) -> tuple[F, F]:
     """The tight-constraints mechanism is a product of two truncated geometric ones; its accuracy is theirs, squared."""
     line = alone([F(1, 3)] * 3, hamming(3))
-    one = 1 - risks(line, truncated_geometric(line, 1 / K)).bob
+    one = 1 - evaluate(line, truncated_geometric(line, 1 / K)).bob
     assert one == (2 * K / (K + 1) + (K - 1) / (K + 1)) / 3 == (3 * K - 1) / (3 * K + 3)
     q, apart = truncated_geometric(line, 1 / K).channel, grid_distance()
     both = np.kron(q, q)
@@ -309,7 +307,7 @@ def test_warner_s_and_k_ary_randomised_response_are_optimal(K: F) -> None:
         problem = alone([F(1, size)] * size, hamming(size))
         used = randomised_response_epsilon(problem, K)
         assert used.max_ratio == K
-        assert risks(problem, used).bob == proved(problem, exp_epsilon=K).risks.bob == 1 - K / (K + size - 1)
+        assert evaluate(problem, used).bob == proved(problem, exp_epsilon=K).risks.bob == 1 - K / (K + size - 1)
     coin = alone([F(1, 2), F(1, 2)], hamming(2))
     assert randomised_response(coin, 1 / (K + 1)) == randomised_response_epsilon(coin, K)
 

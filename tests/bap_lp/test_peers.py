@@ -1,4 +1,4 @@
-"""The optimum against solvers we did not write: qif in rational arithmetic, sympy, and scipy on the paper's program."""
+"""The optimum against solvers we did not write: qif and sympy in rational arithmetic, scipy on another program."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 import sympy
+from definitions import least_risk
 from hypothesis import given, settings
-from scipy.optimize import linprog
 from strategies import lams, problems
 
-from bap_lp import Problem, solve
-from bap_lp.programs.compact import compact_program
-from bap_lp.programs.paper import paper_program
+from bap_lp import Conditions, Problem, solve
 
 ORDINARY = ("ordinary", "zero_one", "small")
 
@@ -42,32 +40,23 @@ def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(problems(states=8, decisions=3, tempers=ORDINARY, eves=1), lams)
-def test_scipy_agrees_on_the_paper_program(problem: Problem, lam: F) -> None:
-    possible = np.array([mass > 0 for mass in problem.p])
-    lp = paper_program(problem.arrays.states(possible).rounded, float(lam))
-    A = np.zeros(lp.shape)
-    A[lp.index, lp.column_of] = lp.value
-    rows = lp.equality
-    found = linprog(lp.cost, A[~rows], lp.rhs[~rows], A[rows], lp.rhs[rows])
-    assert found.status == 0
-    assert found.fun == pytest.approx(float(solve(problem, lam).value), abs=1e-7 * (1 + float(lam)) * 1000)
+@given(problems(states=6, decisions=3, tempers=ORDINARY, eves=2), lams)
+def test_scipy_agrees_on_the_obedience_program(problem: Problem, lam: F) -> None:
+    """The paper's own program: signals are pairs of decisions, and nobody wants to deviate."""
+    found = least_risk(problem, lam, Conditions())
+    assert found == pytest.approx(float(solve(problem, lam).value), abs=1e-7 * (1 + float(lam)) * 1000)
 
 
 @pytest.mark.slow
 def test_sympy_agrees_on_the_coin_toss() -> None:
+    """rho and Eve's risk t at each signal, with t_i <= sum_x E(x,j) rho(x,i), by sympy's simplex method."""
     from sympy.solvers.simplex import lpmin
 
-    coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    lp = compact_program(coin.arrays, coin.p[1])  # at lam = 1/4
-    z = sympy.symbols(f"z:{lp.shape[1]}", real=True)
-    sides = [sympy.S.Zero] * lp.shape[0]
-    for column, row, value in zip(lp.column_of, lp.index, lp.value, strict=True):
-        sides[row] += sympy.Rational(str(value)) * z[column]
-    rows = [
-        sympy.Eq(side, sympy.Rational(str(rhs))) if equal else side <= sympy.Rational(str(rhs))
-        for side, rhs, equal in zip(sides, lp.rhs, lp.equality, strict=True)
-    ]
-    rows += [z[j] >= 0 for j in np.flatnonzero(~lp.free)]
-    value, _ = lpmin(sum(sympy.Rational(str(c)) * v for c, v in zip(lp.cost, z, strict=True)), rows)
-    assert value == sympy.Rational(str(solve(coin, "1/4").value)) == sympy.Rational(13, 40) - sympy.Rational(3, 16)
+    p, bob, eve, lam = ["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], "1/4"
+    rho = [sympy.symbols(f"r{x}_:2", real=True) for x in range(2)]
+    t, whole, pair = sympy.symbols("t:2", real=True), sympy.Rational, [0, 1]
+    rows = [sympy.Eq(sum(rho[x]), whole(p[x])) for x in pair] + [rho[x][i] >= 0 for x in pair for i in pair]
+    rows += [t[i] <= sum(eve[x][j] * rho[x][i] for x in pair) for i in pair for j in pair]
+    value, _ = lpmin(sum(whole(bob[x][i]) * rho[x][i] for x in pair for i in pair) - whole(lam) * sum(t), rows)
+    found = solve(Problem(p, bob, eve), lam).value
+    assert value == sympy.Rational(str(found)) == sympy.Rational(13, 40) - sympy.Rational(3, 16)

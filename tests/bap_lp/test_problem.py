@@ -18,7 +18,6 @@ from strategies import problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, minimum_of, solve
 from bap_lp.model.labels import joined, joints
-from bap_lp.model.merging import merge_index
 from bap_lp.rational import number, public
 
 HALF = ["1/2", "1/2"]
@@ -143,7 +142,7 @@ def test_inside_exact_numbers_are_rationals_of_flint_and_floats_are_doubles() ->
     exact = Problem(["1/3", "2/3"], FLIP, FLIP)
     for problem in (exact, exact.as_float()):
         best = solve(problem, "1/2" if problem.exact else 0.5)
-        tables = (problem.p, problem.B, problem.E, best.mechanism.q, best.certificate.rho, best.certificate.u)
+        tables = (problem.p, problem.B, problem.E, best.mechanism.q)
         kinds = {type(v) for table in tables for v in np.ravel(table)}
         assert kinds == ({fmpq} if problem.exact else {np.float64})
 
@@ -198,10 +197,7 @@ def test_merging_keeps_what_differs_and_drops_the_impossible() -> None:
 @settings(max_examples=60, deadline=None)
 @given(problems(states=12, decisions=2, tempers=("zero_one", "small")))
 def test_float_merging_agrees_with_exact_merging(problem: Problem) -> None:
-    exact, exact_count = merge_index(problem.p, [problem.B, problem.E])
-    rounded, count = merge_index(problem.p.astype(float), [problem.B.astype(float), problem.E.astype(float)])
-    assert exact_count == count
-    assert exact.tolist() == rounded.tolist()
+    assert problem.merged().index.tolist() == problem.as_float().merged().index.tolist()
 
 
 def test_raw_records_merge_into_a_small_problem() -> None:

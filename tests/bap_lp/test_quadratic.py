@@ -8,10 +8,13 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from scipy.stats import norm
 
+from bap_lp import InputError, Problem, quadratic, solve
 from bap_lp.convex.linear_releases import (
     Quadratic,
     Squared,
@@ -20,13 +23,7 @@ from bap_lp.convex.linear_releases import (
     normal_mean,
     posterior_covariance,
 )
-from bap_lp.convex.quadratic import QuadraticSolution, quadratic
-from bap_lp.linear.highs import solve_lp
-from bap_lp.model.arrays import Arrays
-from bap_lp.model.problem import Problem
-from bap_lp.programs.compact import compact_program
-from bap_lp.programs.solving import solve
-from bap_lp.rational import InputError
+from bap_lp.convex.quadratic import QuadraticSolution
 
 
 def random_quadratic(seed: int, n: int) -> Quadratic:
@@ -203,6 +200,16 @@ def cells(k: int) -> tuple[Any, Any, Any]:
     return mass, mean, second - mean**2
 
 
+def least_risk(p: Any, bob: Any, eve: Any, lam: float) -> float:
+    """The compact program by scipy: rho(x,i) with sum_i rho = p, and t_i <= sum_x E(x,j) rho(x,i)."""
+    (N, b), e = bob.shape, eve.shape[1]
+    replies = sparse.kron(eve.T, sparse.eye(b)) * -1.0  # row (j, i), column (x, i)
+    rows = sparse.hstack([replies, sparse.kron(np.ones((e, 1)), sparse.eye(b))])
+    whole = sparse.hstack([sparse.kron(sparse.eye(N), np.ones((1, b))), sparse.csr_matrix((N, b))])
+    cost, bounds = np.append(bob.ravel(), np.full(b, -lam)), [(0, None)] * (N * b) + [(None, None)] * b
+    return float(linprog(cost, rows.tocsc(), np.zeros(e * b), whole.tocsc(), p, bounds, method="highs").fun)
+
+
 GRIDS = [(8, 6, 9, 9), (16, 6, 15, 21), (20, 12, 21, 31), (28, 12, 31, 41)]
 
 
@@ -233,12 +240,7 @@ def test_linear_programs_on_cells_converge_to_the_closed_form() -> None:
             grid = np.linspace(centre.min(), centre.max(), count)
             tables.append((grid - centre[:, None]) ** 2 + (var @ target**2)[:, None])
             steps.append(grid[1] - grid[0])
-        if len(p) * decisions <= 1500:
-            value = solve(Problem(p, tables[0], tables[1]), lam, exact=False).value
-        else:
-            lp = compact_program(Arrays(p * len(p), tables[0], tables[1], (slice(0, eves),)), lam)
-            value = float(lp.cost @ solve_lp(lp).z) / len(p)
-        value += problem.bob.residual
+        value = least_risk(p, tables[0], tables[1], lam) + problem.bob.residual
         lower = found.value - lam * steps[1] ** 2 / 4
         upper = found.value + d[1] * float(m1 @ var1) + steps[0] ** 2 / 4
         assert lower <= value <= upper

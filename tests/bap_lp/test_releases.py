@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import parts_of, priors, table
 
-from bap_lp.model.evaluation import risks
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
-from bap_lp.programs.solving import solve
-from bap_lp.rational import InputError
+from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve
 from bap_lp.releases import (
     BEST,
     RATIOS,
@@ -38,30 +35,15 @@ F = Fraction
 quick = settings(max_examples=50, deadline=None)
 
 
-def twelfths(low: int, high: int) -> st.SearchStrategy[Fraction]:
-    return st.integers(12 * low, 12 * high).map(lambda k: F(k, 12))
-
-
-@st.composite
-def distributions(draw: st.DrawFn, size: int) -> list[Fraction]:
-    weights = draw(st.lists(st.integers(0, 6), min_size=size, max_size=size).filter(any))
-    return [F(w, sum(weights)) for w in weights]
-
-
-def tables(rows: int, columns: int) -> st.SearchStrategy[list[list[Fraction]]]:
-    row = st.lists(twelfths(0, 2), min_size=columns, max_size=columns)
-    return st.lists(row, min_size=rows, max_size=rows)
-
-
 @st.composite
 def models(draw: st.DrawFn) -> Problem:
     """A model with possible zeros everywhere: in the prior, the likelihood, and so among the states."""
     thetas, states, b, e = (draw(st.integers(1, 4)) for _ in range(4))
     return Problem.from_model(
-        draw(distributions(thetas)),
-        [draw(distributions(states)) for _ in range(thetas)],
-        draw(tables(thetas, b)),
-        draw(tables(states, e)),
+        draw(priors(thetas)),
+        [draw(priors(states)) for _ in range(thetas)],
+        draw(table(parts_of(0, 2, 12), thetas, b)),
+        draw(table(parts_of(0, 2, 12), states, e)),
     )
 
 
@@ -72,9 +54,9 @@ def releases(draw: st.DrawFn, problem: Problem) -> Mechanism:
     made: list[Any] = [
         lambda: statistic(problem, labels),
         lambda: partition(problem, {v: [x for x in range(count) if labels[x] == v] for v in sorted(set(labels))}),
-        lambda: randomised_response(problem, draw(twelfths(0, 1))),
-        lambda: randomised_response_epsilon(problem, draw(twelfths(1, 9))),
-        lambda: truncated_geometric(problem, draw(twelfths(0, 1))),
+        lambda: randomised_response(problem, draw(parts_of(0, 1, 12))),
+        lambda: randomised_response_epsilon(problem, draw(parts_of(1, 9, 12))),
+        lambda: truncated_geometric(problem, draw(parts_of(0, 1, 12))),
         *(lambda release=release: release(problem) for release in RELEASES.values()),  # type: ignore[misc]
     ]
     return draw(st.sampled_from(made))()
@@ -89,7 +71,7 @@ def test_rows_are_distributions_and_nobody_beats_the_data(data: st.DataObject) -
     assert mechanism.exact
     assert [sum(row) for row in mechanism.channel.tolist()] == [1] * len(problem.states)
     assert mechanism.states == problem.states
-    here, best, worst = (risks(problem, m) for m in (mechanism, full(problem), null(problem)))
+    here, best, worst = (evaluate(problem, m) for m in (mechanism, full(problem), null(problem)))
     assert best.bob <= here.bob <= worst.bob
     assert best.eve <= here.eve <= worst.eve
 
@@ -99,7 +81,7 @@ def test_rows_are_distributions_and_nobody_beats_the_data(data: st.DataObject) -
 @quick
 def test_bob_loses_nothing_when_told_his_decision(problem: Problem) -> None:
     told = bob_decision(problem)
-    assert risks(problem, told).bob == risks(problem, full(problem)).bob
+    assert evaluate(problem, told).bob == evaluate(problem, full(problem)).bob
     assert set(told.signals) <= set(problem.bob_decisions)
 
 
@@ -107,9 +89,11 @@ def test_bob_loses_nothing_when_told_his_decision(problem: Problem) -> None:
 @quick
 def test_posterior_sample_and_synthetic_data_follow_from_the_joint_table(data: st.DataObject) -> None:
     """pi(theta|x) and sum_theta pi(theta|x) p(x'|theta), computed from pi(theta) and p(x|theta) themselves."""
-    prior = data.draw(distributions(3))
-    likelihood = [data.draw(distributions(3)) for _ in prior]
-    problem = Problem.from_model(prior, likelihood, data.draw(tables(3, 2)), data.draw(tables(3, 2)))
+    prior = data.draw(priors(3))
+    likelihood = [data.draw(priors(3)) for _ in prior]
+    problem = Problem.from_model(
+        prior, likelihood, data.draw(table(parts_of(0, 2, 12), 3, 2)), data.draw(table(parts_of(0, 2, 12), 3, 2))
+    )
     sample, copy = posterior_sample(problem), synthetic(problem)
     for x in range(3):
         evidence = sum(prior[t] * likelihood[t][x] for t in range(3))
@@ -161,11 +145,11 @@ def test_the_truncated_geometric_release_folds_the_tails() -> None:
 def test_truncated_geometric_runs_from_full_to_nothing() -> None:
     problem = line(5)
     assert (truncated_geometric(problem, 0).q == full(problem).q).all()
-    assert risks(problem, truncated_geometric(problem, 1)) == risks(problem, null(problem))
+    assert evaluate(problem, truncated_geometric(problem, 1)).risks == evaluate(problem, null(problem)).risks
     assert truncated_geometric(line(1), "1/2").channel.tolist() == [[1]]
 
 
-@given(st.integers(2, 6), twelfths(1, 50))
+@given(st.integers(2, 6), parts_of(1, 50, 12))
 @quick
 def test_randomised_response_has_the_epsilon_asked_for(count: int, ratio: Fraction) -> None:
     mechanism = randomised_response_epsilon(line(count), ratio)
@@ -239,14 +223,14 @@ def check(table: Comparison, problem: Problem, slack: float = 0) -> None:
 
 
 @pytest.mark.slow
-@given(models(), twelfths(0, 3))
+@given(models(), parts_of(0, 3, 12))
 @quick
 def test_compare_sorts_the_releases_by_risk(problem: Problem, lam: Fraction) -> None:
     table = compare(problem, lam)
     check(table, problem)
     assert {row.name for row in table.rows} | {name for name, _ in table.omitted} == {"optimum", *RELEASES, *BEST}
     for ratio in RATIOS:
-        assert table["truncated geometric"].alice <= risks(problem, truncated_geometric(problem, ratio)).alice(lam)
+        assert table["truncated geometric"].alice <= evaluate(problem, truncated_geometric(problem, ratio)).alice(lam)
 
 
 def test_compare_works_in_floats() -> None:
@@ -271,7 +255,7 @@ def test_compare_takes_a_solution_and_further_mechanisms() -> None:
     halves = partition(problem, [[0, 1], [2, 3]], name="halves")
     table = compare(problem, "1/5", solution, mechanisms=[halves])
     assert table.optimum is solution
-    assert table["halves"].risks == risks(problem, halves)
+    assert table["halves"].risks == evaluate(problem, halves).risks
     assert dict(table.omitted).keys() == {"posterior sample", "synthetic data"}
     with pytest.raises(InputError, match=r"solution.lam = 1/5 must be the table's lam, 1/4"):
         compare(problem, "1/4", solution)

@@ -109,6 +109,17 @@ def test_a_program_that_does_not_fit_is_refused_before_it_is_built(monkeypatch: 
         builder.rows(1000, [(np.arange(1000)[:, None], columns, 1.0)])
 
 
+def test_dense_systems_that_do_not_fit_are_refused_before_they_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    problem = Problem(np.full(4000, 1 / 4000), draw.random((4000, 40)), draw.random((4000, 40)))
+    monkeypatch.setattr(memory, "available", lambda: 2.0**26)
+    with pytest.raises(InputError, match=r"needs a dense system in 1600 unknowns, about 0.1 GiB; 0.1 GiB are free"):
+        solve(problem, 1)
+    wide = Problem(np.full(100, 0.01), draw.random((100, 100)), draw.random((100, 100)))
+    with pytest.raises(InputError, match=r"needs a program of 1010000 entries, about 0.1 GiB; 0.1 GiB are free"):
+        solve(wide, 1)
+
+
 def test_available_memory_is_a_number_of_bytes() -> None:
     assert memory.available() > 2**20
 
@@ -117,7 +128,7 @@ def test_a_solution_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="bap_lp"):
         found = solve(problem := random_problem(5, 2, exact=True), "1/2")
     (record,) = caplog.records
-    assert (record.name, record.levelname) == ("bap_lp.programs.solving", "INFO")
+    assert (record.name.split(".")[0], record.levelname) == ("bap_lp", "INFO")
     value = f"{float(found.value):.9g}"
     form = rf"{re.escape(repr(problem))}: R_A {re.escape(value)}, gap 0, {re.escape(found.method)}, \d+\.\d+ s"
     assert re.fullmatch(form, record.getMessage())
@@ -158,3 +169,13 @@ def test_a_time_limit_belongs_to_its_thread() -> None:
     finally:
         done.set()
         thread.join()
+
+
+def test_a_solution_does_not_depend_on_what_the_thread_solved_before() -> None:
+    problems = [random_problem(20 + 7 * k, 3 + k % 3, k, exact=True) for k in range(6)]
+    alone = [solve(problem, 1).mechanism for problem in problems]
+    with pytest.raises(OutOfTime), time_limited(0.0):
+        solve(problems[0], 1)
+    assert [solve(problem, 1).mechanism for problem in reversed(problems)] == alone[::-1]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda problem: solve(problem, 1).mechanism, problems * 2)) == alone * 2

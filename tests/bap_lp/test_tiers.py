@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from fractions import Fraction as F
 from itertools import product
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from definitions import least_joint
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from strategies import few_lams, few_states, parts_of, table
+from tampering import alter, refit
 
 from bap_lp import (
     Agent,
@@ -23,15 +24,13 @@ from bap_lp import (
     Problem,
     calibrate,
     evaluate,
+    load_bundle,
     load_problem,
+    save_bundle,
     solve,
     tiers,
-    verify,
     verify_tiers,
 )
-from bap_lp.files.tiers import load_tier_certificate, save_tier_certificate
-from bap_lp.model.evaluation import risks
-from bap_lp.proof.certificate import Certificate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -47,39 +46,6 @@ def nests(draw: st.DrawFn, most: int = 3) -> tuple[list[Problem], list[F]]:
     return out, [draw(few_lams) for _ in out]
 
 
-def reference(problems: list[Problem], lams: list[F], weights: list[F]) -> float:
-    """The paper's kind of program, in scipy: a signal per tier and tuple of *everybody's* decisions, all obedient.
-
-    Signals of tier k are (i_k, j_k); the agents of tier k see those of tiers 1..k and must want to do as told.
-    """
-    p = np.array(problems[0].prior, dtype=float)
-    tiers_ = [(pr.B.astype(float), pr.E.astype(float), pr.eve_groups) for pr in problems]
-    told = [list(product(range(B.shape[1]), *(range(g.start, g.stop) for g in groups))) for B, _, groups in tiers_]
-    signals = list(product(*told))
-    N, S = len(p), len(signals)
-    cost = np.zeros((N, S))
-    for k, (B, E, _) in enumerate(tiers_):
-        for s, signal in enumerate(signals):
-            i, *js = signal[k]
-            cost[:, s] += float(weights[k]) * (B[:, i] - float(lams[k]) * sum(E[:, j] for j in js))
-    rows = []
-    for k, (B, E, groups) in enumerate(tiers_):
-        for prefix in product(*told[: k + 1]):
-            members = [s for s, signal in enumerate(signals) if signal[: k + 1] == prefix]
-            i, *js = prefix[k]
-            gains = [B[:, i] - B[:, other] for other in range(B.shape[1])]
-            gains += [E[:, j] - E[:, o] for g, j in zip(groups, js, strict=True) for o in range(g.start, g.stop)]
-            for gain in gains:
-                if gain.any():
-                    row = np.zeros((N, S))
-                    row[:, members] = gain[:, None]
-                    rows.append(row.ravel())
-    limits = {"A_ub": np.array(rows), "b_ub": np.zeros(len(rows))} if rows else {}
-    found = linprog(cost.ravel(), **limits, A_eq=np.kron(np.eye(N), np.ones(S)), b_eq=p, method="highs")
-    assert found.status == 0
-    return float(found.fun)
-
-
 @settings(max_examples=25, deadline=None)
 @given(nests(most=2), st.lists(st.integers(1, 3), min_size=3, max_size=3))
 def test_nested_releases_have_the_value_of_an_independent_program(nest: Any, scale: list[int]) -> None:
@@ -89,7 +55,7 @@ def test_nested_releases_have_the_value_of_an_independent_program(nest: Any, sca
     assert found.exact
     assert found.gap == 0
     assert found.verify(), found.verify().reason
-    assert float(found.value) == pytest.approx(reference(problems, lams, weights), abs=1e-7)
+    assert float(found.value) == pytest.approx(least_joint(problems, lams, weights), abs=1e-7)
     assert found.price_of_nesting >= 0
     assert found.separate == sum(w * solve(p, lam).value for w, p, lam in zip(weights, problems, lams, strict=True))
 
@@ -100,7 +66,7 @@ def test_every_release_refines_the_one_before_it(nest: Any) -> None:
     problems, lams = nest
     found = tiers(problems, lams)
     for k, (mechanism, own) in enumerate(zip(found.mechanisms, found.risks, strict=True)):
-        assert risks(problems[k], mechanism) == own
+        assert evaluate(problems[k], mechanism).risks == own
         if k:
             pooled = np.zeros_like(found.mechanisms[k - 1].q)
             for s, parent in enumerate(found.parents[k]):
@@ -120,8 +86,6 @@ def test_one_tier_is_the_problem_itself(problem: Problem, lam: F) -> None:
     found = tiers([problem], lam)
     assert found.value == solve(problem, lam).value == found.separate
     assert found.price_of_nesting == 0
-    one = found.certificate
-    assert verify(problem, Certificate(one.lams[0], one.value, one.rho, one.replies[0]))
 
 
 def test_nested_deterministic_releases_never_go_below() -> None:
@@ -137,7 +101,7 @@ def test_nested_deterministic_releases_never_go_below() -> None:
         for first, second in product(product(range(2), repeat=N), product(range(3), repeat=N)):
             coarse = Mechanism(np.eye(2, dtype=int)[list(first)].tolist())
             fine = Mechanism(np.eye(6, dtype=int)[[3 * a + b for a, b in zip(first, second, strict=True)]].tolist())
-            value = risks(pair[0], coarse).alice(F(1)) + risks(pair[1], fine).alice(F(1, 2))
+            value = evaluate(pair[0], coarse).alice(F(1)) + evaluate(pair[1], fine).alice(F(1, 2))
             best = value if best is None else min(best, value)
         assert best is not None
         assert found.value <= best
@@ -184,7 +148,7 @@ def test_independent_draws_for_two_tiers_tell_more_than_the_proof_allows() -> No
     found = tiers([public.problem, research.problem], [public.lam, research.lam])
     rows = [[a * b for a in x for b in y] for x, y in zip(*(m.channel for m in found.mechanisms), strict=True)]
     seen = Mechanism(rows, states=public.problem.states)
-    before, after = found.risks[1].eve, risks(research.problem, seen).eve
+    before, after = found.risks[1].eve, evaluate(research.problem, seen).eve
     assert after < before
     page = " ".join((EXAMPLES.parent / "docs" / "tiers.md").read_text(encoding="utf-8").split())
     assert f"In this example the insurer's risk would fall from {before} to {after}." in page
@@ -211,7 +175,7 @@ def test_floats_have_a_certified_gap(nest: Any) -> None:
     problems, lams = nest
     exact, rough = tiers(problems, lams), tiers(problems, lams, exact=False)
     assert rough.value == pytest.approx(float(exact.value), abs=1e-9)
-    assert -1e-9 <= rough.gap <= 1e-8
+    assert abs(rough.gap) <= 1e-8
     assert rough.bound <= float(exact.value) + 1e-12
     assert rough.verify()
 
@@ -227,28 +191,35 @@ def test_states_below_the_float_solvers_tolerances_are_released_too() -> None:
             np.testing.assert_allclose(mechanism.channel.sum(axis=1), 1)
 
 
-def test_a_tampered_certificate_is_refused(tmp_path: Path) -> None:
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nest=nests(), data=st.data())
+def test_a_changed_certificate_of_tiers_is_refused_or_says_the_same(
+    nest: Any, tmp_path: Path, data: st.DataObject
+) -> None:
+    problems, lams = nest
+    found = tiers(problems, lams)
+    for _ in range(6):
+        save_bundle(tmp_path / "b", found)
+        assert load_bundle(tmp_path / "b").verify()
+        document = json.loads((tmp_path / "b" / "certificate.json").read_text())
+        alter(document, data)
+        (tmp_path / "b" / "certificate.json").write_text(json.dumps(document))
+        refit(tmp_path / "b")
+        try:
+            accepted = bool(load_bundle(tmp_path / "b").verify())
+        except InputError:
+            continue
+        assert not accepted or document["value"] == str(found.value)
+
+
+def test_a_certificate_of_other_tiers_is_refused() -> None:
     rng = Random(9)
-    prior = [F(1, 4)] * 4
-    pair = [_random(rng, prior, 2, 2), _random(rng, prior, 2, 2)]
-    found = tiers(pair, 1)
-    save_tier_certificate(tmp_path / "c.json", found.certificate)
-    proof = load_tier_certificate(tmp_path / "c.json")
+    pair = [_random(rng, [F(1, 4)] * 4, 2, 2) for _ in range(2)]
+    proof = tiers(pair, 1).certificate
     assert verify_tiers(pair, proof)
-    assert not verify_tiers(pair[::-1], proof)
-    assert not verify_tiers(pair[:1], proof)
-    assert not verify_tiers(pair, replace(proof, value=proof.value - F(1, 1000)))
-    assert not verify_tiers(pair, replace(proof, weights=(F(1), F(2))))
-    assert not verify_tiers(pair, replace(proof, lams=(F(1), F(-1))))
-    rho = proof.rho.copy()
-    rho[0, 0], rho[0, 1] = rho[0, 0] + 1, rho[0, 1] - 1
-    assert not verify_tiers(pair, replace(proof, rho=rho))
-    for k, u in enumerate(proof.replies):
-        for change in (u * 2, u[:, ::-1] * 1):
-            replies = list(proof.replies)
-            replies[k] = change
-            verdict = verify_tiers(pair, replace(proof, replies=tuple(replies)))
-            assert not verdict or (change == u).all()
+    for others in (pair[::-1], pair[:1], [*pair, pair[0]]):
+        assert not verify_tiers(others, proof)
 
 
 def test_what_cannot_be_nested_is_refused_in_one_line() -> None:

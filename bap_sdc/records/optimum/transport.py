@@ -26,7 +26,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.linear.highs import PRIMAL, SolverError, basic_flags, loaded, set_basis
+from bap_lp.linear.highs import PRIMAL, SolverError, basic_flags, loaded, run, set_basis
 from bap_lp.programs.master import smallest
 from bap_lp.rational import Array, floats, is_exact
 
@@ -301,7 +301,7 @@ def _run(pairs: _Pairs, c: Array, chosen: Array, equal: Array | None = None) -> 
         else:
             on[a, b - at] = True
     set_basis(highs, np.append(on[rows, columns], grounded))
-    highs.run()
+    run(highs)
     flags = basic_flags(highs)
     if not len(flags) or highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None

@@ -76,12 +76,13 @@ def weigh(documents):
         key, node, depth = todo.pop()
         need(depth <= LIMITS["depth"] or type(node) not in (dict, list), "nested too deeply")
         if type(node) is dict:
-            todo += [(name, item, depth + 1) for name, item in node.items() if type(item) in (dict, list)]
+            lists = [(name, item) for name, item in node.items() if type(item) in (dict, list) or name == "over"]
+            todo += [(name, item, depth + 1) for name, item in lists]
         elif type(node) is list:
             todo += [(key, item, depth + 1) for item in node]
         else:
             found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
-            below = found and found[1]
+            below = found and (found[1] or (key == "over" and node))
             sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
             denominators |= {below} if below else set()
     count, digits = sum(map(len, sizes.values())), max((sum(own) // len(own) for own in sizes.values()), default=0)
@@ -217,9 +218,9 @@ class Game:
         for group in (bobs, eves):
             labels([a.name for a in group], len(group))
         self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
-        self.decisions = joints([a.decisions for a in bobs], ", ") if math.prod(self.sizes) <= signals else []
-        need(self.decisions and (len(bobs) == 1 or len(self.decisions) <= LIMITS["columns"]), "there are more signals")
-        cells = self.N * (len(self.decisions) + sum(len(a.decisions) * a.known for a in eves))
+        columns = math.prod(self.sizes)
+        need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
+        cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves))
         need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
         spend(cells)
         self.B, self.E, self.views = [[F(0)] for _ in self.p], [[] for _ in self.p], []
@@ -234,7 +235,7 @@ class Game:
                 for own, k, row in zip(self.E, share, a.harm):
                     if k:
                         own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v]
-        self.groups = [view.columns for view in self.views]
+        self.groups, self.decisions = [v.columns for v in self.views], joints([a.decisions for a in bobs], ", ")
         self.eve = [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
         self.aligned = all(a.harm == a.loss and a.mass == self.p for a in bobs + eves)
         bob = [Record(mass=self.p, weight=1, loss=self.B)]  # who share Alice's prior and harm act as one
@@ -388,6 +389,7 @@ class Release:
         self.program = game.free_program(self.told, lam)
         self.S, self.rows, self.bob = range(len(self.told)), self.program.rows, self.program.cost
         if self.eve:  # signals prescribe what the Eves do
+            spend(game.N * len(self.eve) * len(game.groups))
             self.harm = [[sum(map(row.get, t, [F(0)] * len(t))) for t in self.eve] for row in map(dict, game.eve)]
             self.program.cost = [[c - lam * v for c, v in zip(*rows)] for rows in zip(self.bob, self.harm)]
             del self.program.observers["eve"]
@@ -554,7 +556,9 @@ class Release:
         spend(N * N * (len(self.S) if delta else 1) if self.pairs is None else len(self.pairs) * (N + len(self.S)))
         every = [(x, y) for x, y in product(range(N), range(N)) if delta and x != y]
         every = every if self.pairs is None else sorted(self.pairs)
-        ratio = {pair: K if self.pairs is None else power(K, log, self.pairs[pair]) for pair in every}
+        powers = {d: power(K, log, d) for d in {*(self.pairs or {}).values()}}
+        ratio = {pair: K if self.pairs is None else powers[self.pairs[pair]] for pair in every}
+        spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values() if r) * len(self.S))  # they are long
         if delta:
             need(len(every) * (len(self.S) + 1) <= 500_000 and None not in ratio.values(), "delta: too many pairs")
             beyond = [[] for _ in range(N)]  # a group per pair: 0 and K^d q(s|y) - q(s|x)

@@ -12,6 +12,7 @@ Conditions are checked twice: by the rows of the program, and each by its defini
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,7 @@ from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
 
 _NONE = Conditions()
+_HUGE = 10**308  # beyond it floats are infinite
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
 
@@ -284,7 +286,11 @@ def reported(value: Any, bound: Any, exact: bool) -> tuple[Number, Number, Numbe
     gap = value - bound if value > bound else EXACT.zero
     if exact:
         return public(value), public(bound), public(gap)
-    return float(value), float(bound), float_above(gap)
+    return _nearest(value), _nearest(bound), float_above(gap) if gap < _HUGE else math.inf
+
+
+def _nearest(value: Any) -> float:
+    return float(value) if abs(value) < _HUGE else math.inf if value > 0 else -math.inf
 
 
 @checked

@@ -63,8 +63,8 @@ def shown(v):
 EFFORT = Record(left=0, unit=1)
 
 
-def spend(steps):
-    EFFORT.left -= steps * EFFORT.unit
+def spend(steps, unit=None):
+    EFFORT.left -= steps * (unit or EFFORT.unit)
     need(EFFORT.left >= 0, f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
 
 
@@ -558,7 +558,7 @@ class Release:
         every = every if self.pairs is None else sorted(self.pairs)
         powers = {d: power(K, log, d) for d in {*(self.pairs or {}).values()}}
         ratio = {pair: K if self.pairs is None else powers[self.pairs[pair]] for pair in every}
-        spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values() if r) * len(self.S))  # they are long
+        spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values() if r), len(self.S))  # if long
         if delta:
             need(len(every) * (len(self.S) + 1) <= 500_000 and None not in ratio.values(), "delta: too many pairs")
             beyond = [[] for _ in range(N)]  # a group per pair: 0 and K^d q(s|y) - q(s|x)
@@ -810,8 +810,8 @@ def proved(problem, mechanism, document, allow):
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
     need(found - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
     what = {"release": "R_A =", "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
-    within = f" within {shown(found - bound)}" if found > bound else ""
-    return f"{what} {shown(found) if floats else found} is optimal{within}"
+    within = f"within {shown(found - bound)} of " if found > bound else ""
+    return f"{what} {shown(found) if floats else found} is {within}optimal"
 
 
 def check(folder, allow_float=False):

@@ -38,7 +38,11 @@ HOSTILE: list[Any] = [
     *("1/3", "199/-400", "1/0", "-0/1", "1e9_999_999", "1e300", "1e-300", "1e400", "0x10", "½", "١", "nan", "inf"),
     *("Infinity", " 1/2 ", "1 /2", "+1/2", "0.25", ".5", "5.", "1e", "1" * 301, "1" * 5000, "9" * 25_000, [], {}, [[]]),
     *([None], {"a": 1}, [[0.1]], "fixed", "0" * 400 + "1", "1/" + "3" * 400, 10**9, 10**400, "calibrated"),
-    *({"shape": [3], "at": []}, {"shape": [2, 2], "at": [[0, 0, "1"], [1, 1, "1"]]}, {"over": "2", "rows": [["1", "1"]]}),
+    *(
+        {"shape": [3], "at": []},
+        {"shape": [2, 2], "at": [[0, 0, "1"], [1, 1, "1"]]},
+        {"over": "2", "rows": [["1", "1"]]},
+    ),
     *({"shape": [0], "at": []}, {"shape": [3], "at": [[0, "1/2"], [2, "1/3"]]}, json.loads("[" * 80 + "]" * 80)),
 ]
 COUNT = 100_000  # mutations, unless a number is given
@@ -102,7 +106,10 @@ def corpus() -> list[Files]:
         (three, {"min_eve_risk": 0.2, "max_bob_risk": 0.5, "max_leakage": 2.5}),
         (three, {"epsilon": 0.7, "delta": 0.05, "neighbours": [(0, 1)]}),
         (three, {"exp_epsilon": 2, "metric": [[0, "1/2", "inf"], [0.5, 0, 1], [3, 1, 0]]}),
-        (three, {"posterior_caps": [{"event": [1], "at_most": 0.5}], "pufferfish": {"pairs": [[[0], [2]]], "epsilon": 1}}),
+        (
+            three,
+            {"posterior_caps": [{"event": [1], "at_most": 0.5}], "pufferfish": {"pairs": [[[0], [2]]], "epsilon": 1}},
+        ),
         (three, {"exp_epsilon": 2, "delta": 1}),
     ]
     bob, eve = ([[(7 * x + 3 * i + x * x * k) % 9 for i in range(3)] for x in range(6)] for k in (2, 5))
@@ -202,10 +209,10 @@ def _restate(draw: random.Random, files: Files) -> None:
         value = statement.value(certificate.channel)
         bound, _ = statement.bound(certificate.dual, certificate.cases, value)
         found, _, gap = reported(value, bound, certificate.exact)
+        gap *= draw.choice((1, 1, 1, 2, 1 - 2**-40 if isinstance(gap, float) else Fraction(99, 100)))
+        proof |= {"value": str(Fraction(found)), "gap": str(Fraction(gap))}
     except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError):
         return
-    gap *= draw.choice((1, 1, 1, 2, 1 - 2**-40 if isinstance(gap, float) else Fraction(99, 100)))
-    proof |= {"value": str(Fraction(found)), "gap": str(Fraction(gap))}
     files[FILES[2]] = json.dumps(proof).encode()
 
 
@@ -333,7 +340,9 @@ def truth(bundle: Bundle) -> str:
     problems, lams = [file.problem for file in bundle.problems], [file.lam for file in bundle.problems]
     exact, weights = bundle.certificate.exact, [Fraction(w) for w in bundle.weights or [1]]
     seen = [bundle.tier(k) if bundle.tiered else bundle.mechanism for k in range(len(problems))]
-    own = [risks(p if exact else p.as_float(), m if exact else m.as_float()) for p, m in zip(problems, seen, strict=True)]
+    own = [
+        risks(p if exact else p.as_float(), m if exact else m.as_float()) for p, m in zip(problems, seen, strict=True)
+    ]
     parts = [Fraction(r.bob) - Fraction(lam) * Fraction(r.eve) for r, lam in zip(own, lams, strict=True)]
     value = sum(w * v for w, v in zip(weights, parts, strict=True)) if bundle.tiered else max(parts)
     if bundle.tiered:
@@ -379,10 +388,20 @@ def run(count: int, seed: int = 0, tell: Callable[[int, Tally], None] | None = N
             if accepted[0] != accepted[1]:
                 tally.wrong.append(f"{k}: main says {accepted[0]}, standalone {accepted[1]}")
             elif accepted[0]:
-                claim = files[FILES[0]], files[FILES[1]], repr((bundle[0].certificate.value, bundle[0].certificate.gap)).encode()
+                claim = (
+                    files[FILES[0]],
+                    files[FILES[1]],
+                    repr((bundle[0].certificate.value, bundle[0].certificate.gap)).encode(),
+                )
                 if claim not in known:
                     result, crash, _ = judged(lambda bundle=bundle: truth(bundle[0]))
-                    known[claim] = f"solving it again: {crash}" if crash else "it is refused when it is solved again" if result is None else result
+                    known[claim] = (
+                        f"solving it again: {crash}"
+                        if crash
+                        else "it is refused when it is solved again"
+                        if result is None
+                        else result
+                    )
                 if known[claim]:
                     tally.wrong.append(f"{k}: accepted, and {known[claim]}")
             if tell is not None and (k + 1) % 5000 == 0:

@@ -387,7 +387,7 @@ def _judged(certificate: Certificate, value: Any, bound: Any, slack: Any, how: s
             how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
         equal = "" if certificate.kind != "release" else " ="
         return Verdict(True, f"{what}{equal} {shown(value, not exact)} is optimal{under}: {how}", found, low, gap)
-    reason = f"{what} = {shown(value, not exact)} is within {float(gap):.2g} of optimal{under}"
+    reason = f"{what} = {shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap)
 
 

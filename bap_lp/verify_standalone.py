@@ -37,7 +37,7 @@ LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "column
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 FORMAT, MOST, LOOSE = "bap-lp bundle 2", 10**300, F(1, 2**48)
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
-NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "margin", "deterministic", "max_signals"]
+NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "deterministic", "max_signals"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
 OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable"]  # of a certificate
 ENTRY = 200  # bytes of a fraction in a table
@@ -334,6 +334,7 @@ class Program:
         (replies, weights), whole = dual, keep is None
         place = {s: k for k, s in enumerate(range(self.signals) if whole else keep)}
         keep = range(self.signals) if whole else keep
+        spend(len(self.mass) * len(keep) * (1 + len(replies)))
         need({*weights} <= {*self.rows}, "there is a weight for what is not a row")
         need({*replies} == {*self.observers}, f"there must be replies of {', '.join(self.observers) or 'nobody'}")
         sees = {name: o.sees if whole else range(len(keep)) for name, o in self.observers.items()}
@@ -359,7 +360,7 @@ class Program:
             (shape, table), u = replies[name], [{} for _ in price[name]]
             need(shape == (len(u), o.groups[-1].stop), f"the replies of {name} have another shape")
             need(all(v > 0 for v in table.values()), f"the replies of {name} must not be negative")
-            spend(len(u) * (o.groups[-1].stop + sum(map(len, o.losses))) + len(self.mass) * len(keep))
+            spend(len(u) * (o.groups[-1].stop + sum(map(len, o.losses))))
             for (view, j), v in table.items():
                 u[view][j] = v
             for own, goal in zip(u, price[name]):
@@ -380,7 +381,7 @@ class Release:
     """A problem under conditions: the names of its signals, what they tell Bob and the Eves, and its program."""
 
     def __init__(self, game, asked, lam):
-        keyed(asked, [], [*NOTIONS, *PRIVACY])
+        keyed(asked, [], [*NOTIONS, *PRIVACY, "margin"])
         need(None not in asked.values(), "a condition is null")
         self.game, self.exact, self.most, self.pure, self.pairs = game, game.exact, None, False, None
         self.tuples = "margin" in asked or not game.aligned
@@ -437,9 +438,6 @@ class Release:
     def deterministic(self, v):
         need(type(v) is bool, "deterministic must be true or false")
         self.pure, self.program.laws["deterministic"] = v, lambda q: not v or all(r in (0, 1) for row in q for r in row)
-
-    def margin(self, v):
-        self.limit(v, -1)
 
     def obedience(self, margin):
         """Every agent prefers what he is told by a margin; rows by signal, agent and other decision."""
@@ -553,9 +551,9 @@ class Release:
             self.pairs = {(x, y): v[0] for x, row in enumerate(found) for y, v in enumerate(row) if v and x != y}
         if number(asked.get("delta", 0)) >= 1:
             return False
-        spend(N * N * (len(self.S) if delta else 1) if self.pairs is None else len(self.pairs) * (N + len(self.S)))
-        every = [(x, y) for x, y in product(range(N), range(N)) if delta and x != y]
-        every = every if self.pairs is None else sorted(self.pairs)
+        spend(N * N * len(self.S) * bool(delta) if self.pairs is None else len(self.pairs) * (N + len(self.S)))
+        every = self.pairs if self.pairs is not None else product(range(N), range(N)) if delta else ()
+        every = sorted((x, y) for x, y in every if x != y)
         powers = {d: power(K, log, d) for d in {*(self.pairs or {}).values()}}
         ratio = {pair: K if self.pairs is None else powers[self.pairs[pair]] for pair in every}
         spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values() if r), len(self.S))  # if long
@@ -616,7 +614,9 @@ def needed(pairs):
     """The pairs that no others imply: those without d(x,y) + d(y,z) <= d(x,z), both positive."""
     common = math.lcm(*(d.denominator for d in pairs.values()))
     d = {pair: int(v * common) for pair, v in sorted(pairs.items())}
-    ways = {x: [(y, v) for (start, y), v in d.items() if start == x and v] for x in {x for x, _ in d}}
+    ways = {x: [] for x, _ in d}
+    for (x, y), v in d.items():
+        ways[x] += [(y, v)] if v else []
     return [(x, z) for (x, z), most in d.items() if not any(0 < d.get((y, z), 0) <= most - v for y, v in ways[x])]
 
 
@@ -648,11 +648,14 @@ def by_cases(release, cases, value):
     N, S, boxes = release.game.N, len(release.S), []
     for case in cases:
         need(case.keep and all(case.allowed), "a case is about no signals")
+        spend(N + sum(map(len, case.few.values())) + S * (1 + S // 1000))
+        kept, bits = {*case.keep}, [1 << s for s in case.keep]
         if release.pure:  # a set of signals, as bits, for every state
-            boxes.append([sum({1 << case.keep[s] for s in row}) for row in case.allowed])
+            every = sum({*bits})
+            boxes.append([sum({bits[s] for s in case.few[x]}) if x in case.few else every for x in range(N)])
         else:  # for every signal: 1 it is sent, 2 it is not
             need(release.most <= S and not case.few, "there are cases without a limit on the signals")
-            boxes.append([3 if s in case.keep else 2 for s in range(S)])
+            boxes.append([3 if s in kept else 2 for s in range(S)])
     covered([(1 << S) - 1] * N if release.pure else [3] * S, boxes, release.most, release.pure)
     for case in cases:
         bound = release.program.bound(case.dual, case.keep, case.allowed, case.void)
@@ -689,13 +692,14 @@ def feasible(region, most, pure):
     return region if region.count(1) < most else [part if part == 1 else part & 2 for part in region]
 
 
-def best_map(release, lam, value):
-    """The least R_A of a deterministic mechanism that meets the conditions, if it is below `value`."""
+def best_map(release, lam, value, bound):
+    """The least R_A of a deterministic mechanism that meets the conditions, or `value`; `bound` if there are many."""
     g, b, program = release.game, len(release.S), release.program
     fixed = {x for name in CONES for entries, _, _ in release.rows.get(name, ()) for x, _, _ in entries}
     fixed = set(range(g.N)) if release.pairs is not None or any(not g.p[x] for x in fixed) else set()
     free = [x for x, p in enumerate(g.p) if p or x in fixed]  # other states follow the first one
-    need(b ** min(len(free), 64) <= LIMITS["maps"] and not release.tuples, "the multipliers prove less")
+    if release.tuples or b ** min(len(free), 64) > LIMITS["maps"]:
+        return bound
     spend(b ** len(free) * (len(free) + b) * g.groups[-1].stop)
     scale = math.lcm(*(v.denominator for row in program.cost for v in row))
     scale = math.lcm(scale, *(v.denominator for row in g.eve for _, v in row))
@@ -711,6 +715,7 @@ def best_map(release, lam, value):
             sent = dict.fromkeys(range(g.N), choice[0]) | dict(zip(free, choice))
             with contextlib.suppress(Refused):
                 value = min(value, program.value([[F(sent[x] == i) for i in range(b)] for x in range(g.N)]))
+    spend(0)  # a map may have been refused for the work alone
     return value
 
 
@@ -804,7 +809,7 @@ def proved(problem, mechanism, document, allow):
     need(read(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document))
     if one and bound < found and release.few and (cases or release.pure):
-        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found))
+        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
     if finer:
         split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")

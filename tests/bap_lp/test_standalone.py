@@ -324,6 +324,24 @@ def test_long_powers_of_a_metric_are_paid_for(tmp_path: Path, monkeypatch: pytes
         alone.check(tmp_path)
 
 
+def test_a_map_that_is_too_much_work_is_not_taken_for_one_that_breaks_a_condition(tmp_path: Path) -> None:
+    """Among the maps that are tried is a better one; with any amount of work the bundle is refused."""
+    problem = Problem(["1/3"] * 3, [[0, 1], [1, 0], [0, 1]], [[0, 1], [1, 0], [1, 0]])
+    asked = {"deterministic": True, "min_eve_risk": "1/9"}
+    save_bundle(tmp_path, solve(problem, "1/3", conditions=Conditions(**asked)))
+    assert both(tmp_path) == (True, True)
+    game = alone.Game(read(tmp_path, "problem.json"), alone.F, 2)
+    release, refused = alone.Release(game, asked, alone.F(1, 3)), 0
+    best = alone.F(read(tmp_path, "certificate.json")["value"])
+    for left in range(0, 2_000, 10):
+        alone.EFFORT.left, alone.EFFORT.unit = left, 1
+        try:
+            assert alone.best_map(release, alone.F(1, 3), best + 1, best - 1) == best
+        except alone.Refused:
+            refused += 1
+    assert 0 < refused < 200
+
+
 def test_agents_of_every_sort_are_lowered_alike(tmp_path: Path) -> None:
     prior = ["1/2", "1/3", "1/6"]
     bobs = [Agent(LOSS, name="x", weight="1/2"), Agent(LOSS[::-1], name="y")]

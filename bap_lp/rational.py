@@ -354,8 +354,8 @@ class ReadOnly:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-            elif isinstance(value, tuple):
-                for part in value:
+            elif isinstance(value, (tuple, dict)):
+                for part in value.values() if isinstance(value, dict) else value:
                     if isinstance(part, np.ndarray):
                         part.setflags(write=False)
 

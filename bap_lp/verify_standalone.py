@@ -17,7 +17,7 @@ no feasible rho has a value below
 Where mechanisms are deterministic or signals few, the bound may go case by case, or all maps are tried.
 
 A certificate about "floats" takes every number of the problem as the nearest float, and each float as the fraction it
-is, with distributions scaled to sum to one. Limits of conditions that are written as floats are 2^-48 of them looser.
+is, with distributions scaled to sum to one. The limits of conditions are then looser by 2^-48 of their size.
 """
 
 import contextlib
@@ -411,9 +411,9 @@ class Release:
         self.free = not (self.tuples or self.few or any(private) or {*asked} - {*PRIVACY, "deterministic"})
 
     def limit(self, v, looser, low=0, high=MOST):
-        """A number of a condition; one that is written as a float may be an attainable extreme, rounded."""
+        """A number of a condition; in floats it may be an attainable extreme, rounded."""
         found, self.exact = number(v, low, high), self.exact and type(v) is not float
-        return found + looser * LOOSE * found if type(v) is float else found
+        return found + looser * LOOSE * found if self.game.read is rounded else found
 
     def min_eve_risk(self, v):
         entries = [(x, s, -v) for x, row in enumerate(self.harm) for s, v in enumerate(row)] if self.eve else []

@@ -15,11 +15,11 @@ import time
 from typing import Any
 
 import numpy as np
-from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from rich.console import Console
 from rich.table import Table
 
 from bap_lp import Conditions, Problem, solve
+from benchmarks.instances import conditioned_program
 
 CHAINS = (30, 50, 100)
 GRIDS = (5, 6, 8)
@@ -48,8 +48,7 @@ def highs(problem: Problem, conditions: Conditions) -> tuple[float, float]:
     from scipy.optimize import linprog
     from scipy.sparse import csc_matrix
 
-    layout = ChannelLayout.of(problem.as_float(), conditions)
-    lp = ChannelProgram(layout, 0.0).program()
+    lp = conditioned_program(problem, conditions, 0.0)
     matrix = csc_matrix((lp.value, lp.index, lp.start), shape=lp.shape).tocsr()
     bounds = [(None, None) if free else (0, None) for free in lp.free]
     start = time.perf_counter()

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bap_lp.programs.constrained import ChannelLayout, ChannelProgram
 from rich.console import Console
 from rich.table import Table
 
@@ -24,6 +23,7 @@ from bap_lp.clock import OutOfTime
 from bap_lp.linear.highs import loaded_program
 from bap_lp.linear.program import LinearProgram
 from bap_lp.programs.compact import compact_program
+from benchmarks.instances import conditioned_program
 
 LIMIT = 60.0
 LOSSES = ("floats", "integers", "0-1", "absolute")
@@ -81,7 +81,7 @@ def ratio(problem: Problem, conditions: Conditions) -> str:
     if conditions.empty:
         lp = compact_program(problem.arrays.merged()[0], 1.0)
     else:
-        lp = ChannelProgram(ChannelLayout.of(problem, conditions), 1.0).program()
+        lp = conditioned_program(problem, conditions, 1.0)
     peer, (own, reached) = plain(lp), ours(problem, conditions)
     if max(peer, own) < 2:
         peer, own = min(peer, plain(lp)), min(own, ours(problem, conditions)[0])

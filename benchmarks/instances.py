@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp import Problem
+from bap_lp import Conditions, Problem
+from bap_lp.linear.program import LinearProgram
+from bap_lp.program.linear import LinearForm
+from bap_lp.programs.asked import Asked
+from bap_lp.rational import EXACT
 
 SIZES = [(2, 2, 2), (50, 5, 5), (200, 8, 8), (500, 5, 5), (1000, 10, 10)]
 
@@ -53,3 +57,9 @@ def best_time(task: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
         if times[-1] > 5:
             break
     return min(times), result
+
+
+def conditioned_program(problem: Problem, conditions: Conditions, lam: float) -> LinearProgram:
+    """The program under conditions as any solver gets it, in floats."""
+    layout = Asked.of(problem, conditions, exact=False).layout
+    return LinearForm.of(layout.program(EXACT.number(lam)).rounded).lp

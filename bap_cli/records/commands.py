@@ -78,7 +78,7 @@ def solve_command(
     from bap_cli.inputs import choice_of
     from bap_cli.records.tables import show_audit, show_solution
     from bap_cli.terminal import console, say
-    from bap_lp.programs.compact import STOPPED
+    from bap_lp.program.finish import STOPPED
     from bap_sdc.records.audit.small_cells import small_cells
     from bap_sdc.records.bundle import bundle_texts
     from bap_sdc.records.files import load_study

@@ -88,6 +88,8 @@ class Problem(ReadOnly, Tabular):
     bap_lp.rational.InputError: sum of prior = 13/12 must be 1
     """
 
+    of_floats = False  # whether these rationals are what floats are
+
     def __init__(
         self,
         prior: Any,
@@ -325,7 +327,9 @@ class Problem(ReadOnly, Tabular):
                 out.append(replace(whole, prior=prior, knowledge=known))
             return out
 
-        return self._with(exact_distribution(self.p), agents(self.bobs), agents(self.eves), self.states, None)
+        out = self._with(exact_distribution(self.p), agents(self.bobs), agents(self.eves), self.states, None)
+        out.of_floats = True
+        return out
 
     def rationalised(self) -> Problem:
         """The same problem with every float read as the decimal it prints as (0.1 becomes 1/10).

@@ -3,7 +3,7 @@
 A notion is a file. It derives from `Notion` and says how it is made from what the user wrote (`of`), what it demands of
 a channel (`broken`, a sentence of the law evaluated on the channel, without the program), and which rows and observers
 it adds to the program (`lower`). The table of all notions is `conditions.TABLE`. All numbers are rational: floats are
-the fractions they are, and limits given as floats are read a little looser (`limit`).
+the fractions they are, and where they are floats limits are read a little looser (`limit`).
 
 The program of a problem under conditions is in the channel's own variables: mass one, cost p(x) B(x,i_s), and the Eves
 as one observer with losses p(x) E(x,j), whose price is lam.
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
     from bap_lp.notions.conditions import Conditions
 
-LOOSE = EXACT.number(2.0**-48)  # of its size: how much looser a limit is read that was given as a float
+LOOSE = EXACT.number(2.0**-48)  # of its size: how much looser a limit is read where numbers are floats
 
 
-def limit(value: Any, looser: int) -> Any:
-    """A limit as a rational. A float one may be an attainable extreme, rounded: it is loosened by 2^-48 of its size."""
+def limit(value: Any, looser: int, problem: Problem) -> Any:
+    """A limit as a rational; in floats, where it may be an attainable extreme, rounded, looser by 2^-48 of its size."""
     found = EXACT.number(value)
-    return found + looser * LOOSE * abs(found) if isinstance(value, float) else found
+    return found + looser * LOOSE * abs(found) if problem.of_floats else found
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ class Obedience(Notion):
     def of(cls, given: Conditions, problem: Problem) -> Obedience | None:
         if not problem.misaligned:
             return None
-        margin = EXACT.zero if given.margin is None else limit(given.margin, -1)
+        margin = EXACT.zero if given.margin is None else limit(given.margin, -1, problem)
         bobs = tuple(len(bob.decisions or ()) for bob in problem.bobs)
         starts = [g.start for g in problem.eve_groups]
         return cls(margin, list(problem.beliefs), bobs, starts, problem.p)

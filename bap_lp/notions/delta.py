@@ -48,7 +48,7 @@ class ApproximatePrivacy(PairNotion):
     def of(cls, given: Conditions, problem: Problem) -> ApproximatePrivacy | None:
         if given.delta in (None, 0):
             return None
-        out = cls(ratio_of(given), distances_of(given, problem), limit(given.delta, 1))
+        out = cls(ratio_of(given), distances_of(given, problem), limit(given.delta, 1, problem))
         if given.delta >= 1:
             return None
         if out.distances is not None:

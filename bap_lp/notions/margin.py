@@ -38,7 +38,7 @@ class Margin(Notion):
     def of(cls, given: Conditions, problem: Problem) -> Margin | None:
         if given.margin is None or problem.misaligned:
             return None  # agents with beliefs of their own have the margin in their obedience
-        return cls.obeyed(limit(given.margin, -1), problem)
+        return cls.obeyed(limit(given.margin, -1, problem), problem)
 
     @classmethod
     def obeyed(cls, margin: Any, problem: Problem) -> Margin:

@@ -46,7 +46,7 @@ class MaximalLeakage(Notion):
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> MaximalLeakage | None:
-        return None if given.max_leakage is None else cls(limit(given.max_leakage, 1))
+        return None if given.max_leakage is None else cls(limit(given.max_leakage, 1, problem))
 
     def broken(self, sent: SentSignals) -> str:
         leaked = sent.q.max(axis=0).sum()

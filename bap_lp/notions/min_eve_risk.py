@@ -29,7 +29,7 @@ class RiskLimit(Notion):
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> RiskLimit | None:
         value = getattr(given, cls.name)
-        return None if value is None else cls(limit(value, cls.looser))
+        return None if value is None else cls(limit(value, cls.looser, problem))
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         return {self.name: dual.weights[self.name][0]}

@@ -59,6 +59,6 @@ class PosteriorCaps(SignalCone):
             inside = indicator(problem, cap.event, f"{cls.name}[{k}].event")
             for name, sign, end in (("at_most", 1, EXACT.one), ("at_least", -1, EXACT.zero)):
                 if getattr(cap, name) is not None:
-                    c = limit(getattr(cap, name), sign)
+                    c = limit(getattr(cap, name), sign, problem)
                     words = f"P({named(cap.event)} | signal) must be {name.replace('_', ' ')} {getattr(cap, name)}"
                     yield sign * p * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, p, c, sign, end)

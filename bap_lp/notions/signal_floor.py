@@ -47,7 +47,7 @@ class SignalFloor(SignalCone):
         for group, ((n, _), columns) in enumerate(zip(problem.eve_views, problem.eve_groups, strict=True)):
             eve = problem.eves[n]
             if eve.name in wanted:
-                floor, counted = limit(wanted[eve.name], -1), eve.loss if eve.harm is None else eve.harm
+                floor, counted = limit(wanted[eve.name], -1, problem), eve.loss if eve.harm is None else eve.harm
                 label = f"{cls.name}.{eve.name}" if by_name else cls.name
                 words = f"the risk of {eve.name} given a signal must be at least {wanted[eve.name]}"
                 here = p if problem.eve_shares is None else p * problem.eve_shares[:, group]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,12 @@ from bap_lp.programs.asked import Asked, exactly
 from bap_lp.programs.attainable import within_range
 from bap_lp.programs.compact import normalised
 from bap_lp.programs.conditioned import best_channel
-from bap_lp.programs.solution import channel_of
 from bap_lp.programs.solving import solve
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.rational import EXACT, TOLERANCE, UNIT, InputError, floats, public
 
+_FINISHED = 400  # probabilities of a program whose path in floats is that of the fractions they are, rounded
 _PARAMETRIC = 20_000  # losses of a float problem up to which the exact path of the fractions they are is faster
 PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
@@ -91,9 +91,15 @@ class Path(Tabular):
                 return Verdict(False, f"piece {k} must start where the one before it ends")
             for lam in (piece.start, piece.start + 1 if piece.end == math.inf else piece.end):
                 slack = max(TOLERANCE, self.tolerance) * self.problem.arrays.size(lam)
-                verdict = verify(self.problem, piece.certificate_at(lam), slack=slack)
+                try:
+                    verdict = verify(self.problem, piece.certificate_at(lam), slack=slack)
+                except ArithmeticError as error:
+                    verdict = Verdict(False, str(error))
                 if not verdict:
                     return Verdict(False, f"at lambda = {lam} on piece {k}: {verdict.reason}")
+                stated, found = piece.risks.alice(lam), verdict.value
+                if found is None or abs(stated - found) > (0 if self.exact else slack):
+                    return Verdict(False, f"at lambda = {lam} on piece {k}: R_A is {found}, not {stated}")
         wrong = self.pieces[-1].slope_wrong()
         if wrong:
             return Verdict(False, f"the slope of the last piece: {wrong}")
@@ -211,8 +217,7 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretc
     gaps, exact = [0.0], arrays.lifted()
     for start, dual, vertex in vertices(exact):
         lam = float(start)
-        q = channel_of(arrays, normalised(floats(vertex.table), arrays))
-        rho = arrays.p[:, None] * q
+        rho = normalised(floats(vertex.table), arrays)
         risks = joint_risks(arrays, rho)
         line = SupportLine(rho, risks.bob, risks.eve, dual, None)
         before = found[-1][2] if found else None
@@ -244,7 +249,7 @@ def _conditioned_path(
 ) -> Path:
     exact = exactly(problem, EXACT.zero, exact, conditions)
     asked = Asked.of(problem, conditions, exact)
-    problem, layout = asked.problem, asked.layout
+    problem, layout, given_asked = asked.problem, asked.layout, asked
     within_range(asked)
     ends: list[tuple[Case, ...]] = []
 
@@ -252,24 +257,39 @@ def _conditioned_path(
         best, cases, _ = best_channel(asked, lam, bob_weight)
         sent = layout.sent(best.rho)
         ends.append(tuple(cases))
-        if exact and sent.score(lam, bob_weight)[0] != best.bound:
+        if asked.exact and sent.score(lam, bob_weight)[0] != best.bound:
             rule = f"leave a gap at lambda = {lam}: the search stopped at its limit, so the path is not known"
             raise InputError("conditions", None, rule)
         return SupportLine(best.rho, sent.told_risk, sent.eve_risk, best.dual, best.bound)
 
+    if len(layout.arrays.p) * len(layout.signals) <= _FINISHED and not conditions.combinatorial:
+        asked = replace(asked, exact=True)  # small: the path of the fractions that the floats are
     last = at(EXACT.one, 0)
-    found, tolerance = envelope(layout.arrays, at, last, progress, exact)
+    found, tolerance = envelope(layout.arrays, at, last, progress, asked.exact)
+    if asked.exact and not exact:
+        exactly_found, found = found, [(lam, dual, _on_floats(given_asked, line)) for lam, dual, line in found]
+        pairs = zip(found, exactly_found, strict=True)
+        tolerance = 2 * max(
+            float(abs(near.at(lam) - line.at(lam))) / layout.arrays.size(lam) for (lam, _, near), (_, _, line) in pairs
+        )
     p = layout.arrays.p[:, None]
     pieces = [
         ConditionedPiece(
             *(problem, layout.arrays, layout.index, start, end, _risks(line, exact)),
-            *(p * line.table, duals, asked, line.table, ends[0] if end == math.inf else ()),
+            *(p * line.table, duals, given_asked, line.table, ends[0] if end == math.inf else ()),
         )
         for start, end, duals, line in _spans(found, last.dual, exact)
     ]
     given = None if conditions.empty else conditions
     how = "lower envelope of solutions" + ("" if given is None else " under the conditions")
     return Path(problem, tuple(pieces), tolerance, how, given)
+
+
+def _on_floats(asked: Asked, line: SupportLine) -> SupportLine:
+    """A line whose channel floats hold, if one that meets the conditions is near."""
+    q = asked.on_floats(line.table)
+    sent = asked.layout.sent(q)
+    return SupportLine(q, sent.told_risk, sent.eve_risk, line.dual, line.bound)
 
 
 def _risks(line: SupportLine, exact: bool) -> Risks:

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.program.program import Dual, Program
+from bap_lp.program.program import Dual, Observer, Program
 from bap_lp.rational import EXACT, Array, floats, is_exact, lifted
 
+STOPPED = "stopped before the optimum"
 _GRID = 2.0**52
 _NOISE = 1e-13  # probabilities of a float solution up to this are rounding, if nothing depends on them
 _SHARES = (2.0**-50, 2.0**-44, 2.0**-38, 2.0**-32)  # of the strictly feasible table on the grid
@@ -105,8 +106,16 @@ def priced(program: Program, dual: Dual, rho: Array | None = None) -> Dual:
     for o in program.observers:
         u = dual.replies[o.name]
         u = u if is_exact(u) else lifted(np.where(np.isfinite(u), np.maximum(u, 0.0), 0.0))
-        replies[o.name] = _settled(u, goals[o.name], o.starts, None if rho is None else o.sums(rho))
+        replies[o.name] = _settled(u, goals[o.name], o.starts, None if rho is None else _heard(o, rho))
     return Dual(replies, weights)
+
+
+def _heard(o: Observer, rho: Array) -> Array:
+    """What every column loses at every view, and at a view that is never sent without any signal."""
+    losses = o.sums(rho)
+    silent = np.ones(o.views, dtype=bool)
+    silent[o.sees[(rho != 0).any(axis=0)]] = False
+    return np.where(silent[:, None], losses.sum(axis=0), losses)
 
 
 def _absorb(parts: Array, total: Any, weights: dict[str, Array], names: list[str]) -> None:

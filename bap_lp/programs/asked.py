@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
-from bap_lp.program.finish import Pair, priced
+from bap_lp.program.finish import STOPPED, Pair, best_of, feasible, pair_of, priced
 from bap_lp.program.lowering import Layout
 from bap_lp.program.program import Dual, Program
 from bap_lp.program.solve import Tie, solve_program
 from bap_lp.programs.ties import weights
-from bap_lp.rational import EXACT, Array, InputError, is_exact, objects
+from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, objects
 
 _LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights
 _SMALL_GAP = 1e-10  # of the spread of the problem: a gap that is not worth an exact solution
@@ -95,6 +96,26 @@ class Asked:
         program = self.layout.program(lam, bob_weight)
         ties, near = self.ties(program, bob_weight), self.near(lam, bob_weight)
         return solve_program(program, ties, exact=self.exact, near=near, simple=self.simple())
+
+    def on_floats(self, q: Array) -> Array:
+        """A channel on merged states that floats hold and that meets the conditions, near this one; or this one."""
+        program, near = self.layout.program(EXACT.zero, 0), floats(q)
+        found = (feasible(program, near, inner) for inner in (None, *self.simple()))
+        return next((rho for rho in found if rho is not None), q)
+
+    def stopped(self, lam: Any, bob_weight: int = 1) -> Pair | None:
+        """Null or full release with the bound that no prices prove, where the time is over; None if neither will do."""
+        layout = self.layout
+        if layout.signals.eve is not None:
+            return None
+        program, p, B = layout.program(lam, bob_weight), layout.arrays.p, layout.arrays.B
+        own, null = [int(row.argmin()) for row in B], int(p.dot(B).argmin())
+        maps = [degenerate(sent, len(layout.signals)) for sent in (own, [null] * len(B))]
+        fitting = [q for q in maps if program.broken(q) is None]
+        if not fitting:
+            return None
+        nothing = program.completed(Dual({}, {}))
+        return best_of([pair_of(program, q, nothing, how=STOPPED) for q in fitting])
 
     def whole_dual(self, program: Program, dual: Dual) -> Dual:
         """Multipliers of merged states for the program on all states."""

@@ -26,7 +26,7 @@ from bap_lp.linear.program import LinearProgram
 from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import counted
 from bap_lp.model.signal_sums import signal_losses
-from bap_lp.program.finish import priced
+from bap_lp.program.finish import STOPPED, priced
 from bap_lp.program.program import Dual, compact
 from bap_lp.programs.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.programs.ties import float_ties, table_weights
@@ -38,7 +38,6 @@ from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 # first basis was the one that is chosen in 142 of 144 such problems, and in 118 with 1e-6 and none of lam
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
 _OFTEN = 1.5  # best decisions per state from which they are tried alone
-STOPPED = "stopped before the optimum"
 # Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.2 s on integers to 20
 # at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20); not where ties are certain, 2.2 against 0.9 s
 _SQUARE = 25

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bap_lp.clock import OutOfTime
 from bap_lp.game.solver import SolveProgress
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
@@ -63,6 +64,11 @@ def best_channel(
         relaxed = asked.relaxed(lam, bob_weight)
     except Infeasible:
         raise refusal(asked) from None
+    except OutOfTime:
+        stopped = None if asked.exact else asked.stopped(lam, bob_weight)
+        if stopped is None:
+            raise
+        return stopped, (), stopped
     if not asked.deterministic and asked.most is None:
         return relaxed, (), relaxed
     try:

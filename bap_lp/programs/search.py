@@ -25,12 +25,11 @@ from bap_lp.clock import check, remaining
 from bap_lp.game.solver import SolveProgress
 from bap_lp.linear.highs import SolverError, loaded_program, run
 from bap_lp.model.mechanism import degenerate
-from bap_lp.program.finish import Pair
+from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.linear import LinearForm
 from bap_lp.program.lowering import SentSignals
 from bap_lp.program.solve import Infeasible, Tie, solve_program, unfeasible
 from bap_lp.programs.asked import Asked
-from bap_lp.programs.compact import STOPPED
 from bap_lp.proof.cases import Case
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import EXACT, Array, lifted

@@ -13,9 +13,11 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
-from bap_lp.program.finish import on_grid
+from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import Array, by_rows, field_of, is_exact
+
+_WIDE = 1e-4  # of the largest loss: what Bob or Eve gain from the data, below which 2^-52 of a loss is seen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,8 +87,8 @@ class Solution(Tabular):
         else:
             bound = f"no mechanism{among} has an R_A below {float(self.bound):.12g}"
             lines.append(f"This is proved up to {float(self.gap):.2g}: {bound}.")
-        if self.conditions is not None and not self.conditions.exact:
-            lines.append("Limits that were given as floats are read looser by 2^-48 of their size.")
+        if self.conditions is not None and not self.exact:
+            lines.append("In floats, limits are read looser by 2^-48 of their size.")
         if self.price_of_conditions is not None:
             lines.append(f"The conditions cost {both(self.price_of_conditions)} in R_A.")
         return "\n".join(lines)
@@ -123,4 +125,13 @@ def published(
 
 def channel_of(arrays: Arrays, rho: Array) -> Array:
     """q(s|x) of a joint table; floats as numbers that floats hold, in rows that sum to one."""
-    return by_rows(np.divide, rho, arrays.p) if is_exact(rho) else on_grid(rho / arrays.p[:, None])
+    if is_exact(rho):
+        return by_rows(np.divide, rho, arrays.p)
+    q = rho / arrays.p[:, None]
+    return on_simplex(q) if _coarse(arrays) else on_grid(q)
+
+
+def _coarse(arrays: Arrays) -> bool:
+    """Whether losses are so large that probabilities of 2^-52 matter: then floats are scaled to their sums instead."""
+    ends = zip(arrays.spreads, (arrays.B, arrays.E), strict=True)
+    return any(0 < spread < _WIDE * float(loss.max()) for spread, loss in ends)

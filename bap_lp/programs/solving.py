@@ -132,16 +132,13 @@ def free_solution(problem: Problem, price: Any, arrays: Arrays, index: Array, be
     q = channel_of(arrays, best.rho)
     mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
     found = _concluded(problem, price, mechanism, channel, best)
-    if problem.exact or not found.gap > _SMALL_GAP * problem.arrays.spread(price):
+    if is_exact(channel) or not found.gap > _SMALL_GAP * problem.arrays.spread(price):
         return found
     # probabilities below 2^-52 matter here: the floats themselves, over their sums
-    mechanism, channel = published(problem, arrays, index, on_simplex(q_of(best.rho, arrays)), problem.bob_decisions)
+    q = on_simplex(best.rho / arrays.p[:, None])
+    mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
     finer = _concluded(problem, price, mechanism, channel, best)
     return finer if finer.gap < found.gap else found
-
-
-def q_of(rho: Array, arrays: Arrays) -> Array:
-    return rho / arrays.p[:, None]
 
 
 def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Array, best: JointOptimum) -> Solution:

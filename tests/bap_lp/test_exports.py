@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import bap_lp
+import bap_sdc
 import discretise
 import gaussian
-import microdata
 
 
 def test_what_tools_see_is_what_is_exported() -> None:
@@ -36,7 +36,7 @@ def test_every_public_name_can_be_used_and_is_listed(name: str) -> None:
 
 
 def test_only_public_names_are_listed() -> None:
-    for package in (bap_lp, gaussian, discretise, microdata):
+    for package in (bap_lp, gaussian, discretise, bap_sdc):
         assert set(dir(package)) - {"__version__"} == set(package.__all__)
 
 

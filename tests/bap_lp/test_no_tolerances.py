@@ -1,0 +1,205 @@
+"""What leaves is rational: float problems at the edges of their conditions, with ties, beliefs and wide scales.
+
+Every solution verifies, with the gap that it states; the published floats, read as the fractions they are, keep every
+promise; and no condition is refused that a listed release meets.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bap_lp import (
+    Agent,
+    Conditions,
+    InputError,
+    Mechanism,
+    Problem,
+    evaluate,
+    releases,
+    robust,
+    solve,
+    tiers,
+    verify,
+)
+
+
+def loss(draw: random.Random, style: str) -> float:
+    if style == "wide":
+        return float(10 ** draw.uniform(-9, 9))
+    if style == "near":
+        return 1 + draw.choice([0, 1e-9, 1e-12, 2.0**-52]) * draw.randint(0, 3)
+    return draw.random() if style == "plain" else draw.randint(0, 9) / draw.choice([1, 3, 7])
+
+
+def table(draw: random.Random, rows: int, columns: int, style: str) -> list[list[float]]:
+    return [[loss(draw, style) for _ in range(columns)] for _ in range(rows)]
+
+
+def distribution(draw: random.Random, count: int, least: float = 0.0) -> list[float]:
+    weights = [draw.choice([least, draw.random(), 1.0, 1e-8]) for _ in range(count)]
+    weights[draw.randrange(count)] += 1.0
+    return (np.array(weights) / sum(weights)).tolist()
+
+
+def float_problem(draw: random.Random, beliefs: bool) -> Problem:
+    style, N = draw.choice(["plain", "ties", "wide", "near"]), draw.randint(1, 5)
+    bob, eve = ({"loss": table(draw, N, draw.randint(1, 3), style)} for _ in range(2))
+    agents: list[dict[str, Any]] = [bob, eve]
+    eve["weight"] = draw.choice([1.0, 0.1, 0.3])
+    if beliefs:
+        own = draw.choice(agents)
+        own["harm"] = table(draw, N, len(own["loss"][0]), style)
+        own["prior"] = distribution(draw, N)
+    return Problem(distribution(draw, N), bobs=[Agent(**bob)], eves=[Agent(**eve)])
+
+
+def at_the_edge(draw: random.Random, problem: Problem, listed: Mechanism) -> dict[str, Any]:
+    """A condition or two, whose limits are what a listed release attains."""
+    found, N = evaluate(problem, listed), len(problem.p)
+    event = draw.sample(range(N), draw.randint(1, N))
+    share = min(1.0, float(problem.p[event].sum()))
+    ratio = listed.max_ratio if listed.max_ratio < 1e9 else 2.0
+    able: dict[str, dict[str, Any]] = {
+        "floor": {"min_eve_risk": found.eve},
+        "cap": {"max_bob_risk": found.bob},
+        "privacy": {"exp_epsilon": ratio},
+        "delta": {"exp_epsilon": ratio, "delta": 0.1},
+        "leakage": {"max_leakage": float(listed.channel.max(axis=0).sum())},
+        "cap of a posterior": {"posterior_caps": [{"event": event, "at_most": share}]},
+        "ratio": {"posterior_ratio": [{"event": event, "exp_epsilon": 1.0}]},
+        "independence": {"independent_of": [event]},
+        "few signals": {"max_signals": 1},
+    }
+    return {key: v for name in draw.sample(sorted(able), draw.choice([1, 2])) for key, v in able[name].items()}
+
+
+def exact_risks(problem: Problem, mechanism: Mechanism) -> tuple[F, F]:
+    """The risks of the published numbers, in fractions, with every agent's own best decision and ties for Alice."""
+    q = [[F(v) for v in row] for row in mechanism.channel.tolist()]
+    assert all(sum(row) == 1 for row in q)
+    total = sum(map(F, problem.p.tolist()))
+    p = [F(v) / total for v in problem.p.tolist()]
+    out = [F(0), F(0)]
+    for role, agents in enumerate((problem.bobs, problem.eves)):
+        for agent in agents:
+            act = [[F(v) for v in row] for row in agent.loss.tolist()]
+            harm = act if agent.harm is None else [[F(v) for v in row] for row in agent.harm.tolist()]
+            prior = p if agent.prior is None else [F(v) for v in agent.prior.tolist()]
+            weight = F(agent.weight)
+            for s in range(len(q[0])):
+                acts, harms = zip(prior, q, act, strict=True), zip(p, q, harm, strict=True)
+                heard = [[m * row[s] * v for v in own] for m, row, own in acts]
+                counts = [[m * row[s] * v for v in own] for m, row, own in harms]
+                loss, counted = ([sum(column) for column in zip(*rows, strict=True)] for rows in (heard, counts))
+                best = [counted[d] for d in range(len(loss)) if loss[d] == min(loss)]
+                out[role] += weight * (max(best) if role else min(best))
+    return out[0], out[1]
+
+
+def judge(problem: Problem, given: dict[str, Any], lam: float, listed: list[Mechanism]) -> None:
+    conditions = Conditions(**given)
+    try:
+        found = solve(problem, lam, conditions=conditions)
+    except InputError:
+        found = None
+    if found is None:
+        assert [one.name for one in listed if not releases.meets(problem, one, conditions)] == []
+        return
+    verdict = verify(problem, found.certificate)
+    assert verdict, verdict.reason
+    assert verdict.gap == found.gap
+    bob, eve = exact_risks(problem, found.mechanism)
+    value = bob - F(lam) * eve
+    loose = F(2) ** -48
+    scale = abs(F(found.value)) + F(float(problem.arrays.spread(lam)))
+    assert F(found.bound) - F(found.gap) - scale * F(2) ** -50 <= value <= F(found.value) + scale * F(2) ** -50
+    if "max_bob_risk" in given:
+        assert bob <= F(given["max_bob_risk"]) * (1 + loose)
+    if "min_eve_risk" in given:
+        assert eve >= F(given["min_eve_risk"]) * (1 - loose)
+
+
+def run(seed: int, beliefs: bool) -> None:
+    draw = random.Random(seed)
+    problem = float_problem(draw, beliefs)
+    listed = [releases.null(problem), releases.full(problem)]
+    if len(problem.p) > 1:
+        listed.append(releases.randomised_response(problem, draw.choice([0.1, 0.25, 0.5])))
+    judge(problem, at_the_edge(draw, problem, draw.choice(listed)), draw.choice([0.0, 1.0, draw.random()]), listed)
+
+
+@pytest.mark.parametrize("beliefs", [False, True])
+@pytest.mark.parametrize("block", range(4))
+def test_float_problems_at_the_edge_keep_their_promises(block: int, beliefs: bool) -> None:
+    for seed in range(25 * block, 25 * block + 25):
+        run(seed, beliefs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beliefs", [False, True])
+@pytest.mark.parametrize("block", range(2))
+def test_many_float_problems_at_the_edge_keep_their_promises(block: int, beliefs: bool) -> None:
+    for seed in range(1000 + 60 * block, 1060 + 60 * block):
+        run(seed, beliefs)
+
+
+def test_what_the_null_release_meets_is_not_refused() -> None:
+    problem = Problem([1 - 1e-8, 1e-8], [[1, 0], [1, 0]], [[2], [2]])
+    asked = Conditions(exp_epsilon=1.5, pufferfish={"pairs": [[[0, 1], [0]]], "exp_epsilon": 1})
+    found = solve(problem, 1.0, conditions=asked)
+    assert found.gap == 0
+    assert verify(problem, found.certificate)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_margin_beside_huge_losses_is_proved(seed: int) -> None:
+    draw = random.Random(seed)
+    tables = [[[draw.choice([1e9, 1e15]) + draw.random() for _ in range(2)] for _ in range(3)] for _ in range(2)]
+    problem = Problem(distribution(draw, 3, 0.1), *tables)
+    for margin in (1e-9, 1e-3):
+        try:
+            found = solve(problem, 1.0, conditions={"margin": margin})
+        except InputError:
+            continue
+        verdict = verify(problem, found.certificate)
+        assert verdict, verdict.reason
+        assert verdict.gap == found.gap <= 1e-6 * max(1.0, float(problem.arrays.spread(1.0)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_worst_cases_and_tiers_over_nine_powers_of_ten_are_proved(seed: int) -> None:
+    draw = random.Random(seed)
+    N = draw.randint(2, 3)
+    prior = distribution(draw, N, 0.1)
+    problems = [Problem(prior, table(draw, N, 2, "wide"), table(draw, N, 2, "wide")) for _ in range(2)]
+    worst, nested = robust(problems, 1.0), tiers(problems, 1.0)
+    for found in (worst, nested):
+        verdict = verify(problems, found.certificate)
+        assert verdict, verdict.reason
+        assert verdict.gap == found.gap
+
+
+def test_weights_multiply_losses_without_rounding() -> None:
+    """0.1 times 0.3 is no float: in floats the two decisions would tie."""
+    near = math.nextafter(0.3, 1)
+    problem = Problem([1.0], bobs=[Agent([[0.3, near]], weight=0.1)], eves=[Agent([[0.0]])])
+    assert problem.exactly.B[0, 0] < problem.exactly.B[0, 1]
+    best = solve(problem, 0.0)
+    assert best.mechanism.signals == ("0",)
+    assert best.certificate.gap == 0
+
+
+def test_a_float_certificate_is_made_of_fractions_and_its_channel_of_floats() -> None:
+    problem = Problem([0.7, 0.3], [[1 / 3, 2 / 3], [1.0, 0.0]], [[0.0, 1.0], [10.0, 0.0]])
+    for given in ({}, {"exp_epsilon": 3.0}, {"max_leakage": 1.25}):
+        found = solve(problem, 1 / 3, conditions=given)
+        rows = [[F(v) for v in row] for row in found.mechanism.channel.tolist()]
+        assert all(sum(row) == 1 for row in rows)
+        assert {type(v) for v in found.certificate.public_u.ravel().tolist()} == {F}
+        assert found.gap == verify(problem, found.certificate).gap < 1e-12

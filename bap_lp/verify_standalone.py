@@ -278,7 +278,7 @@ class Game:
     def free_program(self, told, lam):
         """Without conditions: signal s tells Bob to decide told[s], and the Eves decide for themselves."""
         spend(self.N * len(told))
-        program = Program([F(1)] * self.N, [[p * row[i] for i in told] for p, row in zip(self.p, self.B)])
+        program = Lowered([F(1)] * self.N, [[p * row[i] for i in told] for p, row in zip(self.p, self.B)])
         program.observe("eve", self.eve, self.groups, lam)
         return program
 
@@ -286,7 +286,7 @@ class Game:
 # ---- the program
 
 
-class Program:
+class Lowered:
     """Observers and rows have names; rows are (entries (x, s, a), terms (observer, view, group, c), rhs).
 
     `laws` are the conditions by their definitions, apart from the rows: functions of the channel.
@@ -740,12 +740,12 @@ def several(kind, games, lams, weights):
     tuples = list(product(*map(range, sizes)))
     if kind == "tiers":  # tier k sees the first k decisions of a signal
         cost = [[sum(w * g.B[x][i] for w, g, i in zip(weights, games, t)) for t in tuples] for x in range(games[0].N)]
-        program = Program(games[0].p, cost)
+        program = Lowered(games[0].p, cost)
         for k, (g, lam, w) in enumerate(zip(games, lams, weights)):
             sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
             program.observe(f"eve {k}", g.E, g.groups, w * lam, sees)
         return program, joints([g.decisions for g in games], " > ")
-    program = Program([F(1)] * games[0].N, [[F(0)] * len(tuples) for _ in games[0].p], "scenarios")
+    program = Lowered([F(1)] * games[0].N, [[F(0)] * len(tuples) for _ in games[0].p], "scenarios")
     program.rows["scenarios"] = []
     for k, (g, head, lam) in enumerate(zip(games, heads, lams)):
         told = [t[next(n for n, bob in enumerate(bobs) if bob is head)] for t in tuples]

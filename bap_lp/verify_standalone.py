@@ -1,19 +1,23 @@
 """Check a bundle of bap-lp with the standard library alone:  python verify_standalone.py DIR [--allow-float]
 
-Exit code 0: mechanism.json is optimal for problem.json, and certificate.json proves it. Exit code 1: it is not proved;
-stderr says why. This file imports nothing of bap-lp and may be copied. Everything is computed in fractions.
+Exit code 0: certificate.json proves that mechanism.json meets the conditions of problem.json and that no mechanism is
+better by more than the gap that is told. Exit code 1: it is not proved; stderr says why. Exit code 2: there was no
+answer. This file imports nothing of bap-lp and may be copied. Every number is a fraction, and there are no tolerances.
 
-The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves k (weighted). A mechanism sends
-signal s, which tells Bob to decide i_s, with probability q(s|x). Alice wants the least R_A = R_B - lam R_E, where
-    R_B = sum_xs p(x) q(s|x) B(x,i_s)      R_E = sum_sk t[s,k],  t[s,k] = min_{j of k} sum_x p(x) q(s|x) E(x,j).
-Conditions are rows  C q + D t + A a <= r  in q, in t and in columns 0 <= a <= 1. For all u >= 0 and w >= 0 with
-sum_{j of k} u[s,j] = lam - (D'w)[s,k]  no mechanism that meets them has R_A below
-    sum_x min_s (p(x) B(x,i_s) - sum_j u[s,j] p(x) E(x,j) + (C'w)[x,s]) + sum min(0, A'w) - w.r         (weak duality).
-The mechanism must attain this bound. Deterministic mechanisms and few signals may need a bound case by case, or a trial
-of all maps; a worst case over scenarios, and tiers that refine each other, have bounds of their own, stated there. A
-float is the fraction it is; rows that should sum to something are scaled to it, and the gap may be 1e-9 of the spread
-R_B(null) - R_B(full) + lam (R_E(null) - R_E(full)) plus 2^-46 of the range of the losses, but no more than 2^-16 of the
-spread if there is one.
+The problem: data x with probability p(x), Bob's loss B(x,i), losses E(x,j) of Eves. A mechanism sends signal s, which
+tells Bob to decide i_s, with probability q(s|x). Alice wants the least R_A = R_B - lam R_E. Every problem is a program:
+Unknown is rho[x,s] >= 0 with sum_s rho[x,s] = mass(x). An observer o (Eve is one, and so is max_x q(s|x)) sees the view
+sees(s) of the signal and takes the least of several sums,
+    t_o[v,g] = min_{j in g} sum_x rho[x,v] losses_o[x,j],     rho[x,v] = sum of rho[x,s] over sees(s) = v.
+    minimise  cost.rho - sum_o price_o sum t_o  (+ the largest row of `worst`)  with  a.rho - c.t <= rhs in other rows.
+For weights w >= 0 of the rows (with sum one over the worst ones) and replies u_o >= 0 with
+    sum_{j in g} u_o[v,j] = price_o + sum_r w_r c_r[v,g]     for every view v and group g,
+no feasible rho has a value below
+    sum_x mass(x) min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) - w.rhs              (weak duality).
+Where mechanisms are deterministic or signals few, the bound may go case by case, or all maps are tried.
+
+A certificate about "floats" takes every number of the problem as the nearest float, and each float as the fraction it
+is, with distributions scaled to sum to one. The limits of conditions are then looser by 2^-48 of their size.
 """
 
 import contextlib
@@ -23,18 +27,20 @@ import math
 import os
 import re
 import sys
+from decimal import Decimal, localcontext
 from fractions import Fraction as F
-from itertools import pairwise, product
+from itertools import product
 from types import SimpleNamespace as Record
 
-LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "columns": 100_000, "cells": 20_000_000, "bits": 100_000,
-          "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
+LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
+          "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
-TOLERANCE, ROUNDING, MOST = F(1e-9), F(2) ** -46, 10**300
-LOWEST = dict.fromkeys(["min_eve_risk", "max_bob_risk", "margin", "max_leakage", "delta", "epsilon", "exp_epsilon"], 0)
-LOWEST |= {"max_leakage": 1, "exp_epsilon": 1}
+FORMAT, MOST, LOOSE = "bap-lp bundle 2", 10**300, F(1, 2**48)
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
-WIDTHS = dict.fromkeys(["privacy", "approximate_privacy", "beliefs"], 3) | dict.fromkeys(["max_leakage", *CONES], 2)
+NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "deterministic", "max_signals"]
+PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable"]  # of a certificate
+ENTRY = 200  # bytes of a fraction in a table
 
 
 class Refused(Exception):
@@ -48,6 +54,45 @@ def need(good, why):
 
 def shown(v):
     return f"{float(v):.9g}" if abs(v) < 2**1000 else "a number too large for floats"
+
+
+# ---- effort: the unit is an operation with short fractions. To add a fraction of m digits to a sum of d digits takes
+# d m / 32000 more; d is at most what all denominators have in common, and m the mean length of the numbers in the table
+# where it is largest.
+
+EFFORT = Record(left=0, unit=1)
+
+
+def spend(steps, unit=None):
+    EFFORT.left -= steps * (unit or EFFORT.unit)
+    need(EFFORT.left >= 0, f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
+
+
+def weigh(documents):
+    """Find what a step takes with the numbers of these documents, and refuse deep nesting."""
+    todo, sizes, denominators, common = [("", document, 1) for document in documents], {}, set(), 1
+    EFFORT.left, EFFORT.unit = LIMITS["work"], 1
+    while todo:  # numbers in lists, by key; those outside of lists are used once
+        key, node, depth = todo.pop()
+        need(depth <= LIMITS["depth"] or type(node) not in (dict, list), "nested too deeply")
+        if type(node) is dict:
+            lists = [(name, item) for name, item in node.items() if type(item) in (dict, list) or name == "over"]
+            todo += [(name, item, depth + 1) for name, item in lists]
+        elif type(node) is list:
+            todo += [(key, item, depth + 1) for item in node]
+        else:
+            found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
+            below = found and (found[1] or (key == "over" and node))
+            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
+            denominators |= {below} if below else set()
+    count, digits = sum(map(len, sizes.values())), max((sum(own) // len(own) for own in sizes.values()), default=0)
+    if sum(map(len, denominators)) * digits > 32_000:
+        for q in denominators:
+            common = math.lcm(common, int(q)) if q.strip("0") else common
+            EFFORT.unit = 1 + common.bit_length() * 3 // 10 * digits // 32_000
+            if count * EFFORT.unit > LIMITS["work"]:
+                break
+    spend(count)
 
 
 # ---- reading: strict JSON, strict numbers
@@ -92,8 +137,9 @@ def number(v, low=None, high=None, long=False):
     return v
 
 
-def loss(v):
-    return number(v, 0, MOST)
+def proof_number(v):
+    need(type(v) is not float, "a proof has exact numbers")
+    return number(v, long=True)
 
 
 def table_of(rows, read, count=None, width=None):
@@ -101,10 +147,28 @@ def table_of(rows, read, count=None, width=None):
     return [[read(v) for v in listed(row, "a table has rows of several lengths", width)] for row in rows]
 
 
-def distribution(row, read=F, count=None, long=False):
+def proof_table(value, dimensions):
+    """A table of a proof without its zeros: its shape, and {place: number}."""
+    if type(value) is dict and "at" in value:
+        shape, at = keyed(value, ["shape", "at"])["shape"], {}
+        need(type(shape) is list and all(type(n) is int and n >= 0 for n in shape), "a table has no shape")
+        need(len(shape) == dimensions and math.prod(shape) <= LIMITS["cells"], "a table has another shape")
+        need(type(value["at"]) is list, "a table has no entries")
+        for *place, v in (listed(entry, "no entry of a table", dimensions + 1) for entry in value["at"]):
+            inside = all(type(n) is int and 0 <= n < most for n, most in zip(place, shape))
+            need(inside and tuple(place) not in at, "an entry of a table is outside of it, or there twice")
+            at[tuple(place)] = proof_number(v)
+        return tuple(shape), {place: v for place, v in at.items() if v}
+    over = proof_number(keyed(value, ["over", "rows"])["over"]) if type(value) is dict else F(1)
+    need(over > 0 and dimensions == 2, "a table has another shape")
+    rows = table_of(value["rows"] if type(value) is dict else value, proof_number)
+    return (len(rows), len(rows[0])), {(i, j): v / over for i, row in enumerate(rows) for j, v in enumerate(row) if v}
+
+
+def distribution(row, count=None, long=False):
     values = [number(v, 0, MOST, long) for v in listed(row, "a distribution has the wrong length", count)]
     need(abs(sum(map(float, values)) - 1) <= 1e-12 if floating(row) else sum(values) == 1, "no distribution")
-    return [read(v) for v in values]
+    return values
 
 
 def labels(names, count):
@@ -124,332 +188,330 @@ def floating(*values):
     return any(type(v) is float or (type(v) in (list, dict) and floating(*inside(v))) for v in values)
 
 
-def agent(table, p, R, role):
-    """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
-    keyed(table, ["name", "weight", "decisions", "loss"], ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve"))
-    own, N = Record(name=table["name"], weight=R(number(table["weight"]))), len(p)
-    read = lambda v: R(loss(v))
-    own.loss = table_of(table["loss"], read, N)
-    own.decisions = labels(table["decisions"], len(own.loss[0]))
-    own.harm = table_of(table["harm"], read, N, len(own.loss[0])) if "harm" in table else own.loss
-    own.prior = distribution(table["prior"], R, N) if "prior" in table else p
-    need(number(table["weight"]) > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
-    own.shares = [[F(1)] for _ in p]
-    if "knows" in table:
-        known = listed(table["knows"], "knows", N)
-        need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
-        own.shares = [[F(str(z) == v) for v in dict.fromkeys(map(str, known))] for z in known]
-    if "knowledge" in table:
-        width = len(listed(listed(table["knowledge"], "knowledge", N)[0], "knowledge"))
-        own.shares = [distribution(row, R, width) for row in table["knowledge"]]
-    return own
+def scaled(values, read=F):
+    """Numbers over their sum."""
+    values = [read(v) for v in values]
+    total = sum(values)
+    return [v / total for v in values]
+
+
+def rounded(v):
+    return F(float(v))
+
+
+# ---- the problem
 
 
 class Game:
-    """A problem in fractions; with `rounded` every number and product is rounded to a float, as the solver did."""
+    """A problem in fractions. `read` takes a number as it is, or as the nearest float; the proof has `signals`."""
 
-    def __init__(self, document, rounded=False):
-        R = (lambda v: F(float(v))) if rounded else F
+    def __init__(self, document, read, signals):
         keyed(document, ["title", "data", "bob", "eve", "alice"], ["conditions"])
         data, roles = keyed(document["data"], ["labels", "prior"]), ("bob", "eve")
         need(type(document["title"]) is str, "title must be a text")
-        self.p = p = distribution(data["prior"], R)
-        self.N, self.states = len(p), labels(data["labels"], len(p))
+        self.read, self.p = read, scaled(distribution(data["prior"]), read)
+        self.N, self.states = len(self.p), labels(data["labels"], len(self.p))
+        self.place = {label: x for x, label in enumerate(self.states)}
         self.given_lam = keyed(document["alice"], ["lambda"])["lambda"]
-        self.lam, self.exact = loss(self.given_lam), not floating(*(document[k] for k in ("data", *roles)))
-        bobs, eves = ([agent(one, p, R, role) for one in listed(document[role], "no agent")] for role in roles)
+        self.lam, self.exact = number(self.given_lam, 0, MOST), not floating(*map(document.get, ("data", *roles)))
+        bobs, eves = ([self.agent(one, role) for one in listed(document[role], "no agent")] for role in roles)
         for group in (bobs, eves):
             labels([a.name for a in group], len(group))
-        fits = all(a.weight <= 1 or a.weight * max(map(max, a.harm)) <= MOST for a in bobs + eves)
-        need(rounded or fits, "a weight makes a loss larger than 1e300")
-        columns = math.prod(len(a.decisions) for a in bobs)
-        need(len(bobs) == 1 or (columns <= LIMITS["columns"] and columns * self.N <= LIMITS["cells"]), "too large")
-        times = lambda w, rows: [[R(w * v) for v in row] for row in rows]
-        self.B, self.E, self.owner, self.shares, self.beliefs = [[F(0)] for _ in p], [[] for _ in p], [], [], []
+        self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
+        columns = math.prod(self.sizes)
+        need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
+        cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves))
+        need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
+        spend(cells)
+        self.B, self.E, self.views = [[F(0)] for _ in self.p], [[] for _ in self.p], []
         for a in bobs:
-            self.B = [[R(v + w) for v in row for w in more] for row, more in zip(self.B, times(a.weight, a.harm))]
-        views = [(bob, 0, False) for bob in bobs] + [(eve, z, True) for eve in eves for z in range(len(eve.shares[0]))]
-        for a, z, is_eve in views:
-            share, losses = [row[z] for row in a.shares], times(a.weight, a.loss)
-            losses = [[R(v - min(row)) for v in row] for row in losses]  # he acts on differences
-            mass = [R(m * v) for m, v in zip(a.prior, share)]
-            acts = [[R(m * v) for v in row] for m, row in zip(mass, losses)]
-            self.beliefs.append((mass, acts))
-            if is_eve:
-                for x, row in enumerate(times(a.weight, a.harm)):
-                    self.E[x] += [R(share[x] * v) for v in row]
-                self.owner.append(a)
-                self.shares.append(share)
-        ends = [sum(len(a.decisions) for a in self.owner[:k]) for k in range(len(self.owner) + 1)]
-        self.groups = [range(*pair) for pair in pairwise(ends)]
-        self.decisions = joints([a.decisions for a in bobs], ", ")
-        self.sizes = [len(a.decisions) for a in bobs]
-        self.aligned = all(a.harm == a.loss and a.prior == p for a in bobs + eves)
-        self.conditions, self.eves = document.get("conditions", {}), eves
+            self.B = [[v + a.weight * w for v in row for w in more] for row, more in zip(self.B, a.harm)]
+        for a in eves:  # a view is an Eve with the z that she knows; E[x] has her losses k(z|x) E(x,j), without zeros
+            for share in zip(*a.shares):
+                start = self.views[-1].columns.stop if self.views else 0
+                mass = [m * k if k else k for m, k in zip(a.mass, share)]
+                columns = range(start, start + len(a.decisions))
+                self.views.append(Record(eve=a, share=share, mass=mass, weight=a.weight, loss=a.loss, columns=columns))
+                for own, k, row in zip(self.E, share, a.harm):
+                    if k:
+                        own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v]
+        self.groups, self.decisions = [v.columns for v in self.views], joints([a.decisions for a in bobs], ", ")
+        self.eve = [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
+        self.aligned = all(a.harm == a.loss and a.mass == self.p for a in bobs + eves)
+        bob = [Record(mass=self.p, weight=1, loss=self.B)]  # who share Alice's prior and harm act as one
+        self.agents = (bob if self.aligned else bobs) + self.views
+
+    def agent(self, table, role):
+        """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
+        own = ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve")
+        keyed(table, ["name", "weight", "decisions", "loss"], own)
+        a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1)
+        a.loss = table_of(table["loss"], self.loss, self.N)
+        a.decisions = labels(table["decisions"], len(a.loss[0]))
+        a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
+        a.mass = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
+        need(a.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
+        need(a.weight <= 1 or a.weight * max(map(max, a.harm)) <= MOST, "a weight makes a loss larger than 1e300")
+        known = listed(table.get("knows", [0] * self.N), "knows", self.N)
+        need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
+        places, zero, one = {z: k for k, z in enumerate(dict.fromkeys(map(str, known)))}, [F(0)], [F(1)]
+        need(len(places) * self.N <= LIMITS["cells"], "she knows too much")
+        a.shares = [zero * k + one + zero * (len(places) - 1 - k) for k in (places[str(z)] for z in known)]
+        if "knowledge" in table:
+            a.known = len(listed(listed(table["knowledge"], "knowledge", self.N)[0], "knowledge"))
+            a.shares = [scaled(distribution(row, a.known), self.read) for row in table["knowledge"]]
+        return a
+
+    def loss(self, v):
+        v = self.read(number(v, 0, MOST))
+        need(v <= MOST, "a loss is larger than 1e300")
+        return v
 
     def tuples(self):
         """One signal per tuple of everybody's decisions: names, Bob's decisions, Eves' columns of E."""
-        count = len(self.decisions) * math.prod(len(g) for g in self.groups)
+        count = len(self.decisions) * math.prod(map(len, self.groups))
         need(count <= LIMITS["columns"] and count * self.N <= LIMITS["cells"], "too many tuples of decisions")
         each = list(product(range(len(self.decisions)), *self.groups))
-        words = joints([a.decisions for a in self.owner], ", ")
+        words = joints([view.eve.decisions for view in self.views], ", ")
         return joints([self.decisions, words], " / "), [t[0] for t in each], [t[1:] for t in each]
 
-    def mean(self, losses, groups, of):
-        """sum_x p(x) of(losses that an agent may have in x), over the agents."""
-        return sum(p * of([row[j] for j in g]) for g in groups for p, row in zip(self.p, losses))
-
-    @property
-    def gains(self):
-        """What Bob and the Eves gain from the data."""
-        for L, groups in ((self.B, [range(len(self.B[0]))]), (self.E, self.groups)):
-            yield sum(min(self.mean(L, [[j]], max) for j in g) for g in groups) - self.mean(L, groups, min)
-
-    def scale(self, lam):
-        """The spread, and the range of the losses: a huge loss that nobody need have excuses no part of the spread."""
-        (bob, eve), ranges = self.gains, lambda row: max(row) - min(row)
-        wide = self.mean(self.B, [range(len(self.B[0]))], ranges) + lam * self.mean(self.E, self.groups, ranges)
-        spread = bob + lam * eve
-        return spread, min(wide, 2**30 * spread) if spread > 0 else wide
-
-    def allowance(self, lam, unit):
-        """The largest gap between value and bound."""
-        spread, wide = self.scale(lam)
-        return unit * spread + ROUNDING * wide if unit else F(0)
-
-    def heard(self, q, losses):
-        """sum_x p(x) q(s|x) losses(x,j) for every signal and decision."""
-        joint = [[(p * v, row) for p, v, row in zip(self.p, column, losses) if p * v] for column in zip(*q)]
-        return [[sum(m * row[j] for m, row in part) for j in range(len(losses[0]))] for part in joint]
-
-    def eve_risks(self, q, eve=None):
-        """t[s,k]; with `eve` of Eves who do as they are told."""
-        told = lambda row, s: [row[j] for j in eve[s]] if eve else [min(row[j] for j in g) for g in self.groups]
-        return [told(row, s) for s, row in enumerate(self.heard(q, self.E))]
-
-    def risks(self, q, told, eve=None):
-        """R_B and R_E of a channel whose signal s tells Bob to decide told[s], and perhaps the Eves eve[s]."""
-        return sum(row[i] for row, i in zip(self.heard(q, self.B), told)), sum(map(sum, self.eve_risks(q, eve)))
+    def free_program(self, told, lam):
+        """Without conditions: signal s tells Bob to decide told[s], and the Eves decide for themselves."""
+        spend(self.N * len(told))
+        program = Lowered([F(1)] * self.N, [[p * row[i] for i in told] for p, row in zip(self.p, self.B)])
+        program.observe("eve", self.eve, self.groups, lam)
+        return program
 
 
-# ---- effort: what the check would take, before a number is used. The unit is an operation with short fractions; to add
-# a fraction of m digits to a sum of d digits takes d m / 32000 more. d is at most what all denominators have in common,
-# and m the mean length of the numbers in the table where it is largest.
+# ---- the program
 
 
-def size(table, key):
-    """Rows and longest row of a list in a table."""
-    rows = table.get(key) if type(table) is dict else None
-    rows = rows if type(rows) is list else [rows] if type(rows) is dict else []
-    return len(rows), max((len(row) for row in rows if type(row) is list), default=0), rows
+class Lowered:
+    """Observers and rows have names; rows are (entries (x, s, a), terms (observer, view, group, c), rhs).
+
+    `laws` are the conditions by their definitions, apart from the rows: functions of the channel.
+    """
+
+    def __init__(self, mass, cost, worst=None):
+        self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
+        self.observers, self.rows, self.laws = {}, {}, {}
+
+    def observe(self, name, losses, groups, price=F(0), sees=None):
+        """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view."""
+        sees = range(self.signals) if sees is None else sees
+        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees)
+
+    def value(self, q):
+        """What is minimised; refuses a channel that breaks a row or a law."""
+        rho, t = [[m * v for v in row] for m, row in zip(self.mass, q)], {}
+        spend(sum(len(entries) + len(terms) for rows in self.rows.values() for entries, terms, _ in rows))
+        for name, o in self.observers.items():
+            spend(self.signals * (o.groups[-1].stop + sum(map(len, o.losses))))
+            sums = [[F(0)] * o.groups[-1].stop for _ in range(max(o.sees) + 1)]
+            for row, losses in zip(rho, o.losses):
+                for view, m in zip(o.sees, row):
+                    for j, v in losses if m else ():
+                        sums[view][j] += m * v
+            t[name] = [[min(row[g.start : g.stop]) for g in o.groups] for row in sums]
+        worst = []
+        for name, rows in self.rows.items():
+            for entries, terms, rhs in rows:
+                side = sum(a * rho[x][s] for x, s, a in entries if rho[x][s]) - rhs
+                side -= sum(c * t[o][view][g] for o, view, g, c in terms)
+                need(side <= 0 or name == self.worst, f"the mechanism breaks {name}")
+                worst += [side] if name == self.worst else []
+        for name, law in self.laws.items():
+            need(law(q), f"the mechanism breaks {name}")
+        cost = sum(c * v for costs, row in zip(self.cost, rho) for c, v in zip(costs, row) if v)
+        heard = sum(o.price * sum(map(sum, t[name])) for name, o in self.observers.items())
+        return cost - heard + max(worst, default=0)
+
+    def bound(self, dual, keep=None, allowed=None, void=False):
+        """What multipliers prove of channels that send only `keep`, and at x only those positions of it in allowed[x].
+
+        void: with cost and prices zero. A positive bound then proves that there is no such channel.
+        """
+        (replies, weights), whole = dual, keep is None
+        place = {s: k for k, s in enumerate(range(self.signals) if whole else keep)}
+        keep = range(self.signals) if whole else keep
+        spend(len(self.mass) * len(keep) * (1 + len(replies)))
+        need({*weights} <= {*self.rows}, "there is a weight for what is not a row")
+        need({*replies} == {*self.observers}, f"there must be replies of {', '.join(self.observers) or 'nobody'}")
+        sees = {name: o.sees if whole else range(len(keep)) for name, o in self.observers.items()}
+        price = {name: [[o.price * (not void)] * len(o.groups) for _ in range(max(sees[name]) + 1)]
+                 for name, o in self.observers.items()}
+        cost, paid = [[row[s] * (not void) for s in keep] for row in self.cost], F(0)
+        for name, (shape, own) in weights.items():
+            need(shape == (len(self.rows[name]),), f"the weights of {name} must be one per row")
+            need(all(w > 0 for w in own.values()), f"the weights of {name} must not be negative")
+            for (r,), w in own.items():
+                entries, terms, rhs = self.rows[name][r]
+                spend(len(entries) + len(terms))
+                for x, s, a in entries:
+                    if s in place:
+                        cost[x][place[s]] += w * a
+                for o, view, g, c in terms:
+                    if view in place:
+                        price[o][place[view]][g] += w * c
+                paid += w * rhs
+        share = sum(weights[self.worst][1].values()) if self.worst in weights else 0
+        need(self.worst is None or share == 1, "the weights of the worst cases must sum to one")
+        for name, o in self.observers.items():
+            (shape, table), u = replies[name], [{} for _ in price[name]]
+            need(shape == (len(u), o.groups[-1].stop), f"the replies of {name} have another shape")
+            need(all(v > 0 for v in table.values()), f"the replies of {name} must not be negative")
+            spend(len(u) * (o.groups[-1].stop + sum(map(len, o.losses))))
+            for (view, j), v in table.items():
+                u[view][j] = v
+            for own, goal in zip(u, price[name]):
+                sums = [sum(own[j] for j in g if j in own) for g in o.groups]
+                need(sums == goal, f"the replies of {name} do not sum to their price")
+            for row, losses in zip(cost, o.losses):
+                answer = [sum(own[j] * v for j, v in losses if j in own) for own in u]
+                for s, view in enumerate(sees[name]):
+                    row[s] -= answer[view]
+        least = (min(row if allowed is None else [row[s] for s in allowed[x]]) for x, row in enumerate(cost))
+        return sum(m * v for m, v in zip(self.mass, least)) - paid
 
 
-def problem_kind(problem):
-    """What problem.json is about: "scenarios", "tiers", or "" for one problem."""
-    kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
-    return kinds.get(tuple(sorted(problem)), "")
+# ---- conditions: each is lowered to rows and observers of the program
 
 
-def affordable(problem, mechanism, certificate):
-    """Refuse a check that takes more than LIMITS["work"] steps."""
-    if problem_kind(problem):
-        N, S, _ = size(certificate, "rho" if "tiers" in problem else "channel")
-        steps = N * S * sum(2 + max((len(row) for row in u if type(row) is list), default=0)
-                            for u in size(certificate, "replies")[2] if type(u) is list)
-    else:
-        steps = single_steps(problem, certificate)
-    todo, sizes, denominators, common = [("", problem), ("", mechanism), ("", certificate)], {}, set(), 1
-    while todo:  # numbers in lists, by key; those outside of lists are used once
-        key, node = todo.pop()
-        if type(node) is dict:
-            todo += [(name, item) for name, item in node.items() if type(item) in (dict, list)]
-        elif type(node) is list:
-            todo += [(key, item) for item in node]
-        else:
-            found = re.fullmatch(r"[ \t\r\n]*[-+]?[0-9]+(?:/([0-9]+))?[ \t\r\n]*", node) if type(node) is str else None
-            below = found and found[1]
-            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
-            denominators |= {below} if below else set()
-    digits = max((sum(own) // len(own) for own in sizes.values()), default=0)
-    fits = lambda: steps * (1 + common.bit_length() * 3 // 10 * digits // 32_000) <= LIMITS["work"]
-    for q in denominators if fits() else ():
-        common = math.lcm(common, int(q)) if q.strip("0") else common
-        if not fits():
-            break
-    need(fits(), f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
+class Release:
+    """A problem under conditions: the names of its signals, what they tell Bob and the Eves, and its program."""
 
+    def __init__(self, game, asked, lam):
+        keyed(asked, [], [*NOTIONS, *PRIVACY, "margin"])
+        need(None not in asked.values(), "a condition is null")
+        self.game, self.exact, self.most, self.pure, self.pairs = game, game.exact, None, False, None
+        self.tuples = "margin" in asked or not game.aligned
+        every = game.decisions, list(range(len(game.decisions))), None
+        self.names, self.told, self.eve = game.tuples() if self.tuples else every
+        self.program = game.free_program(self.told, lam)
+        self.S, self.rows, self.bob = range(len(self.told)), self.program.rows, self.program.cost
+        if self.eve:  # signals prescribe what the Eves do
+            spend(game.N * len(self.eve) * len(game.groups))
+            self.harm = [[sum(map(row.get, t, [F(0)] * len(t))) for t in self.eve] for row in map(dict, game.eve)]
+            self.program.cost = [[c - lam * v for c, v in zip(*rows)] for rows in zip(self.bob, self.harm)]
+            del self.program.observers["eve"]
+        for name, value in asked.items():
+            if name in CONES:
+                vectors = []
+                for vector, column in getattr(self, name)(value):
+                    spend(game.N * (1 + len(self.S)))
+                    vectors.append((list(enumerate(vector)), column))
+                self.rows[name] = [([(x, s, v) for x, v in row if v], [], F(0)) for s in self.S
+                                   for row, column in vectors if column is None or column in self.eve[s]]
+            elif name in NOTIONS:
+                getattr(self, name)(value)
+        private = [self.privacy(asked)] if {*PRIVACY} & {*asked} else []
+        if self.tuples:
+            self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
+        self.few = self.pure or self.most is not None
+        self.free = not (self.tuples or self.few or any(private) or {*asked} - {*PRIVACY, "deterministic"})
 
-def single_steps(problem, certificate):
-    """The steps of the loops below: N states, S signals, e decisions of Eves, and what the conditions add."""
-    (N, S, _), (_, e, _) = size(certificate, "rho"), size(certificate, "u")
-    N, S, e, asked = max(N, 1), max(S, 1), max(e, 1), certificate.get("conditions")
-    asked = asked if type(asked) is dict else {}
-    decisions = sum(size(agent, "decisions")[0] for role in ("bob", "eve") for agent in size(problem, role)[2])
-    vectors = 2 * sum(size(asked, name)[0] for name in CONES[:3]) + e * ("signal_floor" in asked)
-    for one in size(asked, "pufferfish")[2]:
-        vectors += 2 * size(one, "pairs")[0] * max(1, size(one, "priors")[0])
-    pairs = 2 * size(asked, "neighbours")[0] if "neighbours" in asked else N * N * bool({"metric", "delta"} & {*asked})
-    steps = N * S * (2 + e + decisions + vectors) + pairs * (S + N * ("metric" in asked))
-    branches = size(certificate, "branches")[2]
-    for part in branches:
-        steps += N * size(part, "signals")[0] * (2 + e)
-    for part in (certificate, *branches):  # a price is about a row of up to N numbers
-        steps += N * sum(size(part, name)[0] for name in ("obedience", *WIDTHS))
-    if asked.get("deterministic") is True and not branches:
-        bobs = math.prod(min(size(bob, "decisions")[0], 2**20) for bob in size(problem, "bob")[2])
-        maps = bobs ** min(sum(mass not in (0, "0") for mass in size(problem.get("data"), "prior")[2]), 64)
-        steps += maps * N * min(S, 64) if maps <= LIMITS["maps"] else 0
-    return steps
+    def limit(self, v, looser, low=0, high=MOST):
+        """A number of a condition; in floats it may be an attainable extreme, rounded."""
+        found, self.exact = number(v, low, high), self.exact and type(v) is not float
+        return found + looser * LOOSE * found if self.game.read is rounded else found
 
+    def min_eve_risk(self, v):
+        entries = [(x, s, -v) for x, row in enumerate(self.harm) for s, v in enumerate(row)] if self.eve else []
+        terms = [] if self.eve else [("eve", s, g, 1) for s in self.S for g in range(len(self.game.groups))]
+        self.rows["min_eve_risk"] = [(entries, terms, -self.limit(v, -1))]
 
-# ---- conditions: a notion is a function from places to rows (C, D, A, r, size), and the places that a channel q must
-# meet. C has (x, s, v), D has (s, k, v), A has (column, v). A float may miss a row by 1e-9 of `size`, without one by
-# 1e-9 of the sum of |v| q(s|x); if `size` is a list of terms, also by 2^-46 of the sum of terms[x] q(s|x).
+    def max_bob_risk(self, v):
+        entries = [(x, s, cost) for x, row in enumerate(self.bob) for s, cost in enumerate(row)]
+        self.rows["max_bob_risk"] = [(entries, [], self.limit(v, 1))]
 
+    def max_leakage(self, v):
+        """sum_s max_x q(s|x) <= c."""
+        most = self.limit(v, 1, 1)
+        self.program.observe("leak", [[(x, F(-1))] for x in range(self.game.N)], [range(self.game.N)])
+        self.rows["max_leakage"] = [([], [("leak", s, 0, 1) for s in self.S], most)]
+        self.program.laws["max_leakage"] = lambda q: sum(map(max, zip(*q))) <= most
 
-class Demands:
-    """Conditions of a game as they are written: signals, what they tell Bob and the Eves, the rows of each notion."""
+    def max_signals(self, v):
+        need(type(v) is int and v >= 1, "max_signals must be a positive integer")
+        self.most, self.program.laws["max_signals"] = v, lambda q: sum(map(any, zip(*q))) <= v
 
-    def __init__(self, game, table, unit=F(0)):
-        keyed(table, [], [*LOWEST, *CONES, "neighbours", "metric", "deterministic", "max_signals"])
-        need(None not in table.values(), "a condition is null")
-        given = dict(table)
-        numbers = {k: number(given[k], low, MOST) for k, low in LOWEST.items() if k in given}
-        need(type(table.get("deterministic", False)) is bool, "deterministic must be true or false")
-        self.most, self.deterministic = given.get("max_signals"), bool(given.pop("deterministic", False))
-        need(self.most is None or (type(self.most) is int and self.most >= 1), "max_signals must be a positive integer")
-        self.game, self.unit, self.notions, self.beyond, g, N = game, unit, {}, False, game, game.N
-        floor, cap, self.m, leak, delta = map(numbers.get, list(LOWEST)[:5])
-        self.exact = not floating(given) and not numbers.get("epsilon")
-        self.meaning = given | numbers | {"deterministic": self.deterministic}
-        self.tuples = self.m is not None or not g.aligned
-        every = list(range(len(g.decisions)))
-        self.names, self.told, self.eve = g.tuples() if self.tuples else (g.decisions, every, None)
-        S, sizes = range(len(self.told)), [v + ROUNDING / TOLERANCE * (c or 0) for v, c in zip(g.gains, (cap, floor))]
-        if floor is not None:
-            all_t = lambda told: [(s, k, -1) for s in range(len(told)) for k in range(len(g.groups))]
-            self.notions["min_eve_risk"] = lambda _, told, eve: ([], all_t(told), [], -floor, sizes[1]), lambda q: [()]
-        if cap is not None:
-            cost = lambda told: [(x, s, g.p[x] * g.B[x][i]) for x in range(N) for s, i in enumerate(told)]
-            self.notions["max_bob_risk"] = lambda _, told, eve: (cost(told), [], [], cap, sizes[0]), lambda q: [()]
-        if leak is not None:
-            self.notions["max_leakage"] = self.leakage(leak), lambda q: [*product(S, range(N)), (-1, -1)]
-        self.privacy(given, numbers, delta, S)
-        for name in CONES:
-            if name in given:
-                self.cone(name, given[name], S)
-        if self.m is not None and g.aligned:
-            both, own = range(len(every) + len(g.E[0])), lambda s, d: self.own(s, d, self.told, self.eve)
-            self.L = [b + e for b, e in zip(g.B, g.E)]
-            self.notions["margin"] = self.margin, lambda q: [(s, d) for s in S for d in both if d != own(s, d)]
-        if not g.aligned:
-            others = [(s, a, d) for s in S for a, own in enumerate(self.prescribed(s, self.told, self.eve))
-                      for d in range(len(g.beliefs[a][1][0])) if d != own]
-            self.notions["beliefs"] = self.belief, lambda q: others
+    def deterministic(self, v):
+        need(type(v) is bool, "deterministic must be true or false")
+        self.pure, self.program.laws["deterministic"] = v, lambda q: not v or all(r in (0, 1) for row in q for r in row)
 
-    def leakage(self, leak):
-        """sum_s a[s] <= leak, q(s|x) <= a[s]."""
-        def row(place, told, eve):
-            s, x = place
-            if place == (-1, -1):
-                return [], [], [(t, 1) for t in range(len(told))], leak, leak
-            need(0 <= s < len(told) and 0 <= x < self.game.N, "a price of max_leakage is about none of its rows")
-            return [(x, s, 1)], [], [(s, -1)], 0, 0
-        return row
+    def obedience(self, margin):
+        """Every agent prefers what he is told by a margin; rows by signal, agent and other decision."""
+        game, m, sizes = self.game, self.limit(margin, -1), self.game.sizes
+        acts = [[[a.weight * p * v for v in row] for p, row in zip(a.mass, a.loss)] for a in game.agents]
+        sizes = [math.prod(sizes)] if game.aligned else sizes  # all Bobs are one agent
+        for s, (i, columns) in enumerate(zip(self.told, self.eve)):
+            told = [i // math.prod(sizes[k + 1 :]) % n for k, n in enumerate(sizes)]
+            told += [j - group.start for j, group in zip(columns, game.groups)]
+            for a, act, own in zip(game.agents, acts, told):
+                for d in (d for d in range(len(act[0])) if d != own):
+                    spend(game.N)
+                    gains = [row[own] - row[d] + m * p for p, row in zip(a.mass, act)]
+                    yield [(x, s, v) for x, v in enumerate(gains) if v], [], F(0)
 
-    def privacy(self, given, numbers, delta, S):
-        """q(s|x) <= K^d(x,y) q(s|y); with delta: q(s|x) - K^d(x,y) q(s|y) <= a[x,y,s], sum_s a[x,y,s] <= delta."""
-        pairs, N = None, self.game.N
-        need(not {"neighbours", "metric"} <= {*given} and not {"epsilon", "exp_epsilon"} <= {*given}, "two of a kind")
-        if not {"epsilon", "exp_epsilon"} & {*given}:
-            return need(not {"neighbours", "metric", "delta"} & {*given}, "privacy needs epsilon")
-        K, log = ratio_of(numbers)
-        if "neighbours" in given:
-            need(type(given["neighbours"]) is list, "neighbours must be a list")
-            found = [[self.state(x) for x in listed(pair, "no pair of states", 2)] for pair in given["neighbours"]]
-            pairs = {(x, y): F(1) for pair in found for x, y in (pair, pair[::-1]) if x != y}
-        if "metric" in given:
-            far = lambda v: None if v is None or v == "inf" else number(v, 0)
-            found = table_of(given["metric"], far, N, N)
-            pairs = {(x, y): v for x, row in enumerate(found) for y, v in enumerate(row) if v is not None and x != y}
-            self.exact = self.exact and all(v is None or v.denominator == 1 for row in found for v in row)
-        self.meaning |= {k: pairs for k in ("neighbours", "metric") if k in given}
-        if "neighbours" in given:
-            self.meaning["neighbours"] = {*pairs}
+    # conditions on one signal at a time, sum_x g(x) q(s|x) <= 0: every vector g, and Eve's column if it is about one
 
-        def ratio(x, y):
-            """K^d, None if it is too large to be written down."""
-            if pairs is None or K == 1:
-                return K
-            d, bits = pairs[x, y], max(K.numerator.bit_length(), K.denominator.bit_length())
-            if float(d) * log > 600 or (d.denominator == 1 and d * bits > LIMITS["bits"]):
-                return None
-            return K ** int(d) if d.denominator == 1 else F(float(K) ** float(d))
+    def signal_floor(self, value):
+        """The risk of every view of an Eve is at least her floor, whatever she decides, or is told to."""
+        every = [(a.name, value) for a in self.game.eves]
+        pairs = list(value.items()) if type(value) is dict else value if type(value) is list else every
+        need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
+        floors = {str(eve): self.limit(v, -1) for eve, v in pairs}
+        need({*floors} <= {a.name for a in self.game.eves}, "signal_floor names no Eve")
+        for view in (view for view in self.game.views if view.eve.name in floors):
+            here, f = [m * k if k else k for m, k in zip(self.game.p, view.share)], floors[view.eve.name]
+            for column, losses in zip(view.columns, zip(*view.eve.harm)):
+                yield [m * (f - v) if m else m for m, v in zip(here, losses)], None if self.game.aligned else column
 
-        def row(place, told, eve):
-            s, x, y = place
-            need(-bool(delta) <= s < len(told) and 0 <= x < N and 0 <= y < N, "privacy of no signal or state")
-            K_d = ratio(x, y) if pairs is None or (x, y) in pairs else None
-            need(K_d is not None and not (delta and x == y), "privacy of states that are no neighbours")
-            if s < 0:
-                return [], [], [((x, y, t), 1) for t in range(len(told))], delta, 1
-            return [(x, s, 1), (y, s, -K_d)], [], [((x, y, s), -1)] if delta else [], 0, None
+    def posterior_caps(self, rows):
+        """P(A|s) <= at_most, P(A|s) >= at_least."""
+        for row in many(rows):
+            keyed(row, ["event"], ["at_most", "at_least"])
+            signs = [(row[end], sign) for end, sign in (("at_most", 1), ("at_least", -1)) if row.get(end) is not None]
+            inside, ends = self.event(row["event"]), [(self.limit(c, sign, 0, 1), sign) for c, sign in signs]
+            need(ends and number(signs[-1][0]) <= number(signs[0][0]), "posterior_caps")
+            for c, sign in ends:
+                yield [sign * m * (i - c) for m, i in zip(self.game.p, inside)], None
 
-        if delta and delta >= 1:
-            return None
-        # K^d too large is left out if d(x,z) >= d(x,y) + d(y,z), both positive: then the pairs (x,y) and (y,z) imply it
-        large = [pair for pair in pairs or () if ratio(*pair) is None]
-        for x, z in large:
-            steps = ((pairs.get((x, y), 0), pairs.get((y, z), 0)) for y in range(N))
-            implied = any(min(step) > 0 and sum(step) <= pairs[x, z] for step in steps)
-            need(implied and not delta, "exp(eps d) is too large")
-        near = None if pairs is None else sorted({*pairs} - {*large})
-        if delta:
-            asked = near if pairs is not None else [(x, y) for x in range(N) for y in range(N) if x != y]
-            self.notions["approximate_privacy"] = row, lambda q: [(s, *pair) for pair in asked for s in (*S, -1)]
-        else:
-            ends = lambda q: [(s, c.index(max(c)), c.index(min(c))) for s, c in enumerate(zip(*q))]
-            each = lambda q: ends(q) if near is None else [(s, *pair) for pair in near for s in S]
-            self.notions["privacy"] = row, each
+    def posterior_ratio(self, rows):
+        """P(A) / K <= P(A|s) <= K P(A)."""
+        for row in many(rows):
+            keyed(row, ["event"], ["exp_epsilon", "epsilon"])
+            inside, p, (K, _) = self.event(row["event"]), self.game.p, self.factor(row)
+            share = sum(m for m, i in zip(p, inside) if i)
+            yield [m * (i - K * share) for m, i in zip(p, inside)], None
+            yield [m * (share - K * i) for m, i in zip(p, inside)], None
+
+    def independent_of(self, rows):
+        """P(A|s) = P(A)."""
+        for inside, sign in product(map(self.event, many(rows)), (1, -1)):
+            share = sum(m for m, i in zip(self.game.p, inside) if i)
+            yield [sign * m * (i - share) for m, i in zip(self.game.p, inside)], None
+
+    def pufferfish(self, rows):
+        """P(s|A) <= K P(s|B) and back, under every prior."""
+        for row in [rows] if type(rows) is dict else many(rows):
+            keyed(row, ["pairs"], ["priors", "exp_epsilon", "epsilon"])
+            spend(len(many(row["pairs"])) * self.game.N)
+            pairs = [[*map(self.event, listed(pair, "no pair of events", 2))] for pair in row["pairs"]]
+            (K, _), priors = self.factor(row), [self.game.p]
+            if row.get("priors") is not None:
+                given = listed(row["priors"], "priors")
+                priors = [scaled(distribution(r, self.game.N), rounded if floating(r) else F) for r in given]
+                self.exact = self.exact and not floating(given)
+            for r, pair in product(priors, pairs):
+                a, b = ([m * i for m, i in zip(r, inside)] for inside in pair)
+                for more, less in ((a, b), (b, a)) if any(a) and any(b) else ():
+                    yield [u - K * v for u, v in zip(scaled(more), scaled(less))], None
 
     def state(self, x):
-        x = self.game.states.index(x) if type(x) is str and x in self.game.states else x
+        x = self.game.place.get(x, x) if type(x) is str else x
         need(type(x) is int and 0 <= x < self.game.N, "no state")
         return x
-
-    def cone(self, name, value, S):
-        """One signal at a time: sum_x g(x) q(s|x) <= 0 for every signal and vector g.
-
-        Where g(x) is a difference of two numbers, which were rounded, their sum comes with it.
-        """
-        g, out, told_at = self.game, [], []
-        if name == "signal_floor":
-            every = [(a.name, value) for a in g.eves]
-            pairs = list(value.items()) if type(value) is dict else value if type(value) is list else every
-            need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
-            floors = [(str(eve), number(v, 0, MOST)) for eve, v in pairs]
-            need({eve for eve, _ in floors} <= {a.name for a in g.eves}, "signal_floor names no Eve")
-            self.meaning[name] = floors if type(value) in (dict, list) else floors[0][1]
-            for group, a, share in zip(g.groups, g.owner, g.shares):
-                for column, losses in zip(group, zip(*a.harm)) if a.name in dict(floors) else ():
-                    here, f = [p * k for p, k in zip(g.p, share)], dict(floors)[a.name]
-                    out.append([[m * (f + sign * v) for m, v in zip(here, losses)] for sign in (-1, 1)])
-                    told_at.append(column)
-        else:
-            rows = [value] if name == "pufferfish" and type(value) is dict else value
-            need(type(rows) is list, f"{name} must be a list")
-            out = [vector for row in rows for vector in getattr(self, name)(row)]
-            self.meaning[name] = meaning(rows, name)
-        about = lambda s, k, eve: not told_at or g.aligned or told_at[k] in eve[s]
-
-        def row(place, told, eve):
-            s, k = place
-            known = 0 <= s < len(told) and 0 <= k < len(out) and about(s, k, eve)
-            need(known, f"a price of {name} is about none of its rows")
-            return [(x, s, v) for x, v in enumerate(out[k][0]) if v], [], [], 0, out[k][1]
-
-        self.notions[name] = row, lambda q: [(s, k) for s in S for k in range(len(out)) if about(s, k, self.eve)]
-        self.beyond = self.beyond or any(v for vector, _ in out for p, v in zip(g.p, vector) if p == 0)
 
     def event(self, states):
         need(all(type(x) in (int, str) for x in listed(states, "an event lists states")), "an event lists states")
@@ -457,210 +519,158 @@ class Demands:
         return [x in inside for x in range(self.game.N)]
 
     def factor(self, row):
-        """K of a demand with exp_epsilon or epsilon."""
-        given = {k: number(row[k], LOWEST[k], MOST) for k in ("exp_epsilon", "epsilon") if row.get(k) is not None}
+        """K = exp_epsilon or exp(epsilon), and its logarithm."""
+        given = [name for name in ("exp_epsilon", "epsilon") if row.get(name) is not None]
         need(len(given) == 1, "exp_epsilon or epsilon, one of the two")
-        self.exact = self.exact and not given.get("epsilon")
-        return ratio_of(given)[0]
+        K = number(row[given[0]], given[0] == "exp_epsilon", MOST)
+        if given[0] == "epsilon":
+            self.exact = self.exact and K == 0
+            need(K <= 600, "epsilon is too large")
+            return exponential(K), float(K)
+        self.exact = self.exact and type(row["exp_epsilon"]) is not float
+        log = math.log1p(K - 1) if K < 2 else math.log(K.numerator) - math.log(K.denominator)
+        need(log <= 600, "epsilon is too large")
+        return K, log
 
-    def posterior_caps(self, row):
-        keyed(row, ["event"], ["at_most", "at_least"])
-        inside, p = self.event(row["event"]), self.game.p
-        high, low = (None if row.get(k) is None else number(row[k], 0, 1) for k in ("at_most", "at_least"))
-        need((high, low) != (None, None) and (None in (high, low) or low <= high), "posterior_caps")
-        ends = [(c, sign) for c, sign in ((high, 1), (low, -1)) if c is not None]
-        return [([sign * m * (i - c) for m, i in zip(p, inside)], []) for c, sign in ends]
+    # conditions on pairs of states
 
-    def posterior_ratio(self, row):
-        keyed(row, ["event"], ["exp_epsilon", "epsilon"])
-        inside, p, K = self.event(row["event"]), self.game.p, self.factor(row)
-        whole, rest = (sum(m for m, i in zip(p, inside) if i is own) for own in (True, False))
-        high, low = (rest - (K - 1) * whole, -K * whole), ((1 - K) * whole - K * rest, whole)
-        top, low = ([m * (a if i else b) for m, i in zip(p, inside)] for a, b in (high, low))
-        return [(top, [m * (rest + (K - 1) * whole) * i for m, i in zip(p, inside)]), (low, [])]
-
-    def independent_of(self, row):
-        inside, p = self.event(row), self.game.p
-        whole, rest = (sum(m for m, i in zip(p, inside) if i is own) for own in (True, False))
-        return [([sign * m * (rest if i else -whole) for m, i in zip(p, inside)], []) for sign in (1, -1)]
-
-    def pufferfish(self, row):
-        keyed(row, ["pairs"], ["priors", "exp_epsilon", "epsilon"])
-        K, out = self.factor(row), []
-        need(type(row["pairs"]) is list, "pairs of events")
-        pairs = [[self.event(event) for event in listed(pair, "a pair of events", 2)] for pair in row["pairs"]]
-        priors = [self.game.p]
-        if row.get("priors") is not None:
-            priors = [distribution(r, F, self.game.N) for r in listed(row["priors"], "priors")]
-        for r, pair in product(priors, pairs):
-            a, b = ([m * i for m, i in zip(r, inside)] for inside in pair)
-            if sum(a) and sum(b):
-                a, b = [v / sum(a) for v in a], [v / sum(b) for v in b]
-                for one, two in ((a, b), (b, a)):
-                    out.append(([u - K * v for u, v in zip(one, two)], [u + K * v for u, v in zip(one, two)]))
-        return out
-
-    def own(self, s, d, told, eve):
-        """What the agent of decision d is told; decisions of Bob first, then of the Eves."""
-        b = len(self.game.decisions)
-        return told[s] if d < b else b + next(e for e, g in zip(eve[s], self.game.groups) if d - b in g)
-
-    def margin(self, place, told, eve):
-        """Every decision is better than any other by m P(signal)."""
-        (s, d), g, b = place, self.game, len(self.game.decisions)
-        own = self.own(s, d, told, eve)
-        share = next((k for k, group in zip(g.shares, g.groups) if d - b in group), [1] * g.N)
-        need(own != d, "obedience has a price for the decision itself")
-        gain = lambda x: self.L[x][own] - self.L[x][d] + self.m * share[x]
-        gains = [g.p[x] * gain(x) for x in range(g.N)]
-        return [(x, s, v) for x, v in enumerate(gains)], [], [], 0, None
-
-    def prescribed(self, s, told, eve):
-        """What signal s prescribes to every agent, Bobs first."""
-        out, rest = [], told[s]
-        for size in reversed(self.game.sizes):
-            rest, d = divmod(rest, size)
-            out.insert(0, d)
-        return out + [j - g.start for j, g in zip(eve[s], self.game.groups)]
-
-    def belief(self, place, told, eve):
-        """Agents with beliefs or losses of their own follow what they are told."""
-        (s, a, d), m = place, self.m or F(0)
-        need(0 <= s < len(told) and 0 <= a < len(self.game.beliefs), "a price of beliefs is about none of its rows")
-        (mass, act), own = self.game.beliefs[a], self.prescribed(s, told, eve)[a]
-        need(0 <= d < len(act[0]) and d != own, "a price of beliefs is about none of its rows")
-        return [(x, s, act[x][own] - act[x][d] + m * mass[x]) for x in range(self.game.N)], [], [], 0, None
-
-    def broken(self, q):
-        """The first notion that a channel breaks; columns a are as small as their rows allow."""
-        t = self.game.eve_risks(q, self.eve)
-        for name, (row, places) in self.notions.items():
-            least = {}
-            for place in places(q):
-                C, D, A, r, size = row(place, self.told, self.eve)
-                left = sum(v * q[x][s] for x, s, v in C) + sum(v * t[s][k] for s, k, v in D) - r
-                if A and A[0][1] < 0:
-                    least[A[0][0]] = max(least.get(A[0][0], 0), left)
-                    continue
-                if size is None or type(size) is list:
-                    terms = sum(v * row_q[place[0]] for v, row_q in zip(size or (), q))
-                    size = sum(abs(v) * q[x][s] for x, s, v in C) + ROUNDING / TOLERANCE * terms
-                if left + sum(v * least[column] for column, v in A) > self.unit * size:
-                    return name
-        few = self.most is None or sum(map(any, zip(*q))) <= self.most
-        pure = not self.deterministic or all(v == 0 or abs(v - 1) <= self.unit for row in q for v in row)
-        return "" if few and pure else "the limits on signals"
+    def privacy(self, asked):
+        """q(s|x) <= K^d(x,y) q(s|y), or sum_s max(0, q(s|x) - K^d(x,y) q(s|y)) <= delta; whether anything is asked."""
+        (K, log), N, program = self.factor(asked), self.game.N, self.program
+        delta = self.limit(asked.get("delta", 0), 1)
+        need(not {"neighbours", "metric"} <= {*asked}, "neighbours or metric, one of the two")
+        if "neighbours" in asked:
+            rows = [listed(pair, "no pair of states", 2) for pair in many(asked["neighbours"])]
+            found = [[*map(self.state, pair)] for pair in rows]
+            self.pairs = {(x, y): F(1) for pair in found for x, y in (pair, pair[::-1]) if x != y}
+        if "metric" in asked:
+            whole = lambda v, d: (d, type(v) is not float and d.denominator == 1)
+            far = lambda v: None if v in (None, "inf", math.inf) else whole(v, number(v, 0))
+            found = table_of(asked["metric"], far, N, N)
+            self.exact = self.exact and all(v is None or v[1] for row in found for v in row)
+            self.pairs = {(x, y): v[0] for x, row in enumerate(found) for y, v in enumerate(row) if v and x != y}
+        if number(asked.get("delta", 0)) >= 1:
+            return False
+        spend(N * N * len(self.S) * bool(delta) if self.pairs is None else len(self.pairs) * (N + len(self.S)))
+        every = self.pairs if self.pairs is not None else product(range(N), range(N)) if delta else ()
+        every = sorted((x, y) for x, y in every if x != y)
+        powers = {d: power(K, log, d) for d in {*(self.pairs or {}).values()}}
+        ratio = {pair: K if self.pairs is None else powers[self.pairs[pair]] for pair in every}
+        spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values() if r), len(self.S))  # if long
+        if delta:
+            need(len(every) * (len(self.S) + 1) <= 500_000 and None not in ratio.values(), "delta: too many pairs")
+            beyond = [[] for _ in range(N)]  # a group per pair: 0 and K^d q(s|y) - q(s|x)
+            for k, (x, y) in enumerate(every):
+                beyond[x].append((2 * k + 1, F(-1)))
+                beyond[y].append((2 * k + 1, ratio[x, y]))
+            if every:
+                program.observe("beyond", beyond, [range(2 * k, 2 * k + 2) for k in range(len(every))])
+                rows = [([], [("beyond", s, k, 1) for s in self.S], delta) for k in range(len(every))]
+                self.rows["approximate_privacy"] = rows
+            over = lambda q, x, y: sum(max(0, u - ratio[x, y] * v) for u, v in zip(q[x], q[y]))
+            program.laws["delta"] = lambda q: all(over(q, x, y) <= delta for x, y in every)
+        elif self.pairs is None:
+            for name, sign in (("top", -1), ("low", 1)):  # max_x q(s|x) <= K min_x q(s|x)
+                program.observe(name, [[(x, F(sign))] for x in range(N)], [range(N)])
+            self.rows["privacy"] = [([], [("top", s, 0, 1), ("low", s, 0, K)], F(0)) for s in self.S]
+            program.laws["privacy"] = lambda q: all(max(column) <= K * min(column) for column in zip(*q))
+        else:
+            pairs = needed(self.pairs)
+            need(all(ratio[pair] is not None for pair in pairs), "exp(eps d) is too large")
+            self.rows["privacy"] = [([(x, s, F(1)), (y, s, -ratio[x, y])], [], F(0)) for x, y in pairs for s in self.S]
+            if all(d.denominator == 1 for d in self.pairs.values()):  # rounded powers do not imply each other
+                pairs = [pair for pair in every if ratio[pair] is not None]
+            keeps = lambda q, x, y: all(u <= ratio[x, y] * v for u, v in zip(q[x], q[y]))
+            program.laws["privacy"] = lambda q: all(keeps(q, x, y) for x, y in pairs)
+        return True
 
 
-def ratio_of(given):
-    """K = exp_epsilon or exp(epsilon), and its logarithm."""
-    eps, K = given.get("epsilon"), given.get("exp_epsilon")
-    log = eps if K is None else math.log1p(K - 1) if K < 2 else math.log(K.numerator) - math.log(K.denominator)
-    need(log <= 600, "epsilon is too large")
-    return (F(math.exp(eps)) if eps else F(1)) if K is None else K, float(log)
+def many(rows):
+    need(type(rows) is list, "a condition must be a list")
+    return rows
 
 
-def meaning(v, key):
-    """A demand with its numbers as fractions; events stay as they are written."""
-    if type(v) is dict:
-        return {k: meaning(w, k) for k, w in v.items() if w is not None}
-    if key in ("event", "pairs", "independent_of"):
-        return v
-    return [meaning(w, key) for w in v] if type(v) is list else number(v)
+def power(K, log, d):
+    """K^d, None if it is too large to be written down."""
+    bits = max(K.numerator.bit_length(), K.denominator.bit_length())
+    if K != 1 and (d * F(log) > 600 or (d.denominator == 1 and d * bits > LIMITS["bits"])):
+        return None
+    return K if K == 1 else K ** int(d) if d.denominator == 1 else exponential(d, K)
 
 
-# ---- the proof
+def exponential(exponent, base=None):
+    """The largest float that is at most e^exponent, or base^exponent; decimals of sixty digits tell which one it is."""
+    if exponent == 0:
+        return F(1)
+    with localcontext() as context:
+        context.prec = 60
+        decimal = lambda v: Decimal(v.numerator) / Decimal(v.denominator)
+        value = F((decimal(exponent) * (1 if base is None else decimal(base).ln())).exp())
+    near = float(value)
+    return F(near if F(near) <= value else math.nextafter(near, -math.inf))
 
 
-def prices_of(document, read):
-    """The multipliers of a certificate or a branch: (notion, place, weight)."""
-    limits = keyed(document.get("prices", {}), [], ["min_eve_risk", "max_bob_risk"])
-    table = document.get("obedience", [])
-    out = [(name, (), read(w)) for name, w in limits.items()]
-    for name, width in WIDTHS.items():
-        need(type(document.get(name, [])) is list, f"{name} must be a list")
-        for row in document.get(name, []):
-            places = listed(row, f"{name}: no row", width + 1)[:-1]
-            need(all(type(v) is int and -1 <= v < 2**31 for v in places), f"{name}: no row")
-            out.append((name, tuple(places), read(row[-1])))
-    need(type(table) is list, "obedience must be a list")
-    return out, table and table_of(table, read)
+def needed(pairs):
+    """The pairs that no others imply: those without d(x,y) + d(y,z) <= d(x,z), both positive."""
+    common = math.lcm(*(d.denominator for d in pairs.values()))
+    d = {pair: int(v * common) for pair, v in sorted(pairs.items())}
+    ways = {x: [] for x, _ in d}
+    for (x, y), v in d.items():
+        ways[x] += [(y, v)] if v else []
+    return [(x, z) for (x, z), most in d.items() if not any(0 < d.get((y, z), 0) <= most - v for y, v in ways[x])]
 
 
-def bound_of(demands, told, eve, lam, beta, u, prices, obedience, allowed=None):
-    """What the multipliers prove about beta R_B - lam R_E of channels that send only allowed[x]."""
-    game, b = demands.game, len(demands.game.decisions)
-    need(len(u) == len(told) and len(u[0]) == len(game.E[0]), "u has the wrong shape")
-    rows = [row for row in prices if row[2] != 0 or row[0] in demands.notions]
-    if "margin" in demands.notions:
-        need(len(obedience) == len(told) and len(obedience[0]) == b, "a margin needs prices of Bob's obedience")
-        rows += [("margin", (s, b + j), w) for s, row in enumerate(u) for j, w in enumerate(row) if w]
-    rows += [("margin", (s, i), w) for s, row in enumerate(obedience) for i, w in enumerate(row) if w]
-    need(min(map(min, u)) >= 0 and all(w >= 0 for _, _, w in rows), "a multiplier is negative")
-    cost = [[beta * p * row[i] for i in told] for p, row in zip(game.p, game.B)]
-    risk, constant, extra = [[lam] * len(game.groups) for _ in told], F(0), {}
-    for name, place, w in rows:
-        need(name in demands.notions, f"there is a price for {name}, which is not a condition")
-        C, D, A, r, _ = demands.notions[name][0](place, told, eve)
-        for x, s, v in C:
-            cost[x][s] += w * v
-        for s, k, v in D:
-            risk[s][k] -= w * v
-        for column, v in A:
-            extra[name, column] = extra.get((name, column), F(0)) + w * v
-        constant -= w * r
-    for s, k in product(range(len(told)), range(len(game.groups))):
-        mass, total = risk[s][k], sum(u[s][j] for j in game.groups[k])
-        need(eve or abs(total - mass) <= demands.unit * abs(mass), f"u[{s}] has the wrong sum")
-        share = {eve[s][k]: mass} if eve else {j: u[s][j] * (mass / total) for j in game.groups[k] if u[s][j]}
-        for x, p in enumerate(game.p):
-            cost[x][s] -= p * sum(v * game.E[x][j] for j, v in share.items())
-    least = sum(min(row if allowed is None else [row[s] for s in allowed[x]]) for x, row in enumerate(cost))
-    return least + constant + sum(min(F(0), v) for v in extra.values())
+# ---- the proof where the mechanisms are not a convex set
 
 
-def read_branch(branch, N, S, read):
-    """A part of the mechanisms: signals, allowed signals by state, and multipliers; void: no mechanism is in it."""
-    keyed(branch, ["signals", "u"], ["states", "void", "prices", "obedience", *WIDTHS])
+def dual_of(document):
+    """Replies and weights, by name."""
+    parts = [(document[key], dimensions) for key, dimensions in (("replies", 2), ("weights", 1))]
+    need(all(type(part) is dict for part, _ in parts), "replies and weights must be tables")
+    return [{name: proof_table(v, dimensions) for name, v in part.items()} for part, dimensions in parts]
+
+
+def case_of(part, N, S):
+    """A part of the mechanisms: signals, allowed signals by state, multipliers; void: no mechanism is in it."""
+    keyed(part, ["signals", "replies", "weights"], ["states", "void"])
     positions = lambda values, count: type(values) is list and all(type(v) is int and 0 <= v < count for v in values)
-    keep, few = branch["signals"], {}
-    need(positions(keep, S) and type(branch.get("states", [])) is list, "a branch is about no signals")
-    need(type(branch.get("void", False)) is bool, "void must be true or false")
-    for row in branch.get("states", []):
-        x, own = listed(row, "a branch is about no states", 2)
-        need(positions([x], N) and positions(own, len(keep)), "a branch is about no states or signals")
+    keep, few = part["signals"], {}
+    need(positions(keep, S) and type(part.get("void", False)) is bool, "a case is about no signals")
+    for x, own in (listed(row, "a case is about no states", 2) for row in many(part.get("states", []))):
+        need(positions([x], N) and positions(own, len(keep)), "a case is about no states or signals")
         few[x] = sorted({*own})
     allowed = [few.get(x, range(len(keep))) for x in range(N)]
-    return Record(keep=keep, allowed=allowed, few=few, void=branch.get("void", False), u=table_of(branch["u"], read),
-                  prices=prices_of(branch, read))
+    return Record(keep=keep, few=few, allowed=allowed, void=part.get("void", False), dual=dual_of(part))
 
 
-def by_cases(demands, branches, lam, value):
-    """The least bound over branches that together contain every mechanism."""
-    N, S, boxes = demands.game.N, len(demands.told), []
-    for part in branches:
-        need(part.keep and all(part.allowed), "a branch is about no signals")
-        told, eve = [demands.told[s] for s in part.keep], demands.eve and [demands.eve[s] for s in part.keep]
-        some = F(not part.void)
-        bound = bound_of(demands, told, eve, some * lam, some, part.u, *part.prices, part.allowed)
-        need(not part.void or bound > 0, "a void branch is not proved to be empty")
-        value = value if part.void else min(value, bound)
-        if demands.deterministic:  # a set of signals, as bits, for every state
-            boxes.append([sum({1 << part.keep[s] for s in row}) for row in part.allowed])
+def by_cases(release, cases, value):
+    """The least bound over cases that together contain every mechanism."""
+    N, S, boxes = release.game.N, len(release.S), []
+    for case in cases:
+        need(case.keep and all(case.allowed), "a case is about no signals")
+        spend(N + sum(map(len, case.few.values())) + S * (1 + S // 1000))
+        kept, bits = {*case.keep}, [1 << s for s in case.keep]
+        if release.pure:  # a set of signals, as bits, for every state
+            every = sum({*bits})
+            boxes.append([sum({bits[s] for s in case.few[x]}) if x in case.few else every for x in range(N)])
         else:  # for every signal: 1 it is sent, 2 it is not
-            need(demands.most is not None and demands.most <= S and not part.few, "no limit on signals")
-            boxes.append([3 if s in part.keep else 2 for s in range(S)])
-    covered([(1 << S) - 1] * N if demands.deterministic else [3] * S, boxes, demands)
+            need(release.most <= S and not case.few, "there are cases without a limit on the signals")
+            boxes.append([3 if s in kept else 2 for s in range(S)])
+    covered([(1 << S) - 1] * N if release.pure else [3] * S, boxes, release.most, release.pure)
+    for case in cases:
+        bound = release.program.bound(case.dual, case.keep, case.allowed, case.void)
+        need(not case.void or bound > 0, "a void case is not proved to be empty")
+        value = value if case.void else min(value, bound)
     return value
 
 
-def covered(whole, boxes, demands):
+def covered(whole, boxes, most, pure):
     """Every choice of an element per place lies in a box, or uses too many signals: split regions along the boxes."""
     todo, steps = [(whole, boxes)], LIMITS["parts"]
     while todo:
         region, near = todo.pop()
-        region, steps = feasible(region, demands), steps - len(whole) * (1 + len(near))
-        need(steps >= 0, "the branches are too many to check")
+        region, steps = feasible(region, most, pure), steps - len(whole) * (1 + len(near))
+        need(steps >= 0, "the cases are too many to check")
         near = [box for box in near if all(a & b for a, b in zip(box, region))]
         lacks = [[k for k, part in enumerate(region) if part & ~box[k]] for box in near]
         if not all(region) or not all(lacks):
@@ -668,205 +678,145 @@ def covered(whole, boxes, demands):
         k = max(range(len(whole)), key=lambda k: (sum(k in lack for lack in lacks), region[k].bit_count() > 1))
         inside = next((box[k] for box, lack in zip(near, lacks) if k in lack), region[k] & -region[k])
         # a region without a box may have no choice with so few signals: look closer
-        need(near or (demands.most is not None and region[k].bit_count() > 1), "some mechanisms are in no branch")
+        need(near or (most is not None and region[k].bit_count() > 1), "some mechanisms are in no case")
         todo += [([*region[:k], part, *region[k + 1 :]], near) for part in (region[k] & inside, region[k] & ~inside)]
 
 
-def feasible(region, demands):
+def feasible(region, most, pure):
     """The region without what uses more than the allowed signals; a place is 0 if nothing is left."""
-    if demands.most is None:
+    if most is None:
         return region
-    if demands.deterministic:
+    if pure:
         used = sum({part for part in region if part.bit_count() == 1})
-        return region if used.bit_count() < demands.most else [part & used for part in region]
-    return region if region.count(1) < demands.most else [part if part == 1 else part & 2 for part in region]
+        return region if used.bit_count() < most else [part & used for part in region]
+    return region if region.count(1) < most else [part if part == 1 else part & 2 for part in region]
 
 
-def best_map(demands, lam, value):
-    """The least R_A of a deterministic mechanism that meets the conditions, if it is below `value`."""
-    g, b = demands.game, len(demands.game.decisions)
-    pairs = {"neighbours", "metric"} & {*demands.meaning} and {"privacy", "approximate_privacy"} & {*demands.notions}
-    free = [x for x, p in enumerate(g.p) if p or pairs or demands.beyond]  # other states follow the first one
-    need(b ** min(len(free), 64) <= LIMITS["maps"] and not demands.tuples, "arithmetic proves less")
-    scale = math.lcm(*(v.denominator for row in (*g.B, *g.E) for v in row)) * math.lcm(*(p.denominator for p in g.p))
-    bob, eve = ([[int(p * v * scale) for v in row] for p, row in zip(g.p, L)] for L in (g.B, g.E))
+def best_map(release, lam, value, bound):
+    """The least R_A of a deterministic mechanism that meets the conditions, or `value`; `bound` if there are many."""
+    g, b, program = release.game, len(release.S), release.program
+    fixed = {x for name in CONES for entries, _, _ in release.rows.get(name, ()) for x, _, _ in entries}
+    fixed = set(range(g.N)) if release.pairs is not None or any(not g.p[x] for x in fixed) else set()
+    free = [x for x, p in enumerate(g.p) if p or x in fixed]  # other states follow the first one
+    if release.tuples or b ** min(len(free), 64) > LIMITS["maps"]:
+        return bound
+    spend(b ** len(free) * (len(free) + b) * g.groups[-1].stop)
+    scale = math.lcm(*(v.denominator for row in program.cost for v in row))
+    scale = math.lcm(scale, *(v.denominator for row in g.eve for _, v in row))
+    bob = [[int(v * scale) for v in row] for row in program.cost]
+    eve = [[(j, int(v * scale)) for j, v in row] for row in g.eve]
     for choice in product(range(b), repeat=len(free)):
-        cells = [[0] * len(g.E[0]) for _ in range(b)]
+        cells = [[0] * g.groups[-1].stop for _ in range(b)]
         for x, i in zip(free, choice):
-            cells[i] = [c + v for c, v in zip(cells[i], eve[x])]
-        told = sum(bob[x][i] for x, i in zip(free, choice))
-        score = F(told, scale) - lam * F(sum(min(c[j] for j in group) for c in cells for group in g.groups), scale)
-        if score < value:
+            for j, v in eve[x]:
+                cells[i][j] += v
+        heard = sum(min(cell[group.start : group.stop]) for cell in cells for group in g.groups)
+        if (sum(bob[x][i] for x, i in zip(free, choice)) - lam * heard) / scale < value:
             sent = dict.fromkeys(range(g.N), choice[0]) | dict(zip(free, choice))
-            value = value if demands.broken([[F(sent[x] == i) for i in range(b)] for x in range(g.N)]) else score
+            with contextlib.suppress(Refused):
+                value = min(value, program.value([[F(sent[x] == i) for i in range(b)] for x in range(g.N)]))
+    spend(0)  # a map may have been refused for the work alone
     return value
 
 
-def channel_of(document, game, names, finer=None):
-    """The mechanism over the signals of the proof; itself; and what it tells Bob if its signals are finer."""
-    keyed(document, ["states", "signals", "channel"], ["name"])
-    need(type(document.get("name", "")) is str and document["states"] == game.states, "other states")
-    own = labels(document["signals"], len(listed(listed(document["channel"], "channel", game.N)[0], "channel")))
-    read = (lambda v: F(float(v))) if floating(document["channel"]) else F
-    q = [distribution(row, read, len(own), True) for row in document["channel"]]
-    told = list(range(len(names)))
-    if finer is not None and not {*own} <= {*names}:
-        names, told, _ = finer()
-        finer = [told[names.index(name)] for name in own if name in names]
-    need({*own} <= {*names}, "the proof has no such signal")
-    places = [told[names.index(name)] for name in own]
-    pooled = [[sum(v for v, place in zip(row, places) if place == s) for s in range(max(told) + 1)] for row in q]
-    return pooled, q, finer if type(finer) is list else None
+# ---- bundles
 
 
-def same_kind(game_exact, floats, allow, given_lams, mechanism):
-    need(floats or game_exact, "the certificate is exact and the problem is not")
-    need(not floats or allow or not game_exact or floating(given_lams), "the certificate is in floats")
-    need(floating(mechanism.get("channel", [])) == floats, "mechanism and certificate must both be exact or floats")
+def kind_of(problem):
+    """What problem.json is about: "scenarios", "tiers", or one "release"."""
+    kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
+    return kinds.get(tuple(sorted(problem)), "release")
 
 
-def same_lambda(asked, proved, floats):
-    proved = number(proved, long=True)
-    need(float(asked) == float(proved) if floats else asked == proved, f"it is about lambda = {shown(proved)}")
-    return F(float(proved)) if floats else proved
+def several(kind, games, lams, weights):
+    """The program of scenarios, whose worst case counts, or of tiers, which add up; and the names of its signals."""
+    need(all(g.aligned for g in games), "no beliefs here")
+    need(all(g.states == games[0].states for g in games), "the problems have different states")
+    heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
+    bobs = [g for k, g in enumerate(games) if g is heads[k]]  # scenarios with the same prior and losses have one Bob
+    sizes = [len(g.decisions) for g in bobs]
+    need(math.prod(sizes) <= (100_000 if kind == "tiers" else 4096), "too many tuples of decisions")
+    spend(math.prod(sizes) * len(games) * games[0].N)
+    tuples = list(product(*map(range, sizes)))
+    if kind == "tiers":  # tier k sees the first k decisions of a signal
+        cost = [[sum(w * g.B[x][i] for w, g, i in zip(weights, games, t)) for t in tuples] for x in range(games[0].N)]
+        program = Lowered(games[0].p, cost)
+        for k, (g, lam, w) in enumerate(zip(games, lams, weights)):
+            sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
+            program.observe(f"eve {k}", g.E, g.groups, w * lam, sees)
+        return program, joints([g.decisions for g in games], " > ")
+    program = Lowered([F(1)] * games[0].N, [[F(0)] * len(tuples) for _ in games[0].p], "scenarios")
+    program.rows["scenarios"] = []
+    for k, (g, head, lam) in enumerate(zip(games, heads, lams)):
+        told = [t[next(n for n, bob in enumerate(bobs) if bob is head)] for t in tuples]
+        program.observe(f"eve {k}", g.eve, g.groups)
+        entries = [(x, s, p * row[i]) for x, (p, row) in enumerate(zip(g.p, g.B)) for s, i in enumerate(told)]
+        terms = [(f"eve {k}", s, v, lam) for s in range(len(tuples)) for v in range(len(g.groups))]
+        program.rows["scenarios"].append((entries, terms, F(0)))
+    return program, joints([g.decisions for g in bobs], " | ")
 
 
-def scaled(q, unit):
-    return [[v / sum(row) for v in row] for row in q] if unit else q
+def proved(problem, mechanism, document, allow):
+    """What the certificate proves of the mechanism, in words."""
+    required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
+    kind, (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"], 2)
+    need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
+    floats, one = document["numbers"] == "floats", kind == "release"
+    read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
+    games = [Game(part, read, shape[1]) for part in parts]
+    asked, conditions = [g.given_lam for g in games], [part.get("conditions", {}) for part in (document, *parts)]
+    need(len({*map(texts, conditions)}) == 1 and (one or not conditions[0]), "it supposes other conditions")
 
+    def stated(given, wanted=None):
+        """Numbers of the certificate, which must be those that problem.json asks for."""
+        found = [proof_number(v) for v in listed(given, "numbers of the certificate", wanted and len(wanted))]
+        need(not floats or found == [*map(rounded, found)], "a number of the certificate is no float")
+        need(wanted is None or found == [*map(read, wanted)], "it is about another lambda or other weights")
+        return found
 
-def near_table(a, b, unit, why):
-    need([len(row) for row in a] == [len(row) for row in b], f"{why}: the shape")
-    need(all(abs(v - w) <= unit for row, other in zip(a, b) for v, w in zip(row, other)), why)
+    lams = stated([document["lambda"]] if one else document["lambda"], [g.lam for g in games])
+    (value, gap), weights = stated([document["value"], document["gap"]]), []
+    need(("weights_of_tiers" in document) == (kind == "tiers"), "only tiers have weights")
+    if kind == "tiers":
+        asked = asked + listed(problem["weights"], "weights", len(games))
+        weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
+        need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
+    release = Release(games[0], conditions[0], lams[0]) if one else None
+    program, names = (release.program, release.names) if one else several(kind, games, lams, weights)
+    exact = release.exact if one else all(g.exact for g in games)
+    need(floats or exact, "the certificate is exact and the problem is not")
+    need(not floats or allow or not exact or floating(asked), "the problem is exact and the certificate in floats")
+    need(shape == (games[0].N, program.signals), "the channel of the certificate has another shape")
+    cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
+    need(cases or "cases" not in document, "there are no cases")
 
+    keyed(mechanism, ["states", "signals", "channel"], ["name"])
+    need(type(mechanism.get("name", "")) is str and mechanism["states"] == games[0].states, "other states")
+    rows = listed(mechanism["channel"], "channel", games[0].N)
+    own = labels(mechanism["signals"], len(listed(rows[0], "channel")))
+    like = rounded if floating(rows) else F
+    q = [[like(v) for v in distribution(row, len(own), True)] for row in rows]
+    finer = one and release.free and not {*own} <= {*names}  # signals may also name what the Eves decide
+    told, pooled = dict(zip(*games[0].tuples()[:2]) if finer else zip(names, range(len(names)))), {}
+    need({*own} <= {*told}, "the proof has no such signal")
+    for (x, row), (s, name) in product(enumerate(q), enumerate(own)):
+        if row[s]:
+            pooled[x, told[name]] = pooled.get((x, told[name]), 0) + row[s]
+    need(pooled == sent, "the mechanism is not the one that is proved")
+    need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
 
-def check_single(problem, mechanism, document, allow):
-    under = ["conditions", "channel", "branches", "prices", "obedience", *WIDTHS]
-    keyed(document, ["lambda", "value", "rho", "u"], under)
-    conditioned, branches = "conditions" in document, document.get("branches", [])
-    need("channel" in document if conditioned else not {*under} & {*document}, "conditions and channel go together")
-    need(type(branches) is list and (branches or "branches" not in document), "branches must be tables")
-    floats = floating({k: v for k, v in document.items() if k != "conditions"})
-    unit, read = TOLERANCE * floats, lambda v: F(float(number(v, long=True))) if floats else number(v, long=True)
-    game = Game(problem, floats)
-    asked = Demands(game, game.conditions, unit)
-    demands = Demands(game, document["conditions"], unit) if conditioned else asked
-    free = not any(v is not False for v in game.conditions.values())
-    need(asked.meaning == demands.meaning and (conditioned or free), "it supposes other conditions")
-    same_kind(game.exact and demands.exact, floats, allow, [game.given_lam], mechanism)
-    lam, claimed = same_lambda(game.lam, document["lambda"], floats), read(document["value"])
-    q, sent, finer = channel_of(mechanism, game, demands.names, None if conditioned else game.tuples)
-    null = [sum(p * row[s] for p, row in zip(game.p, q)) / sum(game.p) for s in range(len(q[0]))]
-    for x, (p, row) in enumerate(zip(game.p, table_of(document["rho"], read, game.N, len(q[0])))):
-        near_table([[p * v for v in q[x]]], [row], unit * p, "the mechanism is not the one that is proved")
-        near_table([q[x]], [q[x] if p or conditioned else null], unit, "a state that never occurs has another row")
-    if conditioned:
-        near_table(q, table_of(document["channel"], read), unit, "the mechanism is not the one that is proved")
-    need(conditioned or game.aligned, "there are no prices of the agents' obedience")
-    near, q, sent = game.allowance(lam, unit), scaled(q, unit), scaled(sent, unit)
-    for channel, told, eve in [(sent, finer, None)] * (finer is not None) + [(q, demands.told, demands.eve)]:
-        bob, eve = game.risks(channel, told, eve)
-        value, rounding = bob - lam * eve, ROUNDING * (bob + lam * eve) if unit else 0
-        need(abs(value - claimed) <= near + rounding, f"R_A is {shown(value)}, not {shown(claimed)}")
-    broken = demands.broken(q)
-    need(not broken, f"the mechanism breaks {broken}")
-    parts = [read_branch(branch, game.N, len(q[0]), read) for branch in branches]
-    u, prices = table_of(document["u"], read), prices_of(document, read)
-    bound = bound_of(demands, demands.told, demands.eve, lam, F(1), u, *prices)
-    if value - bound > near and (demands.deterministic or demands.most is not None):
-        need(parts or demands.deterministic, "arithmetic proves less")
-        bound = by_cases(demands, parts, lam, value) if parts else best_map(demands, lam, value)
-    need(value - bound <= near, f"R_A is {shown(value)}, the proof only shows {shown(bound)}")
-    return f"R_A = {shown(value)} is optimal within {shown(value - bound)}" if unit else f"R_A = {value} is optimal"
-
-
-def check_worst_case(problem, mechanism, document, allow):
-    """max_k R_A^k >= sum_x min_s sum_k p_k(x) (w_k B_k(x,s_k) - sum_j u_k[s,j] E_k(x,j)) for weights w of scenarios."""
-    keyed(document, ["lambdas", "value", "weights", "channel", "replies"])
-    floats, scenarios = floating(document), listed(problem["scenarios"], "there are no scenarios")
-    unit, read = TOLERANCE * floats, lambda v: F(float(number(v, long=True))) if floats else number(v, long=True)
-    games, K = [Game(one, floats) for one in scenarios], len(scenarios)
-    need(not any(g.conditions for g in games) and all(g.aligned for g in games), "no conditions or beliefs here")
-    need(all(g.states == games[0].states for g in games), "the scenarios have different states")
-    same_kind(all(g.exact for g in games), floats, allow, [g.given_lam for g in games], mechanism)
-    lams = [same_lambda(g.lam, v, floats) for g, v in zip(games, listed(document["lambdas"], "lambdas", K))]
-    heads = [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]  # same prior and losses: same Bob
-    bobs = [g for g, head in zip(games, heads) if g is head]
-    need(math.prod(len(h.decisions) for h in bobs) <= 4096, "too many profiles of decisions")
-    profiles = list(product(*(range(len(h.decisions)) for h in bobs)))
-    q, _, _ = channel_of(mechanism, games[0], joints([h.decisions for h in bobs], " | "))
-    near_table(q, table_of(document["channel"], read), unit, "the mechanism is not the one that is proved")
-    q, w = scaled(q, unit), table_of([document["weights"]], read, 1, K)[0]
-    need(min(w) >= 0 and abs(sum(w) - 1) <= unit, "the weights are no mixture")
-    w, total, values = [v / sum(w) for v in w], [[F(0)] * len(profiles) for _ in q], []
-    for g, head, lam, weight, replies in zip(games, heads, lams, w, listed(document["replies"], "replies", K)):
-        u, own = table_of(replies, read, len(profiles), len(g.E[0])), weight * lam
-        need(min(map(min, u)) >= 0, "replies are negative")
-        for s, profile in enumerate(profiles):
-            for group in g.groups:
-                mass = sum(u[s][j] for j in group)
-                need(abs(mass - own) <= unit * (1 + lam), "replies do not sum to weight times lambda")
-                for j in group:
-                    u[s][j] = u[s][j] * (own / mass) if mass else own / len(group)
-            told = profile[bobs.index(head)]
-            for x, (p, losses, eves) in enumerate(zip(g.p, g.B, g.E)):
-                total[x][s] += p * (weight * losses[told] - sum(a * b for a, b in zip(u[s], eves) if a))
-        bob, eve = sum(map(min, g.heard(q, g.B))), sum(map(sum, g.eve_risks(q)))
-        values.append((bob - lam * eve, bob + lam * eve))
-    scales = [g.scale(lam) for g, lam in zip(games, lams)]
-    spread, wide = sum(weight * own for weight, (own, _) in zip(w, scales)), max(own for _, own in scales)
-    near = unit * spread + ROUNDING * (min(wide, 2**30 * spread) if spread > 0 else wide) * floats
-    (worst, size), bound = max(values), sum(map(min, total))
-    need(abs(worst - read(document["value"])) <= near + ROUNDING * size * floats, "the worst case is another one")
-    need(worst - bound <= near, "the weights prove less")
-    return f"the worst case {shown(worst) if floats else worst} is optimal"
-
-
-def check_tiers(problem, mechanism, document, allow):
-    """Tier k sees the first k decisions i of a signal: with u_k >= 0 whose entries sum to w_k lam_k per prefix and Eve,
-    sum_k w_k R_A^k >= sum_x p(x) min_i sum_k (w_k B_k(x,i_k) - sum_j u_k[i_1..i_k, j] E_k(x,j))."""
-    keyed(document, ["lambdas", "weights", "value", "rho", "replies"])
-    floats, tiers = floating(document), listed(problem["tiers"], "there are no tiers")
-    unit, read = TOLERANCE * floats, lambda v: F(float(number(v, long=True))) if floats else number(v, long=True)
-    games, K = [Game(one, floats) for one in tiers], len(tiers)
-    need(not any(g.conditions for g in games) and all(g.aligned for g in games), "no conditions or beliefs here")
-    need(all(one["data"] == tiers[0]["data"] for one in tiers), "the tiers have different data")
-    asked = [number(w, None, MOST, True) for w in listed(problem["weights"], "weights", K)]
-    given = [*(g.given_lam for g in games), *problem["weights"]]
-    same_kind(all(g.exact for g in games), floats, allow, given, mechanism)
-    lams = [same_lambda(g.lam, v, floats) for g, v in zip(games, listed(document["lambdas"], "lambdas", K))]
-    weights = [same_lambda(w, v, floats) for w, v in zip(asked, listed(document["weights"], "weights", K))]
-    need(min(asked) > 0 and min(weights) > 0, "weights must be positive")
-    need(math.prod(len(g.decisions) for g in games) <= 100_000, "too many tuples of decisions")
-    signals, p = list(product(*(range(len(g.decisions)) for g in games))), games[0].p
-    q, _, _ = channel_of(mechanism, games[0], joints([g.decisions for g in games], " > "))
-    null = [sum(m * row[s] for m, row in zip(p, q)) / sum(p) for s in range(len(signals))]
-    for m, row, joint in zip(p, q, table_of(document["rho"], read, len(p), len(signals))):
-        near_table([[m * v for v in row]], [joint], unit * m, "the mechanism is not the one that is proved")
-        near_table([row], [row if m else null], unit, "a state that never occurs has another row")
-    q, total, value, scale, near = scaled(q, unit), [[F(0)] * len(signals) for _ in p], F(0), F(0), F(0)
-    for k, (g, lam, w, replies) in enumerate(zip(games, lams, weights, listed(document["replies"], "replies", K))):
-        prefixes = list(dict.fromkeys(i[: k + 1] for i in signals))
-        place, own = {prefix: s for s, prefix in enumerate(prefixes)}, w * lam
-        seen, u = [[F(0)] * len(prefixes) for _ in p], table_of(replies, read, len(prefixes), len(g.E[0]))
-        need(min(map(min, u)) >= 0, "replies are negative")
-        for row, group in product(u, g.groups):
-            mass = sum(row[j] for j in group)
-            need(abs(mass - own) <= unit * own, "replies do not sum to weight times lambda")
-            for j in group:
-                row[j] *= own / mass if mass else 0
-        answer = [[sum(a * b for a, b in zip(row, eves) if a) for row in u] for eves in g.E]
-        for x, s in product(range(len(p)), range(len(signals))):
-            at = place[signals[s][: k + 1]]
-            seen[x][at] += q[x][s]
-            total[x][s] += w * g.B[x][signals[s][k]] - answer[x][at]
-        bob, eve = g.risks(seen, [prefix[k] for prefix in prefixes])
-        value, scale = value + w * (bob - lam * eve), scale + w * (bob + lam * eve)
-        near += w * g.allowance(lam, unit)
-    bound = sum(m * min(row) for m, row in zip(p, total))
-    need(value - bound <= near, f"the sum is {shown(value)}, the proof only shows {shown(bound)}")
-    need(abs(value - read(document["value"])) <= near + ROUNDING * scale * floats, "the sum is another one")
-    return f"the sum over the tiers {shown(value) if floats else value} is optimal"
+    found = program.value([[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])])
+    need(read(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
+    bound = program.bound(dual_of(document))
+    if one and bound < found and release.few and (cases or release.pure):
+        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
+    if finer:
+        split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
+        need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
+    need(found - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
+    what = {"release": "R_A =", "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
+    within = f"within {shown(found - bound)} of " if found > bound else ""
+    return f"{what} {shown(found) if floats else found} is {within}optimal"
 
 
 def check(folder, allow_float=False):
@@ -881,26 +831,30 @@ def check(folder, allow_float=False):
                 raw[name] = file.read(LIMITS["bytes"] + 1)
             need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
         manifest = parsed(raw[names[0]], names[0])
-        texts = ["format", "version", "made", "how", "method"]
-        keyed(manifest, [*texts, "lambda", "conditions", "source", "files"])
-        need(all(type(manifest[k]) is str for k in texts) and manifest["format"] == "bap-lp bundle 1", "manifest.json")
+        form = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {FORMAT!r}: solve the problem again"
+        need(manifest.get("format") == FORMAT, form)
+        words = ["format", "version", "made", "how", "method"]
+        keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
         source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
-        need(all(type(v) is str for v in source.values()), "source")
+        need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
         for name, digest in keyed(manifest["files"], names[1:]).items():
             need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
-        problem, mechanism, certificate = (parsed(raw[name], name) for name in names[1:])
-        affordable(problem, mechanism, certificate)
-        kind = problem_kind(problem)
-        judge = {"scenarios": check_worst_case, "tiers": check_tiers}.get(kind, check_single)
-        proved = judge(problem, mechanism, certificate, allow_float)
-        lams = [one["alice"]["lambda"] for one in problem[kind]] if kind else problem["alice"]["lambda"]
-        stated, wanted = (manifest["lambda"], manifest["conditions"]), (lams, problem.get("conditions", {}))
-        need(json.dumps(stated, sort_keys=True) == json.dumps(wanted, sort_keys=True), "the manifest has other demands")
-        return proved
+        problem, mechanism, certificate = documents = [parsed(raw[name], name) for name in names[1:]]
+        kind = kind_of(problem)
+        weigh(documents)
+        result = proved(problem, mechanism, certificate, allow_float)
+        lams = [part["alice"]["lambda"] for part in problem.get(kind, [problem])]
+        asked = {"lambda": lams[0] if kind == "release" else lams, "conditions": problem.get("conditions", {})}
+        need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
+        return result
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
         raise Refused(f"cannot be read: {error}"[:300]) from None
     finally:
         sys.set_int_max_str_digits(digits)
+
+
+def texts(value):
+    return json.dumps(value, sort_keys=True)
 
 
 def main(arguments):
@@ -911,7 +865,7 @@ def main(arguments):
     try:
         for setting in filter(None, os.environ.get("BAP_LIMITS", "").split(",")):
             name, _, value = setting.strip().partition("=")
-            if not re.fullmatch("[0-9]{1,18}", value) or name not in (*LIMITS, "depth", "memory"):
+            if not re.fullmatch("[0-9]{1,18}", value) or name not in LIMITS:
                 print(f"BAP_LIMITS: {setting[:60]!r} must be NAME=NUMBER, of {', '.join(LIMITS)}", file=sys.stderr)
                 return 2
             LIMITS[name] = int(value)

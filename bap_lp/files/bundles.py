@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.files.canonical import canonical_problem, kind_of, normal, normal_conditions
+from bap_lp.files.canonical import canonical_problem, kind_of, normal
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.demands import other_demands, other_lambda, other_tiers
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
@@ -265,7 +265,7 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         ("lambda", prices if kind else prices[0]),
         ("conditions", {} if kind else whole.get("conditions", {})),
     ):
-        if json.dumps(manifest[key], sort_keys=True) != json.dumps(value, sort_keys=True):
+        if _written(manifest[key]) != _written(value):
             raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
     if kind and any(file.conditions is not None for file in problems):
         raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a certificate of scenarios or tiers")
@@ -285,9 +285,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     certificate = certificate_from_dict(proved, where[3])
     if certificate.kind != (kind or "release"):
         raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {kind or 'release'!r}, as problem.json says")
-    if not kind:
-        with located(where[3]):
-            normal_conditions(proved.get("conditions", {}))
+    if _written(proved.get("conditions", {})) != _written({} if kind else whole.get("conditions", {})):
+        raise Mismatch(where[3], None, "has other conditions than problem.json, or writes them otherwise")
     return Bundle(problems, channel, certificate, manifest, source_name(path), weights, _sha256(raw[MANIFEST]))
 
 
@@ -311,6 +310,10 @@ def _read_files(folder: Path) -> dict[str, bytes]:
         if read_bytes(folder / MANIFEST, plain=True) == raw[MANIFEST]:
             break
     return raw
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _sha256(raw: bytes) -> str:

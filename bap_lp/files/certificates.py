@@ -109,6 +109,8 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             if "channel" not in document:
                 raise InputError("channel", None, "is missing")
             channel = read_proof_table(document["channel"], "channel")
+            if channel.ndim != 2:
+                raise InputError("channel", None, "must have 2 dimensions")
         conditions = conditions_from(document.get("conditions", {}))
         shape = (0, 0) if channel is None else channel.shape
         return Certificate(

@@ -46,9 +46,11 @@ class ApproximatePrivacy(PairNotion):
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> ApproximatePrivacy | None:
-        if given.delta in (None, 0) or given.delta >= 1:
+        if given.delta in (None, 0):
             return None
         out = cls(ratio_of(given), distances_of(given, problem), limit(given.delta, 1, problem))
+        if given.delta >= 1:
+            return None
         if out.distances is not None:
             out.writable(np.ones(len(out.distances), dtype=bool))
         return out

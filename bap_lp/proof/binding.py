@@ -18,7 +18,7 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
 from bap_lp.program.signals import signals_of
-from bap_lp.proof.certificate import Certificate, Verdict, verify
+from bap_lp.proof.certificate import Certificate, Verdict, ends_of, verify
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown
 
 
@@ -115,11 +115,14 @@ def _other(problem: Problem, mechanism: Mechanism, certificate: Certificate, pla
 
 def _finer(problem: Problem, mechanism: Mechanism, certificate: Certificate, finer: Any, verdict: Verdict) -> Verdict:
     """A finer mechanism may tell Eve more than its pooled one: its own R_A counts."""
-    arrays = (problem if certificate.exact else problem.as_float()).exactly.arrays
+    problem = problem if certificate.exact else problem.as_float()
+    assert certificate.channel is not None
+    *_, bound = ends_of(problem, certificate.lam, certificate.channel, certificate.dual)  # not rounded
+    arrays = problem.exactly.arrays
     q: Array = mechanism.q if is_exact(mechanism.q) else lifted(mechanism.q)
     joint = arrays.p[:, None] * q
     bob = arrays.told_risk(joint, np.array([finer[name] for name in mechanism.signals]))
     value = bob - EXACT.number(certificate.lam) * arrays.eve_risk(joint)
-    if value - EXACT.number(verdict.bound) > EXACT.number(certificate.gap):
+    if value - bound > EXACT.number(certificate.gap):
         return Verdict(False, "the mechanism has another R_A than the one that is proved", verdict.value)
     return verdict

@@ -12,6 +12,7 @@ Conditions are checked twice: by the rows of the program, and each by its defini
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,7 @@ from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
 
 _NONE = Conditions()
+_HUGE = 10**308  # beyond it floats are infinite
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
 
@@ -284,7 +286,11 @@ def reported(value: Any, bound: Any, exact: bool) -> tuple[Number, Number, Numbe
     gap = value - bound if value > bound else EXACT.zero
     if exact:
         return public(value), public(bound), public(gap)
-    return float(value), float(bound), float_above(gap)
+    return _nearest(value), _nearest(bound), float_above(gap) if gap < _HUGE else math.inf
+
+
+def _nearest(value: Any) -> float:
+    return float(value) if abs(value) < _HUGE else math.inf if value > 0 else -math.inf
 
 
 @checked
@@ -381,7 +387,7 @@ def _judged(certificate: Certificate, value: Any, bound: Any, slack: Any, how: s
             how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
         equal = "" if certificate.kind != "release" else " ="
         return Verdict(True, f"{what}{equal} {shown(value, not exact)} is optimal{under}: {how}", found, low, gap)
-    reason = f"{what} = {shown(value, not exact)} is within {float(gap):.2g} of optimal{under}"
+    reason = f"{what} = {shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap)
 
 
@@ -391,6 +397,8 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     several = certificate.kind in ("scenarios", "tiers")
     if len(problems) != (len(certificate.lams) if several else 1):
         return f"the certificate is about {len(certificate.lams)} problems, there are {len(problems)}"
+    if any(tuple(problem.states) != tuple(problems[0].states) for problem in problems[1:]):
+        return "the problems have different states"
     if certificate.kind == "tiers" and len(certificate.tier_weights) != len(problems):
         return f"the certificate has {len(certificate.tier_weights)} weights, there are {len(problems)} tiers"
     able = all(problem.exact for problem in problems) and certificate.conditions.exact

@@ -233,16 +233,6 @@ def test_under_conditions_a_state_that_never_occurs_has_the_row_of_the_certifica
     assert both(tmp_path / "d") == (False, False)
 
 
-@pytest.mark.slow
-def test_thousands_of_mutations_are_judged_alike_and_none_wrongly_accepted() -> None:
-    from benchmarks.trust import run
-
-    tally = run(2500, seed=20)
-    assert tally.wrong == []
-    assert tally.counts["accepted"] > 100
-    assert tally.counts["refused"] > 1000
-
-
 def test_several_bobs_and_weights_are_added_up_alike(tmp_path: Path) -> None:
     loss = [[0, 0.3], [0.7, 0.1], [1 / 3, 0.2]]
     bobs = [Agent(loss, name="a", weight=0.3), Agent(loss[::-1], name="b", weight=1.7)]

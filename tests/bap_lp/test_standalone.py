@@ -1,0 +1,354 @@
+"""The stand-alone checker and the library agree on bundles that somebody changed, and accept nothing that is false."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tampering import change
+
+from bap_lp import Agent, Conditions, InputError, Problem, load_bundle, robust, save_bundle, solve, tiers
+from bap_lp import verify_standalone as alone
+
+COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+THREE = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], [[0, 1], [2, 0], [1, 1]])
+LOSS = [[0, 1], [2, 0], [1, 1]]
+
+
+def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
+    """What the library and the stand-alone checker say."""
+    try:
+        ours = load_bundle(folder).verify(allow).ok
+    except InputError:
+        ours = False
+    try:
+        alone.check(folder, allow)
+    except alone.Refused:
+        return ours, False
+    return ours, True
+
+
+def read(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mutations_are_judged_alike_and_none_is_wrongly_accepted(seed: int) -> None:
+    from benchmarks.trust import run
+
+    tally = run(200, seed)
+    assert tally.wrong == []
+    assert tally.counts["accepted"] > 10
+    assert tally.counts["refused"] > 100
+
+
+@pytest.mark.slow
+def test_thousands_of_mutations_are_judged_alike_and_none_is_wrongly_accepted() -> None:
+    from benchmarks.trust import run
+
+    tally = run(5000, seed=20)
+    assert tally.wrong == []
+    assert tally.counts["accepted"] > 500
+    assert tally.counts["refused"] > 2000
+
+
+def _others(document: Any) -> None:
+    document["scenarios"][1]["data"]["labels"] = ["x", "y"]
+
+
+def _fewer(document: Any) -> None:
+    one = document["scenarios"][1]
+    one["data"] = {"labels": ["0", "1"], "prior": ["1/2", "1/2"]}
+    for agent in (*one["bob"], *one["eve"]):
+        agent["loss"] = agent["loss"][:2]
+
+
+CHANGED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], None]]] = {
+    "scenarios on states of other names": (lambda: robust([COIN, COIN], "1/3"), "problem", _others),
+    "scenarios on fewer states": (lambda: robust([THREE, THREE], "1/3"), "problem", _fewer),
+    "conditions of a certificate of scenarios": (
+        lambda: robust([COIN, COIN], "1/3"),
+        "certificate",
+        lambda d: d.update(conditions={"max_bob_risk": "9"}),
+    ),
+    "weights of a certificate that has no tiers": (
+        lambda: solve(COIN, "1/3"),
+        "certificate",
+        lambda d: d.update(weights_of_tiers=["1"]),
+    ),
+    "other weights of tiers": (
+        lambda: tiers([COIN, COIN], "1/3"),
+        "certificate",
+        lambda d: d.update(weights_of_tiers=["1", "2"]),
+    ),
+    "a channel of one dimension": (
+        lambda: solve(COIN, "1/3"),
+        "certificate",
+        lambda d: d.update(channel={"shape": [2], "at": []}),
+    ),
+    "a channel of one dimension beside cases": (
+        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        "certificate",
+        lambda d: d.update(channel={"shape": [3], "at": []}),
+    ),
+    "no cases": (
+        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        "certificate",
+        lambda d: d.pop("cases"),
+    ),
+    "an empty list of cases": (lambda: solve(COIN, "1/3"), "certificate", lambda d: d.update(cases=[])),
+    "a case that is missing": (
+        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        "certificate",
+        lambda d: d["cases"].pop(),
+    ),
+    "a void case that is not empty": (
+        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        "certificate",
+        lambda d: d["cases"][0].update(void=True, replies={"eve": [["0", "0"], ["0", "0"]]}),
+    ),
+    "a reply that is missing": (
+        lambda: solve(COIN, "1/3"),
+        "certificate",
+        lambda d: d.update(replies={}),
+    ),
+    "replies of somebody else": (
+        lambda: solve(COIN, "1/3"),
+        "certificate",
+        lambda d: d["replies"].update(top=d["replies"]["eve"]),
+    ),
+    "a negative weight": (
+        lambda: solve(THREE, "1/3", conditions=Conditions(max_bob_risk="1/9")),
+        "certificate",
+        lambda d: d["weights"].update(max_bob_risk={"shape": [1], "at": [[0, "-1"]]}),
+    ),
+    "a weight of no row": (
+        lambda: solve(COIN, "1/3", conditions=Conditions(exp_epsilon=3)),
+        "certificate",
+        lambda d: d["weights"]["privacy"].update(shape=[3]),
+    ),
+    "a weight that is there twice": (
+        lambda: solve(COIN, "1/3", conditions=Conditions(exp_epsilon=3)),
+        "certificate",
+        lambda d: d["weights"]["privacy"].update(at=[[0, "0"], [0, "0"]]),
+    ),
+    "a float in a proof": (
+        lambda: solve(COIN, "1/3"),
+        "certificate",
+        lambda d: d["replies"]["eve"][0].__setitem__(0, 0.0),
+    ),
+    "a gap below zero": (lambda: solve(COIN, "1/3"), "certificate", lambda d: d.update(gap="-1/99")),
+    "a condition that is written otherwise": (
+        lambda: solve(COIN, "1/3", conditions=Conditions(min_eve_risk="1/2")),
+        "certificate",
+        lambda d: d["conditions"].update(min_eve_risk=0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_bundle_is_refused_by_both(tmp_path: Path, name: str) -> None:
+    found, file, alter = CHANGED[name]
+    save_bundle(tmp_path, found())
+    assert both(tmp_path) == (True, True)
+    document = read(tmp_path, f"{file}.json")
+    alter(document)
+    (tmp_path / f"{file}.json").write_text("{}")
+    change(tmp_path, f"{file}.json", **document)
+    assert both(tmp_path) == (False, False)
+
+
+@pytest.mark.parametrize("demand", [{"neighbours": [["zzz", 0]]}, {"neighbours": [[0, 7]]}, {"metric": [[0, 1]]}])
+def test_pairs_of_states_are_read_also_where_delta_asks_nothing(tmp_path: Path, demand: dict[str, Any]) -> None:
+    save_bundle(tmp_path, solve(THREE, "1/3", conditions=Conditions(exp_epsilon=2, delta=1, neighbours=[(0, 1)])))
+    assert both(tmp_path) == (True, True)
+    asked = {"exp_epsilon": "2", "delta": "1", **demand}
+    for name in ("problem.json", "certificate.json", "manifest.json"):
+        change(tmp_path, name, conditions=asked)
+    assert both(tmp_path) == (False, False)
+
+
+@pytest.mark.parametrize("lam", ["1/7", "1/3", "1/2", "5/7"])
+def test_float_mechanisms_that_name_what_eve_decides_are_accepted_by_both(tmp_path: Path, lam: str) -> None:
+    """The bound of a finer mechanism was rounded, and the mechanism refused."""
+    for problem in (COIN, THREE):
+        save_bundle(tmp_path, solve(problem, lam, exact=False, formulation="paper"))
+        assert both(tmp_path, allow=True) == (True, True)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_tables_of_a_proof_may_have_any_of_their_forms(tmp_path: Path, exact: bool) -> None:
+    save_bundle(tmp_path, solve(COIN, "1/3", exact, conditions=Conditions(exp_epsilon=3)))
+    document = read(tmp_path, "certificate.json")
+    rows = [["1", "0"], ["0", "1"]]
+    for table in (
+        rows,
+        {"over": "1/2", "rows": [["1/2", 0], [0, "0.5"]]},
+        {"shape": [2, 2], "at": [[1, 1, 1], [0, 0, "2/2"]]},
+    ):
+        assert alone.proof_table(table, 2) == ((2, 2), {(0, 0): 1, (1, 1): 1})
+    shape, entries = alone.proof_table(document["channel"], 2)
+    sparse = {"shape": list(shape), "at": [[*place, str(v)] for place, v in entries.items()]}
+    over = {"over": "7", "rows": [[str(7 * entries.get((x, s), 0)) for s in range(shape[1])] for x in range(shape[0])]}
+    for channel in (sparse, over, [[str(entries.get((x, s), 0)) for s in range(shape[1])] for x in range(shape[0])]):
+        change(tmp_path, "certificate.json", channel=channel)
+        assert both(tmp_path, allow=True) == (True, True)
+
+
+def test_a_bundle_of_an_older_form_is_refused_in_one_line(tmp_path: Path) -> None:
+    save_bundle(tmp_path, solve(COIN, "1/3"))
+    change(tmp_path, "manifest.json", format="bap-lp bundle 1")
+    done = subprocess.run(
+        [sys.executable, "-m", "bap_lp.verify_standalone", tmp_path], capture_output=True, text=True, check=False
+    )
+    rule = "it is of the form 'bap-lp bundle 1', not 'bap-lp bundle 2': solve the problem again"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"not proved: {rule}\n")
+
+
+def test_the_gap_of_a_worse_mechanism_is_told(tmp_path: Path) -> None:
+    """Any mechanism may be stated with the gap that its multipliers leave, and with no smaller one."""
+    save_bundle(tmp_path, solve(COIN, "1/3"))
+    full = [["1", "0"], ["0", "1"]]
+    change(tmp_path, "mechanism.json", channel=full)
+    change(tmp_path, "certificate.json", channel=full, value="1/4", gap="7/40")
+    assert alone.check(tmp_path) == "R_A = 1/4 is within 0.175 of optimal"
+    assert both(tmp_path) == (True, True)
+    change(tmp_path, "certificate.json", gap="6/40")
+    assert both(tmp_path) == (False, False)
+
+
+def test_limits_are_loosened_in_floats_and_only_there(tmp_path: Path) -> None:
+    for exact, loose in ((True, 0), (False, alone.F(1, 2**48))):
+        save_bundle(tmp_path, solve(COIN, "1/3", exact, conditions=Conditions(min_eve_risk="3/4")))
+        assert both(tmp_path, allow=True) == (True, True)
+        game = alone.Game(read(tmp_path, "problem.json"), alone.F if exact else alone.rounded, 2)
+        [(_, _, rhs)] = alone.Release(game, {"min_eve_risk": "3/4"}, 0).program.rows["min_eve_risk"]
+        assert -rhs == alone.F(3, 4) * (1 - loose)
+
+
+signal_sets = st.sets(st.integers(0, 2), min_size=1)
+
+
+def covers(whole: list[int], boxes: list[list[int]], most: int | None, pure: bool) -> bool:
+    try:
+        alone.covered(whole, boxes, most, pure)
+    except alone.Refused:
+        return False
+    return True
+
+
+@given(st.lists(st.lists(signal_sets, min_size=3, max_size=3), max_size=6), st.sampled_from([None, 1, 2, 3]))
+def test_cases_cover_exactly_the_maps_that_follow_one_of_them(boxes: list[list[set[int]]], most: int | None) -> None:
+    maps = [m for m in product(range(3), repeat=3) if most is None or len(set(m)) <= most]
+    covered = all(any(all(s in few for s, few in zip(m, box, strict=True)) for box in boxes) for m in maps)
+    assert covers([7] * 3, [[sum(1 << s for s in few) for few in box] for box in boxes], most, True) == covered
+
+
+@given(st.lists(st.sets(st.integers(0, 4), min_size=1), max_size=8), st.integers(1, 5))
+def test_cases_cover_exactly_the_sets_of_signals_within_one_of_them(kept: list[set[int]], most: int) -> None:
+    covered = all(any(set(few) <= keep for keep in kept) for few in combinations(range(5), most))
+    assert covers([3] * 5, [[3 if s in keep else 2 for s in range(5)] for keep in kept], most, False) == covered
+
+
+def test_distances_that_others_imply_need_no_rows() -> None:
+    chain = {(x, y): alone.F(abs(x - y), 3) for x, y in product(range(5), repeat=2) if x != y}
+    assert alone.needed(chain) == [(x, y) for x, y in sorted(chain) if abs(x - y) == 1]
+    assert alone.needed({(0, 1): alone.F(0), (1, 2): alone.F(1), (0, 2): alone.F(1)}) == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_an_irrational_ratio_is_rounded_down() -> None:
+    for eps in (alone.F(7, 10), alone.F(1, 10**9), alone.F(500)):
+        K = alone.exponential(eps)
+        above = alone.F(alone.math.nextafter(float(K), alone.math.inf))
+        with alone.localcontext() as context:
+            context.prec = 200
+            exact = alone.F((alone.Decimal(eps.numerator) / eps.denominator).exp())
+        assert K < exact < above
+    assert alone.exponential(alone.F(0)) == 1
+
+
+def _huge_over(document: Any) -> None:
+    document["replies"]["eve"] = {"over": "9" * 19_000, "rows": [["1"] * 60] * 60}
+
+
+def _huge_shape(document: Any) -> None:
+    document["channel"] = {"shape": [1, 20_000_000], "at": []}
+
+
+@pytest.mark.parametrize(
+    ("ask", "rule"),
+    [
+        (_huge_over, "takes more than 20000000 steps"),
+        (_huge_shape, "another shape|too few signals"),
+    ],
+)
+def test_a_short_proof_cannot_ask_for_endless_work(tmp_path: Path, ask: Callable[[Any], None], rule: str) -> None:
+    count = 60
+    problem = Problem([f"1/{count}"] * count, *([[k % n, 1] for k in range(count)] for n in (2, 3)))
+    save_bundle(tmp_path, solve(problem, "1/3", conditions=Conditions(max_signals=1)))
+    assert both(tmp_path) == (True, True)
+    document = read(tmp_path, "certificate.json")
+    ask(document)
+    change(tmp_path, "certificate.json", **document)
+    with pytest.raises(alone.Refused, match=rule):
+        alone.check(tmp_path)
+
+
+def test_joint_decisions_are_counted_before_they_are_named(tmp_path: Path) -> None:
+    save_bundle(tmp_path, solve(COIN, "1/3"))
+    problem = read(tmp_path, "problem.json")
+    bob = problem["bob"][0]
+    change(tmp_path, "problem.json", bob=[bob | {"name": str(k)} for k in range(30)])
+    change(tmp_path, "certificate.json", channel={"shape": [2, 2**20], "at": []})
+    assert both(tmp_path) == (False, False)
+
+
+def test_long_powers_of_a_metric_are_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = [[0 if x == y else 1_500 + x + 2 * y for y in range(12)] for x in range(12)]
+    problem = Problem(["1/12"] * 12, [[k % 2, 1 - k % 2] for k in range(12)], [[k % 3, 1] for k in range(12)])
+    save_bundle(tmp_path, solve(problem, "1/3", conditions=Conditions(exp_epsilon="1001/1000", metric=far)))
+    assert alone.check(tmp_path)
+    monkeypatch.setattr(alone, "weigh", lambda _: vars(alone.EFFORT).update(left=30_000, unit=1))
+    with pytest.raises(alone.Refused, match="takes more than"):
+        alone.check(tmp_path)
+
+
+def test_a_map_that_is_too_much_work_is_not_taken_for_one_that_breaks_a_condition(tmp_path: Path) -> None:
+    """Among the maps that are tried is a better one; with any amount of work the bundle is refused."""
+    problem = Problem(["1/3"] * 3, [[0, 1], [1, 0], [0, 1]], [[0, 1], [1, 0], [1, 0]])
+    asked = {"deterministic": True, "min_eve_risk": "1/9"}
+    save_bundle(tmp_path, solve(problem, "1/3", conditions=Conditions(**asked)))
+    assert both(tmp_path) == (True, True)
+    game = alone.Game(read(tmp_path, "problem.json"), alone.F, 2)
+    release, refused = alone.Release(game, asked, alone.F(1, 3)), 0
+    best = alone.F(read(tmp_path, "certificate.json")["value"])
+    for left in range(0, 2_000, 10):
+        alone.EFFORT.left, alone.EFFORT.unit = left, 1
+        try:
+            assert alone.best_map(release, alone.F(1, 3), best + 1, best - 1) == best
+        except alone.Refused:
+            refused += 1
+    assert 0 < refused < 200
+
+
+def test_agents_of_every_sort_are_lowered_alike(tmp_path: Path) -> None:
+    prior = ["1/2", "1/3", "1/6"]
+    bobs = [Agent(LOSS, name="x", weight="1/2"), Agent(LOSS[::-1], name="y")]
+    eves = [
+        Agent(LOSS, name="a", knows=[1, 2, 2]),
+        Agent(LOSS[::-1], name="b", weight=2, knowledge=[["1/2", "1/2"], [1, 0], [0, 1]]),
+    ]
+    own = Agent(LOSS, name="c", prior=["1/4", "1/4", "1/2"], harm=[[1, 0], [0, 2], [1, 1]], knows=["u", "u", "v"])
+    for k, group in enumerate((eves[:1], eves, [own], [own, eves[0]])):
+        for asked in ({}, {"margin": 0}, {"signal_floor": {group[0].name: 0}, "min_eve_risk": "1/99"}):
+            found = solve(Problem(prior, bobs=bobs[: 1 + k % 2], eves=group), "1/3", conditions=Conditions(**asked))
+            save_bundle(tmp_path, found)
+            assert both(tmp_path) == (True, True), (k, asked)

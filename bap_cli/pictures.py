@@ -12,9 +12,9 @@ from bap_cli.progress import Progress
 from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import file_place, write_files
-from bap_lp.path.epsilon import epsilon_path
-from bap_lp.path.pieces import lambda_path
-from bap_lp.programs.solving import solve
+from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.path.epsilon import epsilon_path
+from bap_lp.questions.path.pieces import lambda_path
 from bap_lp.rational import InputError
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
     from bap_cli.report.html import report_page
     from bap_cli.report.sign import origin
     from bap_lp.model.evaluation import risks
-    from bap_lp.programs.solution import Solution
     from bap_lp.proof.certificate import Certificate
+    from bap_lp.questions.optimum.solution import Solution
 
     assert isinstance(bundle.certificate, Certificate)
     certificate, mechanism = bundle.certificate, bundle.mechanism

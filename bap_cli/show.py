@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
     from bap_lp.notions.conditions import Conditions
-    from bap_lp.programs.costs import ConditionCost
-    from bap_lp.programs.solution import Solution
     from bap_lp.proof.certificate import Certificate
+    from bap_lp.questions.optimum.costs import ConditionCost
+    from bap_lp.questions.optimum.solution import Solution
     from bap_lp.releases import Comparison
 
 _ROWS = 12  # states, signals or releases shown before the rest is only counted

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bap_lp import plots, releases
-    from bap_lp.convex.cvxpy_bridge import to_cvxpy
-    from bap_lp.convex.quadratic import quadratic
+    from bap_lp.engines.game.blocks import array_blocks, parquet_blocks
+    from bap_lp.engines.game.chunks import solve_chunks
     from bap_lp.files.bundles import load_bundle, save_bundle
     from bap_lp.files.certificates import load_certificate, save_certificate
     from bap_lp.files.mechanisms import load_mechanism, save_mechanism
     from bap_lp.files.problems import load_problem, save_problem
-    from bap_lp.game.blocks import array_blocks, parquet_blocks
-    from bap_lp.game.chunks import solve_chunks
     from bap_lp.model.agents import Agent, minimum_of
     from bap_lp.model.calibration import calibrate
     from bap_lp.model.composition import composed
@@ -26,24 +24,26 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
     from bap_lp.notions.conditions import Conditions
-    from bap_lp.path.choice import chooses, excess
-    from bap_lp.path.epsilon import EpsilonPath, epsilon_path
-    from bap_lp.path.frontier import corner, frontier, sdc
-    from bap_lp.path.pieces import lambda_path
-    from bap_lp.programs.costs import condition_costs
-    from bap_lp.programs.robust import rank_worst_case, robust
-    from bap_lp.programs.solution import Solution
-    from bap_lp.programs.solving import solve
-    from bap_lp.programs.tiers import tiers
     from bap_lp.proof.binding import verify_mechanism
     from bap_lp.proof.certificate import Certificate, Verdict, verify, verify_robust, verify_tiers
     from bap_lp.proof.conflict import ConflictError
+    from bap_lp.questions.convex.cvxpy_bridge import to_cvxpy
+    from bap_lp.questions.convex.quadratic import quadratic
+    from bap_lp.questions.optimum.costs import condition_costs
+    from bap_lp.questions.optimum.solution import Solution
+    from bap_lp.questions.optimum.solving import solve
+    from bap_lp.questions.path.choice import chooses, excess
+    from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
+    from bap_lp.questions.path.frontier import corner, frontier, sdc
+    from bap_lp.questions.path.pieces import lambda_path
+    from bap_lp.questions.robust import rank_worst_case, robust
     from bap_lp.questions.sensitivity import sensitivity
+    from bap_lp.questions.sweeps import sweep
+    from bap_lp.questions.tiers import tiers
     from bap_lp.questions.uniqueness import uniqueness
     from bap_lp.rational import InputError
     from bap_lp.releases import compare
     from bap_lp.releases.families import Family, randomised_response_family
-    from bap_lp.sweeps import sweep
 
 __all__ = [
     "Agent",
@@ -104,14 +104,14 @@ __all__ = [
 
 _MODULES = {
     "notions.conditions": "Conditions",
-    "convex.cvxpy_bridge": "to_cvxpy",
-    "convex.quadratic": "quadratic",
+    "questions.convex.cvxpy_bridge": "to_cvxpy",
+    "questions.convex.quadratic": "quadratic",
     "files.bundles": "load_bundle save_bundle",
     "files.certificates": "load_certificate save_certificate",
     "files.mechanisms": "load_mechanism save_mechanism",
     "files.problems": "load_problem save_problem",
-    "game.blocks": "array_blocks parquet_blocks",
-    "game.chunks": "solve_chunks",
+    "engines.game.blocks": "array_blocks parquet_blocks",
+    "engines.game.chunks": "solve_chunks",
     "model.agents": "Agent minimum_of",
     "model.calibration": "calibrate",
     "model.composition": "composed",
@@ -119,15 +119,15 @@ _MODULES = {
     "model.mechanism": "Mechanism",
     "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
-    "path.choice": "chooses excess",
-    "path.epsilon": "EpsilonPath epsilon_path",
-    "path.frontier": "corner frontier sdc",
-    "path.pieces": "lambda_path",
-    "programs.costs": "condition_costs",
-    "programs.robust": "rank_worst_case robust",
-    "programs.solution": "Solution",
-    "programs.solving": "solve",
-    "programs.tiers": "tiers",
+    "questions.path.choice": "chooses excess",
+    "questions.path.epsilon": "EpsilonPath epsilon_path",
+    "questions.path.frontier": "corner frontier sdc",
+    "questions.path.pieces": "lambda_path",
+    "questions.optimum.costs": "condition_costs",
+    "questions.robust": "rank_worst_case robust",
+    "questions.optimum.solution": "Solution",
+    "questions.optimum.solving": "solve",
+    "questions.tiers": "tiers",
     "proof.binding": "verify_mechanism",
     "proof.certificate": "Certificate Verdict verify verify_robust verify_tiers",
     "proof.conflict": "ConflictError",
@@ -136,7 +136,7 @@ _MODULES = {
     "rational": "InputError",
     "releases": "compare",
     "releases.families": "Family randomised_response_family",
-    "sweeps": "sweep",
+    "questions.sweeps": "sweep",
 }
 _HOMES = {name: f"bap_lp.{module}" for module, names in _MODULES.items() for name in names.split()}
 

@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bap_lp.game.solver import GameSolution, solve_game
+from bap_lp.engines.game.solver import GameSolution, solve_game
 from benchmarks.instances import best_time
 
 LIMIT = 120.0

@@ -11,9 +11,9 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import Conditions, Problem
-from bap_lp.linear.program import LinearProgram
-from bap_lp.program.linear import LinearForm
-from bap_lp.programs.asked import Asked
+from bap_lp.engines.form import LinearForm
+from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.questions.optimum.asked import Asked
 from bap_lp.rational import EXACT
 
 SIZES = [(2, 2, 2), (50, 5, 5), (200, 8, 8), (500, 5, 5), (1000, 10, 10)]

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.linear.highs import solve_lp
-from bap_lp.linear.optimum import scaled
-from bap_lp.model.arrays import Arrays
-from bap_lp.programs.compact import compact_program
+from bap_lp.engines.compact.compact import compact_program
+from bap_lp.engines.linear.highs import solve_lp
+from bap_lp.engines.linear.optimum import scaled
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.rational import floats
 from bap_sdc.records.optimum.optimise import optimise
 from bap_sdc.records.optimum.parts import parts_of

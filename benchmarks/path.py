@@ -16,8 +16,8 @@ from time import process_time
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.path.pieces import lambda_path
-from bap_lp.programs.solving import solve
+from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.path.pieces import lambda_path
 
 SIZES = [(50, 5, 5), (200, 5, 5)]
 

@@ -27,8 +27,8 @@ from matplotlib.patches import Patch
 
 from bap_lp import Risks, lambda_path, plots, solve
 from bap_lp.files.problems import load_problem
-from bap_lp.path.epsilon import epsilon_path
 from bap_lp.plots import palette as pt
+from bap_lp.questions.path.epsilon import epsilon_path
 
 ROOT = Path(__file__).parents[1]
 EYES = {

@@ -27,7 +27,7 @@ PACKAGES = {
     "bap_cli": {"bap_lp", "gaussian", "discretise", "bap_sdc"},
 }
 BASE = {"limits", "rational", "arguments", "clock", "model"}
-SOLVERS = BASE | {"linear", "conditions", "proof", "game", "programs"}
+SOLVERS = BASE | {"program", "notions", "engines", "proof"}
 PARTS = {
     "limits": set(),
     "verify_standalone": set(),
@@ -35,18 +35,14 @@ PARTS = {
     "arguments": {"rational"},
     "clock": {"rational"},
     "model": {"limits", "rational", "arguments"},
-    "linear": BASE,
-    "conditions": BASE,
-    "proof": BASE | {"conditions"},
-    "game": BASE | {"linear"},
-    "programs": SOLVERS - {"programs"},
-    "path": SOLVERS,
-    "convex": SOLVERS,
-    "questions": SOLVERS | {"convex"},
-    "releases": SOLVERS,
-    "files": BASE | {"conditions", "proof"},
-    "plots": SOLVERS | {"path", "releases"},
-    "sweeps": SOLVERS,
+    "program": BASE,
+    "notions": BASE | {"program"},
+    "engines": BASE | {"program"},
+    "proof": BASE | {"program", "notions"},
+    "questions": SOLVERS,
+    "releases": SOLVERS | {"questions"},
+    "files": BASE | {"program", "notions", "proof"},
+    "plots": SOLVERS | {"questions", "releases"},
 }
 OURS = ("gaussian", "discretise")
 HEAVY = (

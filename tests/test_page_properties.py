@@ -179,7 +179,7 @@ def test_no_solver_is_imported_to_verify_a_bundle(tmp_path: Path, options: list[
     bap(run, "solve", "coin_toss", *options, "--out", "release")
     loaded = bap(run + look, "verify", "release").split()
     assert "bap_lp.proof.certificate" in loaded
-    solvers = ("highspy", "scipy", "cvxpy", "bap_lp.linear", "bap_lp.programs", "bap_lp.game")
+    solvers = ("highspy", "scipy", "cvxpy", "bap_lp.engines.linear", "bap_lp.programs", "bap_lp.engines.game")
     assert [name for name in loaded if name.startswith(solvers)] == []
 
 

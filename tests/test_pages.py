@@ -57,8 +57,8 @@ def test_the_checker_imports_no_solver() -> None:
             else:
                 outside.add(found.split(".")[0])
     assert outside & {"highspy", "scipy", "cvxpy"} == set()
-    assert "bap_lp.linear.highs" not in seen
-    assert "bap_lp.linear.exact" not in seen
+    assert "bap_lp.engines.linear.highs" not in seen
+    assert "bap_lp.engines.linear.exact" not in seen
 
 
 def formulas(page: Path) -> tuple[list[str], list[str]]:

@@ -30,8 +30,8 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.notions.conditions import Conditions
-from bap_lp.programs.solution import Solution
-from bap_lp.programs.solving import solve
+from bap_lp.questions.optimum.solution import Solution
+from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import Array, public
 
 _NAMED = 6  # states, signals and decisions that are named one by one

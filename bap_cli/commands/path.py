@@ -20,9 +20,9 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import counted, equals
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
-from bap_lp.path.epsilon import EpsilonPath, epsilon_path
-from bap_lp.path.frontier import Corner, corner
-from bap_lp.path.pieces import Path, Piece, lambda_path
+from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
+from bap_lp.questions.path.frontier import Corner, corner
+from bap_lp.questions.path.pieces import Path, Piece, lambda_path
 from bap_lp.rational import TOLERANCE, InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted

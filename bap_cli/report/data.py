@@ -23,10 +23,10 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
-from bap_lp.path.pieces import Path, lambda_path
-from bap_lp.path.region import attainable_region
-from bap_lp.programs.solution import Solution
-from bap_lp.programs.solving import solve
+from bap_lp.questions.optimum.solution import Solution
+from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.path.pieces import Path, lambda_path
+from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import Array, InputError, public, text
 from bap_lp.releases import compare
 
@@ -164,7 +164,7 @@ def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
 def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
     from bap_cli.show import conditions_in_words, costs_in_words
-    from bap_lp.programs.costs import condition_costs
+    from bap_lp.questions.optimum.costs import condition_costs
 
     if best.conditions is None:
         return None

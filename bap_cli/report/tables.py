@@ -20,7 +20,7 @@ from bap_lp.model.knowledge import shares_of, values_of
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
-from bap_lp.path.pieces import Path
+from bap_lp.questions.path.pieces import Path
 from bap_lp.rational import EXACT, Array, text
 from bap_lp.releases import RATIOS, Comparison, Parameter, meets, truncated_geometric
 from bap_lp.releases.families import lower_envelope, randomised_response_family

@@ -18,7 +18,7 @@ from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of, values_of
 from bap_lp.model.labels import joined, joints, labels, probability, weight_of
-from bap_lp.model.sizes import letters_of, require_memory
+from bap_lp.model.sums.sizes import letters_of, require_memory
 from bap_lp.rational import EXACT, Array, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions

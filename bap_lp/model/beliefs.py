@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bap_lp.model.signal_sums import signal_losses
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import Array, Field, InputError, ReadOnly, field_of, is_exact
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import TIE, Belief, replies, shared
 from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
 from bap_lp.model.risks import Risks
-from bap_lp.model.signal_sums import signal_losses
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import (
     EXACT,
     FLOAT,

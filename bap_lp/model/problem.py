@@ -26,12 +26,12 @@ from bap_lp.model.agents import (
     read_agents,
     require_views,
 )
-from bap_lp.model.arrays import Arrays, groups_of
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
 from bap_lp.model.labels import exact_distribution, joints, labels, probability, quoted
-from bap_lp.model.merging import class_sums, first_members, merge_index
+from bap_lp.model.sums.arrays import Arrays, groups_of
+from bap_lp.model.sums.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     EXACT,
     Array,

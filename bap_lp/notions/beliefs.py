@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays
 from bap_lp.model.beliefs import Belief
-from bap_lp.model.merging import class_sums
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.program import Dual

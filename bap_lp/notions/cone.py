@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays
-from bap_lp.model.merging import class_sums
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.base import MapTable, Notion, Part
 from bap_lp.notions.reading import all_exact, rows_of
 from bap_lp.program.lowering import Lowering, SentSignals

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part, limit
 from bap_lp.notions.distances import PairDistances
 from bap_lp.notions.pairs import PairNotion, distances_of, ratio_of

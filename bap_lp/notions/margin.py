@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.notions.reading import figure
 from bap_lp.program.lowering import Lowering, SentSignals

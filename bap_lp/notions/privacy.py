@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part
 from bap_lp.notions.max_leakage import per_state, spread
 from bap_lp.notions.pairs import PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs

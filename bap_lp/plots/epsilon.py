@@ -7,9 +7,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bap_lp.path.epsilon import EpsilonPath
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
+from bap_lp.questions.path.epsilon import EpsilonPath
 
 
 def value_of_epsilon(path: EpsilonPath, *, axes: Any = None) -> Any:

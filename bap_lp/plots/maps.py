@@ -18,12 +18,12 @@ from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
-from bap_lp.path.pieces import Path, lambda_path
-from bap_lp.path.region import attainable_region
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
 from bap_lp.plots.cards import signal_cards
 from bap_lp.plots.channels import channel_heatmap
+from bap_lp.questions.path.pieces import Path, lambda_path
+from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import InputError, public
 from bap_lp.releases import Comparison, compare
 from bap_lp.releases.families import Family, randomised_response_family

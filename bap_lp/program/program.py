@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.arrays import Arrays
-from bap_lp.model.merging import class_sums
-from bap_lp.model.signal_sums import signal_losses
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import class_sums
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import Array, Field, ReadOnly, field_of, floats, shown, tree_sum
 
 

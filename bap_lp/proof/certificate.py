@@ -22,11 +22,11 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.limits import limit, raising
-from bap_lp.model.arrays import Arrays
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.model.twofold import value_and_bound
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import priced
 from bap_lp.program.lowering import Layout, SentSignals

@@ -16,8 +16,8 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.limits import limit
-from bap_lp.model.arrays import Arrays
 from bap_lp.model.mechanism import degenerate
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable, Notion
 from bap_lp.program.lowering import SentSignals
 from bap_lp.program.signals import Signals

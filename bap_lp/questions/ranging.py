@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat
 
-from bap_lp.linear.exact import reduced_cost
-from bap_lp.linear.factor import Factor
-from bap_lp.linear.optimum import optimum
-from bap_lp.model.arrays import Arrays
-from bap_lp.programs.compact import compact_program
-from bap_lp.programs.ties import compact_ties
+from bap_lp.engines.compact.compact import compact_program
+from bap_lp.engines.compact.ties import compact_ties
+from bap_lp.engines.linear.exact import reduced_cost
+from bap_lp.engines.linear.factor import Factor
+from bap_lp.engines.linear.optimum import optimum
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.questions.roots import reach
 from bap_lp.rational import EXACT, Array, objects
 

@@ -28,21 +28,21 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.convex.cvxpy_bridge import information as mutual_information
-from bap_lp.linear.optimum import Infeasible, Optimum, optimum
-from bap_lp.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.model.arrays import Arrays
+from bap_lp.engines.compact.compact import compact_program
+from bap_lp.engines.compact.components import solve_compact
+from bap_lp.engines.compact.ties import compact_ties
+from bap_lp.engines.linear.optimum import Infeasible, Optimum, optimum
+from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.model.signal_sums import signal_losses
-from bap_lp.programs.compact import compact_program
-from bap_lp.programs.components import solve_compact
-from bap_lp.programs.solution import channel_of, published
-from bap_lp.programs.ties import compact_ties
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.questions.convex.cvxpy_bridge import information as mutual_information
+from bap_lp.questions.optimum.solution import channel_of, published
 from bap_lp.rational import EXACT, FLOAT, ROUNDING, Array, InputError, is_exact, public
 
 _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`

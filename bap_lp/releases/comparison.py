@@ -24,13 +24,13 @@ from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.model.signal_sums import signal_losses
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.lowering import SentSignals
 from bap_lp.program.signals import Signals
-from bap_lp.programs.solution import Solution
-from bap_lp.programs.solving import solve
+from bap_lp.questions.optimum.solution import Solution
+from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import EXACT, InputError, public
 from bap_lp.releases.library import RELEASES, Parameter
 from bap_lp.releases.tuned import BEST

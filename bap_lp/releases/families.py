@@ -27,7 +27,7 @@ from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.model.signal_sums import signal_losses
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import Array, InputError, field_of, is_exact, number, public
 from bap_lp.releases.library import full, randomised_response
 

@@ -13,7 +13,7 @@ from bap_lp.model.evaluation import risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.model.signal_sums import signal_losses
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import InputError, public
 from bap_lp.releases.families import lower_envelope, randomised_response_family
 from bap_lp.releases.library import Parameter, full, randomised_response, truncated_geometric

@@ -28,7 +28,7 @@ from bap_sdc.records.release.rule import alices_rule
 from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
-    from bap_lp.programs.workers import Workers
+    from bap_lp.engines.compact.workers import Workers
     from bap_sdc.records.audit.audit import Audit
     from bap_sdc.records.release.alternatives import ReleaseComparison
     from bap_sdc.records.release.posterior import RecordPosterior

@@ -28,7 +28,7 @@ from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
 if TYPE_CHECKING:
     from bap_lp import Conditions, Problem
-    from bap_lp.programs.workers import Workers
+    from bap_lp.engines.compact.workers import Workers
     from bap_sdc.records.solution import StudySolution
 
 MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bap_lp.game.solver import solve_game
-from bap_lp.model.arrays import Arrays
+from bap_lp.engines.game.solver import solve_game
+from bap_lp.model.sums.arrays import Arrays
 from discretise.continuum.envelope import lower_envelope
 from discretise.continuum.panels import PanelLaw
 from discretise.continuum.tidy import RuleTable, gathered

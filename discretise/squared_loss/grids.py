@@ -24,8 +24,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from bap_lp import InputError, Mechanism, Problem, Risks
-from bap_lp.convex.linear_releases import Quadratic, Squared
-from bap_lp.convex.quadratic import quadratic
+from bap_lp.questions.convex.linear_releases import Quadratic, Squared
+from bap_lp.questions.convex.quadratic import quadratic
 from gaussian import GaussianModel, max_residual_cdf, max_residual_support
 from gaussian.arrays import Array
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from bap_cli.commands.path import path, path_document
 from bap_lp import Agent, Problem
-from bap_lp.path.pieces import lambda_path
+from bap_lp.questions.path.pieces import lambda_path
 
 APP = typer.Typer()
 APP.callback()(lambda: None)

@@ -19,7 +19,7 @@ from bap_cli.report.html import report_page
 from bap_cli.report.tables import proof_tables
 from bap_lp import Problem, solve
 from bap_lp.files.problems import load_problem
-from bap_lp.path.pieces import lambda_path
+from bap_lp.questions.path.pieces import lambda_path
 from bap_lp.releases import compare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

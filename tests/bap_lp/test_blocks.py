@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from bap_lp import InputError, Problem, array_blocks, parquet_blocks, solve, solve_chunks
-from bap_lp.game import chunks
+from bap_lp.engines.game import chunks
 
 RNG = np.random.default_rng(4)
 N = 3000

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, to_cvxpy
-from bap_lp.convex.cvxpy_bridge import BridgeSolution, information
+from bap_lp.questions.convex.cvxpy_bridge import BridgeSolution, information
 from bap_lp.releases import full, null
 
 LAM = Fraction(1, 3)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bap_lp import solve_chunks
-from bap_lp.game.solver import solve_game
+from bap_lp.engines.game.solver import solve_game
 
 Array = np.ndarray
 Game = tuple[Array, Array, Array, tuple[slice, ...], float]
@@ -345,7 +345,7 @@ def test_a_lost_worker_is_made_up_for(cluster: Any, kind: str) -> None:
 
 @pytest.mark.slow
 def test_a_lost_cluster_leaves_the_best_certified_answer(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bap_lp.game.cluster._PATIENCE", 1.0)
+    monkeypatch.setattr("bap_lp.engines.game.cluster._PATIENCE", 1.0)
     game = dense(30_000, 3, 3)
 
     def close(iteration: int, bound: float, value: float) -> None:

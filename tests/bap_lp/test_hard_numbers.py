@@ -16,7 +16,7 @@ from bap_lp import (
     solve_chunks,
     verify,
 )
-from bap_lp.model.arrays import Arrays
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.rational import array, floats, lifted, number
 
 

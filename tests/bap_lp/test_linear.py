@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bap_lp import Problem, solve, verify
-from bap_lp.linear.optimum import Infeasible, optimum
-from bap_lp.linear.program import LinearProgram, ProgramBuilder
+from bap_lp.engines.linear.optimum import Infeasible, optimum
+from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.rational import EXACT, FLOAT
 
 entries = st.integers(-4, 4)

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from scipy.stats import norm
 
 from bap_lp import InputError, Problem, quadratic, solve
-from bap_lp.convex.linear_releases import (
+from bap_lp.questions.convex.linear_releases import (
     Quadratic,
     Squared,
     linear_information,
@@ -23,7 +23,7 @@ from bap_lp.convex.linear_releases import (
     normal_mean,
     posterior_covariance,
 )
-from bap_lp.convex.quadratic import QuadraticSolution
+from bap_lp.questions.convex.quadratic import QuadraticSolution
 
 
 def random_quadratic(seed: int, n: int) -> Quadratic:

@@ -11,8 +11,8 @@ import pytest
 
 from bap_lp import Conditions, InputError, Problem, evaluate, lambda_path, solve, verify
 from bap_lp.clock import OutOfTime, check, remaining, time_limited
-from bap_lp.linear import memory
-from bap_lp.linear.program import ProgramBuilder
+from bap_lp.engines.linear import memory
+from bap_lp.engines.linear.program import ProgramBuilder
 from bap_lp.rational import FLOAT
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.programs.ties import weight_at
-from bap_lp.programs.workers import Workers
-from bap_lp.programs.workers import answers as solved_parts
+from bap_lp.engines.compact.ties import weight_at
+from bap_lp.engines.compact.workers import Workers
+from bap_lp.engines.compact.workers import answers as solved_parts
 from bap_lp.rational import EXACT, Array, InputError, field_of, floats, is_exact, public
 from bap_sdc.records.optimum.columns import all_decisions
 from bap_sdc.records.optimum.paired_parts import PairedTask

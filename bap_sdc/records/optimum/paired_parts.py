@@ -1,7 +1,7 @@
 """Parts with one Eve of two guesses, solved as a transportation problem (`transport`): from losses to a joint table.
 
 `ColumnLosses` has the cost d of all pairs, the decisions at which a pair attains it, and the decisions at which a state
-that is not paired loses nothing. Among these the fixed weights of `bap_lp.programs.ties` choose: the weight of a unit
+that is not paired loses nothing. Among these the fixed weights of the compact program choose: the weight of a unit
 pair at i is w(x,i)/a(x) + w(y,i)/a(y).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.programs.ties import weight_at
+from bap_lp.engines.compact.ties import weight_at
 from bap_lp.rational import EXACT, Array, is_exact, objects
 from bap_sdc.records.optimum.columns import ColumnLosses, ColumnTables
 from bap_sdc.records.optimum.program import RecordProgram

@@ -1,4 +1,4 @@
-"""Parts with several Eves or with more than two guesses: solved by pricing columns (`bap_lp.programs.priced`)."""
+"""Parts with several Eves or with more than two guesses: solved by pricing columns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.programs.master import PricedProgram
-from bap_lp.programs.priced import solve_priced
+from bap_lp.engines.compact.master import PricedProgram
+from bap_lp.engines.compact.priced import solve_priced
 from bap_lp.rational import Array, field_of, floats
 from bap_sdc.records.optimum.paired_parts import PartAnswer
 from bap_sdc.records.optimum.parts import Parts

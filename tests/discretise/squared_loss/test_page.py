@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from bap_lp import Mechanism, evaluate, solve
-from bap_lp.convex.quadratic import quadratic
+from bap_lp.questions.convex.quadratic import quadratic
 from discretise.squared_loss import brackets
 from discretise.squared_loss.brackets import max_bracket
 from discretise.squared_loss.grids import residual_variance, squared_form, squared_grid

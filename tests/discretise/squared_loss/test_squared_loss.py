@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from bap_lp import InputError, Mechanism, Problem, evaluate, solve
-from bap_lp.convex.quadratic import quadratic
+from bap_lp.questions.convex.quadratic import quadratic
 from discretise.squared_loss import brackets as squared_brackets
 from discretise.squared_loss.brackets import max_bracket
 from discretise.squared_loss.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid

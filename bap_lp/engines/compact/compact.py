@@ -1,0 +1,348 @@
+"""The compact program: one signal per decision of Bob.
+
+Pool all signals on which Bob does the same. His decision stays optimal, since the posteriors at which it is form a
+convex cone; Eve's risk is concave in the posterior, so pooling can only raise it. Hence
+    min  sum B(x,i) rho[x,i] - lam sum_ig t[i,g]
+    s.t. sum_i rho[x,i] = p(x);  t[i,g] <= sum_x E(x,j) rho[x,i] for j in group g
+has the value of all mechanisms, with t[i,g] the risk of Eve g at signal i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bap_lp.clock import OutOfTime
+from bap_lp.engines.compact.structured import CompactBasis, StructuredVertex, exact_vertex
+from bap_lp.engines.compact.ties import float_ties, table_weights
+from bap_lp.engines.compact.tiny import MOST, dictionary_size, tiny_optimum
+from bap_lp.engines.game.solver import FEW, SolveProgress, few_values, solve_game
+from bap_lp.engines.linear.exact import FEW_ROWS, optimise
+from bap_lp.engines.linear.highs import SolverError, primal_basis, solve_lp
+from bap_lp.engines.linear.looks import looked
+from bap_lp.engines.linear.memory import require
+from bap_lp.engines.linear.optimum import optimum, scaled
+from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.model.display import counted
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.program.finish import STOPPED, priced
+from bap_lp.program.program import Dual, compact
+from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
+
+# perturbations that lead to the vertex that the ties choose: of the largest cost, by the weights, and of lam, since R_E
+# comes before the weights. Losses of few values are coarser than that, and the solver sees differences of 1e-9. The
+# first basis was the one that is chosen in 142 of 144 such problems, and in 118 with 1e-6 and none of lam
+_NOISE, _MORE_PRIVATE = 1e-5, 1e-3
+_OFTEN = 1.5  # best decisions per state from which they are tried alone
+# Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.2 s on integers to 20
+# at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20); not where ties are certain, 2.2 against 0.9 s
+_SQUARE = 25
+_PIVOTS_TIED = 5000  # of the primal method on 0-1 losses: 4900 in 0.2 s at (60, 60, 20), 0.3 s from inside
+# entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
+_PERTURBED, _PERTURBED_TIED = 10_000, 2000
+_MANY = 300_000  # products up to which a gap is computed in rationals
+
+
+@dataclass(frozen=True, eq=False)
+class JointOptimum:
+    """An optimal joint table rho, Eve's replies u, the bound they prove, and how they were found."""
+
+    rho: Array
+    u: Array
+    bound: Any
+    how: str
+
+
+def whole_program(arrays: Arrays) -> bool:
+    """Whether simplex and interior point on the whole program take less time than the structured method, in seconds.
+
+    The structured one takes some thirty steps, each with a dense system in b*e unknowns; then Eve's b*e rows are in
+    every restricted program. HiGHS works with the N*b*e entries: the primal simplex method grows as their power 1.8,
+    the interior point as the entries. Fitted to the grid of `benchmarks.grid`, up to (2000, 20, 5) and (40, 80, 80).
+    """
+    N, b, e = arrays.shape
+    entries, unknowns = N * b * e, b * e
+    whole = min(2.0 * (entries / 1e5) ** 1.8, 0.01 + 4e-6 * entries)
+    return whole <= 0.008 + 4e-4 * unknowns + 30 * (unknowns**3 / 3 + N * unknowns**2 / 2) / 1.1e10
+
+
+def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
+    """Columns: rho[x,i] at x*b + i, then t[i,g] at N*b + i*G + g. Rows: x, then N + i*e + j.
+
+    p may be scaled by any positive number: rho and t scale with it.
+    """
+    (N, b, e), G, field = arrays.shape, len(arrays.groups), arrays.field
+    require(N * b * (e + 1), arrays.exact)
+    cost = np.concatenate([arrays.B.ravel(), field.full(b * G, -field.number(lam))])
+    # a column rho[x,i]: 1 in row x, -E(x,j) in rows (i,j); already in column order
+    rows = np.empty((N, b, 1 + e), dtype=np.int64)
+    rows[:, :, 0] = np.arange(N)[:, None]
+    rows[:, :, 1:] = N + np.arange(b)[None, :, None] * e + np.arange(e)
+    values = np.empty((N, b, 1 + e), dtype=arrays.B.dtype)
+    values[:, :, 0] = field.one
+    values[:, :, 1:] = -arrays.E[:, None, :]
+    t_columns = (N * b + np.arange(b)[:, None] * G + arrays.group_of).ravel()  # of row (i,j)
+    order = np.argsort(t_columns, kind="stable")
+    all_rows = np.concatenate([rows.ravel(), N + order])
+    all_values = np.concatenate([values.ravel(), field.full(b * e, 1)])
+    live = arrays.E != 0
+    keep = np.ones(len(all_rows), dtype=bool)
+    keep[: rows.size].reshape(rows.shape)[:, :, 1:] = live[:, None]
+    count = np.append(np.repeat(1 + np.count_nonzero(live, axis=1), b), np.bincount(t_columns - N * b))
+    is_state, is_t = np.arange(N + b * e) < N, np.arange(len(cost)) >= N * b
+    return LinearProgram(
+        cost=cost,
+        start=np.concatenate([[0], np.cumsum(count)]),
+        index=all_rows[keep],
+        value=all_values[keep],
+        rhs=np.concatenate([arrays.p, field.zeros(b * e)]),
+        equality=is_state,
+        free=is_t,
+        row_kind=is_state.astype(int),
+        column_kind=is_t.astype(int),
+    )
+
+
+def start_basis(arrays: Arrays, sent: Array) -> Array:
+    """The basis at which state x sends sent[x]: these columns, every t, all slacks but those of Eve's best replies."""
+    (N, b, e), G = arrays.shape, len(arrays.groups)
+    slack, heard = np.ones((b, e), dtype=bool), signal_losses(arrays.rule_table(sent), arrays.E)
+    slack[np.arange(b)[:, None], arrays.reply_columns(heard)] = False
+    t, slacks = N * b + np.arange(b * G), N * b + b * G + N + np.flatnonzero(slack.ravel())
+    return np.concatenate([np.arange(N) * b + sent, t, slacks])
+
+
+def _first_guess(arrays: Arrays, lam: float, weight: Array) -> Array:
+    """A feasible basis of a float program: Bob's best decisions or the null release, whichever has less R_A."""
+    return start_basis(arrays, _simple_rule(arrays, lam, weight)[0])
+
+
+def _simple_rule(arrays: Arrays, lam: float, weight: Array) -> tuple[Array, Array]:
+    """The decision that each state sends in full or null release, whichever has less R_A, and its joint table.
+
+    Of several best decisions the one of least weight is sent, as in the optimum that is chosen: on 0-1 losses that
+    saves three quarters of the pivots.
+    """
+    best = arrays.B.min(axis=1)[:, None] == arrays.B
+    own, null = np.where(best, weight, np.inf).argmin(axis=1), int((arrays.p @ arrays.B).argmin())
+    rules = [(sent, arrays.rule_table(sent)) for sent in (own, own * 0 + null)]
+    return min(rules, key=lambda rule: arrays.value(rule[1], lam))
+
+
+def _simple_pair(arrays: Arrays, lam: float, weight: Array) -> tuple[Array, Array]:
+    """Full or null release, and the better of two replies of Eve: her best to either of them."""
+    rho = _simple_rule(arrays, lam, weight)[1]
+    blind = lam * arrays.null_replies(arrays.shape[1])
+    seen = np.zeros_like(blind)
+    seen[np.arange(len(seen))[:, None], arrays.reply_columns(signal_losses(rho, arrays.E))] = lam
+    return rho, max(blind, seen, key=arrays.bound)
+
+
+def solve_undivided(
+    arrays: Arrays, lam: Any, progress: SolveProgress | None = None, places: Array | None = None
+) -> JointOptimum:
+    """The optimum of the program as a whole. places: the numbers of (x, 0) among the weights; x * b by default."""
+    weight = table_weights(arrays, places)
+    if arrays.exact:
+        return _exactly(arrays, lam, progress, weight)
+    return _in_floats(arrays, float(lam), progress, weight)
+
+
+def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weight: Array) -> JointOptimum:
+    """The bound holds whatever the solver did; an interrupt leaves the best pair so far.
+
+    Floats are rationals too: where the data outrun the solver's tolerances, they are solved exactly and rounded.
+    """
+    N, b, e = arrays.shape
+    basic: Array | None
+
+    def concluded(rho: Array, u: Array, how: str) -> JointOptimum:
+        u = arrays.on_simplex(u, lam)
+        rho = arrays.obedient(normalised(rho, arrays, u))
+        return JointOptimum(rho, u, arrays.bound(u), how)
+
+    if whole_program(arrays):
+        try:
+            least = _PERTURBED_TIED if _coarse(arrays) else _PERTURBED
+            start = _simplex_basis(arrays, lam, weight, True) if N * b * e >= least else None
+            start = _first_guess(arrays, lam, weight) if start is None else start
+            vertex = optimum(compact_program(arrays, lam), ties=float_ties(arrays, weight), start=start)
+        except OutOfTime:
+            return concluded(*_simple_pair(arrays, lam, weight), f"compact program, {STOPPED}")
+        rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
+        basic, how = vertex.basic, f"compact program, {vertex.how}"
+    else:
+        rho, u, basic, how = _structured_basis(arrays, lam, progress, weight, stoppable=True)
+    found = concluded(rho, u, how)
+    gap = arrays.value(found.rho, lam) - found.bound
+    if basic is None or gap <= 0.1 * FLOAT.tolerance * arrays.spread(lam):
+        return found
+    if arrays.close(gap, lam) and _certified(arrays, lam, found):
+        return found
+    try:
+        exact = _exactly(arrays.lifted(), EXACT.number(lam), None, weight)
+    except OutOfTime:
+        return replace(found, how=f"{how}, {STOPPED}")
+    rho, u = floats(exact.rho), arrays.on_simplex(floats(exact.u), lam)
+    rho = rho * (arrays.p / rho.sum(axis=1))[:, None]  # as it is: here tiny probabilities are not noise
+    return JointOptimum(rho, u, arrays.bound(u), f"{how}, finished in exact arithmetic")
+
+
+def _certified(arrays: Arrays, lam: float, found: JointOptimum) -> bool:
+    """Whether the gap is small in rationals, where it cannot be told from rounding in floats."""
+    if arrays.B.size * arrays.shape[2] > _MANY:
+        return True
+    exact, price = arrays.lifted(), EXACT.number(lam)
+    rho = EXACT.array(found.rho)
+    rho = rho * (exact.p / rho.sum(axis=1))[:, None]
+    program = compact(exact, price)
+    dual = priced(program, Dual({"eve": found.u}, {}))
+    return bool(program.value(rho) - program.bound(dual) <= EXACT.number(FLOAT.tolerance) * exact.spread(price))
+
+
+def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: Array) -> JointOptimum:
+    N, b, e = arrays.shape
+    if dictionary_size(arrays) <= MOST:
+        rho, u = tiny_optimum(arrays, lam, weight)
+        return JointOptimum(rho, u, arrays.bound(u), "compact program, exact simplex")
+    if arrays.narrow:
+        lowered, constant = arrays.lowered(lam)
+        if not lowered.narrow:
+            best = _exactly(lowered, lam, progress, weight)
+            return replace(best, bound=best.bound + constant)
+    ties, direct = float_ties(arrays, weight), whole_program(arrays)
+    if direct:
+        whole = arrays.integers
+        few = whole is not None and max(whole[1].max(), whole[2].max()) < FEW
+        perturbed = few or N * b * e >= _PERTURBED or _coarse(arrays.rounded)
+        basic, how = _simplex_basis(arrays, lam, weight, perturbed), "compact program, HiGHS simplex"
+    else:
+        _, _, basic, how = _structured_basis(arrays.rounded, float(lam), progress, weight, stoppable=False)
+
+    def vertex_of(basic: Array | None) -> StructuredVertex | None:
+        return None if basic is None else exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
+
+    tied, found = basic, vertex_of(basic)
+    if not (found is not None and found.chosen):
+        if direct:
+            tied = _simplex_basis(arrays, lam, weight, False, ties, basic)
+        elif found is not None:
+            tied = _face_basis(arrays, lam, found, ties)
+        found = vertex_of(tied) if tied is not basic else found
+    if found is not None and found.chosen:
+        return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
+    lp = compact_program(arrays, lam)
+    slacks = np.arange(lp.shape[1], sum(lp.shape))
+    first, second = (slacks if guess is None else guess for guess in (tied, basic))
+    look_closer = found is None and lp.shape[0] >= FEW_ROWS
+    look = looked(lp, second) if look_closer else None
+    if look is not None and look.optimal:
+        how, first, found = f"{how}, {counted(look.number, 'closer look')}", look.basic, vertex_of(look.basic)
+        if found is not None and found.chosen:
+            return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
+    vertex = optimise(lp, first, [EXACT.array(cost) for cost in ties], None, second, refined=look_closer)
+    rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
+    return JointOptimum(rho, u, tree_sum(lp.cost * vertex.z), f"{how}, {vertex.how}")
+
+
+def _simplex_basis(
+    arrays: Arrays,
+    lam: Any,
+    weight: Array,
+    perturbed: bool,
+    ties: Sequence[Array] = (),
+    start: Array | None = None,
+) -> Array | None:
+    """The float basis of the whole program; `perturbed`: its costs, as the ties choose."""
+    small, (N, b, e) = arrays.rounded, arrays.shape
+    lp, columns, _ = scaled(compact_program(small, float(lam)))
+    if perturbed:
+        noise = np.append(_NOISE * 2.0**-32 * weight.ravel(), _MORE_PRIVATE * lp.cost[weight.size :])
+        lp = replace(lp, cost=lp.cost + noise)
+    start = _first_guess(small, float(lam), weight) if start is None else start
+    first = None
+    if perturbed:
+        # where Bob's best decisions tie often, they mostly hide as much from Eve as all do: a third less time per pivot
+        best = np.append(small.B.min(axis=1)[:, None] == small.B, np.ones(lp.shape[1] - weight.size, dtype=bool))
+        own = start[start < len(best)]
+        first = best if best.sum() > _OFTEN * len(own) and best[own].all() else None
+    try:
+        if ties:
+            return solve_lp(lp, [cost * columns for cost in ties], start).basic
+        if _coarse(small):
+            return primal_basis(lp, start, first, inside=True, pivots=_PIVOTS_TIED)
+        return primal_basis(lp, start, first, inside=b * e <= _SQUARE * N)
+    except SolverError:
+        return None
+
+
+def _coarse(arrays: Arrays) -> bool:
+    """Whether ties are certain."""
+    return few_values(arrays.B) and few_values(arrays.E)
+
+
+def _structured_basis(
+    arrays: Arrays, lam: float, progress: SolveProgress | None, weight: Array, stoppable: bool
+) -> tuple[Array, Array, Array | None, str]:
+    """rho, u and the basis (variable numbers of the compact program; None if there is none), by the game.
+
+    Where `stoppable`, an interrupt leaves the best pair so far, without a basis.
+    """
+    game = solve_game(
+        arrays.p, arrays.B, arrays.E, arrays.groups, lam,
+        progress=progress, stoppable=stoppable, noise=weight * 2.0**-32,
+    )  # fmt: skip
+    how = "compact program, structured interior point and simplex"
+    if not game.vertex:
+        return game.rho, game.u, None, f"{how}, {STOPPED}" if game.interrupted else how
+    flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(len(arrays.p), dtype=bool)]
+    return game.rho, game.u, np.flatnonzero(np.concatenate([*flags, game.basic_slack.ravel()])), how
+
+
+def _face_basis(arrays: Arrays, lam: Any, found: StructuredVertex, costs: Sequence[Array]) -> Array | None:
+    """The basis of the vertex that the ties choose on the optimal face, in floats: only tied columns and states enter.
+
+    States with one column on the face are decided and add a constant to Eve's rows.
+    """
+    (N, b, e), G = arrays.shape, len(arrays.groups)
+    on_face = found.basic.copy()
+    on_face[found.tied] = True
+    tied = np.flatnonzero(on_face.sum(axis=1) > 1)
+    small = arrays.rounded
+    lp = compact_program(small.states(tied), float(lam))
+    decided = np.setdiff1d(np.arange(N), tied)
+    fixed = np.zeros((b, e))
+    np.add.at(fixed, found.key[decided], small.p[decided, None] * small.E[decided])
+    lp.rhs[len(tied) :] = fixed.ravel()
+    keep = np.append(on_face[tied].ravel(), np.ones(b * G, dtype=bool))
+    number = np.append((tied[:, None] * b + np.arange(b)).ravel(), N * b + np.arange(b * G))[keep]  # in the program
+    face, columns, _ = scaled(lp.on_columns(keep))
+    try:
+        basic = solve_lp(face, [cost[number] * columns for cost in costs]).basic
+    except SolverError:
+        return None
+    n = face.shape[1]
+    slacks = basic[basic >= n] - n
+    if (slacks < len(tied)).any():
+        return None
+    keys = decided * b + found.key[decided]
+    return np.sort(np.concatenate([keys, number[basic[basic < n]], N * b + b * G + N + slacks - len(tied)]))
+
+
+def normalised(rho: Array, arrays: Arrays, u: Array | None = None) -> Array:
+    """Float joint table with exact zeros and rows that sum to p; a row the solver lost follows the rule of u."""
+    p = arrays.p
+    rho[rho <= 1e-13 * p[:, None]] = 0.0
+    total = rho.sum(axis=1)
+    lost = np.flatnonzero(total < 1e-9 * p)
+    if len(lost):
+        margins = arrays.B[lost] if u is None else arrays.B[lost] - arrays.E[lost] @ u.T
+        width = rho.shape[1] // arrays.B.shape[1]  # signals per Bob decision: 1 in the compact program
+        rho[lost] = 0.0
+        rho[lost, margins.argmin(axis=1) * width] = total[lost] = p[lost]
+    rho *= (p / total)[:, None]
+    return rho

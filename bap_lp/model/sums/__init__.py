@@ -1,0 +1,1 @@
+"""The numbers of a problem, and the sums over states that every question needs."""

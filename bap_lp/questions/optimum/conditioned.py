@@ -1,0 +1,113 @@
+"""solve under conditions: lower the problem, find the optimum of its program, publish the channel with its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from bap_lp.clock import OutOfTime
+from bap_lp.engines.compact.components import solve_compact
+from bap_lp.engines.game.solver import SolveProgress
+from bap_lp.engines.solve import Infeasible
+from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Risks
+from bap_lp.notions.beliefs import Obedience
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.finish import Pair
+from bap_lp.program.lowering import SentSignals
+from bap_lp.proof.cases import Case
+from bap_lp.proof.certificate import Certificate, Statement, reported
+from bap_lp.questions.optimum.asked import Asked, exactly
+from bap_lp.questions.optimum.attainable import refusal, within_range
+from bap_lp.questions.optimum.search import NothingFound, searched
+from bap_lp.questions.optimum.searched_conflicts import searched_refusal
+from bap_lp.questions.optimum.solution import Solution
+from bap_lp.rational import EXACT, Array, in_floats, public
+
+
+def solve_conditioned(
+    problem: Problem, lam: Any, exact: bool | None, conditions: Conditions, progress: SolveProgress | None = None
+) -> Solution:
+    """Minimise R_A over the mechanisms that satisfy the conditions."""
+    exact = exactly(problem, lam, exact, conditions)
+    asked, price = Asked.of(problem, conditions, exact), EXACT.number(lam if exact else float(lam))
+    within_range(asked)
+    found, cases, relaxed = best_channel(asked, price, progress=progress)
+    best = conclude(asked, price, found, cases)
+    if not conditions.empty:
+        best = replace(best, unconstrained=_number(_free(asked.problem, price), exact))
+    return best if relaxed is found else replace(best, randomised=_number(relaxed.value, exact))
+
+
+def _number(value: Any, exact: bool) -> Any:
+    return public(value) if exact else float(value)
+
+
+def _free(problem: Problem, lam: Any) -> Any:
+    """R_A without conditions; in floats up to rounding."""
+    if problem.misaligned:
+        return Asked.of(problem, Conditions(), problem.exact).relaxed(lam).value
+    price = lam if problem.exact else float(lam)
+    return solve_compact(problem.arrays.merged()[0], price).bound
+
+
+def best_channel(
+    asked: Asked, lam: Any, bob_weight: int = 1, progress: SolveProgress | None = None
+) -> tuple[Pair, Sequence[Case], Pair]:
+    """The least bob_weight R_B - lam R_E under the conditions, cases that prove it, and the optimum with randomness.
+
+    Refuses conditions that cannot hold.
+    """
+    try:
+        relaxed = asked.relaxed(lam, bob_weight)
+    except Infeasible:
+        raise refusal(asked) from None
+    except OutOfTime:
+        stopped = None if asked.exact else asked.stopped(lam, bob_weight)
+        if stopped is None:
+            raise
+        return stopped, (), stopped
+    if not asked.deterministic and asked.most is None:
+        return relaxed, (), relaxed
+    try:
+        found, cases = searched(asked, lam, relaxed, bob_weight, progress)
+    except NothingFound as nothing:
+        raise searched_refusal(asked, lam, bob_weight, nothing.cases) from None
+    return found, cases, relaxed
+
+
+def conclude(asked: Asked, lam: Any, found: Pair, cases: Sequence[Case] = ()) -> Solution:
+    """The solution of a pair on merged states, with its certificate on all states."""
+    layout, exact = asked.layout, asked.exact
+    rows = layout.rows(found.rho, asked.deterministic)
+    program = layout.whole_program(lam)
+    dual = asked.whole_dual(program, found.dual)
+    statement = Statement(program, layout.signals.names, layout, asked.conditions, lam)
+    value = statement.value(rows)
+    least = statement.bound(dual, cases, value)[0]
+    if exact and not asked.conditions.combinatorial and value != least:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
+    stated, bound, gap = reported(value, least, exact)
+    at = public(lam) if exact else float(lam)
+    sent = SentSignals(layout.whole, layout.signals, rows)
+    bob, eve = (v if exact else float(v) for v in (sent.told_risk, sent.eve_risk))
+    risks = Risks.summed(bob, eve, 1)
+    prior = asked.problem.p if exact else layout.whole.p
+    certificate = Certificate((at,), stated, gap, rows, dual, exact, asked.conditions, tuple(cases), prior=prior)
+    how = "obedience program" if asked.problem.misaligned else "compact program"
+    how += f"{'' if asked.conditions.empty else ' under conditions'}, {found.how}"
+    return Solution(asked.problem, at, stated, mechanism_of(asked, rows), risks, bound, gap, how, certificate)
+
+
+def mechanism_of(asked: Asked, rows: Array) -> Mechanism:
+    """The channel on the problem's states without the signals that are never sent.
+
+    A channel in floats is published in floats if these are the numbers that were proved.
+    """
+    kept, signals = without_unused(rows, asked.layout.signals.names)
+    kept = kept if asked.exact else in_floats(kept)
+    named = any(demand.name != Obedience.name for demand in asked.layout.demands)
+    name = "optimum under conditions" if named else "optimum"
+    return Mechanism.of(kept, signals, asked.problem.states, name)

@@ -1,0 +1,137 @@
+"""Solution: an optimal mechanism with its value, its bound and its certificate; and how a joint table becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
+from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.finish import on_grid, on_simplex
+from bap_lp.proof.certificate import Certificate
+from bap_lp.rational import Array, by_rows, field_of, is_exact
+
+_WIDE = 1e-4  # of the largest loss: what Bob or Eve gain from the data, below which 2^-52 of a loss is seen
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Tabular):
+    """An optimal mechanism at lam, with its proof. `solve` makes it.
+
+    Attributes:
+        problem: the problem that was solved.
+        lam: the price of privacy.
+        value: R_A of the mechanism.
+        mechanism: the channel to use.
+        risks: R_B and R_E of the mechanism, recomputed from it.
+        bound: a number that no mechanism can beat.
+        gap: value - bound: 0 if exact, certified and tiny if not.
+        method: how it was computed, in words.
+        certificate: the proof, which `verify` checks without a solver.
+        unconstrained: the optimum without the conditions; None if there are none.
+        randomised: the optimum without determinism or a limit on signals; None if neither was asked for.
+
+    >>> from bap_lp import Problem, solve
+    >>> best = solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]))
+    >>> print(best.lam, best.value, best.gap, best.risks.bob, best.risks.eve)
+    1/3 3/40 0 13/40 3/4
+    """
+
+    problem: Problem
+    lam: Number
+    value: Number
+    mechanism: Mechanism
+    risks: Risks
+    bound: Number
+    gap: Number
+    method: str
+    certificate: Certificate
+    unconstrained: Number | None = None
+    randomised: Number | None = None
+
+    @property
+    def exact(self) -> bool:
+        return self.certificate.exact
+
+    @property
+    def conditions(self) -> Conditions | None:
+        """The conditions that the mechanism meets; None if none were set."""
+        return None if self.certificate.conditions.empty else self.certificate.conditions
+
+    @property
+    def price_of_conditions(self) -> Number | None:
+        """What the conditions cost: value minus the optimum without them; None if there are none."""
+        return None if self.unconstrained is None else self.value - self.unconstrained
+
+    @property
+    def price_of_determinism(self) -> Number | None:
+        """What determinism (or the limit on signals) costs: value minus the optimum under the other conditions."""
+        return None if self.randomised is None else self.value - self.randomised
+
+    def summary(self) -> str:
+        """The optimum and its proof in plain sentences."""
+        among = "" if self.conditions is None else " that meets the conditions"
+        lines = [
+            f"At {equals('lambda', self.lam)} the least risk of Alice is {equals('R_A', self.value)}.",
+            f"A mechanism with {counted(len(self.mechanism.signals), 'signal')} attains it: "
+            f"{equals('R_B', self.risks.bob)}, {equals('R_E', self.risks.eve)}.",
+        ]
+        if self.exact and self.gap == 0:
+            lines.append(f"This is proved exactly: no mechanism{among} has a smaller R_A.")
+        else:
+            bound = f"no mechanism{among} has an R_A below {float(self.bound):.12g}"
+            lines.append(f"This is proved up to {float(self.gap):.2g}: {bound}.")
+        if self.conditions is not None and not self.exact:
+            lines.append("In floats, limits are read looser by 2^-48 of their size.")
+        if self.price_of_conditions is not None:
+            lines.append(f"The conditions cost {both(self.price_of_conditions)} in R_A.")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
+        at = f"{value} at {equals('lambda', self.lam, fraction)}"
+        signals = counted(len(self.mechanism.signals), "signal")
+        return f": {kind(self.exact)}, {at}, {risks_line(self.risks.bob, self.risks.eve)}, {signals}"
+
+    def _grid(self, most: int | None = None) -> Grid:
+        return self.mechanism._grid(most)
+
+
+def published(
+    problem: Problem, arrays: Arrays, index: Array, q: Array, names: Sequence[str]
+) -> tuple[Mechanism, Array]:
+    """A channel on merged states as a mechanism on the problem's own, without unused signals; and with all of them."""
+    kept, signals = without_unused(q, names)
+    if len(q) == len(problem.p):  # nothing was merged
+        return Mechanism.of(kept, signals, problem.states, "optimum"), q
+
+    def whole(rows: Array) -> Array:
+        out = rows[index]
+        if (index < 0).any():
+            null = field_of(rows).array(arrays.p).dot(rows)
+            out[index < 0] = null / null.sum() if is_exact(rows) else on_grid(null[None])[0]
+        return out
+
+    every = whole(q)
+    shown = every if kept is q else whole(kept)
+    return Mechanism.of(shown, signals, problem.states, "optimum"), every
+
+
+def channel_of(arrays: Arrays, rho: Array) -> Array:
+    """q(s|x) of a joint table; floats as numbers that floats hold, in rows that sum to one."""
+    if is_exact(rho):
+        return by_rows(np.divide, rho, arrays.p)
+    q = rho / arrays.p[:, None]
+    return on_simplex(q) if _coarse(arrays) else on_grid(q)
+
+
+def _coarse(arrays: Arrays) -> bool:
+    """Whether losses are so large that probabilities of 2^-52 matter: then floats are scaled to their sums instead."""
+    ends = zip(arrays.spreads, (arrays.B, arrays.E), strict=True)
+    return any(0 < spread < _WIDE * float(loss.max()) for spread, loss in ends)

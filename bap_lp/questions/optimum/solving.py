@@ -1,0 +1,172 @@
+"""solve: the mechanism that minimises R_A = R_B - lam R_E over all mechanisms, with its proof.
+
+Merge states that nobody can tell apart, solve the compact program in floats to a vertex, and, when the numbers are
+exact, carry its basis to the rationals. The value reported is the risk recomputed from the published channel; the bound
+is the dual function at Eve's replies u; their difference is the gap, zero in an exact solution.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bap_lp.arguments import checked
+from bap_lp.clock import time_limited
+from bap_lp.engines.compact.compact import JointOptimum
+from bap_lp.engines.compact.components import solve_compact
+from bap_lp.engines.game.solver import SolveProgress
+from bap_lp.model.calibration import lam_of
+from bap_lp.model.evaluation import joint as joint_of
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.labels import joints
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Risks
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import class_sums
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.finish import on_simplex
+from bap_lp.program.program import Dual
+from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
+from bap_lp.questions.optimum.conditioned import solve_conditioned
+from bap_lp.questions.optimum.paper import solve_paper
+from bap_lp.questions.optimum.solution import Solution, channel_of, published
+from bap_lp.rational import Array, InputError, is_exact, public
+
+_SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer numbers
+_LOG = logging.getLogger(__name__)
+
+
+@checked
+def solve(
+    problem: Problem,
+    lam: Any = "calibrated",
+    exact: bool | None = None,
+    formulation: str = "compact",
+    progress: SolveProgress | None = None,
+    conditions: Conditions | None = None,
+    workers: int | None = None,
+    client: Any = None,
+    time_limit: float | None = None,
+) -> Solution:
+    """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
+
+    Agents with a prior or harm of their own act on it, with ties broken for Alice. Then the obedience program is
+    solved, with a signal for every tuple of decisions, whatever the formulation.
+
+    Args:
+        problem: the problem.
+        lam: the weight of Eve's risk: a non-negative number, or "calibrated" (full and null release tie).
+        exact: True insists on rationals, False works in floats, None follows the numbers given.
+        formulation: "compact", or "paper" for the paper's own program.
+        progress: called with (iteration, bound, value) while large problems are solved. An exception that it raises
+            ends the computation and reaches the caller: that is how a service cancels.
+        conditions: what the mechanism must satisfy.
+        workers: how many processes solve the components of a problem that splits; None: this process.
+        client: a Dask client that solves them instead.
+        time_limit: seconds after which the computation ends, looked at between its steps. A float solution is then the
+            best certified pair so far: its gap says how far it may be from the optimum, and `method` says that it was
+            stopped.
+
+    Returns:
+        The optimal mechanism with its risks and its certificate.
+
+    Raises:
+        InputError: a number is not what it must be, the conditions cannot hold, or the program would not fit in memory.
+        TimeoutError: the time is over before an exact optimum is found, or before any mechanism meets the conditions.
+
+    >>> from bap_lp import Problem, solve
+    >>> found = solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]))
+    >>> print(found.value, found.gap, found.lam)
+    3/40 0 1/3
+    """
+    start = time.perf_counter()
+    with time_limited(time_limit):
+        price, asked = lam_of(problem, lam), conditions is not None and not conditions.empty
+        if not isinstance(formulation, str) or formulation not in ("compact", "paper"):
+            raise InputError("formulation", formulation, 'must be "compact" or "paper"')
+        if formulation != "compact" and asked:
+            raise InputError("formulation", formulation, 'must be "compact" under conditions')
+        if problem.misaligned or asked:
+            found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)
+        else:
+            found = _solve_free(problem, price, exact, formulation, progress, workers, client)
+    if _LOG.isEnabledFor(logging.INFO):
+        _LOG.info(
+            "%s: R_A %.9g, gap %.2g, %s, %.3f s",
+            problem, float(found.value), float(found.gap), found.method, time.perf_counter() - start,
+        )  # fmt: skip
+    return found
+
+
+def _solve_free(
+    problem: Problem,
+    price: Any,
+    exact: bool | None,
+    formulation: str,
+    progress: SolveProgress | None,
+    workers: int | None,
+    client: Any,
+) -> Solution:
+    """The optimum over all mechanisms, of agents who share Alice's prior and count."""
+    able = problem.exact and is_exact(price)
+    exact = able if exact is None else exact
+    if exact and not able:
+        rule = 'is a float; an exact solution needs exact numbers such as "1/3" (see rationalised())'
+        raise InputError("lam", public(price), rule) if problem.exact else InputError("problem", repr(problem), rule)
+    if not exact:
+        problem, price = problem.as_float(), float(price)
+    arrays, index = problem.arrays.merged()
+    best = solve_compact(arrays, price, progress, workers, client)
+    if formulation == "paper":
+        return _paper(problem, price, arrays, index, best)
+    return free_solution(problem, price, arrays, index, best)
+
+
+def free_solution(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
+    """The solution of an optimal joint table on merged states."""
+    q = channel_of(arrays, best.rho)
+    mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
+    found = _concluded(problem, price, mechanism, channel, best)
+    if is_exact(channel) or not found.gap > _SMALL_GAP * problem.arrays.spread(price):
+        return found
+    # probabilities below 2^-52 matter here: the floats themselves, over their sums
+    q = on_simplex(best.rho / arrays.p[:, None])
+    mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
+    finer = _concluded(problem, price, mechanism, channel, best)
+    return finer if finer.gap < found.gap else found
+
+
+def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Array, best: JointOptimum) -> Solution:
+    """The solution with its certificate: value and bound in rationals, from the channel and the replies."""
+    exact, at = problem.exact, public(price)
+    dual = Dual({"eve": best.u}, {}) if exact else settled(problem, price, best.u)
+    if exact:
+        bob, eve = problem.arrays.risks(joint_of(problem, mechanism)[0])
+        value, bound = bob - price * eve, best.bound
+        if value != bound:
+            raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    else:
+        bob, eve, value, bound = ends_of(problem, at, channel, dual)
+    stated, least, gap = reported(value, bound, exact)
+    risks = Risks.summed(bob, eve, 1) if exact else Risks.summed(float(bob), float(eve), 1)
+    certificate = Certificate((at,), stated, gap, channel, dual, exact, prior=problem.p)
+    return Solution(problem, at, stated, mechanism, risks, least, gap, best.how, certificate)
+
+
+def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
+    """The optimum of the paper's own program; pooled by Bob's decision it is one of the compact program."""
+    joint, method = solve_paper(problem, arrays, price, best.rho)
+    replies = joints([problem.eves[n].decisions or () for n, _ in problem.eve_views])
+    names = tuple(joints([problem.bob_decisions, replies], " / "))
+    mechanism, finer = published(problem, arrays, index, channel_of(arrays, joint), names)
+    pooled = class_sums(finer.T, np.repeat(np.arange(arrays.B.shape[1]), len(replies)), arrays.B.shape[1]).T
+    found = _concluded(problem, price, mechanism, pooled, replace(best, how=method))
+    risks = risks_of(problem, mechanism)
+    if problem.exact and risks.alice(found.lam) != found.value:
+        raise ArithmeticError(f"the exact optimum does not verify: value {risks.alice(found.lam)}, not {found.value}")
+    return found

@@ -1,0 +1,153 @@
+"""The compact program for every lam at once, by the parametric simplex method in exact arithmetic.
+
+Split the cost, c0 = B on rho and c1 = -1 on t, and add the weights w that choose among optima (see programs.ties) as
+an infinitely small part: c0 + lam c1 + eps w. At a basis the duals of the three parts make every reduced cost
+d0 + lam d1 + eps d2, so the basis stays optimal up to the least root -d0/d1 - eps d2/d1 over d1 < 0, compared
+first without and then with eps. The column of that root enters there by an ordinary primal pivot: lam does not move
+during a pivot and never goes back. A pivot with a positive step moves the vertex and raises R_E strictly, so vertices
+and pieces of V correspond one to one; a step of zero changes the basis alone. Where roots tie altogether, Bland's
+rule keeps the pivots from cycling.
+
+Roots are settled by floats where their error bounds allow: a root computed from d0 +- e0 and d1 +- e1 lies in a known
+interval, and only columns whose interval reaches below every certain upper end are looked at exactly.
+The start is the optimum at lam = 0: the least R_B, then the largest R_E, then the least weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bap_lp.clock import check
+from bap_lp.engines.compact.compact import compact_program, start_basis
+from bap_lp.engines.compact.ties import compact_ties
+from bap_lp.engines.linear.exact import filtered, leaving, reduced_cost
+from bap_lp.engines.linear.factor import Factor
+from bap_lp.engines.linear.optimum import optimum
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.program.program import Dual
+from bap_lp.questions.path.envelope import Stretch, SupportLine
+from bap_lp.rational import EXACT, Array, floats
+
+_PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
+
+
+def vertices(arrays: Arrays) -> Iterator[Stretch]:
+    """Every piece by increasing lam."""
+    walk = _Walk(arrays)
+    ceiling = arrays.eve_risk(arrays.p[:, None])
+    while walk.line.eve < ceiling:  # every vertex but the last has less than the R_E of the null release
+        check()
+        root, entering = walk.next_root()
+        if root > walk.lam:
+            walk.lam, walk.stalled = root, 0
+        left = walk.start, walk.line.dual, walk.line
+        if walk.pivot(*entering) and root > left[0]:
+            yield left
+    yield walk.start, walk.line.dual, walk.line
+
+
+class _Walk:
+    """A basis that is optimal at lam, its values and duals, and the line of its vertex."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        N, b, e = arrays.shape
+        self.arrays, self.lam, self.stalled = arrays, EXACT.zero, 0
+        private, generic = compact_ties(arrays)
+        bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
+        self.lp, self.costs = replace(compact_program(arrays, 0), cost=bob), (bob, private, generic)
+        self.rounded = [replace(self.lp.rounded, cost=floats(c)) for c in (bob, private)]
+        own = np.array([row.argmin() for row in arrays.B])
+        unique_best = int((arrays.B.min(axis=1, keepdims=True) == arrays.B).sum()) == N
+        self.basic = start_basis(arrays, own) if unique_best else optimum(self.lp, ties=(private, generic)).basic
+        self.factor = Factor(self.lp, self.basic)
+        self.values = self.factor.solve(self.lp.rhs)
+        self.y = [self._duals(part) for part in (0, 1)]
+        least, t = (self.lp.rhs.dot(y) for y in self.y)
+        self.start = EXACT.zero
+        self.line = SupportLine(self._rho(), least, -t, Dual({"eve": EXACT.zeros((b, e))}, {}), None)
+
+    def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
+        """The least root at or above lam, and the column to enter there with its d0 and d1.
+
+        Of columns with the same root the one with the least part in eps enters.
+        """
+        n, nonbasic = self.lp.shape[1], self.lp.outside(self.basic)
+        exact: list[tuple[int, Any, Any]] = []
+        for r in np.flatnonzero(nonbasic[n:] & ~self.lp.equality).tolist():
+            exact.append((n + r, -self.y[0][r], -self.y[1][r]))
+        for j in np.flatnonzero(nonbasic[:n] & self._near(nonbasic[:n])).tolist():
+            exact.append((j, self._reduced(0, j), self._reduced(1, j)))
+        best: Any = None
+        ties: list[tuple[int, Any, Any]] = []
+        for j, d0, d1 in exact:
+            root = None
+            if j < n and self.lp.free[j] and d1 != 0:
+                root = self.lam  # a free column at rest has d = 0 here, and moves off it at once
+            elif d1 < 0:
+                root = -d0 / d1
+            if root is not None and (best is None or root <= best):
+                ties = [*(ties if root == best else ()), (j, d0, d1)]
+                best = root
+        if best is None:
+            raise ArithmeticError("the path ends below the R_E of the null release")
+        if len(ties) == 1:
+            return best, ties[0]
+        if best == self.lam and self.stalled > _PATIENCE:
+            return best, min(ties)
+        prices = self._duals(2)  # needed here only, so not carried along
+        weighed = [(-reduced_cost(self.lp, prices, tie[0], self.costs[2]) / tie[2], tie) for tie in ties]
+        return best, min(weighed)[1]
+
+    def _duals(self, part: int) -> Array:
+        return self.factor.solve_transposed(self.lp.basic_cost(self.basic, self.costs[part]))
+
+    def _near(self, nonbasic: Array) -> Array:
+        """Columns that floats cannot rule out as the next to enter."""
+        with np.errstate(all="ignore"):
+            (d0, e0), (d1, e1) = (filtered(self.rounded[k], self.y[k]) for k in (0, 1))
+            low = np.maximum(d0 - e0, 0.0) / (e1 - d1) * (1 - 1e-15)
+            high = (d0 + e0) / (-d1 - e1) * (1 + 1e-15) + 1e-300
+            certain = nonbasic & (d1 < -e1) & ~self.lp.free & np.isfinite(high)
+            least = high[certain].min(initial=np.inf)
+            ruled_out = ~self.lp.free & ((d1 > e1) | (low > least))
+        near: Array = ~ruled_out
+        return near
+
+    def _reduced(self, part: int, variable: int) -> Any:
+        return reduced_cost(self.lp, self.y[part], variable, self.costs[part])
+
+    def pivot(self, variable: int, d0: Any, d1: Any) -> bool:
+        """Bring the variable into the basis; whether that moved the vertex."""
+        change = self.factor.solve(self.lp.column(variable))
+        sign = 1 if d1 < 0 else -1  # a free column may have to decrease
+        position, step = leaving(self.lp, self.basic, self.values, change, sign)
+        unit = EXACT.zeros(len(self.basic))
+        unit[position] = EXACT.one
+        row = self.factor.solve_transposed(unit)  # row of the inverse: the duals move along it until d(variable) = 0
+        before = self.y
+        self.y = [y + row * (d / change[position]) for y, d in zip(before, (d0, d1), strict=True)]
+        self.values = self.values - change * (sign * step)
+        self.values[position] = sign * step
+        self.basic = self.basic.copy()
+        self.basic[position] = variable
+        self.factor = Factor(self.lp, self.basic)
+        if step == 0:
+            self.stalled += 1
+            return False
+        self.stalled = 0
+        N, shape = len(self.arrays.p), self.line.dual.replies["eve"].shape
+        u = -(before[0][N:] + before[1][N:] * self.lam).reshape(shape)  # optimal at lam for the old and the new vertex
+        bob, eve = self.line.bob + sign * step * d0, self.line.eve - sign * step * d1
+        self.start, self.line = self.lam, SupportLine(self._rho(), bob, eve, Dual({"eve": u}, {}), None)
+        return True
+
+    def _rho(self) -> Array:
+        N, b, _ = self.arrays.shape
+        rho = EXACT.zeros(N * b)
+        live = self.basic < N * b
+        rho[self.basic[live]] = self.values[live]
+        return rho.reshape(N, b)

@@ -1,0 +1,187 @@
+"""One mechanism for several scenarios: minimise the largest R_A^k over k = 1..K (`program.several` has the program).
+
+The weights of the worst rows are those of a least favourable mixture of scenarios. Among several optima the one with
+the largest sum of R_E^k is chosen, then one vertex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bap_lp.arguments import checked
+from bap_lp.engines.compact.ties import weights as fixed_weights
+from bap_lp.engines.solve import Tie, solve_program
+from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.program.program import Program
+from bap_lp.program.several import profiles_of, scenario_program, scenarios_of
+from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, is_exact, public
+
+_MOST_ENTRIES = 200_000
+_SMALL_GAP = 1e-10  # of the largest spread of a scenario: a gap that is not worth an exact solution
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RobustSolution(Displayed):
+    """The mechanism with the smallest worst case; `risks[k]` under scenario k, `weights` a least favourable mixture."""
+
+    problems: tuple[Problem, ...]
+    lams: tuple[Number, ...]
+    value: Number
+    mechanism: Mechanism
+    risks: tuple[Risks, ...]
+    weights: tuple[Number, ...]
+    bound: Number
+    gap: Number
+    method: str
+    certificate: Certificate
+
+    @property
+    def exact(self) -> bool:
+        return self.certificate.exact
+
+    def _headline(self) -> str:
+        worst, signals = equals("worst R_A", self.value, fraction), counted(len(self.mechanism.signals), "signal")
+        return f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {worst}, {signals}"
+
+
+@dataclass(frozen=True, repr=False)
+class WorstCase(Displayed):
+    """A mechanism under all scenarios: R_A in each, the largest of them and where it occurs."""
+
+    mechanism: Mechanism
+    worst: Number
+    scenario: int
+    values: tuple[Number, ...]
+    risks: tuple[Risks, ...]
+
+    def _headline(self) -> str:
+        return titled(self.mechanism.name, f"{equals('R_A', self.worst, fraction)} in scenario {self.scenario}")
+
+
+@checked
+def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None) -> RobustSolution:
+    """Minimise the largest R_A over several scenarios: problems with the same states and their own priors and losses.
+
+    Args:
+        problems: the scenarios.
+        lams: one lam for all scenarios, or one for each; "calibrated" is calibrated scenario by scenario.
+        exact: True insists on rationals, False works in floats, None follows the numbers given.
+
+    Returns:
+        The mechanism with the smallest worst case, the least favourable mixture of scenarios and a certificate.
+
+    Raises:
+        InputError: there is no scenario, their states differ, a lam is negative, the program would be too large, or
+            exact numbers are demanded and not given.
+
+    >>> from bap_lp import Problem, robust
+    >>> bob = [["1/3", "2/3"], [1, 0]]
+    >>> coins = [Problem(["3/4", "1/4"], bob, [[0, 1], [k, 0]]) for k in (4, 10)]
+    >>> best = robust(coins, "1/3")
+    >>> print(best.value, best.gap, *best.weights)
+    3/16 0 1 0
+    """
+    given, prices = scenarios_of(problems, lams)
+    able = all(s.exact for s in given) and all(is_exact(v) for v in prices)
+    if exact and not able:
+        raise InputError("problems", None, 'and lams must be exact, such as "1/3", for an exact solution')
+    exact = able if exact is None else exact
+    given = given if exact else tuple(s.as_float() for s in given)
+    whole = [s.exactly for s in given]
+    at = [EXACT.number(lam if exact else float(lam)) for lam in prices]
+    profiles, names = profiles_of(whole)
+    live = np.any([s.p > 0 for s in whole], axis=0)
+    if int(live.sum()) * len(profiles) > _MOST_ENTRIES:
+        size = f"{int(live.sum())} x {len(profiles)}"
+        raise InputError("problems", None, f"need {size} probabilities (states x profiles), more than {_MOST_ENTRIES}")
+    program = scenario_program(whole, at, profiles, live)
+    spread = max(float(s.arrays.spread(lam)) for s, lam in zip(whole, at, strict=True))
+    found = solve_program(program, _ties(whole, live, program), exact=exact, near=_SMALL_GAP * spread)
+    q = _obedient(whole, live, profiles, found.rho) if exact else found.rho
+    rows = EXACT.zeros((len(live), len(profiles)))
+    rows[live], rows[~live] = q, whole[0].p[live].dot(q)
+    value, bound = program.value(q), program.bound(found.dual)
+    if exact and value != bound:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    stated, least, gap = reported(value, bound, exact)
+    kept, signals = without_unused(rows, names)
+    mechanism = Mechanism.of(kept if exact else in_floats(kept), signals, given[0].states, "smallest worst case")
+    mixture = found.dual.weights["scenarios"]
+    shared = tuple(public(lam) if exact else float(lam) for lam in at)
+    return RobustSolution(
+        problems=given,
+        lams=shared,
+        value=stated,
+        mechanism=mechanism,
+        risks=tuple(risks_of(s, mechanism) for s in given),
+        weights=tuple(public(mixture if exact else floats(mixture)).tolist()),
+        bound=least,
+        gap=gap,
+        method=f"worst-case program, {found.how}",
+        certificate=Certificate(shared, stated, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p),
+    )
+
+
+def _ties(whole: Sequence[Problem], live: Array, program: Program) -> list[Tie]:
+    """The largest sum of R_E^k, then the least weight of the joint table under the mean prior."""
+    mean = sum((s.p[live] for s in whole[1:]), start=whole[0].p[live]) / len(whole)
+    weight = mean[:, None] * fixed_weights(program.cost.size, EXACT).reshape(program.shape)
+    return [Tie(None, tuple((o.name, -EXACT.one) for o in program.observers)), Tie(weight)]
+
+
+@checked
+def rank_worst_case(
+    problems: Sequence[Problem], mechanisms: Sequence[Mechanism], lams: Any = "calibrated"
+) -> tuple[WorstCase, ...]:
+    """Mechanisms by their largest R_A over the scenarios, the best first.
+
+    Args:
+        problems: the scenarios.
+        mechanisms: channels on the states of the scenarios.
+        lams: one lam for all scenarios, or one for each; "calibrated" is calibrated scenario by scenario.
+
+    Returns:
+        One row per mechanism: its R_A in each scenario, the largest of them and where it occurs.
+
+    Raises:
+        InputError: there is no scenario, their states differ, a lam is negative, or a mechanism has other states.
+
+    >>> from bap_lp import Problem, rank_worst_case, releases
+    >>> bob = [["1/3", "2/3"], [1, 0]]
+    >>> coins = [Problem(["3/4", "1/4"], bob, [[0, 1], [k, 0]]) for k in (4, 10)]
+    >>> ranked = rank_worst_case(coins, [releases.full(coins[0]), releases.null(coins[0])], lams="1/2")
+    >>> [(row.mechanism.name, str(row.worst), row.scenario) for row in ranked]
+    [('null', '1/8', 0), ('full', '1/4', 0)]
+    """
+    scenarios, prices = scenarios_of(problems, lams)
+    out = []
+    for mechanism in mechanisms:
+        found = tuple(risks_of(s, mechanism) for s in scenarios)
+        values = tuple(r.alice(public(lam)) for r, lam in zip(found, prices, strict=True))
+        worst = max(values)
+        out.append(WorstCase(mechanism, worst, values.index(worst), values, found))
+    return tuple(sorted(out, key=lambda row: row.worst))
+
+
+def _obedient(problems: Sequence[Problem], live: Array, profiles: Array, q: Array) -> Array:
+    """Give each signal the profile that its Bobs follow (their own on ties); pooling equal profiles raises no R_A^k."""
+    target = profiles.copy()
+    for k, problem in enumerate(problems):
+        losses = signal_losses(problem.p[live][:, None] * q, problem.B[live])
+        own = losses[np.arange(len(losses)), profiles[:, k]]
+        target[:, k] = np.where(own > losses.min(axis=1), losses.argmin(axis=1), profiles[:, k])
+    place = {tuple(row): signal for signal, row in enumerate(profiles.tolist())}
+    out = 0 * q
+    for signal, row in enumerate(target.tolist()):
+        out[:, place[tuple(row)]] += q[:, signal]
+    return out

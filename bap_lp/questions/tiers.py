@@ -1,0 +1,218 @@
+"""Tiers: a public file, a research file, a secure room. Each release refines the one before it.
+
+One program (`program.several`) finds releases that are optimal together. Solving the tiers separately is cheaper, but
+their releases do not refine each other in general: the difference is the price of nesting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bap_lp.arguments import checked
+from bap_lp.engines.compact.ties import weights as fixed_weights
+from bap_lp.engines.solve import Tie, solve_program
+from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
+from bap_lp.model.sums.merging import class_sums, first_members, merge_index
+from bap_lp.program.finish import on_grid, priced
+from bap_lp.program.program import Program
+from bap_lp.program.several import prefixes, tier_names, tier_program, tiers_of
+from bap_lp.proof.certificate import Certificate, Verdict, reported, verify
+from bap_lp.questions.optimum.solving import solve
+from bap_lp.rational import EXACT, Array, InputError, field_of, floats, in_floats, is_exact, lifted, public
+
+_MOST_ENTRIES = 1_000_000  # probabilities of a joint table
+_SMALL_GAP = 1e-10  # of the spread of all tiers: a gap that is not worth an exact solution
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TierSolution(Tabular):
+    """Releases that refine each other and minimise sum_k w_k (R_B,k - lam_k R_E,k).
+
+    mechanisms[k] is what tier k sees; parents[k][s] is the signal of tier k - 1 that its signal s refines. `separate`
+    is the least sum without nesting, so that `price_of_nesting` = value - separate >= 0.
+    """
+
+    problems: tuple[Problem, ...]
+    lams: tuple[Number, ...]
+    weights: tuple[Number, ...]
+    value: Number
+    mechanisms: tuple[Mechanism, ...]
+    parents: tuple[tuple[int, ...], ...]
+    risks: tuple[Risks, ...]
+    bound: Number
+    gap: Number
+    separate: Number
+    separate_values: tuple[Number, ...]
+    method: str
+    certificate: Certificate
+
+    @property
+    def exact(self) -> bool:
+        return self.certificate.exact
+
+    @property
+    def price_of_nesting(self) -> Number:
+        """What it costs that every release refines the one before it."""
+        return self.value - self.separate
+
+    def verify(self) -> Verdict:
+        """Check the certificate with arithmetic alone."""
+        return verify(self.problems, self.certificate)
+
+    def refinement(self, tier: int, signal: str) -> Mechanism:
+        """How to draw the release mechanisms[tier] once `signal` of the one before it is published.
+
+        A state that cannot have sent `signal` gets the average row.
+        """
+        if not 1 <= tier < len(self.mechanisms):
+            raise InputError("tier", tier, f"must be between 1 and {len(self.mechanisms) - 1}")
+        before, after = self.mechanisms[tier - 1], self.mechanisms[tier]
+        if signal not in before.signals:
+            raise InputError("signal", signal, "is not one of " + ", ".join(map(repr, before.signals[:8])))
+        parent = before.signals.index(signal)
+        children = [s for s, up in enumerate(self.parents[tier]) if up == parent]
+        joint, total = after.q[:, children], before.q[:, parent]
+        average = field_of(joint).array(self.problems[0].p).dot(joint)
+        average = average / average.sum()
+        rows = [row / mass if mass > 0 else average for row, mass in zip(joint, total, strict=True)]
+        names = [after.signals[s] for s in children]
+        return Mechanism(np.array(rows), signals=names, states=after.states, name=f"tier {tier + 1} given {signal}")
+
+    def summary(self) -> str:
+        """The optimum, tier by tier, in plain sentences."""
+        lines = [f"Over {counted(len(self.lams), 'tier')} the least sum of Alice's risks is {both(self.value)}."]
+        for k, (own, lam) in enumerate(zip(self.risks, self.lams, strict=True)):
+            found = f"{equals('R_B', own.bob)}, {equals('R_E', own.eve)}, {equals('R_A', own.alice(lam))}"
+            lines.append(f"Tier {k + 1} at {equals('lambda', lam)}: {found}.")
+        lines.append(
+            f"Separate releases would have {both(self.separate)}: nesting costs {both(self.price_of_nesting)}."
+        )
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        price = equals("price of nesting", self.price_of_nesting, fraction)
+        return (
+            f": {kind(self.exact)}, {counted(len(self.lams), 'tier')}, {equals('value', self.value, fraction)}, {price}"
+        )
+
+    def _grid(self, most: int | None = None) -> Grid:
+        parts = list(zip(self.problems, self.lams, self.weights, self.risks, self.mechanisms, strict=True))
+        rows = [
+            (k + 1, problem.title, lam, weight, own.bob, own.eve, own.alice(lam), len(mechanism.signals))
+            for k, (problem, lam, weight, own, mechanism) in enumerate(parts[:most])
+        ]
+        return Grid(("tier", "title", "lambda", "weight", "R_B", "R_E", "R_A", "signals"), rows, len(parts))
+
+
+@checked
+def tiers(
+    problems: Sequence[Problem], lams: Any = "calibrated", weights: Any = None, exact: bool | None = None
+) -> TierSolution:
+    """Releases for several circles of users, each of which refines the one before it, optimal together.
+
+    Args:
+        problems: the problem of each tier, the public one first; same states and prior. Tier k's Bob and Eves see the
+            signals of its own and of all tiers before it.
+        lams: a number or "calibrated" for all tiers, or a list with one per tier.
+        weights: how much each tier counts, positive; 1 by default.
+        exact: True insists on rationals, False works in floats, None follows the numbers given.
+
+    Returns:
+        The nested mechanisms with their risks, the value, its proof, and what nesting costs.
+
+    Raises:
+        InputError: the problems have different states or priors, a lam is negative or undefined, an agent has beliefs
+            of his own, or there are too many tuples of decisions.
+
+    >>> from bap_lp import Problem, tiers
+    >>> bob = [["1/3", "2/3"], [1, 0]]
+    >>> public, research = (Problem(["3/4", "1/4"], bob, [[0, 1], [k, 0]]) for k in (10, 2))
+    >>> both = tiers([public, research], "1/3")
+    >>> print(both.value, both.separate, both.price_of_nesting, both.verify().ok)
+    13/40 13/40 0 True
+    """
+    given, prices, shares = tiers_of(problems, lams, weights)
+    able = all(problem.exact for problem in given) and all(map(is_exact, (*prices, *shares)))
+    if exact and not able:
+        raise InputError("problems", None, 'and lams and weights must be exact, such as "1/3", for an exact solution')
+    exact = able if exact is None else exact
+    given = given if exact else tuple(problem.as_float() for problem in given)
+    whole = [problem.exactly for problem in given]
+    at, scale = ([EXACT.number(v if exact else float(v)) for v in own] for own in (prices, shares))
+    everything = tier_program(whole, at, scale)
+    merged, index = _merged(everything, whole)
+    if merged.cost.size > _MOST_ENTRIES:
+        size = f"{merged.shape[0]} x {merged.shape[1]}"
+        raise InputError("problems", None, f"need {size} probabilities (states x tuples), more than {_MOST_ENTRIES}")
+    hidden = tuple((o.name, -EXACT.one) for o in merged.observers)
+    ties = [Tie(None, hidden), Tie(fixed_weights(merged.cost.size, EXACT).reshape(merged.shape))]
+    spread = sum(float(w * p.arrays.spread(lam)) for w, lam, p in zip(scale, at, whole, strict=True))
+    found = solve_program(merged, ties, exact=exact, near=_SMALL_GAP * spread)
+    q = found.rho / merged.mass[:, None]
+    channel = q[index]
+    if (index < 0).any():
+        null = merged.mass.dot(q)
+        channel[index < 0] = null if exact else lifted(on_grid(floats(null)[None]))[0]
+    dual = priced(everything, found.dual)
+    value, bound = everything.value(everything.mass[:, None] * channel), everything.bound(dual)
+    if exact and value != bound:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    stated, least, gap = reported(value, bound, exact)
+    mechanisms, parents = _mechanisms(given, channel, exact)
+    numbers = public if exact else float
+    lambdas, shares_out = tuple(map(numbers, at)), tuple(map(numbers, scale))
+    alone = tuple(solve(problem, lam, exact=exact).value for problem, lam in zip(given, lambdas, strict=True))
+    return TierSolution(
+        problems=given,
+        lams=lambdas,
+        weights=shares_out,
+        value=stated,
+        mechanisms=mechanisms,
+        parents=parents,
+        risks=tuple(risks_of(problem, mechanism) for problem, mechanism in zip(given, mechanisms, strict=True)),
+        bound=least,
+        gap=gap,
+        separate=sum(w * v for w, v in zip(shares_out, alone, strict=True)),
+        separate_values=alone,
+        method=f"nested program, {found.how}",
+        certificate=Certificate(
+            lambdas, stated, gap, channel, dual, exact, kind="tiers", tier_weights=shares_out, prior=whole[0].p
+        ),
+    )
+
+
+def _merged(program: Program, problems: Sequence[Problem]) -> tuple[Program, Array]:
+    """States that nobody in any tier can tell apart are merged; the class of each state is -1 where p = 0."""
+    index, count = merge_index(program.mass, [table for one in problems for table in (one.B, one.E)])
+    first = first_members(index)
+    seen = tuple(replace(o, losses=o.losses[first]) for o in program.observers)  # type: ignore[index]
+    return Program(class_sums(program.mass, index, count), program.cost[first], seen), index
+
+
+def _mechanisms(
+    given: Sequence[Problem], channel: Array, exact: bool
+) -> tuple[tuple[Mechanism, ...], tuple[tuple[int, ...], ...]]:
+    """What every tier sees, without unused signals, and the signal of the tier before that each of them refines."""
+    mechanisms: list[Mechanism] = []
+    parents: list[tuple[int, ...]] = []
+    place = {0: 0}  # of every prefix of the tier before that is sent
+    sizes = [one.shape[1] for one in given]
+    for k, problem in enumerate(given):
+        prefix = prefixes(sizes, k)
+        q = class_sums(channel.T, prefix, int(prefix[-1]) + 1).T
+        names = tier_names(given[: k + 1])
+        used = [s for s in range(q.shape[1]) if any(q[:, s] > 0)]
+        parents.append(tuple(place[s // problem.shape[1]] for s in used))
+        place = {s: position for position, s in enumerate(used)}
+        rows = q[:, used]
+        rows = rows if exact else in_floats(rows)
+        mechanisms.append(Mechanism.of(rows, [names[s] for s in used], problem.states, f"tier {k + 1}"))
+    return tuple(mechanisms), tuple(parents)

@@ -13,7 +13,7 @@ from flint import fmpq
 from bap_lp import Conditions, Problem
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.program import LinearProgram
-from bap_lp.questions.optimum.asked import Asked
+from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.rational import EXACT
 
 SIZES = [(2, 2, 2), (50, 5, 5), (200, 8, 8), (500, 5, 5), (1000, 10, 10)]
@@ -61,5 +61,5 @@ def best_time(task: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
 
 def conditioned_program(problem: Problem, conditions: Conditions, lam: float) -> LinearProgram:
     """The program under conditions as any solver gets it, in floats."""
-    layout = Asked.of(problem, conditions, exact=False).layout
+    layout = AskedProblem.of(problem, conditions, exact=False).layout
     return LinearForm.of(layout.program(EXACT.number(lam)).rounded).lp

@@ -32,7 +32,7 @@ from bap_lp.model.risks import Number
 from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import Array, public
+from bap_lp.rational import Array, floats, public
 
 _NAMED = 6  # states, signals and decisions that are named one by one
 _COIN = (
@@ -238,7 +238,8 @@ def margins(best: Solution) -> Array | None:
     proof = best.certificate
     if not proof.conditions.empty or best.problem.misaligned:
         return None
-    return public(best.problem.B - best.problem.E.dot(proof.u.T))
+    u = proof.u if best.exact else floats(proof.u)
+    return public(best.problem.B - best.problem.E.dot(u.T))
 
 
 def _randomised(best: Solution) -> Iterator[str]:

@@ -113,7 +113,7 @@ def _check(
         able = allow_float or any(isinstance(v, float) for v in (*asked, *shares))
         wrong = other_tiers(asked, shares, proof)
         verdict = Verdict(False, wrong) if wrong else verify(problems, proof, able)
-    if not verdict:
+    if not verdict.optimal:
         print(f"bap: {source_name(path)} does not prove the optimum: {clean(verdict.reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)
     at = ", ".join(fraction(lam) for lam in proof.lams)

@@ -105,8 +105,8 @@ def _check(
             verdict = verify_mechanism(loaded.problem, channel, proof, allowed)
         else:
             verdict = verify_certificate(loaded.problem, proof, allowed)
-    if not verdict or wrong:
-        refuse(f"{name} does not prove the optimum of {loaded.source}: {verdict.reason if not verdict else wrong}")
+    if not verdict.optimal or wrong:
+        refuse(f"{name} does not prove the optimum of {loaded.source}: {wrong or verdict.reason}")
     return verdict.reason
 
 
@@ -143,6 +143,8 @@ def proved_bundle(folder: str, allow_float: bool) -> Bundle:
     if not verdict:
         hint = " (--allow-float accepts it)" if "are floats" in verdict.reason else ""
         refuse(f"{source_name(folder)} does not verify: {verdict.reason}{hint}")
+    if not verdict.optimal:
+        refuse(f"{source_name(folder)} does not prove an optimum: {verdict.reason}")
     return bundle
 
 

@@ -126,7 +126,7 @@ def lowered(arrays: Arrays, signals: Signals, demands: Sequence[Demand], lam: An
 
 
 @dataclass(frozen=True, eq=False)
-class Layout(ReadOnly):
+class LoweredProblem(ReadOnly):
     """A problem under conditions, in rationals: its states and signals, and the merged state of each, or -1."""
 
     problem: Problem
@@ -137,7 +137,7 @@ class Layout(ReadOnly):
     signals: Signals
 
     @classmethod
-    def of(cls, problem: Problem, demands: Sequence[Any]) -> Layout:
+    def of(cls, problem: Problem, demands: Sequence[Any]) -> LoweredProblem:
         """problem: an exact one."""
         arrays = problem.arrays
         if not all(demand.null_row for demand in demands):
@@ -204,7 +204,7 @@ class Layout(ReadOnly):
         """A channel on merged states with what the agents lose."""
         return SentSignals(self.arrays, self.signals, q)
 
-    def demanding(self, demands: Sequence[Any]) -> Layout:
+    def demanding(self, demands: Sequence[Any]) -> LoweredProblem:
         """The same states with other demands, and the signals that these need."""
         signals = signals_of(self.problem, any(demand.tuples for demand in demands))
         return replace(self, demands=tuple(demands), signals=signals)

@@ -33,7 +33,7 @@ from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import Array, Field, ReadOnly, field_of, floats, shown, tree_sum
 
 
-class Unproved(ArithmeticError):
+class NoProof(ArithmeticError):
     """Multipliers that prove nothing; the message says what is wrong with them."""
 
 
@@ -292,7 +292,7 @@ class Program(ReadOnly):
         return Dual(replies, {one.name: dual.weights.get(one.name, zeros(len(one))) for one in self.rows})
 
     def bound(self, dual: Dual, allowed: Array | None = None) -> Any:
-        """Below the value of every feasible table (that sends only allowed[x,s]); raises Unproved."""
+        """Below the value of every feasible table (that sends only allowed[x,s]); raises NoProof."""
         weights = self._weighed(dual.weights)
         self._replied(dual.replies, weights)
         least = self._least(dual.replies, self.charged(weights), allowed)
@@ -303,37 +303,37 @@ class Program(ReadOnly):
         known = {one.name: one for one in self.rows}
         for name in weights:
             if name not in known:
-                raise Unproved(f"there is a weight for {shown_name(name)}, which is not a row")
+                raise NoProof(f"there is a weight for {shown_name(name)}, which is not a row")
         out = {}
         worst: list[Array] = []
         for name, one in known.items():
             w = weights.get(name, self.field.zeros(len(one)))
             if w.shape != (len(one),):
-                raise Unproved(f"the weights of {name} are {len(w)}, must be {len(one)}, one per row")
+                raise NoProof(f"the weights of {name} are {len(w)}, must be {len(one)}, one per row")
             if not one.equal and (w < 0).any():
-                raise Unproved(f"the weights of {name} must not be negative")
+                raise NoProof(f"the weights of {name} must not be negative")
             worst += [w] if one.worst else []
             out[name] = w
         if worst and (total := tree_sum(np.concatenate(worst))) != 1:
-            raise Unproved(f"the weights of the worst cases sum to {shown(total, False)}, must sum to 1")
+            raise NoProof(f"the weights of the worst cases sum to {shown(total, False)}, must sum to 1")
         return out
 
     def _replied(self, replies: Replies, weights: Weights) -> None:
         if set(replies) != {o.name for o in self.observers}:
-            raise Unproved(f"there must be replies of {', '.join(o.name for o in self.observers) or 'nobody'}")
+            raise NoProof(f"there must be replies of {', '.join(o.name for o in self.observers) or 'nobody'}")
         goals = self.prices(weights)
         for o in self.observers:
             u = replies[o.name]
             if u.shape != (o.views, o.columns):
-                raise Unproved(f"the replies of {o.name} have shape {u.shape}, must have {(o.views, o.columns)}")
+                raise NoProof(f"the replies of {o.name} have shape {u.shape}, must have {(o.views, o.columns)}")
             if (u < 0).any():
-                raise Unproved(f"the replies of {o.name} must not be negative")
+                raise NoProof(f"the replies of {o.name} must not be negative")
             sums = np.add.reduceat(u, o.starts, axis=1)
             wrong = np.argwhere(sums != goals[o.name])
             if len(wrong):
                 v, g = wrong[0].tolist()
                 found, goal = shown(sums[v, g], False), shown(goals[o.name][v, g], False)
-                raise Unproved(f"the replies of {o.name} at {v} sum to {found}, their price is {goal}")
+                raise NoProof(f"the replies of {o.name} at {v} sum to {found}, their price is {goal}")
 
     def _least(self, replies: Replies, cost: Array, allowed: Array | None) -> Array:
         """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x]) for every x, over the signals allowed."""

@@ -29,8 +29,8 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import priced
-from bap_lp.program.lowering import Layout, SentSignals
-from bap_lp.program.program import Dual, Program, Unproved, compact
+from bap_lp.program.lowering import LoweredProblem, SentSignals
+from bap_lp.program.program import Dual, NoProof, Program, compact
 from bap_lp.program.several import profiles_of, scenario_program, tier_names, tier_program, tiers_of
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
@@ -38,6 +38,7 @@ from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_
 
 _NONE = Conditions()
 _HUGE = 10**308  # beyond it floats are infinite
+_NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
 
@@ -148,6 +149,8 @@ class Verdict(Displayed):
         value: R_A of the channel, as computed.
         bound: a number that no mechanism can beat, as computed.
         gap: the difference, which is zero if the channel is optimal.
+        optimal: whether the gap is zero, or in floats at most a millionth of what the release can change. A proof may
+            also be one of a wider gap, such as that of a search that was stopped.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -160,6 +163,7 @@ class Verdict(Displayed):
     value: Number | None = None
     bound: Number | None = None
     gap: Number | None = None
+    optimal: bool = False
 
     def __bool__(self) -> bool:
         return self.ok
@@ -174,7 +178,7 @@ class Statement:
 
     program: Program
     names: Sequence[str]  # of the signals
-    layout: Layout | None = None
+    layout: LoweredProblem | None = None
     conditions: Conditions = _NONE
     lam: Any = EXACT.zero
     bob_weight: int = 1
@@ -198,7 +202,7 @@ class Statement:
         return self.program.value(self.program.mass[:, None] * channel)
 
     def bound(self, dual: Dual, cases: Sequence[Case] = (), value: Any = None) -> tuple[Any, str]:
-        """What multipliers prove, and how in words; raises Unproved. value: the least that is of interest."""
+        """What multipliers prove, and how in words; raises NoProof. value: the least that is of interest."""
         least = self.program.bound(dual)
         how = "the prices prove that no mechanism{} goes below"
         if not self.conditions.combinatorial or (value is not None and least >= value):
@@ -221,17 +225,17 @@ class Statement:
         return () if found is None else (found[0],)
 
     def impossible(self, dual: Dual, cases: Sequence[Case]) -> str:
-        """How multipliers prove that nothing is feasible; raises Unproved if they do not."""
+        """How multipliers prove that nothing is feasible; raises NoProof if they do not."""
         if cases:
             if not (self.conditions.combinatorial and all(case.void for case in cases)):
-                raise Unproved("a proof by cases needs determinism or a limit on signals, and cases that are all void")
+                raise NoProof("a proof by cases needs determinism or a limit on signals, and cases that are all void")
             self._by_cases(cases, EXACT.zero)
             return "the multipliers prove, case by case, that no mechanism meets the conditions"
         if self.program.bound(dual) > 0:
             return "the multipliers prove that no mechanism meets the conditions"
         if self._tried() == ():
             return "all deterministic mechanisms were tried and none meets the conditions"
-        raise Unproved(_NO_PROOF)
+        raise NoProof(_NO_PROOF)
 
     def _by_cases(self, cases: Sequence[Case], value: Any) -> Any:
         (states, signals), asked = self.program.shape, self.conditions
@@ -240,15 +244,15 @@ class Statement:
         except InputError as error:
             wrong = str(error)
         if wrong:
-            raise Unproved(wrong)
+            raise NoProof(wrong)
         for case in cases:
             try:
                 part = (self.program.silent if case.void else self.program).only(case.keep)
                 bound = part.bound(case.dual, case.allowed(states))
-            except Unproved as error:
-                raise Unproved(f"case {case.keep}: {error}") from None
+            except NoProof as error:
+                raise NoProof(f"case {case.keep}: {error}") from None
             if case.void and not bound > 0:
-                raise Unproved(f"case {case.keep}: {_NO_PROOF}")
+                raise NoProof(f"case {case.keep}: {_NO_PROOF}")
             value = value if case.void else bound if value is None else min(value, bound)
         return value
 
@@ -260,7 +264,7 @@ def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_we
     """The statement about one exact problem; raises InputError if the conditions do not fit."""
     if conditions.empty and not problem.misaligned and bob_weight == 1:
         return Statement(compact(problem.arrays, lam), problem.bob_decisions, lam=lam)
-    layout = Layout.of(problem, conditions.demands(problem))
+    layout = LoweredProblem.of(problem, conditions.demands(problem))
     program = layout.whole_program(lam, bob_weight)
     return Statement(program, layout.signals.names, layout, conditions, lam, bob_weight)
 
@@ -339,9 +343,9 @@ def verify(
             return Verdict(False, wrong)
         value = statement.value(channel)
         bound, how = statement.bound(certificate.dual, certificate.cases, value)
-    except Unproved as error:
+    except NoProof as error:
         return Verdict(False, str(error))
-    return _judged(certificate, value, bound, slack, how)
+    return _judged(problems, certificate, value, bound, slack, how)
 
 
 def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
@@ -357,12 +361,14 @@ def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verd
         return Verdict(False, "a row of the channel is not a distribution")
     try:
         _, _, value, bound = ends_of(problem, certificate.lam, q, certificate.dual)
-    except Unproved as error:
+    except NoProof as error:
         return Verdict(False, str(error))
-    return _judged(certificate, value, bound, slack, "")
+    return _judged([problem], certificate, value, bound, slack, "")
 
 
-def _judged(certificate: Certificate, value: Any, bound: Any, slack: Any, how: str) -> Verdict:
+def _judged(
+    problems: Sequence[Problem], certificate: Certificate, value: Any, bound: Any, slack: Any, how: str
+) -> Verdict:
     exact = certificate.exact
     found, low, gap = reported(value, bound, exact)
     if found != certificate.value:
@@ -374,7 +380,7 @@ def _judged(certificate: Certificate, value: Any, bound: Any, slack: Any, how: s
         reason = f"rho has value {high_text} but the multipliers only prove {low_text}"
         return Verdict(False, reason, found, low, gap)
     conditioned = not certificate.conditions.empty
-    what = {"scenarios": "the worst case", "tiers": "the sum over the tiers"}.get(certificate.kind, "R_A")
+    what = {"scenarios": "the worst case ", "tiers": ""}.get(certificate.kind, "R_A = ")
     under = " under the conditions" if conditioned else ""
     if gap == 0:
         if certificate.kind == "scenarios":
@@ -385,10 +391,11 @@ def _judged(certificate: Certificate, value: Any, bound: Any, slack: Any, how: s
             how = "rho attains it and u proves that no mechanism goes below"
         else:
             how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
-        equal = "" if certificate.kind != "release" else " ="
-        return Verdict(True, f"{what}{equal} {shown(value, not exact)} is optimal{under}: {how}", found, low, gap)
-    reason = f"{what} = {shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
-    return Verdict(True, reason, found, low, gap)
+        return Verdict(True, f"{what}{shown(value, not exact)} is optimal{under}: {how}", found, low, gap, True)
+    spread = sum(p.arrays.rounded.spread(float(lam)) for p, lam in zip(problems, certificate.lams, strict=True))
+    near = not exact and bool(gap <= _NEAR * spread)
+    reason = f"{what}{shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
+    return Verdict(True, reason, found, low, gap, near)
 
 
 def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: bool) -> str:
@@ -431,7 +438,7 @@ def _no_states(problem: Problem) -> Arrays:
 
 
 def ends_of(problem: Problem, lam: Any, channel: Array, dual: Dual) -> tuple[Any, Any, Any, Any]:
-    """(R_B, R_E, R_A, bound) of a channel over Bob's decisions and Eve's replies, without conditions; raises Unproved.
+    """(R_B, R_E, R_A, bound) of a channel over Bob's decisions and Eve's replies, without conditions; raises NoProof.
 
     In rationals, or for larger tables of floats both ends of R_A, moved apart by all rounding.
     """
@@ -440,7 +447,7 @@ def ends_of(problem: Problem, lam: Any, channel: Array, dual: Dual) -> tuple[Any
         if ends is not None:
             return ends
     if not problem.exact and channel.size * problem.shape[2] > limit("work"):
-        raise Unproved(f"fractions need {channel.size * problem.shape[2]} steps {raising('work')}")
+        raise NoProof(f"fractions need {channel.size * problem.shape[2]} steps {raising('work')}")
     arrays, price = problem.exactly.arrays, EXACT.number(lam)
     rho = arrays.p[:, None] * (channel if is_exact(channel) else lifted(channel))
     bob, eve = arrays.told_risk(rho), arrays.eve_risk(rho)

@@ -95,7 +95,7 @@ class StudySolution(Tabular):
         verdict = verify(problem, self.proof)
         if verdict and (verdict.bound, verdict.gap) != (self.bound, self.gap):
             return Verdict(False, "the bound is not the one that the certificate proves")
-        return verdict
+        return verdict if verdict.optimal else Verdict(False, verdict.reason)
 
     def release(self, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
         """Draw the file to publish.

@@ -46,7 +46,7 @@ def test_tiers_write_nested_mechanisms_and_a_certificate_that_is_checked(
     forged = json.loads(certificate.read_text()) | {"value": "-24/40"}
     certificate.write_text(json.dumps(forged))
     assert main(["tiers", *FILES, "--check", str(certificate)]) == 1
-    assert "does not prove the optimum: rho has value -23/40" in capsys.readouterr().err
+    assert "does not prove the optimum: the channel has value -23/40" in capsys.readouterr().err
 
 
 def test_lambdas_and_weights_are_given_once_or_per_tier(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import STOPPED, Pair, best_of, feasible, pair_of, priced
-from bap_lp.program.lowering import Layout
+from bap_lp.program.lowering import LoweredProblem
 from bap_lp.program.program import Dual, Program
 from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, objects
 
@@ -34,21 +34,21 @@ def exactly(problem: Problem, lam: Any, exact: bool | None, conditions: Conditio
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedProblem:
     """A problem under conditions, ready to be solved: as it was given, and lowered to rationals."""
 
     problem: Problem  # in floats, if the answer is to be
     conditions: Conditions
-    layout: Layout
+    layout: LoweredProblem
     exact: bool
 
     @classmethod
-    def of(cls, problem: Problem, conditions: Conditions, exact: bool) -> Asked:
+    def of(cls, problem: Problem, conditions: Conditions, exact: bool) -> AskedProblem:
         problem = problem if exact else problem.as_float()
         whole = problem.exactly
-        return cls(problem, conditions, Layout.of(whole, conditions.demands(whole)), exact)
+        return cls(problem, conditions, LoweredProblem.of(whole, conditions.demands(whole)), exact)
 
-    def demanding(self, layout: Layout) -> Asked:
+    def demanding(self, layout: LoweredProblem) -> AskedProblem:
         """With other demands."""
         return replace(self, layout=layout)
 

@@ -28,12 +28,12 @@ from bap_lp.model.problem import Problem
 from bap_lp.notions.base import Notion, Part
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
-from bap_lp.program.lowering import Layout
+from bap_lp.program.lowering import LoweredProblem
 from bap_lp.program.program import Dual
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, verify
 from bap_lp.proof.conflict import ConflictError
-from bap_lp.questions.optimum.asked import Asked
+from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.rational import EXACT, InputError, public, show
 
 _NOTHING = Dual({}, {})
@@ -46,7 +46,7 @@ _RULES = {
 }
 
 
-def within_range(asked: Asked) -> None:
+def within_range(asked: AskedProblem) -> None:
     """Refuse a floor above the null release's R_E or a cap below the full release's R_B."""
     layout, conditions = asked.layout, asked.conditions
     if layout.problem.misaligned:
@@ -72,7 +72,7 @@ def within_range(asked: Asked) -> None:
         raise refused("max_bob_risk", conditions.max_bob_risk, rule, ends[0])
 
 
-def _allowed(asked: Asked, name: str) -> dict[str, Any]:
+def _allowed(asked: AskedProblem, name: str) -> dict[str, Any]:
     """The nearest number of a limit on a risk that the other conditions allow; empty if there is none, or in doubt."""
     if asked.conditions.combinatorial or asked.layout.program(EXACT.zero).cost.size > _SEARCHED:
         return {}
@@ -80,24 +80,24 @@ def _allowed(asked: Asked, name: str) -> dict[str, Any]:
         twin = rational(asked.conditions)
         if not twin.exact:
             return {}
-        found = _allowed(Asked.of(asked.problem.rationalised(), twin, True), name)
+        found = _allowed(AskedProblem.of(asked.problem.rationalised(), twin, True), name)
         return {label: float(value) for label, value in found.items()}
     parts = _parts(asked.layout)
     return _nearest_numbers(asked.layout, parts, [part for part in parts if part.label == name])
 
 
-def _parts(layout: Layout) -> list[Part]:
+def _parts(layout: LoweredProblem) -> list[Part]:
     return [p for demand in layout.demands if demand.convex for p in demand.parts(layout.whole, layout.signals)]
 
 
-def _with(error: ConflictError, conflict: tuple[str, ...], near: dict[str, Any], asked: Asked) -> ConflictError:
+def _with(error: ConflictError, conflict: tuple[str, ...], near: dict[str, Any], asked: AskedProblem) -> ConflictError:
     error.conflict = conflict
     error.__dict__["nearest"] = near
     error.proof = proved_conflict(asked)
     return error
 
 
-def proved_conflict(asked: Asked, cases: tuple[Case, ...] = ()) -> Certificate | None:
+def proved_conflict(asked: AskedProblem, cases: tuple[Case, ...] = ()) -> Certificate | None:
     """The multipliers that prove the conflict, if there are any."""
     layout = asked.layout
     program = layout.whole_program(EXACT.zero, 0)
@@ -114,7 +114,7 @@ def proved_conflict(asked: Asked, cases: tuple[Case, ...] = ()) -> Certificate |
     return proof if verify(asked.problem, proof) else None
 
 
-def refusal(asked: Asked, decimals: bool = False) -> ConflictError:
+def refusal(asked: AskedProblem, decimals: bool = False) -> ConflictError:
     """Why the conditions cannot hold together, and which number of one of them could.
 
     Floats are explained in fractions, by the decimals they print as: floats cannot decide feasibility at an end
@@ -125,7 +125,7 @@ def refusal(asked: Asked, decimals: bool = False) -> ConflictError:
         twin = rational(conditions)
         if twin.exact:
             try:
-                best = refusal(Asked.of(asked.problem.rationalised(), twin, True), decimals=True)
+                best = refusal(AskedProblem.of(asked.problem.rationalised(), twin, True), decimals=True)
             except (InputError, Infeasible):
                 best = None
             if best is not None and best.conflict:
@@ -150,7 +150,7 @@ def refusal(asked: Asked, decimals: bool = False) -> ConflictError:
     return _with(_explained(layout, conflict, near, alone, decimals), labels, near, asked)
 
 
-def _nearest_numbers(layout: Layout, parts: list[Part], conflict: list[Part]) -> dict[str, Any]:
+def _nearest_numbers(layout: LoweredProblem, parts: list[Part], conflict: list[Part]) -> dict[str, Any]:
     """The nearest number of every demand in the conflict that `parts` allow."""
     found = {part.label: nearest(layout, parts, part) for part in conflict if part.value is not None}
     return {label: public(value) for label, value in found.items() if value is not None}
@@ -186,7 +186,7 @@ def rational(conditions: Conditions) -> Conditions:
 
 
 def _explained(
-    layout: Layout, conflict: list[Part], near: dict[str, Any], alone: dict[str, Any], decimals: bool
+    layout: LoweredProblem, conflict: list[Part], near: dict[str, Any], alone: dict[str, Any], decimals: bool
 ) -> ConflictError:
     """The line that says it: the limits on risks first, as they are what everything else conflicts with."""
 
@@ -223,7 +223,7 @@ def _given(part: Part, decimals: bool) -> Any:
     return float(part.value) if decimals else public(part.value)
 
 
-def laid(layout: Layout, demands: list[Notion]) -> Layout:
+def laid(layout: LoweredProblem, demands: list[Notion]) -> LoweredProblem:
     """The layout with these demands; those of one notion become one."""
     kept = (demand.kept() for demand in layout.demands)
     by_name: dict[str, Notion] = {demand.name: demand for demand in kept if demand is not None}
@@ -232,7 +232,7 @@ def laid(layout: Layout, demands: list[Notion]) -> Layout:
     return layout.demanding(tuple(by_name.values()))
 
 
-def is_feasible(layout: Layout) -> bool:
+def is_feasible(layout: LoweredProblem) -> bool:
     """Whether any channel meets the conditions: without a cost every feasible vertex is an optimum."""
     lp = LinearForm.of(layout.program(EXACT.zero, 0)).lp
     try:
@@ -242,7 +242,7 @@ def is_feasible(layout: Layout) -> bool:
     return True
 
 
-def nearest(layout: Layout, parts: list[Part], part: Part) -> Any:
+def nearest(layout: LoweredProblem, parts: list[Part], part: Part) -> Any:
     """The number of a demand nearest to the one given that the others allow; None if there is none."""
     if part.label in _RULES:  # the least R_B and the largest R_E are optima themselves
         rest = laid(layout, [p.at(p.value) for p in parts if p is not part])

@@ -19,7 +19,7 @@ from bap_lp.program.finish import Pair
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Statement, reported
-from bap_lp.questions.optimum.asked import Asked, exactly
+from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.attainable import refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.questions.optimum.searched_conflicts import searched_refusal
@@ -32,7 +32,7 @@ def solve_conditioned(
 ) -> Solution:
     """Minimise R_A over the mechanisms that satisfy the conditions."""
     exact = exactly(problem, lam, exact, conditions)
-    asked, price = Asked.of(problem, conditions, exact), EXACT.number(lam if exact else float(lam))
+    asked, price = AskedProblem.of(problem, conditions, exact), EXACT.number(lam if exact else float(lam))
     within_range(asked)
     found, cases, relaxed = best_channel(asked, price, progress=progress)
     best = conclude(asked, price, found, cases)
@@ -48,13 +48,13 @@ def _number(value: Any, exact: bool) -> Any:
 def _free(problem: Problem, lam: Any) -> Any:
     """R_A without conditions; in floats up to rounding."""
     if problem.misaligned:
-        return Asked.of(problem, Conditions(), problem.exact).relaxed(lam).value
+        return AskedProblem.of(problem, Conditions(), problem.exact).relaxed(lam).value
     price = lam if problem.exact else float(lam)
     return solve_compact(problem.arrays.merged()[0], price).bound
 
 
 def best_channel(
-    asked: Asked, lam: Any, bob_weight: int = 1, progress: SolveProgress | None = None
+    asked: AskedProblem, lam: Any, bob_weight: int = 1, progress: SolveProgress | None = None
 ) -> tuple[Pair, Sequence[Case], Pair]:
     """The least bob_weight R_B - lam R_E under the conditions, cases that prove it, and the optimum with randomness.
 
@@ -78,7 +78,7 @@ def best_channel(
     return found, cases, relaxed
 
 
-def conclude(asked: Asked, lam: Any, found: Pair, cases: Sequence[Case] = ()) -> Solution:
+def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] = ()) -> Solution:
     """The solution of a pair on merged states, with its certificate on all states."""
     layout, exact = asked.layout, asked.exact
     rows = layout.rows(found.rho, asked.deterministic)
@@ -101,7 +101,7 @@ def conclude(asked: Asked, lam: Any, found: Pair, cases: Sequence[Case] = ()) ->
     return Solution(asked.problem, at, stated, mechanism_of(asked, rows), risks, bound, gap, how, certificate)
 
 
-def mechanism_of(asked: Asked, rows: Array) -> Mechanism:
+def mechanism_of(asked: AskedProblem, rows: Array) -> Mechanism:
     """The channel on the problem's states without the signals that are never sent.
 
     A channel in floats is published in floats if these are the numbers that were proved.

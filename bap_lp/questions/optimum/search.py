@@ -31,7 +31,7 @@ from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.cases import Case
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.questions.optimum.asked import Asked
+from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.rational import EXACT, Array, lifted
 
 _NODES = 1000  # programs of a search at most; of 20 states and 3 decisions about a minute
@@ -48,7 +48,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 def searched(
-    asked: Asked, lam: Any, relaxed: Pair, bob_weight: int = 1, progress: SolveProgress | None = None
+    asked: AskedProblem, lam: Any, relaxed: Pair, bob_weight: int = 1, progress: SolveProgress | None = None
 ) -> tuple[Pair, list[Case]]:
     """The best mechanism with a bound on all (and the multipliers of the relaxation), and the cases that prove it.
 
@@ -96,7 +96,7 @@ class _Part:
 
 
 class _Search:
-    def __init__(self, asked: Asked, lam: Any, relaxed: Pair, bob_weight: int) -> None:
+    def __init__(self, asked: AskedProblem, lam: Any, relaxed: Pair, bob_weight: int) -> None:
         self.asked, self.layout, self.lam, self.bob_weight, self.count = asked, asked.layout, lam, bob_weight, 1
         self.program = asked.layout.program(lam, bob_weight)
         self.ties = asked.ties(self.program, bob_weight)

@@ -17,12 +17,12 @@ from bap_lp.engines.solve import Infeasible
 from bap_lp.notions.base import Notion
 from bap_lp.proof.cases import Case
 from bap_lp.proof.conflict import ConflictError
-from bap_lp.questions.optimum.asked import Asked
+from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.attainable import laid, proved_conflict
 from bap_lp.questions.optimum.search import NothingFound, searched
 
 
-def searched_refusal(asked: Asked, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:
+def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:
     """Why no deterministic mechanism, or none with so few signals, meets the conditions; the cases prove it."""
     layout = asked.layout
     conflict: list[tuple[str, Notion]] = []
@@ -48,7 +48,7 @@ def searched_refusal(asked: Asked, lam: Any, bob_weight: int, cases: tuple[Case,
     return error
 
 
-def _possible(asked: Asked, demands: list[Notion], lam: Any, bob_weight: int) -> bool:
+def _possible(asked: AskedProblem, demands: list[Notion], lam: Any, bob_weight: int) -> bool:
     fewer = asked.demanding(laid(asked.layout, demands))
     try:
         relaxed = fewer.relaxed(lam, bob_weight)

@@ -27,7 +27,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.proof.conflict import ConflictError
-from bap_lp.questions.optimum.asked import Asked, exactly
+from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.attainable import is_feasible, within_range
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
@@ -268,7 +268,7 @@ class _Sampler:
     def possible(self, K: Fraction) -> bool:
         """Whether anything meets the conditions at K."""
         asked = replace(self.given, exp_epsilon=K, epsilon=None)
-        lowered = Asked.of(self.problem, asked, exactly(self.problem, self.lam, self.exact, asked))
+        lowered = AskedProblem.of(self.problem, asked, exactly(self.problem, self.lam, self.exact, asked))
         within_range(lowered)
         if not is_feasible(lowered.layout):
             return False

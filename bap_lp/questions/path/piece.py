@@ -24,10 +24,10 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.finish import Pair
-from bap_lp.program.program import Dual, Unproved
+from bap_lp.program.program import Dual, NoProof
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Statement, ends_of, reported, settled
-from bap_lp.questions.optimum.asked import Asked
+from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.conditioned import conclude, mechanism_of
 from bap_lp.questions.optimum.solution import channel_of, published
 from bap_lp.questions.optimum.solving import solve
@@ -108,7 +108,7 @@ class Piece(ReadOnly, Displayed):
 class ConditionedPiece(Piece):
     """A piece under conditions, with the channel on merged states; on the last piece, what proves its slope."""
 
-    asked: Asked
+    asked: AskedProblem
     channel: Array
     cases: tuple[Case, ...] = ()
 
@@ -142,7 +142,7 @@ class ConditionedPiece(Piece):
         most = -statement.value(layout.rows(self.channel, self.asked.deterministic))
         try:
             bound = statement.bound(self.asked.whole_dual(program, self.duals[1]), self.cases, -most)[0]
-        except Unproved as error:
+        except NoProof as error:
             return str(error)
         near = 0 if self.asked.exact else EXACT.number(_SLOPE * float(layout.arrays.E.max()))
         return "" if -most - bound <= near else f"R_E = {public(most)} is below what the multipliers allow, {-bound}"

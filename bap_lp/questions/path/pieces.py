@@ -28,7 +28,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.program import Dual, compact
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Verdict, verify
-from bap_lp.questions.optimum.asked import Asked, exactly
+from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.attainable import within_range
 from bap_lp.questions.optimum.conditioned import best_channel
 from bap_lp.questions.optimum.solving import solve
@@ -248,7 +248,7 @@ def _conditioned_path(
     problem: Problem, exact: bool | None, progress: PathProgress | None, conditions: Conditions
 ) -> Path:
     exact = exactly(problem, EXACT.zero, exact, conditions)
-    asked = Asked.of(problem, conditions, exact)
+    asked = AskedProblem.of(problem, conditions, exact)
     problem, layout, given_asked = asked.problem, asked.layout, asked
     within_range(asked)
     ends: list[tuple[Case, ...]] = []
@@ -285,7 +285,7 @@ def _conditioned_path(
     return Path(problem, tuple(pieces), tolerance, how, given)
 
 
-def _on_floats(asked: Asked, line: SupportLine) -> SupportLine:
+def _on_floats(asked: AskedProblem, line: SupportLine) -> SupportLine:
     """A line whose channel floats hold, if one that meets the conditions is near."""
     q = asked.on_floats(line.table)
     sent = asked.layout.sent(q)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bap_lp.model.display import counted
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import TABLE, Conditions
+from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.table import TABLE
 
 _LISTED = 8  # sentences; the problem's section has all conditions
 

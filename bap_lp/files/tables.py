@@ -41,10 +41,6 @@ def signed_number(value: Any, field: str) -> Any:
     return number(long_number(value), field)
 
 
-def signed_numbers(values: list[Any], field: str) -> list[Any]:
-    return [signed_number(value, f"{field}[{k}]") for k, value in enumerate(values)]
-
-
 def long_number(value: Any) -> Any:
     """Exact solutions can have longer integers than the numbers of a problem may be."""
     found = _LONG_INTEGER.fullmatch(value) if isinstance(value, str) else None

@@ -2,7 +2,7 @@
 
 A notion is a file. It derives from `Notion` and says how it is made from what the user wrote (`of`), what it demands of
 a channel (`broken`, a sentence of the law evaluated on the channel, without the program), and which rows and observers
-it adds to the program (`lower`). The table of all notions is `conditions.TABLE`. All numbers are rational: floats are
+it adds to the program (`lower`). The table of all notions is `table.TABLE`. All numbers are rational: floats are
 the fractions they are, and where they are floats limits are read a little looser (`limit`).
 
 The program of a problem under conditions is in the channel's own variables: mass one, cost p(x) B(x,i_s), and the Eves

@@ -1,4 +1,4 @@
-"""Conditions the mechanism must satisfy, and the table of all notions.
+"""Conditions the mechanism must satisfy, as users write them.
 
 min_eve_risk           R_E >= floor
 max_bob_risk           R_B <= cap
@@ -19,48 +19,18 @@ margin                 at every signal sent, Bob's decision is better than any o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bap_lp.model.labels import nearest
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import Notion
-from bap_lp.notions.beliefs import Obedience
-from bap_lp.notions.delta import ApproximatePrivacy
-from bap_lp.notions.deterministic import Deterministic
-from bap_lp.notions.independent_of import Independence
-from bap_lp.notions.margin import Margin
-from bap_lp.notions.max_bob_risk import BobCap
-from bap_lp.notions.max_leakage import MaximalLeakage
-from bap_lp.notions.max_signals import MaxSignals
-from bap_lp.notions.min_eve_risk import EveFloor
-from bap_lp.notions.posterior_caps import PosteriorCaps
-from bap_lp.notions.posterior_ratio import PosteriorRatios
-from bap_lp.notions.privacy import Privacy
-from bap_lp.notions.pufferfish import Pufferfish
 from bap_lp.notions.reading import read_number
-from bap_lp.notions.signal_floor import SignalFloor
 from bap_lp.rational import InputError
 
-_KINDS: tuple[type[Notion], ...] = (
-    EveFloor,
-    BobCap,
-    Privacy,
-    ApproximatePrivacy,
-    PosteriorCaps,
-    PosteriorRatios,
-    Independence,
-    SignalFloor,
-    Pufferfish,
-    MaximalLeakage,
-    Margin,
-    Obedience,
-    Deterministic,
-    MaxSignals,
-)
-TABLE: dict[str, type[Notion]] = {kind.name: kind for kind in _KINDS}
+if TYPE_CHECKING:
+    from bap_lp.notions.base import Notion
 
 
 def _known_names(kind: type[Any]) -> type[Any]:
@@ -141,11 +111,19 @@ class Conditions:
             raise InputError(f"{name}.{error.field}", error.value, error.rule) from None
 
     def __post_init__(self) -> None:
-        for name, low in ((name, low) for kind in TABLE.values() for name, low in kind.numbers.items()):
+        for name, low in ((name, low) for kind in self._kinds() for name, low in kind.numbers.items()):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, read_number(getattr(self, name), name, low))
-        for kind in TABLE.values():
+        for kind in self._kinds():
             kind.validate(self)
+
+    def _kinds(self) -> Iterable[type[Notion]]:
+        """The notions that these fields may state; none if nothing is asked for."""
+        if all(getattr(self, f.name) is f.default for f in fields(self)):
+            return ()
+        from bap_lp.notions.table import TABLE  # twenty files that a problem without conditions does not need
+
+        return TABLE.values()
 
     @property
     def private(self) -> bool:
@@ -159,12 +137,13 @@ class Conditions:
     @property
     def combinatorial(self) -> bool:
         """Whether the feasible mechanisms are not a convex set."""
-        return any(name in TABLE and not TABLE[name].convex for name in self.given())
+        given = self.given()
+        return any(kind.name in given and not kind.convex for kind in self._kinds())
 
     @property
     def exact(self) -> bool:
         """Whether every number is exact."""
-        return all(kind.is_exact(self) for kind in TABLE.values())
+        return all(kind.is_exact(self) for kind in self._kinds())
 
     def given(self) -> dict[str, Any]:
         """The conditions that are set, by name."""
@@ -173,5 +152,9 @@ class Conditions:
 
     def demands(self, problem: Problem) -> tuple[Notion, ...]:
         """One object per notion demanded of an exact problem; refuses what does not fit it."""
+        if self.empty and not problem.misaligned:
+            return ()
+        from bap_lp.notions.table import TABLE
+
         found = (kind.of(self, problem) for kind in TABLE.values())
         return tuple(demand for demand in found if demand is not None)

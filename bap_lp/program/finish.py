@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.program.program import Dual, Observer, Program
-from bap_lp.rational import EXACT, Array, floats, is_exact, lifted
+from bap_lp.rational import EXACT, Array, is_exact, lifted
 
 STOPPED = "stopped before the optimum"
 _GRID = 2.0**52
@@ -154,7 +154,3 @@ def best_of(pairs: list[Pair]) -> Pair:
     """The best table with the best multipliers."""
     low, high = max(pairs, key=lambda one: one.bound), min(pairs, key=lambda one: one.value)
     return Pair(high.rho, low.dual, high.value, low.bound, high.how)
-
-
-def rounded_channel(program: Program, rho: Array) -> Array:
-    return floats(rho) / floats(program.mass)[:, None]

@@ -453,3 +453,17 @@ def test_many_short_numbers_are_not_long_ones(monkeypatch: pytest.MonkeyPatch, t
     save_problem(tmp_path / "p.json", Problem(["1/50"] * 50, [[0, 1]] * 50, [[0, 1]] * 50))
     monkeypatch.setitem(limits._LIMITS, "work", 60)
     assert load_problem(tmp_path / "p.json").problem.shape == (50, 2, 2)
+
+
+def test_many_bobs_take_memory_in_proportion_to_their_joint_decisions() -> None:
+    """65,536 joint decisions, two states: a table of decisions by decisions would take 32 GiB."""
+    code = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+from bap_lp import Agent, Problem, solve
+bobs = [Agent([[k, 1], [1, k + 2]], name=f"Bob {k}") for k in range(16)]
+problem = Problem(["1/2", "1/2"], bobs=bobs, eves=[Agent([[0, 1], [1, 0]])])
+print(solve(problem, "1/3").value, solve(problem, 1 / 3, exact=False).value)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.split() == ["31/2", "15.5"], done.stderr

@@ -119,7 +119,7 @@ def _risks(
         t = eve[np.arange(len(eve))[:, None], layout.first]
         if (eve < t[:, arrays.group_of]).any():
             return None
-        return fmpq(int(bob.trace())) / unit, fmpq(int(t.sum())) / unit
+        return fmpq(int(bob)) / unit, fmpq(int(t.sum())) / unit
     table = core.first_rows(*sums, splits)
     if not _slacks_hold(arrays, basis, layout, rho, table):
         return None

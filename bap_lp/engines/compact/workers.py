@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from typing import Any, Literal, Protocol
 
 from bap_lp.rational import InputError
@@ -44,6 +43,8 @@ def answers(tasks: Sequence[Task], workers: Workers = None, client: Any = None) 
     if client is None and count == 1:
         yield from ((k, task.solve()) for k, task in enumerate(tasks))
         return
+    from concurrent.futures import Executor, ProcessPoolExecutor, as_completed  # a tenth of the start of a command
+
     executor: Executor = client.get_executor() if client is not None else ProcessPoolExecutor(count)
     futures: dict[Any, int] = {}
     try:

@@ -152,13 +152,6 @@ class Arrays(ReadOnly, Displayed):
         bob, eve = self.extremes()[0]
         return replace(self, B=self.B - self.B.min(axis=1)[:, None], E=E), bob - lam * eve
 
-    def full_risks(self) -> tuple[Any, Any]:
-        """(R_B, R_E) of the full release in rationals; floats are read as the rationals they are."""
-        p, zero = EXACT.array(self.p), EXACT.zero
-        least = [loss.min(axis=1) for loss in self.tables]
-        bob, *eve = (tree_sum(p * EXACT.array(low)) if (low != 0).any() else zero for low in least)
-        return bob, sum(eve, zero)
-
     def size(self, lam: Any) -> float:
         """The scale on which a float gap is judged: the largest loss that enters R_A."""
         return max(float(self.B.max()), float(lam) * float(self.E.max()), 1e-300)
@@ -220,6 +213,7 @@ class Arrays(ReadOnly, Displayed):
 
     def risks(self, rho: Array) -> tuple[Any, Any]:
         """R_B and R_E, the latter summed over the Eves, if everybody decides for himself at every signal."""
+        rho = sent_columns(rho)
         if not is_exact(rho):
             return signal_losses(rho, self.B).min(axis=1).sum(), self.eve_risk(rho)
         if rho.size <= FEW:
@@ -254,10 +248,12 @@ class Arrays(ReadOnly, Displayed):
 
     def followed(self, rho: Array) -> Array:
         """What Bob does at each signal i, i itself unless he prefers another decision by more than rounding."""
-        losses = signal_losses(rho, self.B)
+        sent, out = np.flatnonzero((rho != 0).any(axis=0)), np.arange(rho.shape[1])
+        losses = signal_losses(rho[:, sent], self.B)
         slack = 0 if self.exact else 1e-12 * losses.max(initial=0.0)
-        obeyed = losses.diagonal() <= losses.min(axis=1) + slack
-        return np.where(obeyed, np.arange(len(losses)), losses.argmin(axis=1))
+        obeyed = losses[np.arange(len(sent)), sent] <= losses.min(axis=1) + slack
+        out[sent] = np.where(obeyed, sent, losses.argmin(axis=1))
+        return out
 
     def obedient(self, rho: Array) -> Array:
         """Signals that Bob would disobey, pooled with the one he prefers: that can only lower R_A."""
@@ -355,10 +351,14 @@ class Arrays(ReadOnly, Displayed):
             return None
         long = np.zeros(rho.shape)
         long[sent] = floats(amounts * scale)
-        return self._whole_products(unit * scale, long)
+        _, B, E = self.integers
+        return None if self._long(long) else (unit * scale, long.T @ B, long.T @ E)
 
-    def rule_sums(self, sent: Array, *moves: Array) -> tuple[fmpq, Array, Array] | None:
-        """The same where state x sends sent[x]; moves: states, signals, and the amounts that go there instead."""
+    def rule_sums(self, sent: Array, *moves: Array) -> tuple[fmpq, float, Array] | None:
+        """The same where state x sends sent[x], with what Bob loses in all if he does as he is told.
+
+        moves: states, signals, and the amounts that go there instead.
+        """
         if self.integers is None or self._whole_prior is None:
             return None
         (scale, p), unit = self._whole_prior, self.integers[0]
@@ -371,14 +371,14 @@ class Arrays(ReadOnly, Displayed):
             long, extra, scale = long * float(common / scale), floats(amounts * common), common
             long[state, signal] = extra
             np.subtract.at(long, (state, sent[state]), extra)
-        return self._whole_products(unit * scale, long)
+        _, B, E = self.integers
+        return None if self._long(long) else (unit * scale, float((long * B).sum()), long.T @ E)
 
-    def _whole_products(self, unit: fmpq, long: Array) -> tuple[fmpq, Array, Array] | None:
+    def _long(self, amounts: Array) -> bool:
+        """Whether a partial sum of these integers times losses may be too long for floats."""
         assert self.integers is not None
         _, B, E = self.integers
-        if np.abs(long).sum() * max(B.max(), len(self.groups) * E.max()) >= 2.0**_EXACT:
-            return None
-        return unit, long.T @ B, long.T @ E
+        return bool(np.abs(amounts).sum() * max(B.max(), len(self.groups) * E.max()) >= 2.0**_EXACT)
 
     @cached_property
     def _whole_prior(self) -> tuple[fmpq, Array] | None:
@@ -407,6 +407,11 @@ class Arrays(ReadOnly, Displayed):
 def blocks(count: int) -> Iterator[slice]:
     """Slices that cover range(count): passes over many states need no second copy of them."""
     return (slice(k, k + _BLOCK) for k in range(0, count, _BLOCK))
+
+
+def sent_columns(rho: Array) -> Array:
+    """A joint table without the signals that are never sent, if there are many: they add nothing to a risk."""
+    return rho if rho.shape[1] <= len(rho) else rho[:, (rho != 0).any(axis=0)]
 
 
 def _sparse_products(losses: Array, rho: Array) -> Array:

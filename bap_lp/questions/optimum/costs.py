@@ -15,7 +15,8 @@ from bap_lp.arguments import checked
 from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.risks import Number
 from bap_lp.notions.beliefs import Obedience
-from bap_lp.notions.conditions import TABLE, Conditions
+from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.table import TABLE
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.certificate import release_statement
 from bap_lp.questions.optimum.solution import Solution

@@ -32,8 +32,6 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.program import Dual
 from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
-from bap_lp.questions.optimum.conditioned import solve_conditioned
-from bap_lp.questions.optimum.paper import solve_paper
 from bap_lp.questions.optimum.solution import Solution, channel_of, published
 from bap_lp.rational import Array, InputError, is_exact, public
 
@@ -92,6 +90,8 @@ def solve(
         if formulation != "compact" and asked:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
         if problem.misaligned or asked:
+            from bap_lp.questions.optimum.conditioned import solve_conditioned  # most problems have no conditions
+
             found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)
         else:
             found = _solve_free(problem, price, exact, formulation, progress, workers, client)
@@ -160,6 +160,8 @@ def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Arra
 
 def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
     """The optimum of the paper's own program; pooled by Bob's decision it is one of the compact program."""
+    from bap_lp.questions.optimum.paper import solve_paper
+
     joint, method = solve_paper(problem, arrays, price, best.rho)
     replies = joints([problem.eves[n].decisions or () for n, _ in problem.eve_views])
     names = tuple(joints([problem.bob_decisions, replies], " / "))

@@ -101,11 +101,9 @@ class OptimalTableau:
     def bob_reach(self, x: int, i: int) -> Reach:
         """How far B(x,i) may move."""
         variable = x * self.b + i
-        slopes = EXACT.zeros(len(self.nonbasic))
-        if variable in self.position:
-            slopes = -self.row(self.position[variable])[1]
-        else:
-            slopes[self.place[variable]] = fmpq(1)
+        if variable not in self.position:  # its own reduced cost moves with it, and nothing else
+            return (self.reduced[self.place[variable]], True), (None, True)
+        slopes = -self.row(self.position[variable])[1]
         return self._both(np.stack([self.reduced, slopes], axis=1), None)
 
     def prior_reach(self, x: int) -> Reach:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from flint import fmpq, fmpq_poly
 
-from bap_lp.rational import Array
+from bap_lp.rational import Array, floats
 
 
 def reach(conditions: Array) -> tuple[Any, bool]:
@@ -20,12 +21,8 @@ def reach(conditions: Array) -> tuple[Any, bool]:
 
     Also whether that end is exact. Every c[0] must be >= 0.
     """
-    best: Any = None
     linear = ~(conditions[:, 2:] != 0).any(axis=1)
-    for a, b in {(str(r[0]), str(r[1])): (r[0], r[1]) for r in conditions[linear][:, :2] if r[1] < 0}.values():
-        end = a / -b
-        best = end if best is None or end < best else best
-    exact = True
+    best, exact = _least_ratio(*conditions[linear][:, :2].T), True
     for row in conditions[~linear]:
         low = next(k for k, c in enumerate(row) if c != 0)
         if row[low] < 0:
@@ -34,6 +31,19 @@ def reach(conditions: Array) -> tuple[Any, bool]:
         if found is not None:
             best, exact = found
     return best, exact
+
+
+def _least_ratio(a: Array, b: Array) -> Any:
+    """The least a / -b where b < 0, None if there is none; floats say which ones it may be."""
+    falling = np.flatnonzero(b < 0)
+    a, b = a[falling], -b[falling]
+    try:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            rough = floats(a) / floats(b)
+            near = np.flatnonzero(~(rough > rough.min(initial=np.inf) * (1 + 1e-12)))
+    except OverflowError:
+        near = np.arange(len(a))
+    return min((a[k] / b[k] for k in near.tolist()), default=None)
 
 
 def _sign_change(f: fmpq_poly, limit: Any) -> tuple[Any, bool] | None:

@@ -32,6 +32,6 @@ def _cases() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("case", _cases(), ids=json.dumps)
 def test_a_problem_of_this_size_is_solved_and_verified(case: dict[str, Any]) -> None:
     done = subprocess.run(
-        [sys.executable, str(SIZED), json.dumps(case)], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-P", str(SIZED), json.dumps(case)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -22,8 +22,8 @@ from bap_lp.engines.linear.highs import SolverError, solve_lp
 from bap_lp.engines.linear.looks import looked
 from bap_lp.engines.linear.optimum import Infeasible, optimum, scaled
 from bap_lp.model.display import counted
+from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse
 from bap_lp.program.finish import Pair, best_of, feasible, pair_of
-from bap_lp.program.program import Dual, Observer, Program, Rows, Sparse
 from bap_lp.rational import EXACT, Array, field_of, floats
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic

@@ -12,7 +12,7 @@ cases           under max_signals or determinism, for every part of the mechanis
                 ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
                 part is empty), replies and weights
 conflict, attainable   in a conflict, for the reader
-Every number of a proof is exact. See `program.program` for what the multipliers prove and `tables` for their forms.
+Every number of a proof is exact. See `program.bound` for what the multipliers prove and `tables` for their forms.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import proof_table, read_proof_table, signed_number
 from bap_lp.files.writing import write_files
 from bap_lp.notions.conditions import Conditions
-from bap_lp.program.program import Dual
+from bap_lp.program.bound import Dual
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.conflict import ConflictError

@@ -20,8 +20,8 @@ from bap_lp.model.beliefs import Belief
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.base import Notion, Part, limit
+from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.program import Dual
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array
 

@@ -19,8 +19,8 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part, limit
 from bap_lp.notions.distances import PairDistances
 from bap_lp.notions.pairs import PairNotion, distances_of, ratio_of
+from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.program import Dual, Sparse
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, InputError, public
 

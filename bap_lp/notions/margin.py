@@ -18,8 +18,8 @@ import numpy as np
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.notions.reading import figure
+from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.program import Dual
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array
 

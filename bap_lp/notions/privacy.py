@@ -19,8 +19,8 @@ from bap_lp.notions.base import Part
 from bap_lp.notions.max_leakage import per_state, spread
 from bap_lp.notions.pairs import PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
 from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure
+from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.program import Dual
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, InputError
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.program.program import Dual, Observer, Program
+from bap_lp.program.bound import Dual, Observer, Program
 from bap_lp.rational import EXACT, Array, is_exact, lifted
 
 STOPPED = "stopped before the optimum"

@@ -18,7 +18,7 @@ import numpy as np
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.program.program import Dual, Entries, Observer, Program, Rows, Sparse, Terms
+from bap_lp.program.bound import Dual, Entries, Observer, Program, Rows, Sparse, Terms
 from bap_lp.program.signals import Signals, signals_of
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, tree_sum
 

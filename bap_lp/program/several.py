@@ -27,7 +27,7 @@ from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.labels import joints, weight_of
 from bap_lp.model.problem import Problem
-from bap_lp.program.program import Observer, Program, Rows
+from bap_lp.program.bound import Observer, Program, Rows
 from bap_lp.rational import EXACT, Array, InputError, floats
 
 _MOST_PROFILES = 4096

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bap_lp.limits import limit
-from bap_lp.program.program import Dual
+from bap_lp.program.bound import Dual
 from bap_lp.rational import Array, InputError
 
 

@@ -1,7 +1,7 @@
 """A proof of optimality that needs no solver: a channel, multipliers, and arithmetic with fractions.
 
 A certificate has a channel and multipliers of the program that its problem, lam and conditions are lowered to
-(`program.program`). The channel is feasible and attains `value`; the multipliers prove a bound below which no mechanism
+(`program.bound`). The channel is feasible and attains `value`; the multipliers prove a bound below which no mechanism
 goes. Value, bound and the gap between them are computed here, never believed: with a gap of zero the channel is
 optimal, and otherwise it is within the gap of optimal. Under determinism or a limit on signals the bound may go case by
 case. Nothing here imports a solver, and there are no tolerances: a problem in floats is read as the fractions its
@@ -28,9 +28,9 @@ from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
+from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
 from bap_lp.program.lowering import LoweredProblem, SentSignals
-from bap_lp.program.program import Dual, NoProof, Program, compact
 from bap_lp.program.several import profiles_of, scenario_program, tier_names, tier_program, tiers_of
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable

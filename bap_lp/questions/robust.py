@@ -21,7 +21,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.program.program import Program
+from bap_lp.program.bound import Program
 from bap_lp.program.several import profiles_of, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, is_exact, public

@@ -21,8 +21,8 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.merging import class_sums, first_members, merge_index
+from bap_lp.program.bound import Program
 from bap_lp.program.finish import on_grid, priced
-from bap_lp.program.program import Program
 from bap_lp.program.several import prefixes, tier_names, tier_program, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, reported, verify
 from bap_lp.questions.optimum.solving import solve

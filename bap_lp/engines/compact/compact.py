@@ -29,8 +29,8 @@ from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.display import counted
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.program.bound import Dual, compact
 from bap_lp.program.finish import STOPPED, priced
-from bap_lp.program.program import Dual, compact
 from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 
 # perturbations that lead to the vertex that the ties choose: of the largest cost, by the weights, and of lam, since R_E

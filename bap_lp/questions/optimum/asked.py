@@ -13,9 +13,9 @@ from bap_lp.engines.solve import Tie, solve_program
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
+from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import STOPPED, Pair, best_of, feasible, pair_of, priced
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.program.program import Dual, Program
 from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, objects
 
 _LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights

@@ -20,9 +20,8 @@ from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Statement, reported
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
-from bap_lp.questions.optimum.attainable import refusal, within_range
+from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
-from bap_lp.questions.optimum.searched_conflicts import searched_refusal
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.rational import EXACT, Array, in_floats, public
 

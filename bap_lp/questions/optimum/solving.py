@@ -29,8 +29,8 @@ from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.conditions import Conditions
+from bap_lp.program.bound import Dual
 from bap_lp.program.finish import on_simplex
-from bap_lp.program.program import Dual
 from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, published
 from bap_lp.rational import Array, InputError, is_exact, public

@@ -21,7 +21,7 @@ from typing import Any
 
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.program.program import Dual
+from bap_lp.program.bound import Dual
 from bap_lp.rational import UNIT, Array
 
 _SAME = 1e-11  # float lines closer than this, relative to the size of the losses, are one line

@@ -28,7 +28,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
-from bap_lp.questions.optimum.attainable import is_feasible, within_range
+from bap_lp.questions.optimum.conflicts import is_feasible, within_range
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import InputError, number, public

@@ -28,7 +28,7 @@ from bap_lp.engines.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.engines.linear.factor import Factor
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.program.program import Dual
+from bap_lp.program.bound import Dual
 from bap_lp.questions.path.envelope import Stretch, SupportLine
 from bap_lp.rational import EXACT, Array, floats
 

@@ -6,7 +6,7 @@ move from its start along Eve's reply j0 to the null release, the same at all si
 falls by (lam - start) E(x,j0), so the bound falls at rate R_E^null, which is the slope there.
 
 Under conditions V is the minimum over the mechanisms that satisfy them, and all of this holds with their multipliers:
-the bound is concave and positively homogeneous in (beta, lam, u, w), see `program.program`. On the last piece they move
+the bound is concave and positively homogeneous in (beta, lam, u, w), see `program.bound`. On the last piece they move
 along the multipliers that prove that no mechanism has more R_E (beta = 0, lam = 1). Where the conditions are not convex
 a proof inside a piece is a solution again; V is concave all the same, so proofs at both ends settle a piece.
 """
@@ -23,8 +23,8 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.program.bound import Dual, NoProof
 from bap_lp.program.finish import Pair
-from bap_lp.program.program import Dual, NoProof
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Statement, ends_of, reported, settled
 from bap_lp.questions.optimum.asked import AskedProblem

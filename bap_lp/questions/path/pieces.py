@@ -25,12 +25,12 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
-from bap_lp.program.program import Dual, compact
+from bap_lp.program.bound import Dual, compact
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
-from bap_lp.questions.optimum.attainable import within_range
 from bap_lp.questions.optimum.conditioned import best_channel
+from bap_lp.questions.optimum.conflicts import within_range
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.questions.path.parametric import vertices

@@ -9,6 +9,11 @@ The conflict is found by a deletion filter: leave out one demand after the other
 impossible. The nearest number of a demand, given all others, may be a root of a polynomial. It is enclosed by exact
 programs to nine digits, and the simplest fraction there is named if the others allow it: a number that is attainable,
 while nothing nearer is, up to the ninth digit.
+
+Deterministic mechanisms, and those with few signals, are no convex set: there the proof goes case by case, with the
+parts of the search, or tries all maps if they are few. The deletion filter then leaves out
+determinism and the limit on signals as well, and a condition stays in the conflict if the search without it was given
+up, at its limit of nodes or of time.
 """
 
 from __future__ import annotations
@@ -20,7 +25,9 @@ from typing import Any
 
 from flint import fmpq
 
+from bap_lp.clock import OutOfTime
 from bap_lp.engines.form import LinearForm
+from bap_lp.engines.linear.highs import SolverError
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.solve import Infeasible, solve_program, unfeasible
 from bap_lp.model.calibration import extremes
@@ -28,12 +35,13 @@ from bap_lp.model.problem import Problem
 from bap_lp.notions.base import Notion, Part
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
+from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.program.program import Dual
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, verify
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem
+from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.rational import EXACT, InputError, public, show
 
 _NOTHING = Dual({}, {})
@@ -313,3 +321,40 @@ def margin_of(problem: Problem, null: bool) -> Any:
             if len(best) > 1:
                 out.append(best[1] - best[0])
     return min(out, default=0 * problem.p[0])
+
+
+def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:
+    """Why no deterministic mechanism, or none with so few signals, meets the conditions; the cases prove it."""
+    layout = asked.layout
+    conflict: list[tuple[str, Notion]] = []
+    for demand in layout.demands:
+        if demand.convex:
+            conflict += [(part.label, part.at(part.value)) for part in demand.parts(layout.whole, layout.signals)]
+        else:
+            conflict.append((demand.name, demand))
+    for one in list(conflict):
+        fewer = [other for other in conflict if other is not one]
+        try:
+            if not _possible(asked, [demand for _, demand in fewer], lam, bob_weight):
+                conflict = fewer
+        except (OutOfTime, SolverError):
+            continue
+    labels = [label for label, _ in conflict]
+    name = next((name for name in ("deterministic", "max_signals") if name in labels), labels[0])
+    others = ", ".join(label for label in labels if label != name)
+    rule = f"cannot be met together with {others}" if others else "cannot be met"
+    error = ConflictError(name, getattr(asked.conditions, name, None), rule)
+    error.conflict = tuple(labels)
+    error.proof = proved_conflict(asked, cases)
+    return error
+
+
+def _possible(asked: AskedProblem, demands: list[Notion], lam: Any, bob_weight: int) -> bool:
+    fewer = asked.demanding(laid(asked.layout, demands))
+    try:
+        relaxed = fewer.relaxed(lam, bob_weight)
+        if fewer.deterministic or fewer.most is not None:
+            searched(fewer, lam, relaxed, bob_weight)
+    except (Infeasible, NothingFound):
+        return False
+    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -196,7 +195,9 @@ class Mechanism(ReadOnly, Tabular):
                 rows.append(self.state_index(state))
             except InputError as error:
                 raise InputError(f"states[{k}]", error.value, error.rule) from None
-        source = random.SystemRandom() if generator is None else generator
+        import secrets  # loads hashes that only a draw needs
+
+        source = secrets.SystemRandom() if generator is None else generator
         wheels = {x: self._wheel(x) for x in set(rows)}
         drawn = ((wheels[x][1], source.randrange(wheels[x][0])) for x in rows)
         return [self.signals[bisect_right(tops, draw)] for tops, draw in drawn]

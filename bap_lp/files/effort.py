@@ -107,6 +107,10 @@ def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
     while todo:
         key, node = todo.pop()
         if isinstance(node, dict):
+            common = node.get("over")  # of a table of integers
+            if isinstance(common, str) and common.isascii() and common.isdigit():
+                found.add(common)
+                sizes.setdefault(f"{key} over", []).append(len(common) // 2)
             todo.extend((name, item) for name, item in node.items() if isinstance(item, (dict, list)))
         elif isinstance(node, list):
             todo.extend((key, item) for item in node)

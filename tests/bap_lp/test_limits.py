@@ -17,7 +17,7 @@ import pytest
 from flint import fmpq, fmpz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tampering import places, refit
+from tampering import limited, places, refit
 
 from bap_lp import (
     Agent,
@@ -467,3 +467,13 @@ print(solve(problem, "1/3").value, solve(problem, 1 / 3, exact=False).value)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.split() == ["31/2", "15.5"], done.stderr
+
+
+def test_a_long_common_denominator_is_paid_for_before_it_is_used(tmp_path: Path) -> None:
+    problem = Problem([1 / 60] * 60, [[k / 7, 1.0, 0.5] for k in range(60)], [[1.0, k / 9] for k in range(60)])
+    save_bundle(tmp_path / "b", solve(problem, 0.7))
+    document = json.loads((tmp_path / "b" / "certificate.json").read_text())
+    document["channel"] = {"over": "7" * 19_999, "rows": document["channel"]}
+    (tmp_path / "b" / "certificate.json").write_text(json.dumps(document))
+    with limited("work=20000"), pytest.raises(InputError, match=r"takes more than 20000 steps"):
+        load_certificate(tmp_path / "b" / "certificate.json")

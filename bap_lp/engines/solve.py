@@ -23,8 +23,8 @@ from bap_lp.engines.linear.looks import looked
 from bap_lp.engines.linear.optimum import Infeasible, optimum, scaled
 from bap_lp.model.display import counted
 from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse
-from bap_lp.program.finish import Pair, best_of, feasible, pair_of
-from bap_lp.rational import EXACT, Array, field_of, floats
+from bap_lp.program.finish import NOISE, Pair, best_of, feasible, on_grid, pair_of
+from bap_lp.rational import EXACT, Array, field_of, floats, lifted
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic
 _LOOK = 30  # rows from which a look at the basis is cheaper than exact pivots
@@ -55,16 +55,18 @@ def solve_program(
     near: float = 0.0,
     allowed: Array | None = None,
     simple: Sequence[Array] = (),
+    hasty: bool = False,
 ) -> Pair:
     """The optimum as an exact pair; raises Infeasible if nothing is feasible.
 
     exact: whether the gap must be zero. near: a gap that is small enough otherwise. allowed: which signals each state
-    may send. simple: channels that may be strictly feasible.
+    may send. simple: channels that may be strictly feasible. hasty: in floats the bound counts, as in a search, and
+    the table may break rows by rounding.
     """
     if exact:
         rho, dual, how = exact_point(program, ties, allowed)
         return Pair(rho, dual, program.value(rho), program.bound(dual, allowed), how)
-    return _Floats(program, ties, near, allowed, simple).solve()
+    return _Floats(program, ties, near, allowed, simple, hasty).solve()
 
 
 def exact_point(
@@ -97,10 +99,16 @@ class _Floats:
     """A program solved in floats, step by step, until its gap is small."""
 
     def __init__(
-        self, program: Program, ties: Sequence[Tie], near: float, allowed: Array | None, simple: Sequence[Array]
+        self,
+        program: Program,
+        ties: Sequence[Tie],
+        near: float,
+        allowed: Array | None,
+        simple: Sequence[Array],
+        hasty: bool,
     ) -> None:
         self.program, self.ties, self.near, self.allowed = program, ties, EXACT.number(near), allowed
-        self.simple, self.looked_for = simple, False
+        self.simple, self.looked_for, self.hasty = simple, False, hasty
         self.found: Array | None = None
         self.pairs: list[Pair] = []
         self.form = LinearForm.of(centred(program).rounded)
@@ -146,11 +154,13 @@ class _Floats:
         q = wide[self.form.rho] / self.mass
         q = q if self.allowed is None else np.where(self.allowed, q, 0.0)
         rho = None if self._far(q) else self._feasible(q)
+        if rho is None and self.hasty:
+            rho = self.program.mass[:, None] * lifted(on_grid(np.where(q > NOISE, q, 0.0)))
         if rho is None:
             return False
         pair = pair_of(self.program, rho, self.form.dual(y), self.allowed, how)
         self.pairs.append(pair)
-        return bool(pair.gap <= self.near)
+        return self.hasty or bool(pair.gap <= self.near)
 
     def _far(self, q: Array) -> bool:
         """Whether a row is broken by more than rounding, so that no trace of another channel mends it."""

@@ -23,7 +23,7 @@ from bap_lp.rational import EXACT, Array, is_exact, lifted
 
 STOPPED = "stopped before the optimum"
 _GRID = 2.0**52
-_NOISE = 1e-13  # probabilities of a float solution up to this are rounding, if nothing depends on them
+NOISE = 1e-13  # probabilities of a float solution up to this are rounding, if nothing depends on them
 _SHARES = (2.0**-50, 2.0**-44, 2.0**-38, 2.0**-32)  # of the strictly feasible table on the grid
 _FINE = [2.0**-k for k in (60, 54, 48, 42, 36)]  # of it between the floats themselves
 
@@ -73,7 +73,7 @@ def _channels(q: Array, inner: Array | None) -> Iterator[Array]:
         return
     q = np.maximum(q, 0.0)
     q = q / q.sum(axis=1, keepdims=True)
-    clean = np.where(q > _NOISE, q, 0.0)
+    clean = np.where(q > NOISE, q, 0.0)
     yield lifted(on_grid(clean))
     if (clean != q).any():
         yield lifted(on_grid(q))

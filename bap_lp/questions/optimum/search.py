@@ -187,7 +187,10 @@ class _Search:
         program = self.program.only(keep)
         ties = [Tie(None if t.table is None else t.table[:, list(keep)], t.hidden) for t in self.ties]
         try:
-            found = solve_program(program, ties, exact=self.asked.exact, near=float(self.near), allowed=allowed)
+            near = float(self.near)
+            found = solve_program(program, ties, exact=self.asked.exact, near=near, allowed=allowed, hasty=True)
+            if self._final(found.rho, allowed) and program.broken(found.rho) is not None:
+                found = solve_program(program, exact=False, near=near, allowed=allowed)
             return _Part(keep, required, allowed, found)
         except Infeasible:
             silent = self.layout.program(EXACT.zero, 0).only(keep)
@@ -197,6 +200,12 @@ class _Search:
             self.void.append(_Part(keep, required, allowed, Pair(nothing, dual, EXACT.zero, EXACT.zero)))
             self.count += 1
             return None
+
+    def _final(self, q: Array, allowed: Array | None) -> bool:
+        """Whether a channel is one of those that are looked for, if it meets the other conditions."""
+        if allowed is not None:
+            return bool((q.max(axis=1) == 1).all())
+        return self.asked.most is not None and int((q > 0).any(axis=0).sum()) <= self.asked.most
 
     def _by_signal(self, part: _Part) -> Iterator[_Part]:
         most, q = self.asked.most, part.found.rho

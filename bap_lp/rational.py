@@ -333,6 +333,11 @@ def _reduced(value: Any) -> Fraction:
     return out
 
 
+def stated(value: Any, exact: bool) -> Any:
+    """A rational as a result states it: a Fraction, or the nearest float where the numbers are floats."""
+    return public(value) if exact else float(value)
+
+
 class ReadOnly:
     """A value: an attribute is set once, and arrays cannot be written to, also after pickling, which forgets that."""
 

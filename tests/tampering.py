@@ -13,6 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from bap_lp import InputError, load_bundle, verify_standalone
 from bap_lp.limits import limit, set_limits
 
 MANIFEST = "manifest.json"
@@ -54,6 +55,19 @@ def alter(document: Any, data: st.DataObject) -> None:
         node[key] = str(data.draw(st.sampled_from([number + F(1, 7), number - 1, -number, 2 * number, F(0)])))
     else:
         node[key] = f"{value}x"
+
+
+def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
+    """What the library and the stand-alone checker say of a bundle."""
+    try:
+        ours = load_bundle(folder).verify(allow).ok
+    except InputError:
+        ours = False
+    try:
+        verify_standalone.check(folder, allow)
+    except verify_standalone.Refused:
+        return ours, False
+    return ours, True
 
 
 @contextmanager

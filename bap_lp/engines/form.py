@@ -63,6 +63,13 @@ class LinearForm(ReadOnly):
         shapes = {o.name: (o.views, o.columns) for o in program.observers}
         return cls(make.build(), rho, t, replies, weights, shapes, np.concatenate(lazy))
 
+    def kept(self, allowed: Array | None) -> Array:
+        """Which columns stay if each state may send only the signals allowed."""
+        out = np.ones(self.lp.shape[1], dtype=bool)
+        if allowed is not None:
+            out[self.rho] = allowed
+        return out
+
     def dual(self, y: Array) -> Dual:
         """The multipliers of a solution; duals of <= rows are <= 0, those of equalities have any sign."""
         replies = {name: -y[rows].reshape(self.shapes[name]) for name, rows in self.replies.items()}

@@ -79,8 +79,7 @@ def exact_point(
     form = LinearForm.of(program)
     lp, costs, keep = form.lp, [tie.cost(form) for tie in ties], None
     if allowed is not None:
-        keep = np.ones(lp.shape[1], dtype=bool)
-        keep[form.rho] = allowed
+        keep = form.kept(allowed)
         lp, costs = lp.on_columns(keep), [cost[keep] for cost in costs]
     lazy = form.lazy if form.lazy.any() else None
     if guess is None:
@@ -112,9 +111,7 @@ class _Floats:
         self.found: Array | None = None
         self.pairs: list[Pair] = []
         self.form = LinearForm.of(centred(program).rounded)
-        self.keep = np.ones(self.form.lp.shape[1], dtype=bool)
-        if allowed is not None:
-            self.keep[self.form.rho] = allowed
+        self.keep = self.form.kept(allowed)
         self.mass = floats(program.mass)[:, None]
 
     def solve(self) -> Pair:
@@ -207,13 +204,10 @@ class _Floats:
 
 def inner_channel(program: Program, allowed: Array | None = None) -> Array | None:
     """A channel that breaks no row and leaves as much room as it can, in floats; None if there is none with room."""
-    wide = np.concatenate([np.zeros(0), *(floats(rows.rhs) for rows in program.rows)])
-    if not len(wide):
+    if not any(map(len, program.rows)):
         return None
     form = LinearForm.of(slack_program(program).rounded)
-    keep = np.ones(form.lp.shape[1], dtype=bool)
-    if allowed is not None:
-        keep[form.rho] = allowed
+    keep = form.kept(allowed)
     small, columns, _ = scaled(form.lp.on_columns(keep))
     try:
         z = solve_lp(small).z * columns

@@ -31,7 +31,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
 from bap_lp.program.lowering import LoweredProblem, SentSignals
-from bap_lp.program.several import profiles_of, scenario_program, tier_names, tier_program, tiers_of
+from bap_lp.program.several import profiles_of, scenario_program, tier_program, tiers_of
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
@@ -177,7 +177,6 @@ class Statement:
     """What a certificate is about, lowered: its program, and what the channel must satisfy by definition."""
 
     program: Program
-    names: Sequence[str]  # of the signals
     layout: LoweredProblem | None = None
     conditions: Conditions = _NONE
     lam: Any = EXACT.zero
@@ -263,10 +262,10 @@ _NO_PROOF = "the multipliers do not prove that the conditions cannot be met"
 def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_weight: int = 1) -> Statement:
     """The statement about one exact problem; raises InputError if the conditions do not fit."""
     if conditions.empty and not problem.misaligned and bob_weight == 1:
-        return Statement(compact(problem.arrays, lam), problem.bob_decisions, lam=lam)
+        return Statement(compact(problem.arrays, lam), lam=lam)
     layout = LoweredProblem.of(problem, conditions.demands(problem))
     program = layout.whole_program(lam, bob_weight)
-    return Statement(program, layout.signals.names, layout, conditions, lam, bob_weight)
+    return Statement(program, layout, conditions, lam, bob_weight)
 
 
 def statement_of(problems: Sequence[Problem], certificate: Certificate) -> Statement:
@@ -274,12 +273,12 @@ def statement_of(problems: Sequence[Problem], certificate: Certificate) -> State
     numbers = [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
     lams = [EXACT.number(lam) for lam in certificate.lams]
     if certificate.kind == "scenarios":
-        profiles, names = profiles_of(numbers)
-        return Statement(scenario_program(numbers, lams, profiles), names)
+        profiles, _ = profiles_of(numbers)
+        return Statement(scenario_program(numbers, lams, profiles))
     if certificate.kind == "tiers":
         tiers_of(problems, 0, None)  # refuses too many tuples of decisions
         weights = [EXACT.number(w) for w in certificate.tier_weights]
-        return Statement(tier_program(numbers, lams, weights), tier_names(numbers))
+        return Statement(tier_program(numbers, lams, weights))
     if certificate.kind == "conflict":
         return release_statement(numbers[0], EXACT.zero, certificate.conditions, 0)
     return release_statement(numbers[0], lams[0], certificate.conditions)

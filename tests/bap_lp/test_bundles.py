@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from strategies import lams, problems
-from tampering import MANIFEST, change, limited, refit
+from tampering import MANIFEST, both, change, limited, refit
 
 import bap_lp
 from bap_lp import (
@@ -41,19 +41,6 @@ from bap_lp import (
 
 FILES = ("problem.json", "mechanism.json", "certificate.json")
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], title="Coin")
-
-
-def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
-    """What the checker of the library and the stand-alone one say."""
-    try:
-        ours = load_bundle(folder).verify(allow).ok
-    except InputError:
-        ours = False
-    try:
-        verify_standalone.check(folder, allow)
-    except verify_standalone.Refused:
-        return ours, False
-    return ours, True
 
 
 @pytest.mark.slow

@@ -13,27 +13,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tampering import change
+from tampering import both, change
 
-from bap_lp import Agent, Conditions, InputError, Problem, load_bundle, robust, save_bundle, solve, tiers
+from bap_lp import Agent, Conditions, Problem, robust, save_bundle, solve, tiers
 from bap_lp import verify_standalone as alone
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 THREE = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], [[0, 1], [2, 0], [1, 1]])
 LOSS = [[0, 1], [2, 0], [1, 1]]
-
-
-def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
-    """What the library and the stand-alone checker say."""
-    try:
-        ours = load_bundle(folder).verify(allow).ok
-    except InputError:
-        ours = False
-    try:
-        alone.check(folder, allow)
-    except alone.Refused:
-        return ours, False
-    return ours, True
 
 
 def read(folder: Path, name: str) -> Any:

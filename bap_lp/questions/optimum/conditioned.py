@@ -23,7 +23,8 @@ from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import EXACT, Array, in_floats, public
+from bap_lp.rational import EXACT, Array, in_floats
+from bap_lp.rational import stated as as_stated
 
 
 def solve_conditioned(
@@ -36,12 +37,8 @@ def solve_conditioned(
     found, cases, relaxed = best_channel(asked, price, progress=progress)
     best = conclude(asked, price, found, cases)
     if not conditions.empty:
-        best = replace(best, unconstrained=_number(_free(asked.problem, price), exact))
-    return best if relaxed is found else replace(best, randomised=_number(relaxed.value, exact))
-
-
-def _number(value: Any, exact: bool) -> Any:
-    return public(value) if exact else float(value)
+        best = replace(best, unconstrained=as_stated(_free(asked.problem, price), exact))
+    return best if relaxed is found else replace(best, randomised=as_stated(relaxed.value, exact))
 
 
 def _free(problem: Problem, lam: Any) -> Any:
@@ -83,13 +80,13 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
     rows = layout.rows(found.rho, asked.deterministic)
     program = layout.whole_program(lam)
     dual = asked.whole_dual(program, found.dual)
-    statement = Statement(program, layout.signals.names, layout, asked.conditions, lam)
+    statement = Statement(program, layout, asked.conditions, lam)
     value = statement.value(rows)
     least = statement.bound(dual, cases, value)[0]
     if exact and not asked.conditions.combinatorial and value != least:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
     stated, bound, gap = reported(value, least, exact)
-    at = public(lam) if exact else float(lam)
+    at = as_stated(lam, exact)
     sent = SentSignals(layout.whole, layout.signals, rows)
     bob, eve = (v if exact else float(v) for v in (sent.told_risk, sent.eve_risk))
     risks = Risks.summed(bob, eve, 1)

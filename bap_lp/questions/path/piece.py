@@ -138,7 +138,7 @@ class ConditionedPiece(Piece):
         """Why it is not proved that no mechanism under the conditions has more R_E; "" if it is."""
         layout = self.asked.layout
         program = layout.whole_program(EXACT.one, 0)
-        statement = Statement(program, layout.signals.names, layout, self.asked.conditions, EXACT.one, 0)
+        statement = Statement(program, layout, self.asked.conditions, EXACT.one, 0)
         most = -statement.value(layout.rows(self.channel, self.asked.deterministic))
         try:
             bound = statement.bound(self.asked.whole_dual(program, self.duals[1]), self.cases, -most)[0]

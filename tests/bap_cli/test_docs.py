@@ -94,7 +94,7 @@ def test_the_options_on_the_page_are_those_of_the_commands() -> None:
         for command in commands.split(", "):
             told.setdefault(command, set()).update(re.findall(r"(?<![\w-])--?[a-z][\w-]*", names))
     assert told.pop("before the command") == {"--limit"}
-    records = (DOCS / "microdata.md").read_text()
+    records = (DOCS / "microdata_reference.md").read_text()
     for command, options in options_of(typer.main.get_command(app)).items():
         group = command.split()[0]
         if group == "microdata":

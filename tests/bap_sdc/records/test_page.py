@@ -1,4 +1,4 @@
-"""What the page on records says in its text, outside its example."""
+"""What the two pages on records say in their text, outside their example."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bap_sdc.records.files import STUDY_SCHEMA
 from bap_sdc.records.release.alternatives import alternatives
 
 ROOT = Path(__file__).parents[3]
-TEXT = (ROOT / "docs" / "microdata.md").read_text(encoding="utf-8")
+TEXT = "\n".join((ROOT / "docs" / f"{n}.md").read_text(encoding="utf-8") for n in ("microdata", "microdata_reference"))
 PAGE = " ".join(TEXT.split())
 
 

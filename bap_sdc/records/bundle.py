@@ -5,7 +5,8 @@
     certificate.json    the proof: joint tables and Eve's replies by component, or the certificate under conditions
     result.json         what `bap microdata solve --json` prints
     prior.json          counts of the fitted and of the held-out record types: confidential, as the table is
-A study that is read again is fitted again to its counts, which gives the same prior exactly. The proof covers the
+A study that is read again is smoothed again from its counts, which gives the same prior exactly; the probabilities of
+another model of the prior, and the draws that an informed Eve knows, are written as integers. The proof covers the
 channel; `disagreement` asks whether mechanism.json and result.json say the same. prior.json, which is never public, has
 digests of study.json, certificate.json and its own counts, so that files of two folders are not mixed up.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +31,8 @@ from bap_lp.limits import limit, raising
 from bap_lp.rational import Array, InputError, ReadOnly, array, is_exact, number, objects, public, text
 from bap_sdc.records.audit.audit import counted_types
 from bap_sdc.records.data.levels import Column
-from bap_sdc.records.data.prior import fit
+from bap_sdc.records.data.models import CHANCES, MODELS, whole_prior
+from bap_sdc.records.data.prior import Prior, fit, sample_of
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum
 from bap_sdc.records.solution import StudySolution, conditioned_solution, solution_of
@@ -100,7 +102,7 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "publish": [{"column": t.column, "loss": texts(t.loss), "weight": text(t.weight)} for t in study.targets],
         "eves": [
             {"name": s.name, "secret": s.secret, "knows": list(s.knows), "loss": texts(s.loss), "weight":
-            text(s.weight)} for s in study.spies
+            text(s.weight), "informed": s.informed} for s in study.spies
         ],
         "holdout": str(study.holdout),
         "seed": study.seed,
@@ -110,8 +112,15 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _prior_document(study: Study) -> dict[str, Any]:
-    out: dict[str, Any] = {"smoothing": text(study.prior.alpha), "toward": study.prior.toward}
-    out["likelihoods"] = [[text(a), v] for a, v in study.prior.likelihoods]
+    prior = study.prior
+    out: dict[str, Any] = {"smoothing": text(prior.alpha), "toward": prior.toward, "model": prior.model}
+    out["likelihoods"] = [[text(a), v] for a, v in prior.likelihoods]
+    out["scores"] = [list(pair) for pair in prior.scores]
+    out["margins"] = [list(margin) for margin in prior.margins]
+    if prior.weights is not None:
+        out["weights"] = np.column_stack([prior.types, prior.weights]).tolist()
+    for name, tables in (("draws", prior.draws), ("fresh", prior.fresh)):
+        out[name] = {str(count): table.tolist() for count, table in tables.items()}
     for name, side in (("fitted", ~study.left_out), ("held_out", study.left_out)):
         types, counts = counted_types(study.codes[side], study.levels)
         out[name] = np.column_stack([types, counts]).tolist()
@@ -266,7 +275,14 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
         Target(t["column"], array(t["loss"], "loss", 2), number(t["weight"], "weight")) for t in document["publish"]
     )
     study.spies = tuple(
-        Spy(s["name"], s["secret"], tuple(s["knows"]), array(s["loss"], "loss", 2), number(s["weight"], "weight"))
+        Spy(
+            s["name"],
+            s["secret"],
+            tuple(s["knows"]),
+            array(s["loss"], "loss", 2),
+            number(s["weight"], "weight"),
+            int(s["informed"]),
+        )
         for s in document["eves"]
     )
     study.holdout = Fraction(_value(document["holdout"]))
@@ -279,13 +295,37 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     sides = [np.repeat(part[:, :-1], part[:, -1], axis=0) for part in parts]
     study.codes = np.concatenate(sides)
     study.left_out = np.arange(len(study.codes)) >= len(sides[0])
-    alpha, toward = counts["smoothing"], counts["toward"]
-    joined = [[k] for k in range(len(study.names))] if toward == "margins" else study._pooled()
-    fitted = fit(sides[0], study.levels, alpha, toward, joined, study.seed)
-    likelihoods = tuple((Fraction(_value(a)), float(v)) for a, v in counts["likelihoods"])
-    object.__setattr__(fitted, "likelihoods", likelihoods)
-    study.prior = fitted
+    study.prior = _prior(study, sides[0], counts)
     return study
+
+
+def _prior(study: Study, codes: Array, written: dict[str, Any]) -> Prior:
+    """The prior as it was: counts are smoothed again, the probabilities of other models are those that were written."""
+    toward, model = written["toward"], written["model"]
+    joined = [[k] for k in range(len(study.names))] if toward == "margins" else study._pooled()
+    sample = sample_of(
+        codes, study.levels, study.names, (), joined, alpha=written["smoothing"], toward=toward,
+        margins=written["margins"], seed=study.seed,
+    )  # fmt: skip
+    if model == "counts":
+        prior = fit(codes, study.levels, sample.alpha, toward, joined, study.seed)
+    else:
+        rows = np.array(written["weights"], dtype=np.int64).reshape(-1, len(study.names) + 1)
+        _require_levels([rows], study.levels)
+        if model not in MODELS or (rows[:, -1] <= 0).any():
+            raise ValueError("a prior of a model needs its name and positive weights")
+        prior = whole_prior(sample, rows[:, :-1], rows[:, -1], model)
+    draws, fresh = (
+        {int(count): np.array(table, dtype=np.int64) for count, table in written[name].items()}
+        for name in ("draws", "fresh")
+    )
+    for tables in (draws, fresh):
+        for count, table in tables.items():
+            if table.shape != (len(prior.types), count) or (table < 0).any() or (table.sum(axis=1) != CHANCES).any():
+                raise ValueError("the chances of the draws must be a distribution for every record type")
+    likelihoods = tuple((Fraction(_value(a)), float(v)) for a, v in written["likelihoods"])
+    scores = tuple((str(name), None if score is None else float(score)) for name, score in written["scores"])
+    return replace(prior, likelihoods=likelihoods, scores=scores, draws=draws, fresh=fresh)
 
 
 def _require_room(prior: dict[str, Any]) -> None:

@@ -127,12 +127,16 @@ def release_command(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Leave the records in their order, which may tell their secrets.")
+    ] = False,
     allow_float: AllowFloat = False,
     as_json: Json = False,
 ) -> None:
-    """Draw the file to publish: every record is replaced by a draw from the mechanism."""
-    from bap_sdc.records.data.tables import is_parquet, read_table, table_bytes, typed_table
+    """Draw the file to publish: every record is replaced by a draw from the mechanism, and the records are shuffled."""
+    from bap_sdc.records.data.tables import check_ending, is_parquet, read_table, table_bytes, typed_table
 
+    check_ending(out, "--out")
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError("--out", str(out), "must not be the table itself")
@@ -143,12 +147,15 @@ def release_command(
         frame.attrs["source"] = source_name(file)
         progress("drawing")
         with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
-            released = solution.release(frame, kept, seed)
+            released = solution.release(frame, kept, seed, keep_order=keep_order)
         log = released.attrs.pop("log")
         if is_parquet(out) and not is_parquet(file):
             released = typed_table(released)
         content = table_bytes(released, out, frame.attrs.get("separator", ","))
     write_files({out: content})
+    if keep_order:
+        words = "the records are in the order of the table: if they were sorted, their places tell what is hidden"
+        print(f"bap: warning: {words}", file=sys.stderr)
     if seed is not None:
         print("bap: warning: drawn with a seed, for a rehearsal: do not publish this file", file=sys.stderr)
     if as_json:

@@ -2,9 +2,9 @@
 
 data        the table, CSV or Parquet, relative to the file          publish.COLUMN   loss, weight
 [[eve]]     secret, knows, loss, name, weight                        prior            smoothing, toward
-columns     levels, bands or merge by column                         audit            holdout, seed
+columns     levels, bands, names, merge, missing by column           audit            holdout, seed
 release     keep: known columns to publish as they are               alice            lambda
-conditions  as in problem files, on record types                     title
+conditions  as in problem files, on record types                     title, missing, strip
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ STUDY_SCHEMA = _table(
     eve={"oneOf": [_EVE, {"type": "array", "items": _EVE}]},
     prior=_table(smoothing=_ANY, toward=_TEXT),
     columns=_ANY,
+    missing=_LIST,
+    strip={"type": "boolean"},
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
     alice=_table(**{"lambda": _ANY}),
@@ -107,6 +109,8 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
             holdout=audit.get("holdout", 0),
             seed=audit.get("seed", 0),
             conditions=conditions,
+            missing=document.get("missing", ()),
+            strip=document.get("strip", False),
             title=document.get("title", ""),
             source=shown,
         )

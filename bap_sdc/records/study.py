@@ -20,7 +20,7 @@ import numpy as np
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.rational import Array, InputError, floats, is_exact, number, public, show
-from bap_sdc.records.data.levels import Column, column_of
+from bap_sdc.records.data.levels import Column, Reading, column_of
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.prior import Prior, fit, held_out, keys
 from bap_sdc.records.data.tables import check_names
@@ -93,11 +93,13 @@ class Study(Displayed):
             truth, column: published), or a mapping with `loss` and `weight`.
         eves: the Eves.
         smoothing: alpha of the prior, a non-negative number, or "held-out".
-        columns: by column, `levels`, `bands` or `merge`.
+        columns: by column, `levels`, or `bands` with `names` if they shall have some, or `merge`; and `missing`.
         holdout: the share of records that are kept from the fit for the audit.
         conditions: Conditions the mechanism must satisfy, on record types.
         toward: what smoothing shrinks to, "margins" or "pooled".
         seed: of the split into fitted and held-out records.
+        missing: cells that mean a missing one in all columns, such as "?".
+        strip: whether blanks around the text of a cell are left out.
         title: a name for tables.
         source: what errors call the table.
 
@@ -124,6 +126,8 @@ class Study(Displayed):
         conditions: Conditions | Mapping[str, Any] | None = None,
         toward: str = "margins",
         seed: int = 0,
+        missing: Sequence[Any] = (),
+        strip: bool = False,
         title: str = "",
         source: str = "frame",
     ) -> None:
@@ -142,7 +146,10 @@ class Study(Displayed):
         wanted = _wanted(publish, eves, names, columns or {}, source)
         kept = [name for name in names if name in wanted]
         given = columns or {}
-        self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source) for c in kept)
+        if not isinstance(strip, bool):
+            raise InputError("strip", strip, "must be true or false")
+        reading = Reading(strip=strip).extended(missing, "missing")
+        self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source, reading) for c in kept)
         self.names = tuple(kept)
         self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())
         self.spies = tuple(self._spy(eve, n) for n, eve in enumerate(eves))

@@ -40,7 +40,7 @@ def _part_bound(program: RecordProgram, part: RecordComponent, lam: Any, rows: S
     mass = program.p[part.states]
     base = field_of(mass).zeros(len(mass))
     for own, eve in zip(rows, program.eves, strict=True):
-        base = base + own.least[eve.secret[part.states]]
+        base = base + eve.heard(own.least[eve.secret[part.states]], part.states)
     cost = SummedCost(program.losses, program.codes[part.states])
     observers: tuple[Observer, ...] = ()
     replies: dict[str, Array] = {}
@@ -65,7 +65,8 @@ def part_losses(program: RecordProgram, part: RecordComponent, rows: Sequence[Ev
         if (at < 0).any():
             raise NoProof("a record touches a group of another component")
         columns = at[:, None] + np.arange(own.guesses)
-        out[live[:, None], columns] = own.relative[eve.secret[part.states[live]]]
+        relative = own.relative[eve.secret[part.states[live]]]
+        out[live[:, None], columns] = eve.heard(relative.T, part.states[live]).T
     return out, np.array(list(starts.values()), dtype=np.int64)
 
 

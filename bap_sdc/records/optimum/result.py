@@ -18,7 +18,7 @@ from bap_lp.model.display import Displayed, counted, equals, fraction, kind, ris
 from bap_lp.model.risks import Number
 from bap_lp.program.summed import SummedCost
 from bap_lp.proof.certificate import Verdict, reported
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, field_of, floats, public, stated
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, field_of, floats, public, stated, tree_sum
 from bap_sdc.records.optimum.parts import EveRows, eve_rows
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.risks import extremes_of, risks_of, summed
@@ -193,10 +193,16 @@ class RecordOptimum(Displayed):
         guess = int(rows.settled[known]) if seen else -1
         if guess < 0:
             theirs = self.program.eves[eve]
-            prior = summed(self.program.p, theirs.secret, len(theirs.loss))
+            prior = summed(theirs.heard(self.program.p), theirs.secret, len(theirs.loss))
             guess = int(prior.dot(theirs.loss).argmin())
         out[:, guess] = field.number(self._lam)
         return out
+
+    @cached_property
+    def _chances(self) -> list[Any]:
+        """The overall chance of each Eve, which a record never seen is given."""
+        p = self.program.p
+        return [EXACT.one if eve.chance is None else tree_sum(eve.heard(p)) for eve in self.program.eves]
 
     @property
     def _lam(self) -> Any:
@@ -229,7 +235,7 @@ class RecordOptimum(Displayed):
         """Alice's rule for many records, a row each."""
         out, every = np.empty(len(codes), dtype=np.int64), np.arange(self.decisions)
         values, group = np.unique(known, axis=0, return_inverse=True)
-        tables = [eve.loss * eve.weight for eve in self.program.eves]
+        tables = [chance * eve.loss * eve.weight for chance, eve in zip(self._chances, self.program.eves, strict=True)]
         for g, row in enumerate(values.tolist()):
             mine = np.flatnonzero(group.ravel() == g)
             u = np.hstack([self._replies(every, n, z) for n, z in enumerate(row)])

@@ -61,6 +61,15 @@ def weighted_risk(program: RecordProgram, risks: list[Any]) -> Any:
     return sum((eve.weight * risk for eve, risk in zip(program.eves, risks, strict=True)), field_of(program.p).zero)
 
 
+def risks_of(
+    program: RecordProgram, state: Array, decision: Array, rho: Array
+) -> tuple[tuple[Any, ...], list[Any], Any, Any]:
+    """The part of each column in R_B, the unweighted risk of each Eve, R_B and R_E."""
+    columns = column_risks(program, state, decision, rho)
+    risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
+    return columns, risks, sum(columns[1:], columns[0]), weighted_risk(program, risks)
+
+
 def record_lam(program: RecordProgram, lam: Any) -> Any:
     """Read lam: a non-negative number, or "calibrated": full and null release are equally good."""
     if not (isinstance(lam, str) and lam.strip().lower() == "calibrated"):

@@ -39,7 +39,7 @@ def eve_risk(eve: TableEve, state: Array, decision: Array, rho: Array) -> Any:
     levels = len(eve.loss)
     known = eve.known[state]
     seen, place = np.unique(decision * (int(eve.known.max()) + 1) + known, return_inverse=True)
-    mass = summed(rho, place * levels + eve.secret[state], len(seen) * levels).reshape(-1, levels)
+    mass = summed(eve.heard(rho, state), place * levels + eve.secret[state], len(seen) * levels).reshape(-1, levels)
     return tree_sum(mass.dot(eve.loss).min(axis=1))
 
 
@@ -51,7 +51,7 @@ def extremes_of(program: RecordProgram) -> tuple[tuple[Any, list[Any]], tuple[An
         mass = summed(p, program.codes[:, k], len(table))
         full_bob = full_bob + mass.dot(table.min(axis=1))
         null_bob = null_bob + mass.dot(table).min()
-    full = [summed(p, eve.secret, len(eve.loss)).dot(eve.loss.min(axis=1)) for eve in program.eves]
+    full = [summed(eve.heard(p), eve.secret, len(eve.loss)).dot(eve.loss.min(axis=1)) for eve in program.eves]
     null = [eve_risk(eve, everywhere, np.zeros(len(p), dtype=np.int64), p) for eve in program.eves]
     return (full_bob, full), (null_bob, null)
 
@@ -59,6 +59,15 @@ def extremes_of(program: RecordProgram) -> tuple[tuple[Any, list[Any]], tuple[An
 def weighted_risk(program: RecordProgram, risks: list[Any]) -> Any:
     """R_E, the sum of the Eves' risks times their weights."""
     return sum((eve.weight * risk for eve, risk in zip(program.eves, risks, strict=True)), field_of(program.p).zero)
+
+
+def risks_of(
+    program: RecordProgram, state: Array, decision: Array, rho: Array
+) -> tuple[tuple[Any, ...], list[Any], Any, Any]:
+    """The part of each column in R_B, the unweighted risk of each Eve, R_B and R_E."""
+    columns = column_risks(program, state, decision, rho)
+    risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
+    return columns, risks, sum(columns[1:], columns[0]), weighted_risk(program, risks)
 
 
 def record_lam(program: RecordProgram, lam: Any) -> Any:

@@ -188,7 +188,7 @@ def test_bands_of_integers_name_the_integers_they_hold():
     made, cells = column(["4", "5", "19", "20", "-3"], {"bands": [-5, 4, 5, 20, 30]})
     assert made.labels == ("-5 to 3", "4", "5-19", "20-30")
     assert made.codes(cells, "t").tolist() == [1, 2, 2, 3, 0]
-    with pytest.raises(InputError, match="'4.5' must be an integer"):
+    with pytest.raises(InputError, match=r"'4\.5' must be an integer"):
         made.codes(pd.Series(["4.5"]), "t")
     assert column([4, 4.5, 20], {"bands": [4, 5, 20]})[0].labels == ("4 to 5", "5 to 20")
 
@@ -226,11 +226,12 @@ def test_losses_in_ranks_are_refused_for_text_without_an_order(loss):
     assert len(loss_table(loss, column_of(pd.Series(pd.Categorical(school)), "c", None, "t"), "f")) == 4
 
 
-@pytest.mark.parametrize("cells", [["1e899", "2", "3"], ["1" * 5000, "2"], ["1" * 5000, "x"], [10**5000, 1, 2]])
-def test_huge_numbers_are_levels_or_refused_in_one_line(cells):
-    try:
-        made, series = column(cells, dtype=object)
-        assert made.codes(series, "t").tolist()
-    except InputError as error:
-        assert "\n" not in str(error)
-        assert len(str(error)) < 400
+def test_numbers_beyond_floats_are_levels_and_very_long_ones_are_text_or_refused_in_one_line():
+    made, cells = column(["1e899", "2", "3"])
+    assert made.codes(cells, "t").tolist() == [2, 0, 1]
+    assert made.labels == ("2", "3", "1E+899")
+    assert column(["1" * 5000, "x"])[0].labels == ("1" * 5000, "x")
+    for mixed in (["1" * 5000, "2"], [10**5000, 1, 2]):
+        with pytest.raises(InputError) as error:
+            column(mixed, dtype=object)
+        assert len(str(error.value)) < 400

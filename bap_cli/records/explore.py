@@ -119,7 +119,7 @@ def opened(file: str | Path, progress: Progress, lam: str | None = None, gain: s
 
 def path_command(
     file: StudyOrFolder,
-    held_out: Annotated[bool, typer.Option(help="Judge the lines on held-out records too.")] = True,
+    in_model: Annotated[bool, typer.Option("--no-held-out", help="Leave out what held-out records say.")] = False,
     workers: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
@@ -136,7 +136,7 @@ def path_command(
             path = study_path(
                 found.study, workers="all" if workers is None else workers, progress=progress, time_limit=time_limit
             )
-            if held_out:
+            if not in_model:
                 path = path.audited(progress=progress)
     if as_json:
         print_json(path.document())

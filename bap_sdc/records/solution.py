@@ -24,7 +24,6 @@ from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.release.channel_risks import channel_risks
 from bap_sdc.records.release.channels import TableChannel
-from bap_sdc.records.release.rule import alices_rule
 from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
@@ -85,7 +84,8 @@ class StudySolution(Tabular):
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
         if isinstance(self.proof, RecordOptimum):
-            return self.proof.verify()
+            verdict = self.proof.verify()
+            return verdict if verdict.optimal or not verdict else Verdict(False, verdict.reason)
         from bap_lp import verify
         from bap_lp.files.demands import other_demands
 
@@ -319,7 +319,7 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
         known = np.column_stack([study.known(types, spy) for spy in study.spies])
         secrets = types[:, [spy.secret for spy in study.spies]]
         codes = types[:, list(study.published)]
-        return [(np.array([i], dtype=np.int64), one) for i in alices_rule(best, codes, secrets, known).tolist()]
+        return [(np.array([i], dtype=np.int64), one) for i in best.rules(codes, secrets, known).tolist()]
 
     return rule
 

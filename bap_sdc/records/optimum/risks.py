@@ -76,6 +76,15 @@ TIES = {  # lambdas with a name: the release that is as good as none, and what E
 }
 
 
+def risks_of(
+    program: RecordProgram, state: Array, decision: Array, rho: Array
+) -> tuple[tuple[Any, ...], list[Any], Any, Any]:
+    """The part of each column in R_B, the unweighted risk of each Eve, R_B and R_E."""
+    columns = column_risks(program, state, decision, rho)
+    risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
+    return columns, risks, sum(columns[1:], columns[0]), weighted_risk(program, risks)
+
+
 def record_lam(program: RecordProgram, lam: Any) -> Any:
     """Read lam: a non-negative number, or a lam at which no release is as good as another one.
 

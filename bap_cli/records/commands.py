@@ -16,6 +16,7 @@ from bap_cli.app import Json
 from bap_cli.outputs import check_folder, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
+from bap_cli.records.explore import Gain, Price, asked, path_command
 from bap_lp.files.documents import source_name
 from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean
@@ -60,9 +61,8 @@ def init_command(
 def solve_command(
     file: Annotated[Path, typer.Argument(metavar="STUDY", help="Study file (TOML).")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write mechanism, proof and result there.")] = None,
-    lam: Annotated[
-        str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
-    ] = None,
+    lam: Price = None,
+    eve_gain: Gain = None,
     use_floats: Annotated[
         bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
     ] = False,
@@ -75,7 +75,6 @@ def solve_command(
     as_json: Json = False,
 ) -> None:
     """Find the optimal release of a table, prove it, and audit it on held-out records."""
-    from bap_cli.inputs import choice_of
     from bap_cli.records.tables import show_audit, show_solution
     from bap_cli.terminal import console, say
     from bap_lp.program.finish import STOPPED
@@ -86,12 +85,11 @@ def solve_command(
     check_folder(out)
     with Progress("reading") as progress:
         loaded = load_study(file)
-        price = loaded.lam if lam is None else lam
+        found = asked(loaded, lam, eve_gain)
         with _called(loaded.source, lam):
-            solution = loaded.study.solve(
-                price, False if use_floats else None, workers="all" if workers is None else workers,
-                progress=lambda done, total: progress(f"solving: {done} of {total} record types"),
-            )  # fmt: skip
+            solution = found.solved(
+                progress, exact=False if use_floats else None, workers="all" if workers is None else workers
+            )
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
     result = solution.document(audit)
@@ -100,7 +98,7 @@ def solve_command(
     if as_json:
         print_json(result)
     else:
-        show_solution(solution, loaded.source, choice_of(price, lam is None))
+        show_solution(solution, loaded.source, found.choice)
         if audit is not None:
             print()
             show_audit(audit)
@@ -114,6 +112,9 @@ def solve_command(
         print("bap: the study is exact and this proof is in floats: `release` needs --allow-float", file=sys.stderr)
     for cells in small_cells(loaded.study, threshold):
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
+
+
+app.command("path")(path_command)
 
 
 @app.command("release")
@@ -267,6 +268,8 @@ def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None
     except InputError as error:
         if error.field == "lam":
             field = f"{source}: alice.lambda" if lam is None else "--lambda"
+        elif error.field == "eve_gain":
+            field = "--eve-gain"
         elif error.field.startswith(("conditions", "problem", "smoothing")):
             field = f"{source}: {error.field}"
         else:

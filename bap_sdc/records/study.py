@@ -29,6 +29,7 @@ from bap_sdc.records.optimum.program import RecordProgram, TableEve
 if TYPE_CHECKING:
     from bap_lp import Conditions, Problem
     from bap_lp.engines.compact.workers import Workers
+    from bap_sdc.records.path import StudyPath
     from bap_sdc.records.solution import StudySolution
 
 MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem
@@ -252,16 +253,19 @@ class Study(Displayed):
 
     def solve(
         self, lam: Any = "calibrated", exact: bool | None = None, *, workers: Workers = None, client: Any = None,
-        progress: Any = None,
+        progress: Any = None, eve_gain: Any = None,
     ) -> StudySolution:  # fmt: skip
         """The optimal release.
 
         Args:
-            lam: a non-negative number, or "calibrated": full and null release are equally good.
+            lam: a non-negative number; "calibrated": no release and the whole record, secrets included, are equally
+                good; or "as is": no release and the published columns as they are are equally good.
             exact: True insists on rationals, False works in floats, None follows the numbers given.
             workers: processes for the components; None: this process alone; "all": one per core, for large tables.
             client: a Dask client instead.
             progress: called with the record types solved so far, and all of them.
+            eve_gain: instead of lam, such as "2%": the release of least R_B on the path that leaves no Eve better off
+                by more than this share of her risk without a release.
 
         Returns:
             The solution: its risks and their proof, and what to do with it.
@@ -276,7 +280,35 @@ class Study(Displayed):
         """
         from bap_sdc.records.solution import solve_study
 
+        if eve_gain is not None:
+            lam = self.path(workers=workers, client=client).within_gain(eve_gain).lam
         return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
+
+    def path(
+        self, *, workers: Workers = None, client: Any = None, progress: Any = None, time_limit: float | None = None
+    ) -> StudyPath:
+        """The best release for every lam at once: exact pieces, or under conditions certified points.
+
+        Args:
+            workers: processes for the components; None: this process alone; "all": one per core, for large tables.
+            client: a Dask client instead.
+            progress: called with words.
+            time_limit: seconds after which it gives up, or under conditions answers with the points it has.
+
+        Returns:
+            The path; its `audited` adds what held-out records say.
+
+        Raises:
+            InputError: the conditions cannot be met or are too large to solve.
+
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": ["low", "low", "high"]})
+        >>> Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).path().breakpoints
+        (Fraction(1, 1),)
+        """
+        from bap_sdc.records.path import study_path
+
+        return study_path(self, workers=workers, client=client, progress=progress, time_limit=time_limit)
 
     def _headline(self) -> str:
         types = counted(len(self.prior.types), "record type")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 import sys
@@ -81,7 +82,7 @@ def test_a_table_is_solved_released_audited_and_reported(folder, capsys):
     assert code == 0
     assert "This is proved exactly" in out
     assert sorted(p.name for p in (folder / "D").iterdir()) == [
-        "certificate.json", "mechanism.json", "prior.json", "result.json", "study.json",
+        "certificate.json", "manifest.json", "mechanism.json", "prior.json", "result.json", "study.json",
     ]  # fmt: skip
     code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
     assert (code, err) == (0, "")
@@ -384,7 +385,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
         ),
         (("release", "D", "survey.csv", "-o", "no/x.csv"), "must be in a directory that exists"),
         (("audit", "D", "bad.csv"), "bad.csv: column 'rating'"),
-        (("audit", "empty", "survey.csv"), "study.json cannot be read"),
+        (("audit", "empty", "survey.csv"), "must be a folder written by `bap microdata solve --out`"),
         (("report", "D", "-o", "no/r.html"), "must be in a directory that exists"),
         (("init", "short.csv"), "needs at least two columns"),
         (("solve", "study.toml", "--lambda", "-1"), "--lambda = -1 must not be negative"),
@@ -404,14 +405,15 @@ def test_the_other_commands_refuse_in_one_line_too(folder, capsys, arguments, wo
 
 def _forged(folder, changes):
     """Change documents of the folder D, and write digests that fit them."""
-    from bap_sdc.records.bundle import _digests
-
-    documents = {p.name: json.loads(p.read_text()) for p in (folder / "D").iterdir()}
+    manifest = json.loads((folder / "D" / "manifest.json").read_text())
+    documents = {name: json.loads((folder / "D" / name).read_text()) for name in manifest["files"]}
     for name, change in changes.items():
         change(documents[name])
-    documents["prior.json"]["sha256"] = _digests(documents)
     for name, document in documents.items():
-        (folder / "D" / name).write_text(json.dumps(document))
+        raw = json.dumps(document).encode()
+        (folder / "D" / name).write_bytes(raw)
+        manifest["files"][name] = hashlib.sha256(raw).hexdigest()
+    (folder / "D" / "manifest.json").write_text(json.dumps(manifest))
 
 
 def _more(document):
@@ -509,27 +511,30 @@ def test_an_exact_study_needs_an_exact_proof(folder, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "place", ["states", "row", "decision", "rho", "reply_of", "groups", "replies", "a float", "eves"]
+    "place", ["states", "rows", "levels", "probability", "reply_of", "groups", "replies", "a float", "eves"]
 )
 def test_tables_that_do_not_fit_each_other_prove_nothing(folder, capsys, place):
     run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+
+    def mechanism(document):
+        row = document["rows"][-1]
+        row[{"rows": 0, "levels": 1, "probability": -1, "a float": -1}[place]] = 0.25 if place == "a float" else 10**6
 
     def change(document):
         part = next(c for c in document["components"] if c["groups"])
         if place == "eves":
             document["eves"].append("0")
-        elif place == "a float":
-            part["rho"][0] = 0.25
         elif place == "groups":
-            part["groups"] = [[7, 0]]
+            part["groups"][0]["eve"] = 7
         elif place == "replies":
-            part["replies"] = [row[:1] for row in part["replies"]]
-        elif place == "rho":
-            part[place].append(part[place][-1])
+            part["groups"][0]["replies"] = [row[:1] for row in part["groups"][0]["replies"]]
+        elif place == "reply_of":
+            part["groups"][0]["reply_of"][-1] = 10**6
         else:
-            part[place][-1] = 10**6
+            part["states"][-1] = 10**6
 
-    _forged(folder, {"certificate.json": change})
+    own = place in ("rows", "levels", "probability", "a float")
+    _forged(folder, {"mechanism.json": mechanism} if own else {"certificate.json": change})
     code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
     assert (code, out, len(err.splitlines())) == (1, "", 1)
     assert "does not prove its optimum" in err

@@ -37,7 +37,7 @@ from bap_sdc.records.certificates import (
     read_probabilities,
     value_of,
 )
-from bap_sdc.records.data.levels import Column
+from bap_sdc.records.data.levels import Column, Reading
 from bap_sdc.records.data.prior import Prior, fit
 from bap_sdc.records.solution import StudySolution, conditioned_solution, solution_of
 from bap_sdc.records.study import Spy, Study, Target
@@ -99,7 +99,8 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "title": study.title,
         "columns": [
             {"name": c.name, "labels": list(c.labels), "values": list(c.values), "numeric": c.numeric,
-             "bands": [str(v) for v in c.bands], "merged": dict(c.merged)}
+             "bands": [str(v) for v in c.bands], "named": c.named, "merged": dict(c.merged), "whole": c.whole,
+             "missing": list(c.reading.missing), "strip": c.reading.strip, "ordered": c.ordered}
             for c in study.columns
         ],
         "publish": [{"column": t.column, "loss": texts(t.loss), "weight": text(t.weight)} for t in study.targets],
@@ -184,14 +185,20 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     study.columns = tuple(
         Column(
             c["name"],
-            tuple(c["labels"]),
             tuple(c["values"]),
             c["numeric"],
             tuple(Fraction(value_of(v)) for v in c["bands"]),
             c["merged"],
+            c["whole"],
+            Reading(tuple(c["missing"]), c["strip"]),
+            c["ordered"],
         )
         for c in document["columns"]
     )
+    # what people read is made of what records are compared with: a folder cannot call a level by another one's name
+    for column, given in zip(study.columns, document["columns"], strict=True):
+        if list(column.labels) != given["labels"] or column.named != given["named"]:
+            raise ValueError("labels must be those of the values and bands")
     study.names = tuple(c.name for c in study.columns)
     study.levels = tuple(len(c) for c in study.columns)
     study.targets = tuple(

@@ -204,7 +204,7 @@ def test_a_rehearsal_is_repeated_and_warned_of(folder, capsys):
         texts.append((folder / name).read_text())
     assert texts[0] == texts[1]
     assert texts[0].splitlines()[0] == "age,rating,faith"
-    assert {line.split(",")[0] for line in texts[0].splitlines()[1:]} == {"0 to 30", "30 to 100"}
+    assert {line.split(",")[0] for line in texts[0].splitlines()[1:]} == {"0-29", "30-100"}
 
 
 def test_parquet_is_read_and_written(folder, capsys):
@@ -255,7 +255,7 @@ def test_a_search_that_stopped_is_reported_and_warned_of_and_not_released(folder
 def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, capsys):
     (folder / "study.toml").write_text(STUDY.replace("holdout = 0", 'holdout = "1/2"'))
     _, _, err = run(capsys, "solve", "study.toml", "--out", "D", "--threshold", "40", "--no-attackers")
-    small = "1 combination of the columns that the neighbour knows with fewer than 40 records: age=0 to 30"
+    small = "1 combination of the columns that the neighbour knows with fewer than 40 records: age=0-29"
     assert f"warning: {small}" in err
     run(capsys, "report", "D", "-o", "internal.html", "--no-attackers")
     code, out, _ = run(capsys, "report", "D", "-o", "public.html", "--public", "--no-attackers")

@@ -128,7 +128,7 @@ def _solved(
     """The parts of the optimum in the numbers of the program, and the bound that is proved where these are exact."""
     small, index = merged_records(program)
     parts = parts_of(small)
-    plans = [_plan(small, parts, members, price) for members in parts.members]
+    plans = [plan(small, parts, members, price) for members in parts.members]
     done, total = len(parts.free), len(small.p)
     tell = progress or (lambda *_: None)
     tell(done, total)
@@ -165,7 +165,7 @@ def _free_rows(program: RecordProgram, states: Array) -> tuple[Array, Array, Arr
     return row[first], decision[first], program.p[states[row[first]]]
 
 
-def _plan(
+def plan(
     program: RecordProgram, parts: Parts, members: Array, lam: Any
 ) -> tuple[Any, Array, tuple[tuple[int, int], ...]]:
     """The task of a part, its records in the order of the task, and its groups."""

@@ -94,7 +94,7 @@ def solve_command(
         audit = solution.audit(attackers=None if attackers else ())
     result = solution.document(audit)
     if out is not None:
-        write_bundle(out, bundle_texts(solution, result, loaded.keep))
+        write_bundle(out, bundle_texts(solution, result, loaded.keep), private=True)
     if as_json:
         print_json(result)
     else:
@@ -215,7 +215,7 @@ def report_command(
         page = report_page(
             solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
         )
-    write_files({out: page})
+    write_files({out: page}, private=not public)
     kind = "without the prior" if public else "internal: it shows the prior"
     say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
     if not public:

@@ -92,13 +92,14 @@ def solve_command(
             )
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
-    result = solution.document(audit)
+        verdict = solution.verdict()
+    result = solution.document(audit, verdict)
     if out is not None:
         write_bundle(out, bundle_texts(solution, result, loaded.keep), private=True)
     if as_json:
         print_json(result)
     else:
-        show_solution(solution, loaded.source, found.choice)
+        show_solution(solution, loaded.source, found.choice, verdict.words())
         if audit is not None:
             print()
             show_audit(audit)

@@ -148,7 +148,7 @@ def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder
 
     again = load_solution("D")
     assert again.verify()
-    assert again.document(again.audit()) == result
+    assert again.document(again.audit(), again.verdict()) == result
     assert "warning" not in err
 
 

@@ -92,15 +92,15 @@ def solve_command(
             )
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
-    result = solution.document(audit)
+        verdict = solution.verdict()
+    result = solution.document(audit, verdict)
     if out is not None:
-        write_bundle(
-            out, bundle_texts(solution, result, loaded.keep, file, command_line(f"bap microdata solve {file}"))
-        )
+        how = command_line(f"bap microdata solve {file}")
+        write_bundle(out, bundle_texts(solution, result, loaded.keep, file, how), private=True)
     if as_json:
         print_json(result)
     else:
-        show_solution(solution, loaded.source, found.choice)
+        show_solution(solution, loaded.source, found.choice, verdict.words())
         if audit is not None:
             print()
             show_audit(audit)
@@ -217,7 +217,7 @@ def report_command(
         page = report_page(
             solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
         )
-    write_files({out: page})
+    write_files({out: page}, private=not public)
     kind = "without the prior" if public else "internal: it shows the prior"
     say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
     if not public:

@@ -88,7 +88,7 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
     if mechanism != json.loads(dumps(_mechanism_document(solution))):
         return "mechanism.json is not the mechanism that was proved"
     for key, value in json.loads(dumps(solution.document())).items():
-        if key not in ("audit", "method") and (not isinstance(result, dict) or result.get(key) != value):
+        if key not in ("audit", "method", "verdict") and (not isinstance(result, dict) or result.get(key) != value):
             return f"result.json has another {key} than the proof"
     return ""
 

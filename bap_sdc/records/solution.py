@@ -29,6 +29,7 @@ from bap_sdc.records.study import Study
 if TYPE_CHECKING:
     from bap_lp.engines.compact.workers import Workers
     from bap_sdc.records.audit.audit import Audit
+    from bap_sdc.records.audit.verdict import StudyVerdict
     from bap_sdc.records.release.alternatives import ReleaseComparison
     from bap_sdc.records.release.posterior import RecordPosterior
 
@@ -202,10 +203,21 @@ class StudySolution(Tabular):
         shares = [mass[told[:, j] != types[row, k]].sum() for j, k in enumerate(self.study.published)]
         return tuple(public(v + fmpq(0)) if is_exact(mass) else float(v) for v in shares)
 
-    def document(self, audit: Audit | None = None) -> dict[str, Any]:
+    def verdict(self) -> StudyVerdict:
+        """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
+
+        Returns:
+            The verdict; its `words` are sentences.
+        """
+        from bap_sdc.records.audit.verdict import verdict_of
+
+        return verdict_of(self)
+
+    def document(self, audit: Audit | None = None, verdict: StudyVerdict | None = None) -> dict[str, Any]:
         """The result as one JSON document."""
         study = self.study
         return {
+            "verdict": None if verdict is None else verdict.document(),
             "exact": self.exact,
             "lambda": text(self.lam),
             "risks": {"bob": text(self.risks.bob), "eve": text(self.risks.eve), "alice": text(self.value)},

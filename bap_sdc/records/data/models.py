@@ -154,26 +154,30 @@ def model_prior(sample: Sample, model: str, draws: Sequence[int] = ()) -> Prior:
         law: Callable[[np.random.Generator], Array] = _dirichlet(prior)
     else:
         found = fitted_model(sample, model)
-        prior = whole_prior(sample, found.types, _whole(found.shares(sample.counts)), model)
+        prior = listed_prior(sample.codes, sample.levels, found.types, _whole(found.shares(sample.counts)), model)
+        prior = replace(prior, toward=sample.toward, margins=sample.margins)
         law = lambda generator: found.shares(generator.gamma(sample.counts) + np.finfo(float).tiny)  # noqa: E731
     known, fresh = _drawn(law, len(prior.types), draws, sample.seed)
     return replace(prior, scores=scores, draws=known, fresh=fresh)
 
 
-def whole_prior(sample: Sample, types: Array, weights: Array, model: str) -> Prior:
-    """The prior with probabilities proportional to integers."""
+def listed_prior(codes: Array, levels: Sequence[int], types: Array, p: Array, model: str) -> Prior:
+    """The prior with these probabilities of types, which are in the order of their keys and hold every record."""
     counts = np.zeros(len(types), dtype=np.int64)
-    place = np.searchsorted(key := keys(types, sample.levels), own := keys(sample.rows, sample.levels))
+    own, times = np.unique(keys(codes, levels), return_counts=True)
+    key = keys(types, levels)
+    place = np.searchsorted(key, own)
     if (np.diff(key) <= 0).any() or (place >= len(key)).any() or (key[place] != own).any():
         raise ValueError("the types of a prior must be in order and hold every record")
-    counts[place] = sample.counts
-    total = sum(map(int, weights))
-    p = objects(fmpq(int(w), total) for w in weights)
-    return Prior(types, counts, p, 0, sample.toward, model=model, margins=sample.margins, weights=weights)
+    counts[place] = times
+    return Prior(types, counts, p, model=model)
 
 
 def _whole(p: Array) -> Array:
-    return np.maximum(np.rint(p * _ONE), 1).astype(np.int64)
+    """Probabilities as rationals: integers over their sum, at least one each."""
+    whole = np.maximum(np.rint(p * _ONE), 1).astype(np.int64)
+    total = int(whole.sum())
+    return objects(fmpq(int(w), total) for w in whole)
 
 
 def _alpha(sample: Sample) -> Any:

@@ -37,10 +37,9 @@ class Prior(ReadOnly):
     """Record types (rows of levels), the records counted as each, and their probabilities.
 
     alpha: the smoothing. likelihoods: mean log-likelihood of a left-out record by candidate, if alpha was chosen.
-    model: where the probabilities come from (`models`); those of other models than counts are proportional to
-    `weights`, integers. margins: groups of columns of a log-linear model. scores: by model, if it was chosen. draws,
-    fresh: by the number K of draws of the true shares, the table k(omega | x) in units of 1/CHANCES; Eves know the
-    former.
+    model: where the probabilities come from (`models`). margins: groups of columns of a log-linear model. scores: by
+    model, if it was chosen. draws, fresh: by the number K of draws of the true shares, the table k(omega | x) in units
+    of 1/CHANCES; Eves know the former.
     """
 
     types: Array
@@ -51,7 +50,6 @@ class Prior(ReadOnly):
     likelihoods: tuple[tuple[Fraction, float], ...] = ()
     model: str = "counts"
     margins: tuple[tuple[int, ...], ...] = ()
-    weights: Array | None = None
     scores: tuple[tuple[str, float | None], ...] = ()
     draws: Mapping[int, Array] = field(default_factory=dict)
     fresh: Mapping[int, Array] = field(default_factory=dict)

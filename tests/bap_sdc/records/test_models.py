@@ -12,8 +12,8 @@ import pytest
 
 from bap_cli.main import main
 from bap_lp import InputError, solve
-from bap_lp.rational import floats, public
-from bap_sdc import Eve, Study
+from bap_lp.rational import floats
+from bap_sdc import Eve, Study, load_study
 from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.data import models
 from bap_sdc.records.data.models import CHANCES, chances
@@ -230,17 +230,21 @@ def test_a_folder_has_the_prior_as_it_was_fitted(folder, capsys, monkeypatch) ->
     shown = capsys.readouterr().out
     assert "the secrets follow a classifier" in shown
     assert "knows which of 3 draws" in shown
+    fitted = load_study("study.toml").study.prior
     monkeypatch.setattr(models, "fitted_model", None)  # nothing is fitted again
     read = load_solution("out")
     assert read.verify()
-    written = json.loads((folder / "out" / "prior.json").read_text())
-    weights = [row[-1] for row in written["weights"]]
-    assert [public(v) for v in read.study.prior.p] == [F(w, sum(weights)) for w in weights]
+    assert (read.study.prior.p == fitted.p).all()
+    assert all((fitted.draws[3] == table).all() for table in (read.study.prior.draws[3], _unpacked(folder)))
     assert main(["microdata", "release", "out", "t.csv", "-o", "released.csv"]) == 0
     result = json.loads((folder / "out" / "result.json").read_text())
     assert result["model"] == "conditional"
     assert result["eves"][0]["informed"] == 3
     assert result["eves"][0]["fresh"] == read.fresh[0]
+
+
+def _unpacked(folder) -> np.ndarray:
+    return np.array(json.loads((folder / "out" / "prior.json").read_text())["draws"]["3"])
 
 
 @pytest.mark.parametrize(

@@ -17,18 +17,17 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from bap_lp.files.certificates import certificate_document, load_certificate
 from bap_lp.files.documents import dumps, located, read_document, source_name
-from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import long_number, texts
 from bap_lp.limits import limit, raising
 from bap_lp.rational import Array, InputError, ReadOnly, array, is_exact, number, objects, public, text
 from bap_sdc.records.audit.audit import counted_types
+from bap_sdc.records.conditions.proof import proof_from_document
+from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column
 from bap_sdc.records.data.prior import fit
 from bap_sdc.records.optimum.program import RecordProgram
@@ -105,7 +104,7 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "holdout": str(study.holdout),
         "seed": study.seed,
         "keep": list(keep),
-        "conditions": None if study.conditions is None else conditions_document(study.conditions),
+        "conditions": None if study.conditions is None else study.conditions.document(),
     }  # fmt: skip
 
 
@@ -135,7 +134,7 @@ def _mechanism_document(solution: StudySolution) -> dict[str, Any]:
 def _certificate_document(solution: StudySolution) -> dict[str, Any]:
     proof = solution.proof
     if not isinstance(proof, RecordOptimum):
-        return certificate_document(proof)
+        return proof.document()
     return {
         "lambda": text(proof.lam),
         "value": text(proof.value),
@@ -270,8 +269,7 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
         for s in document["eves"]
     )
     study.holdout = Fraction(_value(document["holdout"]))
-    given = document["conditions"]
-    study.conditions = conditions_from(given) if given else None
+    study.conditions = StudyConditions.of(document["conditions"])
     parts = [
         np.array(counts[name], dtype=np.int64).reshape(-1, len(study.names) + 1) for name in ("fitted", "held_out")
     ]
@@ -313,12 +311,9 @@ def _numbers(values: list[Any], shape: tuple[int, ...] | None = None) -> Array:
 
 def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolution:
     if study.conditions is not None:
-        certificate, result = load_certificate(folder / "certificate.json"), read_document(folder / "result.json")
-        if certificate.conditions.empty or certificate.kind != "release":
-            raise ValueError("a study with conditions needs a certificate under conditions")
-        bound, at, gap = _value(result["bound"]), (certificate.lam, certificate.value), certificate.gap
-        found = SimpleNamespace(lam=at[0], value=at[1], bound=bound, gap=gap, method=result["method"])
-        return conditioned_solution(study, certificate, found)
+        study.conditions.fit(study)
+        method = read_document(folder / "result.json")["method"]
+        return conditioned_solution(study, proof_from_document(study, document, method))
     if document["components"] is None:
         return study.solve(_value(document["lambda"]), bool(document["exact"]))
     components = tuple(

@@ -20,6 +20,7 @@ import numpy as np
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.rational import Array, InputError, floats, is_exact, number, public, show
+from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, column_of
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.prior import Prior, fit, held_out, keys
@@ -95,7 +96,8 @@ class Study(Displayed):
         smoothing: alpha of the prior, a non-negative number, or "held-out".
         columns: by column, `levels`, `bands` or `merge`.
         holdout: the share of records that are kept from the fit for the audit.
-        conditions: Conditions the mechanism must satisfy, on record types.
+        conditions: what the release must satisfy: a mapping with `cap`, `floor`, `dp` and `min_cell` in the words of
+            columns, and conditions on record types as in `Conditions`.
         toward: what smoothing shrinks to, "margins" or "pooled".
         seed: of the split into fitted and held-out records.
         title: a name for tables.
@@ -121,7 +123,7 @@ class Study(Displayed):
         smoothing: Any = 0,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         holdout: Any = 0,
-        conditions: Conditions | Mapping[str, Any] | None = None,
+        conditions: StudyConditions | Conditions | Mapping[str, Any] | None = None,
         toward: str = "margins",
         seed: int = 0,
         title: str = "",
@@ -137,7 +139,7 @@ class Study(Displayed):
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError("seed", seed, "must be a non-negative integer")
         self.title, self.source, self.seed = title, source, seed
-        self.conditions = _conditions(conditions)
+        self.conditions = StudyConditions.of(conditions)
         eves = list(eves)
         wanted = _wanted(publish, eves, names, columns or {}, source)
         kept = [name for name in names if name in wanted]
@@ -155,6 +157,8 @@ class Study(Displayed):
             raise InputError("holdout", str(self.holdout), "must leave at least one record for the fit")
         joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
         self.prior: Prior = fit(self.codes[~self.left_out], self.levels, smoothing, toward, joined, seed)
+        if self.conditions is not None:
+            self.conditions.fit(self)
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]
@@ -329,12 +333,3 @@ def _share(holdout: Any) -> Fraction:
     if not 0 <= value < 1:
         raise InputError("holdout", public(value), "must be at least 0 and below 1")
     return Fraction(public(value))
-
-
-def _conditions(given: Any) -> Any:
-    if given is None or (isinstance(given, Mapping) and not given):
-        return None
-    from bap_lp import Conditions
-
-    given = Conditions.from_plain(given) or given
-    return None if given.empty else given

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
@@ -14,11 +16,13 @@ from bap_sdc.records.solution import StudySolution
 UNCHANGED = "unchanged"  # a measure of what Eve knows anyway
 
 
-def show_solution(solution: StudySolution, source: str, choice: str) -> None:
-    """The optimum and its proof; `choice` says how lambda was chosen."""
+def show_solution(solution: StudySolution, source: str, choice: str, verdict: Sequence[str] = ()) -> None:
+    """The verdict, the optimum and its proof; `choice` says how lambda was chosen."""
     study = solution.study
     out = console()
     say(out, clean(study.title or source, 200))
+    out.print()
+    bullets(verdict, out)
     kind = "exact arithmetic" if solution.exact else "float arithmetic"
     types = counted(len(study.prior.types), "record type")
     say(
@@ -47,6 +51,15 @@ def show_solution(solution: StudySolution, source: str, choice: str) -> None:
         ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
         say(out, f"This is proved up to {float(solution.gap):.2g}: {ends}.")
     out.print(f"Method: {solution.method}.")
+
+
+def bullets(lines: Sequence[str], out: Any) -> None:
+    """Sentences, one paragraph each."""
+    for line in lines:
+        filled = textwrap.fill(clean(line, 1000), out.width, initial_indent="- ", subsequent_indent="  ")
+        out.print(filled, soft_wrap=True)
+    if lines:
+        out.print()
 
 
 def show_audit(audit: Audit) -> None:

@@ -26,12 +26,12 @@ from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.optimum.risks import summed
 from bap_sdc.records.release.channels import TableChannel
-from bap_sdc.records.release.rule import alices_rule
 from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
     from bap_lp.engines.compact.workers import Workers
     from bap_sdc.records.audit.audit import Audit
+    from bap_sdc.records.audit.verdict import StudyVerdict
     from bap_sdc.records.release.alternatives import ReleaseComparison
     from bap_sdc.records.release.posterior import RecordPosterior
 
@@ -86,7 +86,10 @@ class StudySolution(Tabular):
 
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
-        return self.proof.verify()
+        verdict = self.proof.verify()
+        if verdict.optimal or not verdict or (isinstance(self.proof, PartsProof) and self.proof.chosen):
+            return verdict
+        return Verdict(False, verdict.reason)
 
     @cached_property
     def shadow_prices(self) -> dict[str, Number]:
@@ -105,16 +108,21 @@ class StudySolution(Tabular):
         """What the conditions cost in R_A."""
         return self.value - self.unconstrained.value
 
-    def release(self, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
+    def release(
+        self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False
+    ) -> Any:
         """Draw the file to publish.
 
         Args:
             frame: the records, with the columns of the study.
             keep: known columns to publish as they are (banded and merged as in the study); every Eve must know them.
             seed: makes the draws reproducible, for rehearsals only. Without it they are exact and secure.
+            keep_order: leave the rows in the order of the records. Never publish such a file if the order of the
+                records may tell something about them.
 
         Returns:
-            A DataFrame with the published and kept columns in their order; `attrs["log"]` counts what was changed.
+            A DataFrame with the published and kept columns in their order, its rows shuffled, with an index of its own;
+            `attrs["log"]` counts what was changed.
 
         Raises:
             InputError: a column or level is not one of the study.
@@ -123,12 +131,12 @@ class StudySolution(Tabular):
         >>> from bap_sdc import Eve, Study
         >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
         >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
-        >>> best.release(frame)["pay"].tolist()
+        >>> sorted(best.release(frame)["pay"])
         [1, 1, 2]
         """
         from bap_sdc.records.release.drawing import draw_release
 
-        return draw_release(self, frame, keep, seed)
+        return draw_release(self, frame, keep, seed, keep_order=keep_order)
 
     def audit(self, frame: Any = None, *, attackers: Sequence[str] | None = None) -> Audit | None:
         """Judge the mechanism on records that were not used to fit it.
@@ -197,10 +205,21 @@ class StudySolution(Tabular):
         shares = [mass[told[:, j] != types[row, k]].sum() for j, k in enumerate(self.study.published)]
         return tuple(public(v + fmpq(0)) if is_exact(mass) else float(v) for v in shares)
 
-    def document(self, audit: Audit | None = None) -> dict[str, Any]:
+    def verdict(self) -> StudyVerdict:
+        """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
+
+        Returns:
+            The verdict; its `words` are sentences.
+        """
+        from bap_sdc.records.audit.verdict import verdict_of
+
+        return verdict_of(self)
+
+    def document(self, audit: Audit | None = None, verdict: StudyVerdict | None = None) -> dict[str, Any]:
         """The result as one JSON document."""
         study = self.study
         return {
+            "verdict": None if verdict is None else verdict.document(),
             "exact": self.exact,
             "lambda": text(self.lam),
             "risks": {"bob": text(self.risks.bob), "eve": text(self.risks.eve), "alice": text(self.value)},
@@ -329,7 +348,7 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
         known = np.column_stack([study.known(types, spy) for spy in study.spies])
         secrets = types[:, [spy.secret for spy in study.spies]]
         codes = types[:, list(study.published)]
-        return [(np.array([i], dtype=np.int64), one) for i in alices_rule(best, codes, secrets, known).tolist()]
+        return [(np.array([i], dtype=np.int64), one) for i in best.rules(codes, secrets, known).tolist()]
 
     return rule
 

@@ -78,6 +78,11 @@ class PartsProof(ReadOnly):
     def exact(self) -> bool:
         return all(certificate.exact for certificate in self.certificates)
 
+    @property
+    def chosen(self) -> bool:
+        """Whether the cells were chosen one after the other, so that the gap need not be small."""
+        return self.study.conditions is not None and self.study.conditions.min_cell is not None
+
     @cached_property
     def rows(self) -> tuple[Array, Array, Array]:
         """(record type, decision, q) of the release, in order, q rational."""

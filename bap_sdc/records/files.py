@@ -49,9 +49,11 @@ STUDY_SCHEMA = _table(
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
     alice=_table(**{"lambda": _ANY, "eve_gain": _ANY}),
-    conditions={"type": "object"},
+    conditions=_ANY,
+    cap=_LIST,
+    floor=_LIST,
+    dp=_LIST,
     min_cell=_ANY,
-    **{name: {"type": "array", "items": {"type": "object"}} for name in ("cap", "floor", "dp")},
 )  # fmt: skip
 _OWN = ("cap", "floor", "dp", "min_cell")  # conditions that may stand outside of [conditions]
 
@@ -102,7 +104,10 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
         eves = _eves(document["eve"])
         lam, gain = _price(document.get("alice", {}))
         keep = _names(document.get("release", {}).get("keep", []), "release.keep")
-        conditions = dict(document.get("conditions", {}))
+        conditions = document.get("conditions", {})
+        if not isinstance(conditions, dict):
+            raise InputError("conditions", conditions, "must be a table")
+        conditions = dict(conditions)
         for name in (name for name in _OWN if name in document):
             if name in conditions:
                 raise InputError(f"conditions.{name}", None, f"is given twice: also as {name}")

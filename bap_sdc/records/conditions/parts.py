@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp import Agent, Conditions, Problem
+from bap_lp.model.informed import knowing
 from bap_lp.rational import EXACT, Array, InputError, public
 from bap_sdc.records.conditions.stated import COUPLING, StudyConditions, words_of
 from bap_sdc.records.data.prior import keys
@@ -151,7 +152,9 @@ class StudyPart:
             elif not weight:  # her risk counts nothing
                 loss, weight = 0 * loss, 1
             more: dict[str, Any] = {"knows": [str(z) for z in study.known(types, spy)]} if spy.knows else {}
-            eves.append(Agent(loss, None, spy.name, weight if isinstance(weight, float) else public(weight), **more))
+            eve = Agent(loss, None, spy.name, weight if isinstance(weight, float) else public(weight), **more)
+            chance = study.chances(spy)
+            eves.append(eve if chance is None else knowing(eve, chance[self.states]))
         problem = Problem(p, bobs=bobs, eves=eves, states=study.state_names(types))
         return problem, Fraction(1 if any(weights) else 0)
 

@@ -103,7 +103,8 @@ class PartsProof(ReadOnly):
         x, i, q = self.rows
         program = self.study.program.lifted()
         rho = program.p[x] * q
-        return column_risks(program, x, i, rho), tuple(eve_risk(eve, x, i, rho) for eve in program.eves)
+        eves = self.study.by_eve([eve_risk(eve, x, i, rho) for eve in program.eves])
+        return column_risks(program, x, i, rho), eves
 
     @cached_property
     def cells(self) -> tuple[Array, Array]:

@@ -131,7 +131,7 @@ class _Task:
         state, decision = part.states[x], part.decisions[s]
         rho = self.program.p[state] / part.share * q[x, s]
         bob = sum(column_risks(self.program, state, decision, rho), EXACT.zero)
-        return _Column(q, bob, tuple(eve_risk(eve, state, decision, rho) for eve in self.program.eves))
+        return _Column(q, bob, self.study.by_eve([eve_risk(eve, state, decision, rho) for eve in self.program.eves]))
 
     def _null(self, k: int) -> None:
         """The release of a part that always sends the decision that is best for Bob."""

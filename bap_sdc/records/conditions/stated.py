@@ -33,7 +33,7 @@ from bap_lp.notions.reading import all_exact, figure, hundred, plain, read_numbe
 from bap_lp.rational import EXACT, Array, InputError, public, show
 from bap_sdc.records.data.levels import Column
 from bap_sdc.records.data.levels import key_of as level_key
-from bap_sdc.records.optimum.risks import extremes_of
+from bap_sdc.records.optimum.risks import extremes_of, summed
 
 if TYPE_CHECKING:
     from bap_sdc.records.study import Study
@@ -217,17 +217,20 @@ class StudyConditions:
         loose = EXACT.zero if study.program.exact and self.exact else LOOSE
         for k, n, column, level, most in self.caps(study):
             spy = study.spies[n]
-            known, z = np.unique(study.known(types, spy), return_inverse=True)
-            total, inside = EXACT.zeros(len(known)), EXACT.zeros(len(known))
-            np.add.at(total, z, exact)
-            np.add.at(inside, z[types[:, column] == level], exact[types[:, column] == level])
-            worst = max(range(len(known)), key=lambda at: inside[at] / total[at])
-            if (share := inside[worst] / total[worst]) > most + loose * most:
-                place = words_of(study, types[int(np.argmax(z == worst))], spy.knows)
-                cell = f"{study.names[column]}={study.columns[column].labels[level]}"
-                rule = f"cannot be met: without any release {cell} has probability {_shown(share)} {place}"
-                raise InputError(f"conditions.cap[{k}].at_most", self.cap[k].at_most, rule)
-        nulls = extremes_of(study.program)[1][1]
+            chance, inside = study.chances(spy), types[:, column] == level
+            masses = [exact] if chance is None else [exact * own for own in chance.T]
+            _, z = np.unique(study.known(types, spy), return_inverse=True)
+            z, count = z.ravel(), int(z.max()) + 1
+            for mass in masses:
+                total, part = summed(mass, z, count), summed(mass[inside], z[inside], count)
+                worst = max(range(count), key=lambda at: part[at] / total[at] if total[at] else EXACT.zero)
+                share = part[worst] / total[worst]
+                if share > most + loose * most:
+                    place = words_of(study, types[int(np.argmax(z == worst))], spy.knows)
+                    cell = f"{study.names[column]}={study.columns[column].labels[level]}"
+                    rule = f"cannot be met: without any release {cell} has probability {_shown(share)} {place}"
+                    raise InputError(f"conditions.cap[{k}].at_most", self.cap[k].at_most, rule)
+        nulls = study.by_eve(extremes_of(study.program)[1][1])
         for k, (n, least) in enumerate(self.floors(study)):
             if least - loose * least > EXACT.number(nulls[n]):
                 rule = f"cannot be met: without any release the risk of {study.spies[n].name} is {_shown(nulls[n])}"

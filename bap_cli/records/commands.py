@@ -13,14 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from bap_cli.app import Json
-from bap_cli.outputs import check_folder, print_json
+from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
 from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, asked
-from bap_lp.files.documents import source_name
+from bap_lp.files.documents import document_of, read_bytes, source_name
 from bap_lp.files.writing import write_bundle, write_files
-from bap_lp.model.display import clean
+from bap_lp.model.display import clean, equals
 from bap_lp.rational import InputError
 
 app = typer.Typer(
@@ -96,7 +96,8 @@ def solve_command(
         verdict = solution.verdict()
     result = solution.document(audit, verdict)
     if out is not None:
-        write_bundle(out, bundle_texts(solution, result, loaded.keep))
+        how = command_line(f"bap microdata solve {file}")
+        write_bundle(out, bundle_texts(solution, result, loaded.keep, file, how), private=True)
     if as_json:
         print_json(result)
     else:
@@ -144,7 +145,7 @@ def release_command(
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError("--out", str(out), "must not be the table itself")
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         kept = _kept(folder) if keep is None else tuple(keep)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
@@ -183,7 +184,7 @@ def audit_command(
     from bap_sdc.records.data.tables import read_table
 
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("auditing")
@@ -213,11 +214,11 @@ def report_command(
 
     check_file(out)
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         page = report_page(
             solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
         )
-    write_files({out: page})
+    write_files({out: page}, private=not public)
     kind = "without the prior" if public else "internal: it shows the prior"
     say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
     if not public:
@@ -225,7 +226,25 @@ def report_command(
             print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 
 
-def _proved(folder: Path, progress: Progress, allow_float: bool) -> Any:
+def verify_folder(folder: Path, allow_float: bool) -> None:
+    """What `bap verify` prints of a folder of records whose proof holds."""
+    from bap_cli.terminal import console, say
+    from bap_lp.files.bundles import MANIFEST, digest_of
+
+    with Progress("reading") as progress:
+        solution = proved_solution(folder, progress, allow_float)
+    raw = read_bytes(folder / MANIFEST)
+    manifest, study, out = document_of(raw, folder / MANIFEST), solution.study, console()
+    say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
+    say(out, f"{solution.verify().reason}.")
+    origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
+    say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
+    say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
+    say(out, clean(f"Made {manifest['made']} from {origin}.", 300))
+    say(out, f"To sign: SHA-256 of manifest.json {digest_of({MANIFEST: raw})}.")
+
+
+def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
     """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
     from bap_sdc.records.bundle import Unproved, disagreement, load_solution
 

@@ -99,13 +99,13 @@ def is_study(file: str | Path) -> bool:
 
 def opened(file: str | Path, progress: Progress, lam: str | None = None, gain: str | None = None) -> Opened:
     """A study file or a folder; of a folder the lambda is that of its proof, unless another one is asked for."""
-    from bap_cli.records.commands import _proved
+    from bap_cli.records.commands import proved_solution
     from bap_lp.files.documents import source_name
     from bap_sdc.records.files import StudyFile, load_study
 
     if not os.path.isdir(file):
         return asked(load_study(file), lam, gain)
-    solution = _proved(Path(file), progress, True)
+    solution = proved_solution(Path(file), progress, True)
     source = source_name(file)
     if lam is None and gain is None:
         return Opened(solution.study, source, solution.lam, None, "of the folder", solution)

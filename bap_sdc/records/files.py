@@ -1,7 +1,7 @@
 """Study files: TOML -> Study; every error names the file, and its fields as the file spells them.
 
 data        the table, CSV or Parquet, relative to the file          publish.COLUMN   loss, weight
-[[eve]]     secret, knows, loss, name, weight                        prior            smoothing, toward
+[[eve]]     secret, knows, loss, name, weight, informed              prior            model, margins, smoothing, toward
 columns     levels, bands, names, merge, missing by column           audit            holdout, seed
 release     keep: known columns to publish as they are               alice            lambda, or eve_gain
 conditions  as in problem files, on record types                     title, missing, strip
@@ -33,14 +33,14 @@ def _table(*required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-_EVE = _table("secret", name=_TEXT, secret=_TEXT, knows=_LIST, loss=_ANY, weight=_ANY)
+_EVE = _table("secret", name=_TEXT, secret=_TEXT, knows=_LIST, loss=_ANY, weight=_ANY, informed=_ANY)
 STUDY_SCHEMA = _table(
     "data", "publish", "eve",
     title={"type": "string"},
     data=_TEXT,
     publish=_ANY,
     eve={"oneOf": [_EVE, {"type": "array", "items": _EVE}]},
-    prior=_table(smoothing=_ANY, toward=_TEXT),
+    prior=_table(model=_TEXT, margins=_LIST, smoothing=_ANY, toward=_TEXT),
     columns=_ANY,
     missing=_LIST,
     strip={"type": "boolean"},
@@ -111,6 +111,8 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
             eves,
             smoothing=prior.get("smoothing", 0),
             toward=prior.get("toward", "margins"),
+            model=prior.get("model", "counts"),
+            margins=prior.get("margins", ()),
             columns=document.get("columns"),
             holdout=audit.get("holdout", 0),
             seed=audit.get("seed", 0),
@@ -139,7 +141,7 @@ class _fields:
         if error.field.startswith(self.data):
             return
         field = re.sub(r"^eves\[(\d+)\]", lambda m: f"eve[{m[1]}]" if self.several else "eve", error.field)
-        field = re.sub(r"^(smoothing|toward)\b", r"prior.\1", field)
+        field = re.sub(r"^(smoothing|toward|model|margins)\b", r"prior.\1", field)
         field = re.sub(r"^(holdout|seed)\b", r"audit.\1", field)
         field = re.sub(r"^keep\b", "release.keep", field)
         raise InputError(f"{self.source}: {field}", error.value, error.rule) from None
@@ -166,7 +168,8 @@ def _eves(tables: Any) -> list[Eve]:
     for n, table in enumerate(tables if several else [tables]):
         field = f"eve[{n}]" if several else "eve"
         knows = _names(table.get("knows", []), f"{field}.knows")
-        out.append(Eve(table["secret"], knows, table.get("loss", "0-1"), table.get("name", ""), table.get("weight", 1)))
+        more = {key: table[key] for key in ("loss", "name", "weight", "informed") if key in table}
+        out.append(Eve(table["secret"], knows, **more))
     return out
 
 

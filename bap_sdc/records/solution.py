@@ -22,7 +22,7 @@ from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.rational import Array, InputError, floats, is_exact, lifted, number, objects, public, text
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
-from bap_sdc.records.release.channel_risks import channel_risks
+from bap_sdc.records.release.channel_risks import channel_risks, fresh_risk
 from bap_sdc.records.release.channels import TableChannel
 from bap_sdc.records.study import Study
 
@@ -184,6 +184,14 @@ class StudySolution(Tabular):
         return posterior_of(self, released, draws, seed, concentration)
 
     @cached_property
+    def fresh(self) -> tuple[float | None, ...]:
+        """The risk of each informed Eve if she knows other draws of the true shares than those the release hides.
+
+        As many draws, made in the same way. If it is well below her risk in `eves`, she needs more draws.
+        """
+        return tuple(fresh_risk(self.study, self.channel, spy) for spy in self.study.spies)
+
+    @cached_property
     def changed(self) -> tuple[Number, ...]:
         """The expected share of changed cells, by published column."""
         types, p = self.study.prior.types, self.study.program.p
@@ -225,10 +233,15 @@ class StudySolution(Tabular):
             ],
             "eves": [
                 {"name": s.name, "secret": study.names[s.secret], "knows": [study.names[k] for k in s.knows],
-                 "risk": text(risk), "null": text(null), "full": text(full), "weight": text(s.weight)}
-                for s, risk, null, full in zip(study.spies, self.eves, self.nulls, self.fulls, strict=True)
+                 "risk": text(risk), "null": text(null), "full": text(full), "weight": text(s.weight),
+                 "informed": s.informed, "fresh": fresh}
+                for s, risk, null, full, fresh in zip(
+                    study.spies, self.eves, self.nulls, self.fulls, self.fresh, strict=True
+                )
             ],
             "audit": None if audit is None else audit.document(),
+            "model": study.prior.model,
+            "scores": [list(pair) for pair in study.prior.scores],
             "smoothing": text(study.prior.alpha),
             "toward": study.prior.toward,
             "likelihoods": [[text(a), value] for a, value in study.prior.likelihoods],
@@ -296,7 +309,9 @@ def solution_of(study: Study, best: RecordOptimum) -> StudySolution:
     channel = _channel(study, start, decision, working(q), _alices_rule(study, best))
     weights = [t.weight for t in study.targets]
     columns = [v / (public(w) if best.exact else float(w)) for v, w in zip(best.columns, weights, strict=True)]
-    return _solution(study, best, Risks(best.bob, best.eve), columns, best.eves, len(best.components), channel, best)
+    return _solution(
+        study, best, Risks(best.bob, best.eve), columns, study.by_eve(best.eves), len(best.components), channel, best
+    )
 
 
 def _channel(study: Study, start: Array, decision: Array, q: Array, rule: Any) -> TableChannel:
@@ -313,12 +328,12 @@ def _solution(
     for eve in program.eves:
         _, z = np.unique(eve.known, return_inverse=True)
         mass = np.full((z.max() + 1, len(eve.loss)), fmpq(0) if exact else 0.0, dtype=object if exact else float)
-        np.add.at(mass, (z, eve.secret), program.p)
+        np.add.at(mass, (z, eve.secret), eve.heard(program.p))
         nulls.append(public(mass.dot(eve.loss).min(axis=1).sum()))
         fulls.append(public(mass.sum(axis=0).dot(eve.loss.min(axis=1))))
     return StudySolution(
-        study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), tuple(nulls),
-        tuple(fulls), components, best.method, channel, proof,
+        study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), study.by_eve(nulls),
+        study.by_eve(fulls), components, best.method, channel, proof,
     )  # fmt: skip
 
 
@@ -333,8 +348,9 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
     one = objects([fmpq(1)]) if best.exact else np.ones(1)
 
     def rule(types: Array) -> list[tuple[Array, Array]]:
-        known = np.column_stack([study.known(types, spy) for spy in study.spies])
-        secrets = types[:, [spy.secret for spy in study.spies]]
+        spies = [spy for spy in study.spies for _ in range(max(spy.informed, 1))]
+        known = np.column_stack([study.known(types, spy) for spy in spies])
+        secrets = types[:, [spy.secret for spy in spies]]
         codes = types[:, list(study.published)]
         return [(np.array([i], dtype=np.int64), one) for i in best.rules(codes, secrets, known).tolist()]
 

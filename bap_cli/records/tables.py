@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
 from bap_cli.show import risk_table
-from bap_cli.terminal import console, plain_table, put, say, short
+from bap_cli.terminal import console, paragraph, plain_table, put, say, short
 from bap_lp.model.display import clean, counted, equals, person
 from bap_sdc.records.audit.audit import Audit
+from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.study import Study
 
@@ -86,10 +86,26 @@ def informed_words(solution: StudySolution) -> list[str]:
 def bullets(lines: Sequence[str], out: Any) -> None:
     """Sentences, one paragraph each."""
     for line in lines:
-        filled = textwrap.fill(clean(line, 1000), out.width, initial_indent="- ", subsequent_indent="  ")
-        out.print(filled, soft_wrap=True)
+        paragraph(out, clean(line, 1000), "- ", "  ")
     if lines:
         out.print()
+
+
+def show_releases(comparison: ReleaseComparison, title: str, choice: str) -> None:
+    """The optimum next to the alternatives, in the model and on held-out records."""
+    out = console()
+    say(out, clean(title, 200))
+    say(out, f"{equals('lambda', comparison.lam)}, {choice}")
+    out.print()
+    grid = comparison._grid()
+    table = plain_table(*grid.columns, right=range(1, len(grid.columns)))
+    for name, *cells in grid.rows:
+        numbers = zip(grid.columns[1:], cells, strict=True)
+        shown = ["" if v != v else f"{v:.1%}" if head == "cells changed" else f"{v:.4f}" for head, v in numbers]
+        table.add_row(clean(name), *shown, *[""] * (len(grid.columns) - 1 - len(shown)))
+    put(out, table)
+    for name, why in comparison.omitted:
+        say(out, f"Left out: {clean(name)}, because {clean(why, 200)}.")
 
 
 def show_audit(audit: Audit) -> None:

@@ -17,15 +17,12 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from bap_lp.files.bundles import MANIFEST, Mismatch, manifested, with_manifest
-from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.documents import document_of, dumps, located, read_document, source_name
-from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import texts
 from bap_lp.limits import limit, raising
 from bap_lp.rational import Array, InputError, array, number, public, text
@@ -37,6 +34,8 @@ from bap_sdc.records.certificates import (
     read_probabilities,
     value_of,
 )
+from bap_sdc.records.conditions.proof import proof_from_document
+from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading
 from bap_sdc.records.data.models import CHANCES, MODELS, listed_prior
 from bap_sdc.records.data.prior import Prior, fit
@@ -82,7 +81,7 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
     """
     mechanism, result = (read_document(Path(folder) / name) for name in ("mechanism.json", "result.json"))
     manifest = read_document(Path(folder) / MANIFEST)
-    stated = {} if solution.study.conditions is None else conditions_document(solution.study.conditions)
+    stated = {} if solution.study.conditions is None else solution.study.conditions.document()
     for key, value in (("lambda", text(solution.lam)), ("conditions", json.loads(dumps(stated)))):
         if manifest.get(key) != value:
             return f"manifest.json has another {key} than the proof"
@@ -112,7 +111,7 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "holdout": str(study.holdout),
         "seed": study.seed,
         "keep": list(keep),
-        "conditions": None if study.conditions is None else conditions_document(study.conditions),
+        "conditions": None if study.conditions is None else study.conditions.document(),
     }  # fmt: skip
 
 
@@ -222,8 +221,7 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
         for s in document["eves"]
     )
     study.holdout = Fraction(value_of(document["holdout"]))
-    given = document["conditions"]
-    study.conditions = conditions_from(given) if given else None
+    study.conditions = StudyConditions.of(document["conditions"])
     parts = [
         np.array(counts[name], dtype=np.int64).reshape(-1, len(study.names) + 1) for name in ("fitted", "held_out")
     ]
@@ -283,12 +281,8 @@ def _require_levels(parts: list[Array], levels: tuple[int, ...]) -> None:
 def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySolution:
     document, result, mechanism = (documents[n] for n in ("certificate.json", "result.json", "mechanism.json"))
     if study.conditions is not None:
-        certificate = certificate_from_dict(document, source_name(folder / "certificate.json"))
-        if certificate.conditions.empty or certificate.kind != "release":
-            raise ValueError("a study with conditions needs a certificate under conditions")
-        bound, at, gap = value_of(result["bound"]), (certificate.lam, certificate.value), certificate.gap
-        found = SimpleNamespace(lam=at[0], value=at[1], bound=bound, gap=gap, method=result["method"])
-        return conditioned_solution(study, certificate, found)
+        study.conditions.fit(study)
+        return conditioned_solution(study, proof_from_document(study, document, result["method"]))
     levels = study.program.levels
     rows = [(row[0], np.ravel_multi_index(tuple(row[1:-1]), levels), row[-1]) for row in mechanism["rows"]]
     return solution_of(study, read_optimum(study.program, document, rows))

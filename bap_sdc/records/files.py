@@ -4,6 +4,8 @@ data        the table, CSV or Parquet, relative to the file          publish.COL
 [[eve]]     secret, knows, loss, name, weight, informed              prior            model, margins, smoothing, toward
 columns     levels, bands, names, merge, missing by column           audit            holdout, seed
 release     keep: known columns to publish as they are               alice            lambda, or eve_gain
+[[cap]]     secret, level, at_most, eve                              [[floor]]        eve, at_least
+[[dp]]      column, exp_epsilon                                      min_cell         also in conditions
 conditions  as in problem files, on record types                     title, missing, strip
 """
 
@@ -11,12 +13,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import check, located, read_document, source_name
-from bap_lp.files.problems import SCHEMA, conditions_from
 from bap_lp.rational import InputError, number, public
 from bap_sdc.records.data.tables import read_table
 from bap_sdc.records.optimum.risks import TIES
@@ -47,9 +49,13 @@ STUDY_SCHEMA = _table(
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
     alice=_table(**{"lambda": _ANY, "eve_gain": _ANY}),
-    conditions=SCHEMA["properties"]["conditions"],
+    conditions=_ANY,
+    cap=_LIST,
+    floor=_LIST,
+    dp=_LIST,
+    min_cell=_ANY,
 )  # fmt: skip
-STUDY_SCHEMA["$defs"] = SCHEMA.get("$defs", {})
+_OWN = ("cap", "floor", "dp", "min_cell")  # conditions that may stand outside of [conditions]
 
 
 @dataclass(frozen=True)
@@ -98,13 +104,20 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
         eves = _eves(document["eve"])
         lam, gain = _price(document.get("alice", {}))
         keep = _names(document.get("release", {}).get("keep", []), "release.keep")
-        conditions = conditions_from(document["conditions"]) if document.get("conditions") else None
+        conditions = document.get("conditions", {})
+        if not isinstance(conditions, dict):
+            raise InputError("conditions", conditions, "must be a table")
+        conditions = dict(conditions)
+        for name in (name for name in _OWN if name in document):
+            if name in conditions:
+                raise InputError(f"conditions.{name}", None, f"is given twice: also as {name}")
+            conditions[name] = document[name]
     data = Path(path).parent / document["data"]
     frame = read_table(data)
     shown = source_name(data)
     prior, audit = document.get("prior", {}), document.get("audit", {})
     several = isinstance(document["eve"], list)
-    with _fields(source, shown, several):
+    with _fields(source, shown, several, [name for name in _OWN if name in document]):
         study = Study(
             frame,
             document["publish"],
@@ -129,8 +142,11 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
 class _fields:
     """Errors of Study with the names of the file; errors about the data name the data."""
 
-    def __init__(self, source: str, data: str, several: bool) -> None:
-        self.source, self.data, self.several = source, data, several
+    def __init__(self, source: str, data: str, several: bool, own: Collection[str]) -> None:
+        self.source, self.data, self.several, self.own = source, data, several, own
+
+    def _own(self, match: re.Match[str]) -> str:
+        return match[1] if match[1] in self.own else match[0]
 
     def __enter__(self) -> None:
         return None
@@ -144,6 +160,7 @@ class _fields:
         field = re.sub(r"^(smoothing|toward|model|margins)\b", r"prior.\1", field)
         field = re.sub(r"^(holdout|seed)\b", r"audit.\1", field)
         field = re.sub(r"^keep\b", "release.keep", field)
+        field = re.sub(r"^conditions\.(cap|floor|dp|min_cell)\b", self._own, field)
         raise InputError(f"{self.source}: {field}", error.value, error.rule) from None
 
 

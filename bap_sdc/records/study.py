@@ -21,10 +21,11 @@ from flint import fmpq
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.rational import Array, InputError, floats, is_exact, number, objects, public, show
+from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading, column_of
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, model_prior
-from bap_sdc.records.data.prior import Prior, held_out, keys, sample_of
+from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
 from bap_sdc.records.data.tables import check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
@@ -102,7 +103,8 @@ class Study(Displayed):
         smoothing: alpha of the counts, a non-negative number, or "held-out".
         columns: by column, `levels`, or `bands` with `names` if they shall have some, or `merge`; and `missing`.
         holdout: the share of records that are kept from the fit for the audit.
-        conditions: Conditions the mechanism must satisfy, on record types.
+        conditions: what the release must satisfy: a mapping with `cap`, `floor`, `dp` and `min_cell` in the words of
+            columns, and conditions on record types as in `Conditions`.
         toward: what smoothing shrinks to, "margins" or "pooled".
         model: of the prior: "counts", "independent", "loglinear", "conditional" (the secrets given all other columns,
             by a classifier), or "held-out": the one with the largest likelihood of left-out secrets.
@@ -133,7 +135,7 @@ class Study(Displayed):
         smoothing: Any = 0,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         holdout: Any = 0,
-        conditions: Conditions | Mapping[str, Any] | None = None,
+        conditions: StudyConditions | Conditions | Mapping[str, Any] | None = None,
         toward: str = "margins",
         model: str = "counts",
         margins: Sequence[Sequence[str]] = (),
@@ -153,7 +155,7 @@ class Study(Displayed):
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError("seed", seed, "must be a non-negative integer")
         self.title, self.source, self.seed = title, source, seed
-        self.conditions = _conditions(conditions)
+        self.conditions = StudyConditions.of(conditions)
         eves = list(eves)
         wanted = _wanted(publish, eves, names, columns or {}, source)
         kept = [name for name in names if name in wanted]
@@ -173,11 +175,14 @@ class Study(Displayed):
         if self.left_out.all():
             raise InputError("holdout", str(self.holdout), "must leave at least one record for the fit")
         joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
-        sample = sample_of(
-            self.codes[~self.left_out], self.levels, self.names, [spy.secret for spy in self.spies], joined,
-            alpha=smoothing, toward=toward, margins=_margins(margins, self.names), seed=seed,
+        secrets = tuple(sorted({spy.secret for spy in self.spies}))
+        sample = Sample(
+            self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
+            smoothing, toward, _margins(margins, self.names), seed,
         )  # fmt: skip
         self.prior: Prior = model_prior(sample, model, [spy.informed for spy in self.spies if spy.informed])
+        if self.conditions is not None:
+            self.conditions.fit(self)
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]
@@ -395,7 +400,7 @@ def _target(name: str, how: Any, column: Column) -> Target:
     return Target(name, table, weight_of(options.get("weight", 1), f"publish.{name}.weight"))
 
 
-def _margins(given: Any, names: Sequence[str]) -> list[list[int]]:
+def _margins(given: Any, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Groups of columns as positions."""
     rule = 'must be a list of lists of columns, such as [["age", "ill"]]'
     if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
@@ -408,8 +413,8 @@ def _margins(given: Any, names: Sequence[str]) -> list[list[int]]:
             if name not in names:
                 listed = ", ".join(map(repr, names))
                 raise InputError(f"margins[{k}]", None, f"names column {show(name)}, which is not one of {listed}")
-        out.append(sorted({names.index(name) for name in group}))
-    return out
+        out.append(tuple(sorted({names.index(name) for name in group})))
+    return tuple(out)
 
 
 def _times(weight: Any, table: Array) -> Array:
@@ -423,12 +428,3 @@ def _share(holdout: Any) -> Fraction:
     if not 0 <= value < 1:
         raise InputError("holdout", public(value), "must be at least 0 and below 1")
     return Fraction(public(value))
-
-
-def _conditions(given: Any) -> Any:
-    if given is None or (isinstance(given, Mapping) and not given):
-        return None
-    from bap_lp import Conditions
-
-    given = Conditions.from_plain(given) or given
-    return None if given.empty else given

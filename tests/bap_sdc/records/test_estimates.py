@@ -1,4 +1,4 @@
-"""What an analyst estimates from a released file: coverage on real tables, closed forms, and nothing beyond the file."""
+"""What an analyst estimates from a released file: coverage on real tables and closed forms, and nothing else."""
 
 from __future__ import annotations
 

@@ -221,6 +221,10 @@ class Study(Displayed):
         eves = [TableEve(s.name, types[:, s.secret], self.known(types, s), s.loss, s.weight) for s in self.spies]
         return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
 
+    def fractions(self, exact: bool = True) -> RecordProgram:
+        """The program in fractions: its own if exact, or those that its nearest floats are."""
+        return self.program if exact else self.program.as_float().lifted()
+
     def state_names(self, types: Array | None = None) -> list[str]:
         """Record types in words: the labels of their levels."""
         rows = self.prior.types if types is None else types

@@ -869,7 +869,7 @@ class Records:
         self.labels = [labels(mechanism["levels"][n], len(mechanism["levels"][n])) for n in self.names]
         sizes = self.sizes = list(map(len, self.labels))
         need(all(c["labels"] == own for c, own in zip(study["columns"], self.labels)), "the mechanism has other levels")
-        self.bobs, self.eves, N = [], [], len(listed(prior["types"], "types"))
+        self.bobs, self.spies, self.eves, N = [], [], [], len(listed(prior["types"], "types"))
         for t in listed(study["publish"], "publish"):
             keyed(t, ["column", "loss", "weight"])
             need(t["column"] in self.names, "no such column is published")
@@ -883,12 +883,12 @@ class Records:
         self.decisions = math.prod(self.levels)
         need(self.decisions <= 10**7, "too many decisions")
         for e in listed(study["eves"], "eves"):
-            keyed(e, ["name", "secret", "knows", "loss", "weight"])
+            keyed(e, ["name", "secret", "knows", "loss", "weight", "informed"])
             [secret], knows = positions([e["secret"]], len(sizes), "secret"), positions(e["knows"], len(sizes), "knows")
             loss = table_of(e["loss"], lambda v: read(number(v, 0, MOST)), sizes[secret])
             weight = read(number(e["weight"], 0, MOST))
             need(weight > 0 and knows == sorted({*knows}) and secret not in knows, "what an Eve wants and knows")
-            self.eves.append(Record(secret=secret, knows=knows, loss=loss, weight=weight, own=e))
+            self.spies.append(Record(secret=secret, knows=knows, loss=loss, weight=weight, own=e))
         self.exact = not floating(study["publish"], study["eves"], prior["p"])
         self.types = [positions(x, max(sizes), "types", len(sizes)) for x in prior["types"]]
         need(all(v < size for x in self.types for v, size in zip(x, sizes)), "a record type has no such level")
@@ -897,9 +897,16 @@ class Records:
         self.given = self.probabilities(prior["p"], N)
         need(min(self.given) > 0 and (floating(prior["p"]) or sum(self.given) == 1), "p is not a distribution")
         self.p = scaled(self.given, read)
-        for e in self.eves:
+        for e in self.spies:  # who knows which of K draws is true is K Eves, each with her chance at every record type
             e.z = [joint([x[k] for k in e.knows], [sizes[k] for k in e.knows]) for x in self.types]
-            e.s = [x[e.secret] for x in self.types]
+            e.s, [K] = [x[e.secret] for x in self.types], positions([e.own["informed"]], 10**6, "informed")
+            chances = [[F(1)] for _ in self.types]
+            if K > 1:
+                draws = listed(prior["draws"][str(K)], "draws", N)
+                need(all(len(positions(row, 2**17, "draws")) == K and sum(row) == 2**16 for row in draws), "draws")
+                chances = [[F(v, 2**16) for v in row] for row in draws]
+            e.parts = [Record(**vars(e) | {"chance": list(own)}) for own in zip(*chances)]
+            self.eves += e.parts
         self.send(mechanism["rows"])
 
     def probabilities(self, p, count):
@@ -928,9 +935,8 @@ class Records:
             out.append(level)
         return out[::-1]
 
-    def risks(self, literal):
-        """The part of each column in R_B (if Bob takes the record literally, or else decides), each Eve's risk, and the
-        share of changed cells by column."""
+    def risks(self):
+        """The part of each column in R_B, each Eve's risk, and the share of changed cells by column."""
         mass = [(x, i, p * q) for x, p, own in zip(range(len(self.p)), self.p, self.sent) for i, q in own.items()]
         told, columns, changed = {i: self.told(i) for _, i, _ in mass}, [], []
         for j, b in enumerate(self.bobs):
@@ -939,23 +945,20 @@ class Records:
                 cells.setdefault((i, self.types[x][b.k]), []).append(m)
             cells = {place: total(parts) for place, parts in cells.items()}
             changed.append(total(m for (i, true), m in cells.items() if told[i][j] != true))
-            if literal:
-                columns.append(total(m * b.loss[true][told[i][j]] for (i, true), m in cells.items()))
-            else:
-                columns.append(least_losses(cells, b.loss))
+            columns.append(total(m * b.loss[true][told[i][j]] for (i, true), m in cells.items()))
         eves = []
         for e in self.eves:
             cells = {}
             for x, i, m in mass:
-                cells.setdefault(((i, e.z[x]), e.s[x]), []).append(m)
+                cells.setdefault(((i, e.z[x]), e.s[x]), []).append(m * e.chance[x])
             eves.append(least_losses({place: total(parts) for place, parts in cells.items()}, e.loss))
         return columns, eves, changed
 
     def extremes(self, e):
         """An Eve's risk without a release, and with the whole record."""
         cells = {}
-        for p, z, s in zip(self.p, e.z, e.s):
-            cells.setdefault((z, s), []).append(p)
+        for p, k, z, s in zip(self.p, e.chance, e.z, e.s):
+            cells.setdefault((z, s), []).append(p * k)
         cells = {place: total(parts) for place, parts in cells.items()}
         return least_losses(cells, e.loss), total(m * min(e.loss[s]) for (_, s), m in cells.items())
 
@@ -964,15 +967,16 @@ class Records:
         for e in self.eves:
             e.low = [[e.weight * (v - min(row)) for v in row] for row in e.loss]
             right = {}  # guesses without a loss, by z
-            for s, z in zip(e.s, e.z):
-                right[z] = right.get(z, {*range(len(e.low[0]))}) & {j for j, v in enumerate(e.low[s]) if not v}
-            e.live = [not right[z] and any(e.low[s]) for s, z in zip(e.s, e.z)]
+            for k, s, z in zip(e.chance, e.s, e.z):
+                free = {j for j, v in enumerate(e.low[s]) if not v or not k}
+                right[z] = right.get(z, {*range(len(e.low[0]))}) & free
+            e.live = [k and not right[z] and any(e.low[s]) for k, s, z in zip(e.chance, e.s, e.z)]
         seen = [x for part in many(components) for x in positions(part["states"], len(self.p), "states")]
         need(sorted(seen) == [*range(len(self.p))], "the components do not hold every record type once")
         groups = [(g["eve"], g["known"]) for part in components for g in part["groups"]]
         need(len({*groups}) == len(groups), "a group of records that an Eve cannot tell apart is in two components")
         out = [self.part(keyed(part, ["states", "groups"]), lam) for part in components]
-        least = total(p * e.weight * min(e.loss[s]) for e in self.eves for p, s in zip(self.p, e.s))
+        least = total(p * k * e.weight * min(e.loss[s]) for e in self.eves for p, k, s in zip(self.p, e.chance, e.s))
         return total(out) - lam * least
 
     def part(self, part, lam):
@@ -988,9 +992,12 @@ class Records:
             groups[n, g["known"]] = u, which
             unit = math.lcm(unit, *(v.denominator for row in u for v in row))
         unit *= math.lcm(*(v.denominator for n, _ in groups for row in self.eves[n].low for v in row))
+        often = math.lcm(*(self.eves[n].chance[x].denominator for n, _ in groups for x in part["states"]))
+        unit *= often
         tables = [[[int(v * unit) for v in row] for row in b.loss] for b in self.bobs]
         paid, cost, out = {}, {}, []
-        spend(len(part["states"]) * (self.decisions if groups else 1) // 10 + 1, 1)
+        each = max((e.own["informed"] for e in self.spies), default=1) + len(self.spies) if groups else 0
+        spend(len(part["states"]) * self.decisions * each // 20 + 1, 1)
         for x in part["states"]:
             codes = tuple(self.types[x][b.k] for b in self.bobs)
             live = [(n, e.z[x], e.s[x]) for n, e in enumerate(self.eves) if e.live[x]]
@@ -1001,14 +1008,17 @@ class Records:
             for n, z, s in live:
                 if (n, z, s) not in paid:
                     u, which = groups[n, z]
-                    due = [int(sum(a * b for a, b in zip(row, self.eves[n].low[s])) * unit) for row in u]
+                    due = [int(sum(a * b for a, b in zip(row, self.eves[n].low[s])) * unit / often) for row in u]
                     paid[n, z, s] = [due[r] for r in which]
             if codes not in cost:
                 cost = {} if len(cost) * self.decisions > 4_000_000 else cost
                 cost[codes] = [0]
                 for t, c in zip(tables, codes):
                     cost[codes] = [v + w for v in cost[codes] for w in t[c]]
-            price = paid[live[0]] if len(live) == 1 else [sum(v) for v in zip(*(paid[key] for key in live))]
+            price, (first, *more) = paid[live[0]], [int(self.eves[n].chance[x] * often) for n, _, _ in live]
+            price = price if first == 1 else [first * v for v in price]
+            for key, k in zip(live[1:], more):
+                price = [a + k * b for a, b in zip(price, paid[key])]
             out.append(self.p[x] * F(min(map(int.__sub__, cost[codes], price)), unit))
         return total(out)
 
@@ -1038,28 +1048,6 @@ class Records:
             m = math.prod(own.get(tuple(x[k] for k in part), 0) for part, own in zip(parts, shares))
             need(p == (counts.get(x, 0) + alpha * F(m, n ** len(parts))) / (n + alpha), wrong)
 
-    def ordinary(self, study, lam):
-        """The study as problem.json, and its mechanism: a state per record type, a Bob per published column."""
-        text = lambda v: v if type(v) is float else str(v)
-        states = [", ".join(f"{n}={own[v]}" for n, own, v in zip(self.names, self.labels, x)) for x in self.types]
-        bobs = [{"name": b.own["column"], "weight": b.own["weight"], "decisions": self.labels[b.k],
-                 "loss": [b.own["loss"][x[b.k]] for x in self.types]} for b in self.bobs]
-        eves = []
-        for e in self.eves:
-            width, own = len(e.loss[0]), self.labels[e.secret]
-            eves.append({"name": e.own["name"], "weight": e.own["weight"], "loss": [e.own["loss"][s] for s in e.s],
-                         "decisions": own if width == len(own) else [f"guess {j}" for j in range(width)]})
-            eves[-1] |= {"knows": [str(z) for z in e.z]} if e.knows else {}
-        prior = [float(v) for v in self.given] if not self.exact else [text(v) for v in self.given]
-        problem = {"title": "", "data": {"labels": states, "prior": prior}, "bob": bobs, "eve": eves,
-                   "alice": {"lambda": lam}, "conditions": study["conditions"]}
-        used = sorted({i for own in self.sent for i in own})
-        names = joints([self.labels[b.k] for b in self.bobs], ", ")
-        zero = 0.0 if self.floats else "0"
-        channel = [[own.get(i, zero) for i in used] for own in self.sent]
-        channel = [[float(v) if self.floats else str(v) for v in row] for row in channel]
-        return problem, {"states": states, "signals": [names[i] for i in used], "channel": channel}
-
 
 def least_losses(cells, loss):
     """The sum over what is seen of the least expected loss; cells: (what is seen, true level) -> probability."""
@@ -1080,34 +1068,35 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     need(not floats or allow or not records.exact or floating(conditions), "the study is exact and its proof in floats")
     if prior["model"] == "counts":
         records.from_counts(prior)
-    columns, eves, changed = records.risks(not conditions)
+    need(not conditions, "it has conditions, which `bap verify` checks")
+    columns, eves, changed = records.risks()
     bob, eve = total(columns), total(e.weight * r for e, r in zip(records.eves, eves))
-    value = bob - lam * eve
-    if conditions:
-        given, sent = records.ordinary(study, certificate["lambda"])
-        said = proved(given, sent, certificate, allow)
-        value, bound = proof_number(certificate["value"]), None
-    else:
-        bound = records.bound(lam, certificate["components"])
-        need(bound <= value, "the bound is above the value")
-        within = f"within {shown(value - bound)} of " if value > bound else ""
-        said = f"R_A = {shown(value) if floats else value} is {within}optimal"
+    value, bound = bob - lam * eve, records.bound(lam, certificate["components"])
+    need(bound <= value, "the bound is above the value")
+    within = f"within {shown(value - bound)} of " if value > bound else ""
+    said = f"R_A = {shown(value) if floats else value} is {within}optimal"
     like = float if floats else str
     weights = [float(b.weight) if floats else b.weight for b in records.bobs]
-    counted = sum(row[-1] for row in prior["fitted"])
+    counted, read = sum(row[-1] for row in prior["fitted"]), float if floats else F
+    rest, told = iter(zip(eves, map(records.extremes, records.eves))), []
+    for e in records.spies:  # her K parts add up
+        own = [next(rest) for _ in e.parts]
+        told.append({"risk": [r for r, _ in own], "null": [v for _, (v, _) in own], "full": [v for _, (_, v) in own]})
     claims = {
         "exact": not floats, "lambda": certificate["lambda"], "types": len(records.types), "records": counted,
         "decisions": records.decisions, "risks": {"bob": like(bob), "eve": like(eve), "alice": like(value)},
         "columns": [{"name": b.own["column"], "risk": like(c / w), "weight": b.own["weight"], "changed": like(v)}
-                    for b, c, v, w in zip(records.bobs, map(float if floats else F, columns), changed, weights)],
+                    for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
-                  "knows": [records.names[k] for k in e.knows], "risk": like(r), "null": like(null), "full": like(full)}
-                 for e, r, (null, full) in zip(records.eves, eves, map(records.extremes, records.eves))],
+                  "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
+                  **{key: like(sum(map(read, own[key]))) for key in ("risk", "null", "full")}}
+                 for e, own in zip(records.spies, told)],
     }  # fmt: skip
-    if bound is not None:
-        claims |= {"components": len(certificate["components"]), "bound": like(bound)}
-        gap = number(result["gap"], 0, None, True)
-        need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
+    claims |= {"components": len(certificate["components"]), "bound": like(bound)}
+    gap = number(result["gap"], 0, None, True)
+    need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
+    for own in result["eves"]:
+        own.pop("fresh", None)  # a measurement
     for key, true in claims.items():
         need(key in result and texts(result[key]) == texts(true), f"result.json has another {key} than the proof")
     return said, {"lambda": certificate["lambda"], "conditions": conditions}

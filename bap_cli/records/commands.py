@@ -16,7 +16,8 @@ from bap_cli.app import Json
 from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
-from bap_cli.records.explore import Gain, Price, asked, path_command
+from bap_cli.records.explore import path_command
+from bap_cli.records.opening import Gain, Price, asked
 from bap_lp.files.documents import document_of, read_bytes, source_name
 from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean, equals

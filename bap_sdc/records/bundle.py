@@ -17,15 +17,12 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from bap_lp.files.bundles import MANIFEST, Mismatch, manifested, with_manifest
-from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.documents import document_of, dumps, located, read_document, source_name
-from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import texts
 from bap_lp.limits import limit, raising
 from bap_lp.rational import Array, InputError, array, number, public, text
@@ -37,7 +34,10 @@ from bap_sdc.records.certificates import (
     read_probabilities,
     value_of,
 )
+from bap_sdc.records.conditions.proof import proof_from_document
+from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading
+from bap_sdc.records.data.models import CHANCES, MODELS, listed_prior
 from bap_sdc.records.data.prior import Prior, fit
 from bap_sdc.records.solution import StudySolution, conditioned_solution, solution_of
 from bap_sdc.records.study import Spy, Study, Target
@@ -81,7 +81,7 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
     """
     mechanism, result = (read_document(Path(folder) / name) for name in ("mechanism.json", "result.json"))
     manifest = read_document(Path(folder) / MANIFEST)
-    stated = {} if solution.study.conditions is None else conditions_document(solution.study.conditions)
+    stated = {} if solution.study.conditions is None else solution.study.conditions.document()
     for key, value in (("lambda", text(solution.lam)), ("conditions", json.loads(dumps(stated)))):
         if manifest.get(key) != value:
             return f"manifest.json has another {key} than the proof"
@@ -112,18 +112,23 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "publish": [{"column": t.column, "loss": texts(t.loss), "weight": text(t.weight)} for t in study.targets],
         "eves": [
             {"name": s.name, "secret": s.secret, "knows": list(s.knows), "loss": texts(s.loss), "weight":
-            text(s.weight)} for s in study.spies
+            text(s.weight), "informed": s.informed} for s in study.spies
         ],
         "holdout": str(study.holdout),
         "seed": study.seed,
         "keep": list(keep),
-        "conditions": None if study.conditions is None else conditions_document(study.conditions),
+        "conditions": None if study.conditions is None else study.conditions.document(),
     }  # fmt: skip
 
 
 def _prior_document(study: Study) -> dict[str, Any]:
-    out: dict[str, Any] = {"model": "counts", "smoothing": text(study.prior.alpha), "toward": study.prior.toward}
-    out["likelihoods"] = [[text(a), v] for a, v in study.prior.likelihoods]
+    prior = study.prior
+    out: dict[str, Any] = {"model": prior.model, "smoothing": text(prior.alpha), "toward": prior.toward}
+    out["margins"] = [list(margin) for margin in prior.margins]
+    out["likelihoods"] = [[text(a), v] for a, v in prior.likelihoods]
+    out["scores"] = [list(pair) for pair in prior.scores]
+    for name, tables in (("draws", prior.draws), ("fresh", prior.fresh)):
+        out[name] = {str(count): table.tolist() for count, table in tables.items()}
     for name, side in (("fitted", ~study.left_out), ("held_out", study.left_out)):
         types, counts = counted_types(study.codes[side], study.levels)
         out[name] = np.column_stack([types, counts]).tolist()
@@ -211,12 +216,18 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
         Target(t["column"], array(t["loss"], "loss", 2), number(t["weight"], "weight")) for t in document["publish"]
     )
     study.spies = tuple(
-        Spy(s["name"], s["secret"], tuple(s["knows"]), array(s["loss"], "loss", 2), number(s["weight"], "weight"))
+        Spy(
+            s["name"],
+            s["secret"],
+            tuple(s["knows"]),
+            array(s["loss"], "loss", 2),
+            number(s["weight"], "weight"),
+            int(s["informed"]),
+        )
         for s in document["eves"]
     )
     study.holdout = Fraction(value_of(document["holdout"]))
-    given = document["conditions"]
-    study.conditions = conditions_from(given) if given else None
+    study.conditions = StudyConditions.of(document["conditions"])
     parts = [
         np.array(counts[name], dtype=np.int64).reshape(-1, len(study.names) + 1) for name in ("fitted", "held_out")
     ]
@@ -224,21 +235,40 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     sides = [np.repeat(part[:, :-1], part[:, -1], axis=0) for part in parts]
     study.codes = np.concatenate(sides)
     study.left_out = np.arange(len(study.codes)) >= len(sides[0])
-    likelihoods = tuple((Fraction(value_of(a)), float(v)) for a, v in counts["likelihoods"])
-    study.prior = _prior(study, counts, sides[0], likelihoods)
+    study.prior = _prior(study, counts, sides[0])
     return study
 
 
-def _prior(study: Study, document: dict[str, Any], codes: Array, likelihoods: Any) -> Prior:
-    """The prior as it is written, which is also the one that the counts give."""
-    alpha, toward = document["smoothing"], document["toward"]
+def _prior(study: Study, document: dict[str, Any], codes: Array) -> Prior:
+    """The prior as it is written; that of counts is also the one that the counts give."""
+    alpha, toward, model = document["smoothing"], document["toward"], document["model"]
     joined = [[k] for k in range(len(study.names))] if toward == "margins" else study._pooled()
-    fitted = fit(codes, study.levels, alpha, toward, joined, study.seed)
-    types = np.array(document["types"], dtype=np.int64)
-    p = read_probabilities(document["p"])
-    if document["model"] != "counts" or not np.array_equal(types, fitted.types) or not np.array_equal(p, fitted.p):
-        raise ValueError("the probabilities are not those of the counts")
-    return replace(fitted, likelihoods=likelihoods)
+    types, p = np.array(document["types"], dtype=np.int64), read_probabilities(document["p"])
+    if model == "counts":
+        prior = fit(codes, study.levels, alpha, toward, joined, study.seed)
+        if not np.array_equal(types, prior.types) or not np.array_equal(p, prior.p):
+            raise ValueError("the probabilities are not those of the counts")
+    else:
+        _require_levels([np.column_stack([types, np.ones(len(types), dtype=np.int64)])], study.levels)
+        if model not in MODELS or p.shape != (len(types),) or not (p > 0).all() or p.sum() != 1:
+            raise ValueError("a model needs its name and positive probabilities that sum to one")
+        prior = listed_prior(codes, study.levels, types, p, model)
+    draws, fresh = (
+        {int(count): np.array(table, dtype=np.int64) for count, table in document[name].items()}
+        for name in ("draws", "fresh")
+    )
+    for tables in (draws, fresh):
+        for count, table in tables.items():
+            if table.shape != (len(prior.types), count) or (table < 0).any() or (table.sum(axis=1) != CHANCES).any():
+                raise ValueError("the chances of the draws must be a distribution for every record type")
+    return replace(
+        prior,
+        likelihoods=tuple((Fraction(value_of(a)), float(v)) for a, v in document["likelihoods"]),
+        scores=tuple((str(name), None if score is None else float(score)) for name, score in document["scores"]),
+        margins=tuple(tuple(map(int, margin)) for margin in document["margins"]),
+        draws=draws,
+        fresh=fresh,
+    )
 
 
 def _require_room(prior: dict[str, Any]) -> None:
@@ -257,12 +287,8 @@ def _require_levels(parts: list[Array], levels: tuple[int, ...]) -> None:
 def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySolution:
     document, result, mechanism = (documents[n] for n in ("certificate.json", "result.json", "mechanism.json"))
     if study.conditions is not None:
-        certificate = certificate_from_dict(document, source_name(folder / "certificate.json"))
-        if certificate.conditions.empty or certificate.kind != "release":
-            raise ValueError("a study with conditions needs a certificate under conditions")
-        bound, at, gap = value_of(result["bound"]), (certificate.lam, certificate.value), certificate.gap
-        found = SimpleNamespace(lam=at[0], value=at[1], bound=bound, gap=gap, method=result["method"])
-        return conditioned_solution(study, certificate, found)
+        study.conditions.fit(study)
+        return conditioned_solution(study, proof_from_document(study, document, result["method"]))
     levels = study.program.levels
     rows = [(row[0], np.ravel_multi_index(tuple(row[1:-1]), levels), row[-1]) for row in mechanism["rows"]]
     return solution_of(study, read_optimum(study.program, document, rows))

@@ -4,7 +4,7 @@ Without conditions, by component: `states`, its record types; and for each of it
 `known` (the number of what she knows), the distinct `replies`, and `reply_of`, which of them each decision has. The
 joint table is not repeated: it is the prior times the channel of mechanism.json. `numbers` is "exact", or "floats" if
 the study is to be read in floats, each the fraction it is. The numbers that are claimed are checked, never believed.
-Under conditions it is the certificate of the ordinary problem of the study.
+Under conditions it is the proof of the parts (`conditions.proof`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.files.certificates import certificate_document
 from bap_lp.files.tables import long_number, proof_table, read_proof_table
-from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import EXACT, Array, is_exact, number, objects, public, text
+from bap_sdc.records.conditions.proof import PartsProof
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies
 
 _CLAIMS = ("value", "bob", "eve", "bound", "gap")
 
 
-def proof_document(proof: RecordOptimum | Certificate) -> dict[str, Any]:
+def proof_document(proof: RecordOptimum | PartsProof) -> dict[str, Any]:
     """The document of a proof."""
     if not isinstance(proof, RecordOptimum):
-        return certificate_document(proof)
+        return proof.document()
     return {
         "numbers": "exact" if proof.exact else "floats",
         "lambda": text(proof.lam),

@@ -291,7 +291,7 @@ def _whole_percent(share: float) -> str:
 
 def _percent(share: float) -> str:
     x = 100 * share
-    return "less than 0.1%" if 0 < x < 0.05 else "more than 99.9%" if 99.95 < x < 100 else f"{x:.3g}%"
+    return "less than 0.1%" if 0 < x < 0.05 else "more than 99.9%" if 99.95 < x < 100 else f"{round(x, 1):g}%"
 
 
 def _prior(study: Study) -> str:

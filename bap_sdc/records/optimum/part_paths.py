@@ -108,7 +108,7 @@ def record_path(
     tasks = []
     for members in parts.members:
         task, states, _ = plan(small, parts, members, EXACT.zero)
-        eves = tuple(_those(e, states) for e in low.eves)
+        eves = tuple(e.among(states) for e in low.eves)
         tasks.append(_PartPath(task, small.p[states], small.codes[states], low.losses, eves, deadline))
     done, tell = len(parts.free), progress or (lambda *_: None)
     tell(done, len(small.p))
@@ -133,11 +133,6 @@ def record_path(
             pieces.pop()
         pieces.append(PathPiece(start, tuple(now[:columns]), tuple(now[columns:])))
     return pieces
-
-
-def _those(eve: TableEve, states: Array) -> TableEve:
-    chance = None if eve.chance is None else eve.chance[states]
-    return replace(eve, secret=eve.secret[states], known=eve.known[states], chance=chance)
 
 
 def _minima(table: Array) -> Array:

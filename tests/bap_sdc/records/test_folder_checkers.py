@@ -30,8 +30,8 @@ CASES: dict[str, dict[str, Any]] = {
     "weights": {"publish": {"a": {"loss": "absolute", "weight": "3/7"}}},
     "two Eves": {"eves": [ILL, Eve("job", ["b"], name="boss", weight=2)]},
     "nobody can use it": {"eves": [Eve("ill", ["age"], [[0], [3]])]},
-    "a floor": {"conditions": {"min_eve_risk": "1/10"}},
-    "differential privacy": {"conditions": {"exp_epsilon": "3"}},
+    "an informed Eve": {"eves": [Eve("ill", ["age"], [[0, 1], [3, 0]], informed=3)], "smoothing": 2},
+    "a model": {"model": "independent"},
 }
 
 

@@ -286,9 +286,9 @@ def _require_levels(parts: list[Array], levels: tuple[int, ...]) -> None:
 
 def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySolution:
     document, result, mechanism = (documents[n] for n in ("certificate.json", "result.json", "mechanism.json"))
-    if study.conditions is not None:
-        study.conditions.fit(study)
-        return conditioned_solution(study, proof_from_document(study, document, result["method"]))
     levels = study.program.levels
     rows = [(row[0], np.ravel_multi_index(tuple(row[1:-1]), levels), row[-1]) for row in mechanism["rows"]]
+    if study.conditions is not None:
+        study.conditions.fit(study)
+        return conditioned_solution(study, proof_from_document(study, document, rows, result["method"]))
     return solution_of(study, read_optimum(study.program, document, rows))

@@ -20,8 +20,21 @@ from flint import fmpq
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, Array, is_exact, lifted, number, objects, public, stated, text, tree_sum
-from bap_sdc.records.conditions.proof import PartsProof
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    floats,
+    in_floats,
+    is_exact,
+    lifted,
+    number,
+    objects,
+    public,
+    stated,
+    text,
+    tree_sum,
+)
+from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.optimum.risks import extremes_of, summed
@@ -79,7 +92,7 @@ class StudySolution(Tabular):
     components: int
     method: str
     channel: TableChannel
-    proof: RecordOptimum | PartsProof
+    proof: RecordOptimum | StudyProof
 
     @property
     def exact(self) -> bool:
@@ -88,7 +101,7 @@ class StudySolution(Tabular):
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
         verdict = self.proof.verify()
-        if verdict.optimal or not verdict or (isinstance(self.proof, PartsProof) and self.proof.chosen):
+        if verdict.optimal or not verdict or (isinstance(self.proof, StudyProof) and self.proof.chosen):
             return verdict
         return Verdict(False, verdict.reason)
 
@@ -362,9 +375,10 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
     return rule
 
 
-def conditioned_solution(study: Study, proof: PartsProof) -> StudySolution:
+def conditioned_solution(study: Study, proof: StudyProof) -> StudySolution:
     """The solution with this proof."""
     row, decision, q = proof.rows
+    q = q if proof.exact else in_floats(q)
     start = np.searchsorted(row, np.arange(len(study.prior.types) + 1))
     told, eves = proof.risks
     shown = public if proof.exact else float
@@ -376,12 +390,12 @@ def conditioned_solution(study: Study, proof: PartsProof) -> StudySolution:
     bob, eve = sum(told, EXACT.zero), sum((w * r for w, r in zip(weights, eves, strict=True)), EXACT.zero)
     channel = _channel(study, start, decision, q, _told_nothing(study, row, decision, q))
     risks, own = Risks(shown(bob), shown(eve)), [shown(v) for v in eves]
-    return _solution(study, proof, risks, columns, own, len(proof.parts), channel, proof)
+    return _solution(study, proof, risks, columns, own, proof.size, channel, proof)
 
 
 def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
     """The overall distribution; of the fitted types that differ in private columns only, if there are any."""
-    mass = study.program.lifted().p[row] * q
+    mass = study.program.lifted().p[row] * exact_row(q)
     asked = study.conditions
     private = {column for column, _ in asked.private(study)} if asked is not None else set()
     rest = [k for k in range(len(study.names)) if k not in private]
@@ -389,7 +403,8 @@ def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
     def mean(live: Array) -> tuple[Array, Array]:
         sent, at = np.unique(decision[live], return_inverse=True)
         total = summed(mass[live], at.ravel(), len(sent))
-        return sent, total / total.sum()
+        share = total / total.sum()
+        return sent, share if is_exact(q) else floats(share)
 
     def rule(types: Array) -> list[tuple[Array, Array]]:
         overall, own = mean(np.arange(len(row))), study.prior.types[row][:, rest]

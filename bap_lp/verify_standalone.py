@@ -474,14 +474,17 @@ class Release:
                 yield [m * (f - v) if m else m for m, v in zip(here, losses)], None if self.game.aligned else column
 
     def posterior_caps(self, rows):
-        """P(A|s) <= at_most, P(A|s) >= at_least."""
+        """P(A|s) <= at_most, P(A|s) >= at_least; P(A|s,z) for every z that an Eve may know, if she is named."""
         for row in many(rows):
-            keyed(row, ["event"], ["at_most", "at_least"])
+            keyed(row, ["event"], ["at_most", "at_least", "eve"])
+            views = [v for v in self.game.views if v.eve.name == row.get("eve")]
+            need(views or row.get("eve") is None, "posterior_caps names no Eve")
+            masses = [[m * k if k else k for m, k in zip(self.game.p, v.share)] for v in views] or [self.game.p]
             signs = [(row[end], sign) for end, sign in (("at_most", 1), ("at_least", -1)) if row.get(end) is not None]
             inside, ends = self.event(row["event"]), [(self.limit(c, sign, 0, 1), sign) for c, sign in signs]
             need(ends and number(signs[-1][0]) <= number(signs[0][0]), "posterior_caps")
-            for c, sign in ends:
-                yield [sign * m * (i - c) for m, i in zip(self.game.p, inside)], None
+            for (c, sign), here in product(ends, masses):
+                yield [sign * m * (i - c) for m, i in zip(here, inside)], None
 
     def posterior_ratio(self, rows):
         """P(A) / K <= P(A|s) <= K P(A)."""

@@ -40,7 +40,7 @@ from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_
 
 _NONE = Conditions()
 _HUGE = 10**308  # beyond it floats are infinite
-_NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
+NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
 
@@ -422,7 +422,7 @@ def _judged(
         spread = float(np.ptp(rounded.B)) + float(certificate.lam) * float(np.ptp(rounded.E))
     else:
         spread = sum(p.arrays.rounded.spread(float(lam)) for p, lam in zip(problems, certificate.lams, strict=True))
-    near = (not exact or certificate.kind == "priors") and bool(gap <= _NEAR * spread)
+    near = (not exact or certificate.kind == "priors") and bool(gap <= NEAR * spread)
     reason = f"{what}{shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
 

@@ -1,0 +1,277 @@
+"""The proof of a study under conditions: a certificate for the problem of every part, at common prices.
+
+Part k has probability P_k and a problem at the prices w (module `parts`), and its certificate proves bound_k for that.
+So every release that meets the conditions has
+    R_A >= sum_k P_k bound_k + sum_n w_n f_n + w f - v c = bound,
+and the channels of the parts, side by side, are a release whose R_A is the value. That it keeps floors, caps on R_B and
+cell sizes is computed from the channels; the rest is checked part by part. In floats the limits are looser by 2^-48 of
+their size, as everywhere. min_cell has no part in the bound: there the gap says what a better choice of cells could
+still be worth.
+
+A certificate file has {"kind": "parts", "numbers", "lambda", "value", "gap", "prices", "parts"}; prices are {"floor":
+{Eve: w_n}, "min_eve_risk": w, "max_bob_risk": v}, a part is {"states", "levels", "certificate"}: record types by their
+number, the decisions of every published column, and the ordinary certificate of the part's problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp import verify
+from bap_lp.files.certificates import certificate_document, certificate_from_dict
+from bap_lp.files.demands import other_demands
+from bap_lp.model.risks import Number
+from bap_lp.notions.base import LOOSE
+from bap_lp.program.lowering import SentSignals
+from bap_lp.proof.certificate import Certificate, Verdict, release_statement, reported, statement_of
+from bap_lp.rational import EXACT, Array, ReadOnly, is_exact, lifted, number, public, shown, text
+from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, study_parts
+from bap_sdc.records.optimum.risks import column_risks, eve_risk, summed
+
+if TYPE_CHECKING:
+    from bap_sdc.records.study import Study
+
+_NEAR = 1e-6  # of R_B without a release and lam R_E: the gap in floats that is called optimal
+
+
+@dataclass(frozen=True, eq=False)
+class PartsProof(ReadOnly):
+    """Certificates of the parts of a study at common prices.
+
+    Attributes:
+        study: the study.
+        lam: the price of privacy.
+        prices: of the numbers that couple the parts.
+        parts: the parts.
+        certificates: one for every part.
+        value: R_A of the release.
+        bound: no release that meets the conditions has a smaller R_A.
+        gap: value - bound.
+        method: how it was found, in words.
+    """
+
+    study: Study
+    lam: Number
+    prices: Prices
+    parts: tuple[StudyPart, ...]
+    certificates: tuple[Certificate, ...]
+    value: Number
+    bound: Number
+    gap: Number
+    method: str
+
+    @classmethod
+    def of(
+        cls, study: Study, lam: Any, prices: Prices, parts: Any, certificates: Any, exact: bool, method: str
+    ) -> PartsProof:
+        """The proof with its value, bound and gap computed."""
+        made = cls(study, lam, prices, tuple(parts), tuple(certificates), 0, 0, 0, method)
+        value, bound, gap = reported(*made._ends(), exact)
+        at = public(EXACT.number(lam)) if exact else float(lam)
+        return cls(study, at, prices, made.parts, made.certificates, value, bound, gap, method)
+
+    @property
+    def exact(self) -> bool:
+        return all(certificate.exact for certificate in self.certificates)
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the cells were chosen one after the other, so that the gap need not be small."""
+        return self.study.conditions is not None and self.study.conditions.min_cell is not None
+
+    @cached_property
+    def rows(self) -> tuple[Array, Array, Array]:
+        """(record type, decision, q) of the release, in order, q rational."""
+        found = []
+        for part, certificate in zip(self.parts, self.certificates, strict=True):
+            q = certificate.channel
+            assert q is not None
+            x, s = np.nonzero(q != 0)
+            found.append((part.states[x], part.decisions[s], q[x, s] if is_exact(q) else lifted(q[x, s])))
+        x, i, q = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.lexsort((i, x))
+        return x[order], i[order], q[order]
+
+    @cached_property
+    def risks(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What every published column adds to R_B if released records are taken at their word, and every Eve's own
+        risk; rational."""
+        x, i, q = self.rows
+        program = self.study.program.lifted()
+        rho = program.p[x] * q
+        eves = self.study.by_eve([eve_risk(eve, x, i, rho) for eve in program.eves])
+        return column_risks(program, x, i, rho), eves
+
+    @cached_property
+    def cells(self) -> tuple[Array, Array]:
+        """The decisions that are sent, and the probability of each."""
+        x, i, q = self.rows
+        used, at = np.unique(i, return_inverse=True)
+        return used, summed(self.study.program.lifted().p[x] * q, at.ravel(), len(used))
+
+    def _ends(self) -> tuple[Any, Any]:
+        """Value and bound, rational."""
+        value = bound = EXACT.zero
+        for part, certificate in zip(self.parts, self.certificates, strict=True):
+            problem, _ = part.problem(EXACT.number(self.lam), self.prices)
+            statement, channel = statement_of([problem], certificate), certificate.channel
+            assert channel is not None
+            own = statement.value(channel if is_exact(channel) else lifted(channel))
+            value = value + part.share * own
+            bound = bound + part.share * statement.bound(certificate.dual, certificate.cases, own)[0]
+        for limit, found in self._limits():
+            price = self.prices.of(limit.name)
+            value, bound = value - price * found, bound - price * limit.rhs
+        return value, bound
+
+    def _limits(self) -> list[tuple[Coupling, Any]]:
+        """What couples the parts, with what the release has."""
+        columns, eves = self.risks
+        bob = sum(columns, EXACT.zero)
+        return [(one, one.of(bob, eves)) for one in coupling(self.study, EXACT.zero if self.exact else LOOSE)]
+
+    def verify(self) -> Verdict:
+        """Check everything with arithmetic alone."""
+        study, asked = self.study, self.study.conditions
+        assert asked is not None
+        wanted = study_parts(study)
+        if [(p.states.tolist(), p.levels) for p in wanted] != [(p.states.tolist(), p.levels) for p in self.parts]:
+            return Verdict(False, "the parts are not those of the study")
+        prices = [*self.prices.floors.values(), self.prices.eve, self.prices.bob]
+        if self.lam < 0 or any(price < 0 for price in prices):
+            return Verdict(False, "a price is negative")
+        able = study.program.exact and asked.exact and not isinstance(self.lam, float)
+        if self.exact and not able:
+            return Verdict(False, "the certificate is exact and the study or a condition is not")
+        for k, (part, certificate) in enumerate(zip(self.parts, self.certificates, strict=True)):
+            problem, lam = part.problem(EXACT.number(self.lam), self.prices)
+            wrong = other_demands(problem, lam, part.conditions(), certificate)
+            verdict = None if wrong or certificate.kind != "release" else verify(problem, certificate)
+            if not verdict:
+                return Verdict(False, f"part {k}: {wrong or (verdict.reason if verdict else 'it has no channel')}")
+        for limit, found in self._limits():
+            if found > limit.rhs:
+                return Verdict(False, f"the release breaks {limit.name}")
+        if sum(map(bool, prices)) != sum(bool(self.prices.of(limit.name)) for limit, _ in self._limits()):
+            return Verdict(False, "there is a price for what is not demanded")
+        if asked.min_cell is not None:
+            least = EXACT.number(asked.min_cell) / study.records * (1 if self.exact else 1 - LOOSE)
+            if (self.cells[1] < least).any():
+                return Verdict(False, "the release breaks min_cell")
+        value, bound = self._ends()
+        if reported(value, bound, self.exact) != (self.value, self.bound, self.gap):
+            return Verdict(
+                False, f"R_A is {shown(value, not self.exact)} with a bound of {shown(bound, not self.exact)}"
+            )
+        gap = value - bound
+        optimal = gap <= (0 if self.exact else EXACT.number(_NEAR) * self._spread())
+        how = "optimal" if optimal else f"within {float(gap):.2g} of optimal"
+        reason = f"R_A = {shown(value, not self.exact)} is {how} under the conditions, part by part"
+        return Verdict(True, reason, self.value, self.bound, self.gap, bool(optimal))
+
+    def _spread(self) -> Any:
+        """What a release can change in R_A, at most."""
+        program = self.study.program.lifted()
+        bob = sum((table.max() for table in program.losses), EXACT.zero)
+        return bob + EXACT.number(self.lam) * sum((eve.weight * eve.loss.max() for eve in program.eves), EXACT.zero)
+
+    def shadow_prices(self) -> dict[str, Number]:
+        """How fast R_A falls as the number of a condition is relaxed, by its name; none where R_A jumps."""
+        study, asked = self.study, self.study.conditions
+        assert asked is not None
+        if not asked.convex or asked.min_cell is not None:
+            return {}
+        out: dict[str, Any] = {}
+        for k, (n, _) in enumerate(asked.floors(study)):
+            out[f"floor[{k}].at_least"] = self.prices.floors.get(n, EXACT.zero)
+        out |= {
+            name: price
+            for name, price in (("min_eve_risk", self.prices.eve), ("max_bob_risk", self.prices.bob))
+            if name in asked.types.given()
+        }
+        for part, certificate in zip(self.parts, self.certificates, strict=True):
+            problem, _ = part.problem(EXACT.number(self.lam), self.prices)
+            problem = (problem if certificate.exact else problem.as_float()).exactly
+            layout = release_statement(problem, EXACT.zero, certificate.conditions).layout
+            if layout is None or certificate.channel is None:
+                continue
+            sent, names = SentSignals(layout.whole, layout.signals, certificate.channel), part.labels()
+            for demand in layout.demands:
+                for label, price in demand.shadow(certificate.dual, sent).items():
+                    label = names.get(label, label)
+                    out[label] = out.get(label, EXACT.zero) + part.share * price
+        return {name: public(v + EXACT.zero) if self.exact else float(v) for name, v in out.items()}
+
+    def document(self) -> dict[str, Any]:
+        """The certificate file."""
+        names = [spy.name for spy in self.study.spies]
+        return {
+            "kind": "parts",
+            "numbers": "exact" if self.exact else "floats",
+            "lambda": _exactly(self.lam),
+            "value": _exactly(self.value),
+            "gap": _exactly(self.gap),
+            "prices": {
+                "floor": {names[n]: _exactly(w) for n, w in self.prices.floors.items() if w},
+                "min_eve_risk": _exactly(self.prices.eve),
+                "max_bob_risk": _exactly(self.prices.bob),
+            },
+            "parts": [
+                {
+                    "states": part.states.tolist(),
+                    "levels": [list(own) for own in part.levels],
+                    "certificate": certificate_document(certificate),
+                }
+                for part, certificate in zip(self.parts, self.certificates, strict=True)
+            ],
+        }
+
+
+def _exactly(value: Any) -> str:
+    return str(text(EXACT.number(value)))
+
+
+def proof_from_document(study: Study, document: dict[str, Any], method: str) -> PartsProof:
+    """The proof in a certificate file; raises ValueError or InputError if it is none."""
+    if document["kind"] != "parts" or document["numbers"] not in ("exact", "floats"):
+        raise ValueError("a study with conditions needs a certificate of its parts")
+    names = [spy.name for spy in study.spies]
+    given, exact = document["prices"], document["numbers"] == "exact"
+    floors = {names.index(name): _number(w) for name, w in given["floor"].items()}
+    prices = Prices(floors, _number(given["min_eve_risk"]), _number(given["max_bob_risk"]))
+    parts, certificates = [], []
+    for k, one in enumerate(document["parts"]):
+        certificate = certificate_from_dict(one["certificate"], f"parts[{k}]")
+        levels = tuple(tuple(map(_index, own)) for own in one["levels"])
+        part = StudyPart(study, np.array([*map(_index, one["states"])], dtype=np.int64), levels)
+        limits = [len(t.loss[0]) for t in study.targets]
+        if len(levels) != len(limits) or any(max(own) >= most for own, most in zip(levels, limits, strict=True)):
+            raise ValueError("a part has levels that the study does not have")
+        shape = None if certificate.channel is None else certificate.channel.shape
+        if certificate.exact != exact or shape != (len(part.states), len(part.decisions)):
+            raise ValueError("a part does not fit its certificate")
+        parts.append(part)
+        certificates.append(certificate)
+    if sorted(x for part in parts for x in part.states.tolist()) != list(range(len(study.prior.types))):
+        raise ValueError("the parts do not have every record type once")
+    found = PartsProof.of(study, _number(document["lambda"]), prices, parts, certificates, exact, method)
+    if any(EXACT.number(getattr(found, name)) != _number(document[name]) for name in ("value", "gap")):
+        raise ValueError("the proof has another value or gap than it states")
+    return found
+
+
+def _number(value: Any) -> Any:
+    found = number(value, "certificate")
+    if isinstance(found, float):
+        raise ValueError("a proof has exact numbers")
+    return found
+
+
+def _index(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError("a position must be a non-negative integer")
+    return value

@@ -1,5 +1,7 @@
 """Check a bundle of bap-lp with the standard library alone:  python verify_standalone.py DIR [--allow-float]
 
+A folder of records (`bap microdata solve --out DIR`) is checked too; see "records" below.
+
 Exit code 0: certificate.json proves that mechanism.json meets the conditions of problem.json and that no mechanism is
 better by more than the gap that is told. Exit code 1: it is not proved; stderr says why. Exit code 2: there was no
 answer. This file imports nothing of bap-lp and may be copied. Every number is a fraction, and there are no tolerances.
@@ -40,7 +42,9 @@ from types import SimpleNamespace as Record
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
           "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
-FORMAT, MOST, LOOSE = "bap-lp bundle 2", 10**300, F(1, 2**48)
+FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 2", 10**300, F(1, 2**48)
+FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
+STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
 NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "deterministic", "max_signals"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
@@ -1037,39 +1041,330 @@ def proved(problem, mechanism, document, allow):
     return f"{what} {shown(found) if floats else found} is {within}optimal"
 
 
+# ---- records: a record type x is a tuple of levels, and Bob decides on one level of every published column, so that
+# B(x,i) = sum_k L_k(x_k,i_k). Eve n wants the secret s_n(x), and sees z, the joint value of the columns that she knows.
+# Subtract from every row of her losses its least one: that takes lam sum_x p(x) min_j E_n(x,j) off every R_A, and
+# leaves her no risk where one guess is right for all records with her z. The other pairs (n, z) are her groups.
+# Components share no group, so the bound is the sum of theirs; in each min_i is over integers with one denominator.
+
+
+def positions(values, most, why, count=None):
+    """A list of whole numbers from 0 to most - 1."""
+    need(type(values) is list and (count is None or len(values) == count), why)
+    need(all(type(v) is int and 0 <= v < most for v in values), why)
+    return values
+
+
+def total(values):
+    """A sum in a balanced tree: few additions are of long fractions."""
+    values = list(values) or [F(0)]
+    while len(values) > 1:
+        values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2 :]
+    return values[0]
+
+
+def joint(levels, sizes):
+    """One number for several levels, the last changing fastest."""
+    out = 0
+    for level, size in zip(levels, sizes):
+        out = out * size + level
+    return out
+
+
+class Records:
+    """A study in fractions, and the channel of its mechanism."""
+
+    def __init__(self, study, mechanism, prior, floats):
+        keyed(study, STUDY)
+        self.floats, read = floats, rounded if floats else F
+        self.names = [c["name"] for c in listed(study["columns"], "columns")]
+        labels(self.names, len(self.names))
+        keyed(mechanism, ["columns", "published", "levels", "types", "rows"])
+        need(mechanism["columns"] == self.names, "the mechanism has other columns")
+        self.labels = [labels(mechanism["levels"][n], len(mechanism["levels"][n])) for n in self.names]
+        sizes = self.sizes = list(map(len, self.labels))
+        need(all(c["labels"] == own for c, own in zip(study["columns"], self.labels)), "the mechanism has other levels")
+        self.bobs, self.spies, self.eves, N = [], [], [], len(listed(prior["types"], "types"))
+        for t in listed(study["publish"], "publish"):
+            keyed(t, ["column", "loss", "weight"])
+            need(t["column"] in self.names, "no such column is published")
+            k = self.names.index(t["column"])
+            loss = table_of(t["loss"], lambda v: number(v, 0, MOST), sizes[k], sizes[k])
+            weight = number(t["weight"], 0, MOST)
+            times = (lambda v: float(weight) * float(v)) if floating(t["loss"], t["weight"]) else (lambda v: weight * v)
+            self.bobs.append(Record(k=k, weight=weight, loss=[[read(times(v)) for v in row] for row in loss], own=t))
+        need(mechanism["published"] == [b.own["column"] for b in self.bobs], "the mechanism publishes other columns")
+        self.levels = [sizes[b.k] for b in self.bobs]
+        self.decisions = math.prod(self.levels)
+        need(self.decisions <= 10**7, "too many decisions")
+        for e in listed(study["eves"], "eves"):
+            keyed(e, ["name", "secret", "knows", "loss", "weight", "informed"])
+            [secret], knows = positions([e["secret"]], len(sizes), "secret"), positions(e["knows"], len(sizes), "knows")
+            loss = table_of(e["loss"], lambda v: read(number(v, 0, MOST)), sizes[secret])
+            weight = read(number(e["weight"], 0, MOST))
+            need(weight > 0 and knows == sorted({*knows}) and secret not in knows, "what an Eve wants and knows")
+            self.spies.append(Record(secret=secret, knows=knows, loss=loss, weight=weight, own=e))
+        self.exact = not floating(study["publish"], study["eves"], prior["p"])
+        self.types = [positions(x, max(sizes), "types", len(sizes)) for x in prior["types"]]
+        need(all(v < size for x in self.types for v, size in zip(x, sizes)), "a record type has no such level")
+        need(all(a < b for a, b in zip(self.types, self.types[1:])), "record types must be in order, each once")
+        need(mechanism["types"] == self.types, "the mechanism has other record types")
+        self.given = self.probabilities(prior["p"], N)
+        need(min(self.given) > 0 and (floating(prior["p"]) or sum(self.given) == 1), "p is not a distribution")
+        self.p = scaled(self.given, read)
+        for e in self.spies:  # who knows which of K draws is true is K Eves, each with her chance at every record type
+            e.z = [joint([x[k] for k in e.knows], [sizes[k] for k in e.knows]) for x in self.types]
+            e.s, [K] = [x[e.secret] for x in self.types], positions([e.own["informed"]], 10**6, "informed")
+            chances = [[F(1)] for _ in self.types]
+            if K > 1:
+                draws = listed(prior["draws"][str(K)], "draws", N)
+                need(all(len(positions(row, 2**17, "draws")) == K and sum(row) == 2**16 for row in draws), "draws")
+                chances = [[F(v, 2**16) for v in row] for row in draws]
+            e.parts = [Record(**vars(e) | {"chance": list(own)}) for own in zip(*chances)]
+            self.eves += e.parts
+        self.send(mechanism["rows"])
+
+    def probabilities(self, p, count):
+        if type(p) is list and len(p) == 1 and floating(p):
+            return [number(v, 0, 1) for v in listed(p[0], "p", count)]
+        shape, at = proof_table(p, 2)
+        need(shape == (1, count), "there must be a probability for every record type")
+        return [at.get((0, x), F(0)) for x in range(count)]
+
+    def send(self, rows):
+        """The channel: for every record type its decisions with their probabilities."""
+        self.sent, like = [{} for _ in self.types], type(rows[0][-1])
+        for row in listed(rows, "rows"):
+            x, *told, q = listed(row, "a row of the mechanism", len(self.bobs) + 2)
+            positions([x], len(self.types), "a row of the mechanism")
+            need(all(type(v) is int and 0 <= v < m for v, m in zip(told, self.levels)), "a row of the mechanism")
+            i = joint(told, self.levels)
+            need(type(q) is like and (like is float) == self.floats and i not in self.sent[x], "a row of the mechanism")
+            self.sent[x][i] = number(q, 0, 1, True)
+        need(all(total(q.values()) == 1 for q in self.sent), "a row of the mechanism is not a distribution")
+
+    def told(self, i):
+        out = []
+        for size in reversed(self.levels):
+            i, level = divmod(i, size)
+            out.append(level)
+        return out[::-1]
+
+    def risks(self):
+        """The part of each column in R_B, each Eve's risk, and the share of changed cells by column."""
+        mass = [(x, i, p * q) for x, p, own in zip(range(len(self.p)), self.p, self.sent) for i, q in own.items()]
+        told, columns, changed = {i: self.told(i) for _, i, _ in mass}, [], []
+        for j, b in enumerate(self.bobs):
+            cells = {}
+            for x, i, m in mass:
+                cells.setdefault((i, self.types[x][b.k]), []).append(m)
+            cells = {place: total(parts) for place, parts in cells.items()}
+            changed.append(total(m for (i, true), m in cells.items() if told[i][j] != true))
+            columns.append(total(m * b.loss[true][told[i][j]] for (i, true), m in cells.items()))
+        eves = []
+        for e in self.eves:
+            cells = {}
+            for x, i, m in mass:
+                cells.setdefault(((i, e.z[x]), e.s[x]), []).append(m * e.chance[x])
+            eves.append(least_losses({place: total(parts) for place, parts in cells.items()}, e.loss))
+        return columns, eves, changed
+
+    def extremes(self, e):
+        """An Eve's risk without a release, and with the whole record."""
+        cells = {}
+        for p, k, z, s in zip(self.p, e.chance, e.z, e.s):
+            cells.setdefault((z, s), []).append(p * k)
+        cells = {place: total(parts) for place, parts in cells.items()}
+        return least_losses(cells, e.loss), total(m * min(e.loss[s]) for (_, s), m in cells.items())
+
+    def bound(self, lam, components):
+        """What the replies prove."""
+        for e in self.eves:
+            e.low = [[e.weight * (v - min(row)) for v in row] for row in e.loss]
+            right = {}  # guesses without a loss, by z
+            for k, s, z in zip(e.chance, e.s, e.z):
+                free = {j for j, v in enumerate(e.low[s]) if not v or not k}
+                right[z] = right.get(z, {*range(len(e.low[0]))}) & free
+            e.live = [k and not right[z] and any(e.low[s]) for k, s, z in zip(e.chance, e.s, e.z)]
+        seen = [x for part in many(components) for x in positions(part["states"], len(self.p), "states")]
+        need(sorted(seen) == [*range(len(self.p))], "the components do not hold every record type once")
+        groups = [(g["eve"], g["known"]) for part in components for g in part["groups"]]
+        need(len({*groups}) == len(groups), "a group of records that an Eve cannot tell apart is in two components")
+        out = [self.part(keyed(part, ["states", "groups"]), lam) for part in components]
+        least = total(p * k * e.weight * min(e.loss[s]) for e in self.eves for p, k, s in zip(self.p, e.chance, e.s))
+        return total(out) - lam * least
+
+    def part(self, part, lam):
+        groups, unit = {}, math.lcm(*(v.denominator for b in self.bobs for row in b.loss for v in row))
+        for g in many(part["groups"]):
+            keyed(g, ["eve", "known", "replies", "reply_of"])
+            [n] = positions([g["eve"]], len(self.eves), "eve")
+            (count, width), at = proof_table(g["replies"], 2)
+            which = positions(g["reply_of"], count, "reply_of", self.decisions)
+            need(width == len(self.eves[n].loss[0]), "replies have another shape")
+            u = [[at.get((r, j), F(0)) for j in range(width)] for r in range(count)]
+            need(all(min(row) >= 0 and sum(row) == lam for row in u), "replies are negative, or do not sum to lambda")
+            groups[n, g["known"]] = u, which
+            unit = math.lcm(unit, *(v.denominator for row in u for v in row))
+        unit *= math.lcm(*(v.denominator for n, _ in groups for row in self.eves[n].low for v in row))
+        often = math.lcm(*(self.eves[n].chance[x].denominator for n, _ in groups for x in part["states"]))
+        unit *= often
+        tables = [[[int(v * unit) for v in row] for row in b.loss] for b in self.bobs]
+        paid, cost, out = {}, {}, []
+        each = max((e.own["informed"] for e in self.spies), default=1) + len(self.spies) if groups else 0
+        spend(len(part["states"]) * self.decisions * each // 20 + 1, 1)
+        for x in part["states"]:
+            codes = tuple(self.types[x][b.k] for b in self.bobs)
+            live = [(n, e.z[x], e.s[x]) for n, e in enumerate(self.eves) if e.live[x]]
+            need(all((n, z) in groups for n, z, _ in live), "a record touches a group of another component")
+            if not live:
+                out.append(self.p[x] * F(sum(min(t[c]) for t, c in zip(tables, codes)), unit))
+                continue
+            for n, z, s in live:
+                if (n, z, s) not in paid:
+                    u, which = groups[n, z]
+                    due = [int(sum(a * b for a, b in zip(row, self.eves[n].low[s])) * unit / often) for row in u]
+                    paid[n, z, s] = [due[r] for r in which]
+            if codes not in cost:
+                cost = {} if len(cost) * self.decisions > 4_000_000 else cost
+                cost[codes] = [0]
+                for t, c in zip(tables, codes):
+                    cost[codes] = [v + w for v in cost[codes] for w in t[c]]
+            price, (first, *more) = paid[live[0]], [int(self.eves[n].chance[x] * often) for n, _, _ in live]
+            price = price if first == 1 else [first * v for v in price]
+            for key, k in zip(live[1:], more):
+                price = [a + k * b for a, b in zip(price, paid[key])]
+            out.append(self.p[x] * F(min(map(int.__sub__, cost[codes], price)), unit))
+        return total(out)
+
+    def from_counts(self, prior):
+        """p(x) = (n_x + alpha m(x)) / (n + alpha) with m the product of the shares of groups of columns."""
+        counts = {}
+        for *x, n in many(prior["fitted"]):
+            need(tuple(x) not in counts and type(n) is int and n > 0, "a count")
+            counts[tuple(x)] = n
+        if type(prior["smoothing"]) is float:
+            return  # such a prior is in floats, as it is written
+        n, alpha, wrong = sum(counts.values()), number(prior["smoothing"], 0), "the prior is not that of the counts"
+        found = {tuple(x): v for x, v in zip(self.types, self.given)}
+        if not alpha:
+            need(found == {x: F(v, n) for x, v in counts.items()}, wrong)
+            return
+        known, every = {k for e in self.eves for k in e.knows}, range(len(self.sizes))
+        parts = [[k for k in every if (k in known) == side] for side in (False, True)]
+        parts = [[k] for k in every] if prior["toward"] == "margins" else [part for part in parts if part]
+        shares = [{} for _ in parts]
+        for x, v in counts.items():
+            for part, own in zip(parts, shares):
+                place = tuple(x[k] for k in part)
+                own[place] = own.get(place, 0) + v
+        need(len(found) == math.prod(map(len, shares)), wrong)
+        for x, p in found.items():
+            m = math.prod(own.get(tuple(x[k] for k in part), 0) for part, own in zip(parts, shares))
+            need(p == (counts.get(x, 0) + alpha * F(m, n ** len(parts))) / (n + alpha), wrong)
+
+
+def least_losses(cells, loss):
+    """The sum over what is seen of the least expected loss; cells: (what is seen, true level) -> probability."""
+    seen = {}
+    for (what, true), m in cells.items():
+        seen.setdefault(what, []).append((m, loss[true]))
+    return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
+
+
+def proved_records(study, mechanism, result, prior, certificate, allow):
+    """What a folder of records proves, in words."""
+    need(certificate.get("numbers") in ("exact", "floats"), "numbers are exact or floats")
+    floats = certificate["numbers"] == "floats"
+    records, lam = Records(study, mechanism, prior, floats), number(certificate["lambda"], 0, MOST, True)
+    need(not floats or lam == rounded(lam), "lambda is no float")
+    need(floats or (records.exact and type(certificate["lambda"]) is str), "the proof is exact and the study is not")
+    conditions = study["conditions"] or {}
+    need(not floats or allow or not records.exact or floating(conditions), "the study is exact and its proof in floats")
+    if prior["model"] == "counts":
+        records.from_counts(prior)
+    need(not conditions, "it has conditions, which `bap verify` checks")
+    columns, eves, changed = records.risks()
+    bob, eve = total(columns), total(e.weight * r for e, r in zip(records.eves, eves))
+    value, bound = bob - lam * eve, records.bound(lam, certificate["components"])
+    need(bound <= value, "the bound is above the value")
+    within = f"within {shown(value - bound)} of " if value > bound else ""
+    said = f"R_A = {shown(value) if floats else value} is {within}optimal"
+    like = float if floats else str
+    weights = [float(b.weight) if floats else b.weight for b in records.bobs]
+    counted, read = sum(row[-1] for row in prior["fitted"]), float if floats else F
+    rest, told = iter(zip(eves, map(records.extremes, records.eves))), []
+    for e in records.spies:  # her K parts add up
+        own = [next(rest) for _ in e.parts]
+        told.append({"risk": [r for r, _ in own], "null": [v for _, (v, _) in own], "full": [v for _, (_, v) in own]})
+    claims = {
+        "exact": not floats, "lambda": certificate["lambda"], "types": len(records.types), "records": counted,
+        "decisions": records.decisions, "risks": {"bob": like(bob), "eve": like(eve), "alice": like(value)},
+        "columns": [{"name": b.own["column"], "risk": like(c / w), "weight": b.own["weight"], "changed": like(v)}
+                    for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
+        "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
+                  "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
+                  **{key: like(sum(map(read, own[key]))) for key in ("risk", "null", "full")}}
+                 for e, own in zip(records.spies, told)],
+    }  # fmt: skip
+    claims |= {"components": len(certificate["components"]), "bound": like(bound)}
+    gap = number(result["gap"], 0, None, True)
+    need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
+    for own in result["eves"]:
+        own.pop("fresh", None)  # a measurement
+    for key, true in claims.items():
+        need(key in result and texts(result[key]) == texts(true), f"result.json has another {key} than the proof")
+    return said, {"lambda": certificate["lambda"], "conditions": conditions}
+
+
+# ---- folders
+
+
 def check(folder, allow_float=False):
     """Why the bundle in `folder` is proved; raises Refused if it is not."""
-    names = ["manifest.json", "problem.json", "mechanism.json", "certificate.json"]
-    raw, digits = {}, sys.get_int_max_str_digits()
+    place, digits = lambda name: os.path.join(folder, name), sys.get_int_max_str_digits()
+    records = os.path.isfile(place("study.json")) and not os.path.isfile(place("problem.json"))
+    names = FOLDER if records else ["problem.json", "mechanism.json", "certificate.json"]
     try:
         sys.set_int_max_str_digits(0)
-        for name in names:
-            need(os.path.isfile(os.path.join(folder, name)), f"{name} is not a file")
-            with open(os.path.join(folder, name), "rb") as file:
-                raw[name] = file.read(LIMITS["bytes"] + 1)
-            need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
-        manifest = parsed(raw[names[0]], names[0])
-        form = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {FORMAT!r}: solve the problem again"
-        need(manifest.get("format") == FORMAT, form)
-        words = ["format", "version", "made", "how", "method"]
-        keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
-        source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
-        need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
-        for name, digest in keyed(manifest["files"], names[1:]).items():
-            need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
-        problem, mechanism, certificate = documents = [parsed(raw[name], name) for name in names[1:]]
-        kind = kind_of(problem)
+        manifest, documents = bound_files(place, names, RECORDS if records else FORMAT)
         weigh(documents)
-        result = proved(problem, mechanism, certificate, allow_float)
-        parts = problem[kind] if kind in ("scenarios", "tiers") else [problem]
-        lams = [part["alice"]["lambda"] for part in parts]
-        asked = {"lambda": lams if "alice" not in problem else lams[0], "conditions": problem.get("conditions", {})}
+        if records:
+            result, asked = proved_records(*documents, allow_float)
+        else:
+            problem, kind = documents[0], kind_of(documents[0])
+            result, one = proved(*documents, allow_float), kind in ("release", "priors")
+            lams = [part["alice"]["lambda"] for part in ([problem] if one else problem[kind])]
+            asked = {"lambda": lams[0] if one else lams, "conditions": problem.get("conditions", {})}
         need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
         return result
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
         raise Refused(f"cannot be read: {error}"[:300]) from None
+    except (TypeError, LookupError, AttributeError) as error:
+        need(not records, f"its files do not belong together: {error}"[:300])
+        raise
     finally:
         sys.set_int_max_str_digits(digits)
+
+
+def bound_files(place, names, form):
+    """The manifest and the documents, which are those that it names."""
+    raw = {}
+    for name in ["manifest.json", *names]:
+        need(os.path.isfile(place(name)), f"{name} is not a file of a folder of the form {form!r}")
+        with open(place(name), "rb") as file:
+            raw[name] = file.read(LIMITS["bytes"] + 1)
+        need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
+    manifest = parsed(raw["manifest.json"], "manifest.json")
+    own = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {form!r}: solve the problem again"
+    need(manifest.get("format") == form, own)
+    words = ["format", "version", "made", "how", "method"]
+    keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
+    source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
+    need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
+    for name, digest in keyed(manifest["files"], names).items():
+        need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
+    return manifest, [parsed(raw[name], name) for name in names]
 
 
 def texts(value):

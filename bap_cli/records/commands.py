@@ -7,12 +7,15 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any
 
 import typer
 
 from bap_cli.app import Json
+from bap_cli.draws import Again, risk_left, say_repeated
 from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
@@ -21,7 +24,7 @@ from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, asked
 from bap_lp.files.documents import document_of, read_bytes, source_name
 from bap_lp.files.writing import write_bundle, write_files
-from bap_lp.model.display import clean, equals
+from bap_lp.model.display import clean, counted, equals
 from bap_lp.rational import InputError
 
 app = typer.Typer(
@@ -133,6 +136,7 @@ def release_command(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    again: Again = False,
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Leave the records in their order, which may tell their secrets.")
     ] = False,
@@ -140,8 +144,12 @@ def release_command(
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism, and the records are shuffled."""
+    from bap_lp.files.ledger import open_ledger
     from bap_sdc.records.data.tables import check_ending, is_parquet, read_table, table_bytes, typed_table
+    from bap_sdc.records.release.drawing import check_kept, draw_release, input_digest
 
+    if again and seed is not None:
+        raise InputError("--again", None, "must not be given with --seed, whose draws are not noted")
     check_ending(out, "--out")
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
@@ -152,13 +160,34 @@ def release_command(
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("drawing")
-        with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
-            released = solution.release(frame, kept, seed, keep_order=keep_order)
-        log = released.attrs.pop("log")
-        if is_parquet(out) and not is_parquet(file):
-            released = typed_table(released)
-        content = table_bytes(released, out, frame.attrs.get("separator", ","))
-    write_files({out: content})
+        names = {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}
+
+        def drawn(source: Random | None) -> tuple[Any, bytes]:
+            with _called("", None, names):
+                released = draw_release(solution, frame, kept, seed, keep_order=keep_order, source=source)
+            log = released.attrs.pop("log")
+            if is_parquet(out) and not is_parquet(file):
+                released = typed_table(released)
+            return log, table_bytes(released, out, frame.attrs.get("separator", ","))
+
+        if seed is not None:
+            log, content = drawn(None)
+            write_files({out: content})
+        else:
+            with _called("", None, names):
+                check_kept(solution.study, kept)
+            records = input_digest(solution.study, frame)
+            key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
+            with open_ledger(folder) as ledger:
+                draw = ledger.draw(key, records, again=again)
+                log, content = drawn(draw.source)
+                # noted before it can be seen: a run that is killed here is repeated by the next one
+                ledger.note(key, records, draw, content, log.records)
+                write_files({out: content})
+    if seed is None:
+        say_repeated(draw, "draw")
+        if draw.made is None:
+            _say_left(solution, ledger.drawn(key), ledger.drawn(key, records), ledger.elsewhere(key))
     if keep_order:
         words = "the records are in the order of the table: if they were sorted, their places tell what is hidden"
         print(f"bap: warning: {words}", file=sys.stderr)
@@ -175,6 +204,21 @@ def release_command(
     say(paper, f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
     if log.dropped:
         say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
+
+
+def _say_left(solution: Any, total: int, mine: int, elsewhere: int) -> None:
+    """What all draws of the ledger leave of Eve's risk, about a record that is in all of them."""
+    from bap_sdc.records.release.composition import composed_risk
+
+    if elsewhere:
+        words = f"{counted(elsewhere, 'draw')} from another mechanism may tell more about the same records"
+        print(f"bap: warning: {words}", file=sys.stderr)
+    if total > 1:
+        said = f"{total} draws of the same records"
+        if mine < total:
+            said = f"{total} draws of a record that is in all tables released from this folder"
+        words = risk_left(said, composed_risk(solution, 1)[0], *composed_risk(solution, total))
+        print(f"bap: warning: {words}", file=sys.stderr)
 
 
 @app.command("audit")
@@ -234,11 +278,11 @@ def verify_folder(folder: Path, allow_float: bool) -> None:
     from bap_lp.files.bundles import MANIFEST, digest_of
 
     with Progress("reading") as progress:
-        solution = proved_solution(folder, progress, allow_float)
+        solution, reason = _checked(folder, progress, allow_float)
     raw = read_bytes(folder / MANIFEST)
     manifest, study, out = document_of(raw, folder / MANIFEST), solution.study, console()
     say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
-    say(out, f"{solution.verify().reason}.")
+    say(out, f"{reason}.")
     origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
     say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
     say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
@@ -248,6 +292,11 @@ def verify_folder(folder: Path, allow_float: bool) -> None:
 
 def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
     """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
+    return _checked(folder, progress, allow_float)[0]
+
+
+def _checked(folder: Path, progress: Progress, allow_float: bool) -> tuple[Any, str]:
+    """The solution of a folder, and why its proof holds."""
     from bap_sdc.records.bundle import Unproved, disagreement, load_solution
 
     try:
@@ -269,7 +318,7 @@ def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
         words = f"{source_name(folder)} does not prove its optimum: its files do not belong together"
         print(f"bap: {clean(words, 600)}", file=sys.stderr)
         raise typer.Exit(1) from None
-    return solution
+    return solution, verdict.reason
 
 
 def _exact(study: Any) -> bool:

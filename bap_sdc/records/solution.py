@@ -20,11 +20,24 @@ from flint import fmpq
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, Array, floats, is_exact, lifted, number, objects, public, text
-from bap_sdc.records.conditions.proof import PartsProof
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    floats,
+    in_floats,
+    is_exact,
+    lifted,
+    number,
+    objects,
+    public,
+    stated,
+    text,
+    tree_sum,
+)
+from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
-from bap_sdc.records.optimum.risks import summed
+from bap_sdc.records.optimum.risks import extremes_of, summed
 from bap_sdc.records.release.channel_risks import fresh_risk
 from bap_sdc.records.release.channels import TableChannel
 from bap_sdc.records.study import Study
@@ -80,7 +93,7 @@ class StudySolution(Tabular):
     components: int
     method: str
     channel: TableChannel
-    proof: RecordOptimum | PartsProof
+    proof: RecordOptimum | StudyProof
 
     @property
     def exact(self) -> bool:
@@ -89,7 +102,7 @@ class StudySolution(Tabular):
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
         verdict = self.proof.verify()
-        if verdict.optimal or not verdict or (isinstance(self.proof, PartsProof) and self.proof.chosen):
+        if verdict.optimal or not verdict or (isinstance(self.proof, StudyProof) and self.proof.chosen):
             return verdict
         return Verdict(False, verdict.reason)
 
@@ -245,14 +258,12 @@ class StudySolution(Tabular):
     @cached_property
     def changed(self) -> tuple[Number, ...]:
         """The expected share of changed cells, by published column."""
-        types, p = self.study.prior.types, self.study.program.p
+        types, p = self.study.prior.types, self.study.fractions(self.exact).p
         row, signal, q = self.channel.rows(types)
         told = self.channel.decode(signal)
-        if not (is_exact(p) and is_exact(q)):
-            p, q = floats(p), floats(q)
-        mass = p[row] * q
-        shares = [mass[told[:, j] != types[row, k]].sum() for j, k in enumerate(self.study.published)]
-        return tuple(public(v + fmpq(0)) if is_exact(mass) else float(v) for v in shares)
+        mass = p[row] * EXACT.array(q)
+        shares = [tree_sum(mass[told[:, j] != types[row, k]]) for j, k in enumerate(self.study.published)]
+        return tuple(stated(v, self.exact) for v in shares)
 
     def verdict(self) -> StudyVerdict:
         """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
@@ -376,14 +387,8 @@ def _solution(
     study: Study, best: Any, risks: Risks, columns: Any, eves: Any, components: int, channel: TableChannel, proof: Any
 ) -> StudySolution:
     exact = not isinstance(best.value, float)
-    program = study.program if exact else study.program.as_float()
-    nulls, fulls = [], []
-    for eve in program.eves:
-        _, z = np.unique(eve.known, return_inverse=True)
-        mass = np.full((z.max() + 1, len(eve.loss)), fmpq(0) if exact else 0.0, dtype=object if exact else float)
-        np.add.at(mass, (z, eve.secret), eve.heard(program.p))
-        nulls.append(public(mass.dot(eve.loss).min(axis=1).sum()))
-        fulls.append(public(mass.sum(axis=0).dot(eve.loss.min(axis=1))))
+    (_, full), (_, null) = extremes_of(study.fractions(exact))
+    fulls, nulls = ([stated(v, exact) for v in risks] for risks in (full, null))
     return StudySolution(
         study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), study.by_eve(nulls),
         study.by_eve(fulls), components, best.method, channel, proof,
@@ -410,9 +415,10 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
     return rule
 
 
-def conditioned_solution(study: Study, proof: PartsProof) -> StudySolution:
+def conditioned_solution(study: Study, proof: StudyProof) -> StudySolution:
     """The solution with this proof."""
     row, decision, q = proof.rows
+    q = q if proof.exact else in_floats(q)
     start = np.searchsorted(row, np.arange(len(study.prior.types) + 1))
     told, eves = proof.risks
     shown = public if proof.exact else float
@@ -424,12 +430,12 @@ def conditioned_solution(study: Study, proof: PartsProof) -> StudySolution:
     bob, eve = sum(told, EXACT.zero), sum((w * r for w, r in zip(weights, eves, strict=True)), EXACT.zero)
     channel = _channel(study, start, decision, q, _told_nothing(study, row, decision, q))
     risks, own = Risks(shown(bob), shown(eve)), [shown(v) for v in eves]
-    return _solution(study, proof, risks, columns, own, len(proof.parts), channel, proof)
+    return _solution(study, proof, risks, columns, own, proof.size, channel, proof)
 
 
 def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
     """The overall distribution; of the fitted types that differ in private columns only, if there are any."""
-    mass = study.program.lifted().p[row] * q
+    mass = study.program.lifted().p[row] * exact_row(q)
     asked = study.conditions
     private = {column for column, _ in asked.private(study)} if asked is not None else set()
     rest = [k for k in range(len(study.names)) if k not in private]
@@ -437,7 +443,8 @@ def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
     def mean(live: Array) -> tuple[Array, Array]:
         sent, at = np.unique(decision[live], return_inverse=True)
         total = summed(mass[live], at.ravel(), len(sent))
-        return sent, total / total.sum()
+        share = total / total.sum()
+        return sent, share if is_exact(q) else floats(share)
 
     def rule(types: Array) -> list[tuple[Array, Array]]:
         overall, own = mean(np.arange(len(row))), study.prior.types[row][:, rest]

@@ -41,6 +41,14 @@ class ReleaseEstimates(Displayed):
         channel: the channel on published columns.
         codes: by column, the levels of the released records.
         kept: columns of the file that were released as they are.
+
+    >>> import pandas
+    >>> from bap_sdc import PublishedChannel, estimates
+    >>> noise = {"columns": ["ill"], "levels": {"ill": ["no", "yes"]}}
+    >>> noise["channel"] = {"ill": [[0.8, 0.2], [0.2, 0.8]]}
+    >>> released = pandas.DataFrame({"ill": ["no"] * 62 + ["yes"] * 38})
+    >>> estimates(PublishedChannel.from_document(noise), released)
+    <ReleaseEstimates: 100 records, columns ill>
     """
 
     channel: PublishedChannel
@@ -118,6 +126,14 @@ def estimates(channel: PublishedChannel, released: Any) -> ReleaseEstimates:
 
     Raises:
         InputError: a published column is missing, a cell is not one of its levels, or there are no records.
+
+    >>> import pandas
+    >>> from bap_sdc import PublishedChannel, estimates
+    >>> noise = {"columns": ["ill"], "levels": {"ill": ["no", "yes"]}}
+    >>> noise["channel"] = {"ill": [[0.8, 0.2], [0.2, 0.8]]}
+    >>> released = pandas.DataFrame({"ill": ["no"] * 62 + ["yes"] * 38})
+    >>> estimates(PublishedChannel.from_document(noise), released).table("ill").share.round(2).tolist()
+    [0.7, 0.3]
     """
     released = released.set_axis([str(name) for name in released.columns], axis=1)
     if len(released) == 0:

@@ -31,10 +31,17 @@ MOST_LEVELS = 400  # of a pair of columns whose channel is stored
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublishedChannel(Displayed):
-    """C(s|t) for the published columns and for pairs of them.
+    """C(s|t) for the published columns and for pairs of them. `StudySolution.published` makes it.
 
-    levels: by column, the text of its levels as a release writes them, None for missing. tables: by columns, a row per
-    combination of true levels, a column per combination of released ones; the last of the columns changes fastest.
+    Attributes:
+        levels: by column, the text of its levels as a release writes them, None for missing.
+        tables: by columns, a row per combination of true levels and a column per combination of released ones; the last
+            of the columns changes fastest.
+
+    >>> noise = {"columns": ["ill"], "levels": {"ill": ["no", "yes"]}}
+    >>> noise["channel"] = {"ill": [[0.8, 0.2], [0.2, 0.8]]}
+    >>> PublishedChannel.from_document(noise)
+    <PublishedChannel: 1 column, 0 pairs>
     """
 
     levels: Mapping[str, tuple[str | None, ...]]

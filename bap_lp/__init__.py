@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bap_lp.model.calibration import calibrate
     from bap_lp.model.composition import composed
     from bap_lp.model.evaluation import Evaluation, evaluate
+    from bap_lp.model.informed import informed
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
@@ -71,6 +72,7 @@ __all__ = [
     "evaluate",
     "excess",
     "frontier",
+    "informed",
     "lambda_path",
     "load_bundle",
     "load_certificate",
@@ -116,6 +118,7 @@ _MODULES = {
     "model.calibration": "calibrate",
     "model.composition": "composed",
     "model.evaluation": "Evaluation evaluate",
+    "model.informed": "informed",
     "model.mechanism": "Mechanism",
     "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",

@@ -26,6 +26,7 @@ from bap_lp.files.writing import write_files
 from bap_lp.model.knowledge import text_of
 from bap_lp.model.labels import Numbers
 from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.reports import reports
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
 from bap_lp.rational import Array, InputError, number, public, text
@@ -161,7 +162,7 @@ def _one_prior(data: dict[str, Any], theta: Any) -> None:
 
 def _agents(tables: Any) -> list[Agent]:
     group = tables if isinstance(tables, list) else [tables]
-    own = ("harm", "prior", "knows", "knowledge")
+    own = ("harm", "prior", "knows", "knowledge", "secret")
     return [
         Agent(t["loss"], t.get("decisions"), t.get("name", ""), t.get("weight", 1), **{k: t.get(k) for k in own})
         for t in group
@@ -201,7 +202,10 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
 def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict[str, Any]:
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
-            {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": table(a.loss)}
+            {"name": a.name, "weight": text(a.weight)}
+            | ({} if reports(a) else {"decisions": list(a.decisions or ())})
+            | {"loss": a.loss if reports(a) else table(a.loss)}
+            | ({} if a.secret is None else {"secret": list(a.secret)})
             | ({} if a.harm is None else {"harm": table(a.harm)})
             | ({} if a.prior is None else {"prior": [text(v) for v in a.prior.tolist()]})
             | text_of(a.knows, a.knowledge)

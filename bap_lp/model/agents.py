@@ -17,7 +17,8 @@ import numpy as np
 from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of, values_of
-from bap_lp.model.labels import joined, joints, labels, probability, weight_of
+from bap_lp.model.labels import joined, joints, labels, probability, state_labels, weight_of
+from bap_lp.model.reports import SCORES, reports
 from bap_lp.model.sums.sizes import letters_of, require_memory
 from bap_lp.rational import EXACT, Array, InputError, array, floats, is_exact
 
@@ -29,7 +30,8 @@ class Agent:
     """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
 
     Args:
-        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3".
+        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3". An Eve who
+            reports probabilities has the loss "log" or "brier" instead.
         decisions: a name for every column; by default their numbers.
         name: what results call the agent; needed if there are several.
         weight: what R_B or R_E counts of the agent's risk.
@@ -37,6 +39,8 @@ class Agent:
         knowledge: the same as k(z|x), a row per state, if what she knows is random.
         harm: what Alice counts instead of the loss, a table of the same shape. See `beliefs`.
         prior: what the agent believes about the states, instead of p(x).
+        secret: what an agent with the loss "log" or "brier" wants, a label per state; by default the state itself. She
+            reports probabilities of its values. See `reports`.
 
     Raises:
         InputError: when a `Problem` is built with an agent whose tables do not fit it.
@@ -58,6 +62,7 @@ class Agent:
     knowledge: Any = None
     harm: Any = None
     prior: Any = None
+    secret: Any = None
 
 
 def read_agents(
@@ -70,15 +75,17 @@ def read_agents(
     out = []
     for k, agent in enumerate([Agent(loss, decisions)] if agents is None else several(f"{role}s", agents, Agent)):
         field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
+        if isinstance(agent.loss, str):
+            out.append(_read_reporter(agent, role, k, field, rows))
+            continue
+        if agent.secret is not None:
+            raise InputError(f"{role}s[{k}].secret", None, f'needs the loss "{SCORES[0]}" or "{SCORES[1]}"')
         table = array(agent.loss, field, 2)
         if len(table) != rows:
             raise InputError(field, None, f"has {len(table)} rows, must have {rows}, one per {per}")
         where = f"{role}_decisions" if alone else f"{role}s[{k}].decisions"
         names = labels(agent.decisions, where, table.shape[1])
-        weight = weight_of(agent.weight, f"{role}s[{k}].weight")
-        if not isinstance(agent.name, str):
-            raise InputError(f"{role}s[{k}].name", agent.name, "must be a string")
-        name = agent.name or role.capitalize() + (str(k + 1) if k else "")
+        weight, name = weight_of(agent.weight, f"{role}s[{k}].weight"), _name_of(agent, role, k)
         knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
         if role == "bob" and (knows is not None or knowledge is not None):
             rule = "is for an Eve: a Bob has the signal alone"
@@ -102,6 +109,28 @@ def read_agents(
     return tuple(out)
 
 
+def _name_of(agent: Agent, role: str, k: int) -> str:
+    if not isinstance(agent.name, str):
+        raise InputError(f"{role}s[{k}].name", agent.name, "must be a string")
+    return agent.name or role.capitalize() + (str(k + 1) if k else "")
+
+
+def _read_reporter(agent: Agent, role: str, k: int, field: str, rows: int) -> Agent:
+    """An agent who reports probabilities."""
+    if agent.loss not in SCORES:
+        raise InputError(field, agent.loss, 'must be a table, "log" or "brier"')
+    if role != "eve":
+        raise InputError(field, agent.loss, "is for an Eve: a Bob has a table of losses")
+    for name in ("decisions", "harm", "prior"):
+        if getattr(agent, name) is not None:
+            raise InputError(f"{role}s[{k}].{name}", None, "is not for an agent who reports probabilities")
+    knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
+    weight = weight_of(agent.weight, f"{role}s[{k}].weight")
+    secret = None if agent.secret is None else state_labels(agent.secret, f"{role}s[{k}].secret", rows)
+    read = {"name": _name_of(agent, role, k), "weight": weight, "secret": secret, "knows": knows}
+    return replace(agent, **read, knowledge=knowledge)
+
+
 def float_agent(agent: Agent) -> Agent:
     return replace(changed_agent(agent, floats), weight=float(agent.weight))
 
@@ -110,12 +139,13 @@ def changed_agent(agent: Agent, change: Callable[[Array], Array]) -> Agent:
     """The agent with every array changed."""
     own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
     harm, prior, knowledge = own
-    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior, knowledge=knowledge)
+    loss = agent.loss if reports(agent) else change(agent.loss)
+    return replace(agent, loss=loss, harm=harm, prior=prior, knowledge=knowledge)
 
 
 def agent_numbers(agent: Agent) -> list[Any]:
     """The numbers of an agent."""
-    own = (agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
+    own = (None if reports(agent) else agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
     return [part for part in own if part is not None]
 
 
@@ -128,6 +158,9 @@ def _require_joint(role: str, agents: Sequence[Agent], columns: int) -> None:
 
 def require_views(eves: Sequence[Agent]) -> None:
     """The same for the decisions of Eves at every value of what they know."""
+    eves = [eve for eve in eves if not reports(eve)]
+    if not eves:
+        return
     states, columns, rationals, letters = len(eves[0].loss), 0, 0, 0
     for eve in eves:
         known, own = values_of(eve.knows, eve.knowledge) or ("",), len(eve.decisions or ())
@@ -191,6 +224,8 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     if not eves:
         raise InputError("eves", None, "must not be empty")
     for k, eve in enumerate(eves):
+        if isinstance(eve.loss, str):
+            raise InputError(f"eves[{k}].loss", eve.loss, "is not possible here: the joint Eve needs tables of losses")
         if eve.harm is not None or eve.prior is not None:
             raise InputError(f"eves[{k}]", None, "must not have harm or a prior: the joint Eve shares Alice's")
         if eve.knowledge is not None:

@@ -15,11 +15,15 @@ from __future__ import annotations
 from typing import Any
 
 from bap_lp.arguments import checked
+from bap_lp.model.agents import counted_loss
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
+from bap_lp.model.reports import risk_ends
 from bap_lp.model.risks import Number
-from bap_lp.rational import UNIT, InputError, number, public
+from bap_lp.rational import EXACT, UNIT, InputError, number, public
+
+_LONGEST = 1e5  # beyond all logarithms of numbers that files hold
 
 
 @checked
@@ -40,6 +44,8 @@ def calibrate(problem: Problem) -> Number:
     1/3
     """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
+    if problem.reporting:
+        return _reported_tie(problem, bob_null - bob_full, eve_null - eve_full)
     terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
     if problem.misaligned:
         same = not problem.exact and abs(eve_null - eve_full) <= terms * UNIT * (eve_null + eve_full)
@@ -57,6 +63,28 @@ def calibrate(problem: Problem) -> Number:
             f"{public(eve_null)} for both full and null release{rounding})",
         )
     return public(bob / eve)
+
+
+def _reported_tie(problem: Problem, bob: Any, eve: Any) -> Number:
+    """With logarithms the tie is irrational: the nearest float is taken."""
+    if eve == 0:
+        raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
+    exact = problem.exact and all(one.kind == "brier" for one in problem.reporters.values())
+    return public(bob / eve) if exact else float(bob / eve)
+
+
+def _reported_extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """In rationals, log risks rounded down. Who sees the data reports them, and loses nothing."""
+    p, B = problem.p[:, None], problem.B
+    full, null = EXACT.zero, EXACT.zero
+    for k, (n, _) in enumerate(problem.eve_views):
+        if k in problem.reporters:
+            null = null + risk_ends(problem.reporters[k], p)[0]
+        else:
+            share = 1 if problem.eve_shares is None else problem.eve_shares[:, [k]]
+            losses = p * share * counted_loss(problem.eves[n])
+            full, null = full + losses.min(axis=1).sum(), null + losses.sum(axis=0).min()
+    return ((p * B).min(axis=1).sum(), full), ((p * B).sum(axis=0).min(), null)
 
 
 def _counted_tie(bob: Any, eve: Any) -> Number:
@@ -86,6 +114,8 @@ def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
             _scored(problem, degenerate(to, max(to) + 1, problem.exact)) for to in (range(rows), [0] * rows)
         )
         return full_, null_
+    if problem.reporting:
+        return _reported_extremes(problem.exactly)
     return problem.arrays.extremes()
 
 
@@ -97,6 +127,7 @@ def lam_of(problem: Problem, lam: Any) -> Any:
         value = number(lam, "lam")
     if value < 0:
         raise InputError("lam", value, "must not be negative")
-    if value > 1 and public(value) > 1e300 / max(float(problem.arrays.rounded.E.max()), 1.0):  # E is at most 1e300
+    largest = _LONGEST if problem.reporting else max(float(problem.arrays.rounded.E.max()), 1.0)
+    if value > 1 and public(value) > 1e300 / largest:  # losses are at most 1e300
         raise InputError("lam", value, "times Eve's largest loss must be at most 1e300")
     return value

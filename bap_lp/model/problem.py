@@ -30,6 +30,7 @@ from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
 from bap_lp.model.labels import exact_distribution, joints, labels, probability, quoted
+from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.model.sums.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
@@ -89,6 +90,7 @@ class Problem(ReadOnly, Tabular):
     """
 
     of_floats = False  # whether these rationals are what floats are
+    report_tables: tuple[Array, ...] | None = None  # what Eves who report probabilities choose from
 
     def __init__(
         self,
@@ -123,20 +125,74 @@ class Problem(ReadOnly, Tabular):
         self.B = product_loss(self.bobs)
         require_views(self.eves)
         shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
-        weighted = [expanded_losses(counted_loss(a), share) for a, share in zip(self.eves, shares, strict=True)]
-        self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
         self.eve_views = tuple(
             (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
         )
-        self.eve_groups = groups_of([self.eves[n].loss.shape[1] for n, _ in self.eve_views])
         self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
         self.bob_decisions = tuple(joints([a.decisions or () for a in self.bobs]))
-        self.eve_decisions = tuple(
-            d if len(self.eves) == 1 and z is None else f"{quoted(self.view_name(n, z), ': ')}: {d}"
-            for n, z in self.eve_views
-            for d in self.eves[n].decisions or ()
-        )
+        self.reporting = any(map(reports, self.eves))
+        if not self.reporting:
+            _ = self.E, self.eve_groups, self.eve_decisions
+        elif self.misaligned:
+            raise InputError("eves", None, "must not report probabilities if an agent has harm or a prior of his own")
         self._freeze()
+
+    @cached_property
+    def E(self) -> Array:
+        """Eve's losses, weighted; an Eve who reports probabilities has them for a list of reports only."""
+        found, tables = [], iter(self._listed())
+        for n, agent in enumerate(self.eves):
+            own = [k for k, (m, _) in enumerate(self.eve_views) if m == n]
+            if reports(agent):
+                found += [self.reporters[k].losses(next(tables)) for k in own]
+            else:
+                share = shares_of(agent.knows, agent.knowledge, len(self.p), field_of(self.p))
+                found.append(expanded_losses(counted_loss(agent), share))
+        return found[0] if len(found) == 1 else np.hstack(found)
+
+    @cached_property
+    def eve_groups(self) -> tuple[slice, ...]:
+        """The columns of E of every Eve, at every value that she may know."""
+        tables = iter(self._listed())
+        agents = (self.eves[n] for n, _ in self.eve_views)
+        return groups_of([len(next(tables)) if reports(a) else a.loss.shape[1] for a in agents])
+
+    @cached_property
+    def eve_decisions(self) -> tuple[str, ...]:
+        out: list[str] = []
+        alone = len(self.eve_views) == 1
+        for (n, z), group in zip(self.eve_views, self.eve_groups, strict=True):
+            own = self.eves[n].decisions or [f"report {k + 1}" for k in range(group.stop - group.start)]
+            out += own if alone and z is None else [f"{quoted(self.view_name(n, z), ': ')}: {d}" for d in own]
+        return tuple(out)
+
+    @cached_property
+    def reporters(self) -> dict[int, Reporter]:
+        """The Eves who report probabilities, by the number of their view."""
+        out = {}
+        for k, (n, z) in enumerate(self.eve_views):
+            eve, field_ = self.eves[n], field_of(self.p)
+            if reports(eve):
+                shares = self.eve_shares
+                share = field_.full(len(self.p), 1) if z is None or shares is None else shares[:, k]
+                labels_ = self.states if eve.secret is None else eve.secret
+                out[k] = Reporter.of(eve.loss, labels_, self.p * share, field_.number(eve.weight) * share)
+        return out
+
+    def reported(self, tables: Sequence[Array]) -> Problem:
+        """The exact problem whose reporting Eves choose from lists of reports: a table each, reports x values."""
+        out = object.__new__(Problem)
+        dropped = ("E", "eve_groups", "eve_decisions", "arrays", "eve_loss")
+        vars(out).update({name: value for name, value in vars(self).items() if name not in dropped})
+        vars(out)["report_tables"] = tuple(tables)
+        return out
+
+    def _listed(self) -> tuple[Array, ...]:
+        """The lists of reports."""
+        if self.reporting and self.report_tables is None:
+            name = next(a.name for a in self.eves if reports(a))
+            raise InputError("problem", None, f"needs Eves with tables of losses here: {name} reports probabilities")
+        return self.report_tables or ()
 
     def _freeze(self) -> None:
         super()._freeze()
@@ -170,6 +226,8 @@ class Problem(ReadOnly, Tabular):
                 tuple(a.decisions or ()),
                 a.weight,
                 a.knows,
+                a.secret,
+                a.loss if reports(a) else "",
                 *(own is None for own in (a.harm, a.prior, a.knowledge)),
             )
             for a in (*self.bobs, *self.eves)
@@ -296,7 +354,11 @@ class Problem(ReadOnly, Tabular):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(N, b, e): states, Bob's decisions, Eve's decisions (of all Eves together)."""
+        """(N, b, e): states, Bob's decisions, Eve's decisions (of all Eves together), or values that she reports."""
+        if self.reporting and self.report_tables is None:
+            views = enumerate(self.eve_views)
+            own = [len(self.reporters[k].values if k in self.reporters else self.eves[n].loss.T) for k, (n, _) in views]
+            return len(self.p), self.B.shape[1], sum(own)
         return len(self.p), self.B.shape[1], self.E.shape[1]
 
     @cached_property
@@ -383,6 +445,11 @@ class Problem(ReadOnly, Tabular):
         for agent in (*self.bobs, *self.eves):
             values = values_of(agent.knows, agent.knowledge)
             knows = "" if values is None else f" She already knows which of {counted(len(values), 'case')} holds."
+            if reports(agent):
+                what = "the data" if agent.secret is None else counted(len(set(agent.secret)), "value")
+                score = {"log": "logarithmic", "brier": "Brier"}[agent.loss]
+                lines.append(f"{clean(agent.name)} reports probabilities of {what}, with the {score} loss.{knows}")
+                continue
             lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.{knows}")
         lines.append("All numbers are exact." if self.exact else "The numbers are floats.")
         return "\n".join(lines)
@@ -391,8 +458,12 @@ class Problem(ReadOnly, Tabular):
         return titled(self.title, f"{kind(self.exact)}, (N, b, e) = {self.shape}")
 
     def _grid(self, most: int | None = None) -> Grid:
-        columns = [f"{a.name}: {d}" for a in (*self.bobs, *self.eves) for d in a.decisions or ()]
-        losses = [public(a.loss[:most]).tolist() for a in (*self.bobs, *self.eves)]
+        agents = (*self.bobs, *self.eves)
+        columns = [f"{a.name}: {d}" for a in agents for d in (("secret",) if reports(a) else a.decisions or ())]
+        losses = [
+            [[v] for v in (a.secret or self.states)[:most]] if reports(a) else public(a.loss[:most]).tolist()
+            for a in agents
+        ]
         rows = zip(self.states[:most], public(self.p[:most]).tolist(), *losses, strict=True)
         table = [(state, share, *(v for part in parts for v in part)) for state, share, *parts in rows]
         return Grid(("data", "probability", *columns), table, len(self.p))

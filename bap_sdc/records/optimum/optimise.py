@@ -23,7 +23,7 @@ from bap_lp.rational import EXACT, Array, InputError, field_of, floats, is_exact
 from bap_sdc.records.optimum.columns import all_decisions
 from bap_sdc.records.optimum.paired_parts import PairedTask
 from bap_sdc.records.optimum.parts import Parts, parts_of, spreads_of
-from bap_sdc.records.optimum.program import RecordProgram
+from bap_sdc.records.optimum.program import RecordProgram, TableEve
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, RoundedReplies, conclude_records
 from bap_sdc.records.optimum.risks import record_lam, summed
 
@@ -128,7 +128,7 @@ def base_of(program: RecordProgram, parts: Parts, states: Array, lam: Any) -> Ar
     for k, table in enumerate(program.losses):
         out = out + table.min(axis=1)[program.codes[states, k]]
     for rows, eve in zip(parts.eves, program.eves, strict=True):
-        out = out - (rows.least * lam)[eve.secret[states]]
+        out = out - eve.heard((rows.least * lam)[eve.secret[states]], states)
     return out
 
 
@@ -153,7 +153,7 @@ def _plan(
         for z in np.unique(program.eves[n].known[members[parts.eves[n].group[members] >= 0]])
     )
     n = touching[0]
-    if _PAIRS and len(groups) == 1 and parts.eves[n].guesses == 2:
+    if _PAIRS and len(groups) == 1 and parts.eves[n].guesses == 2 and program.eves[n].chance is None:
         spread, side = spreads_of(parts.eves[n])
         secret = program.eves[n].secret[members]
         states = members[np.argsort(side[secret], kind="stable")]
@@ -176,6 +176,8 @@ def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:
         level = _alike(eve.loss)[eve.secret]
         idle = (eve.loss == 0).all(axis=1)[eve.secret]  # then it does not matter what she knows
         keys += [level, np.where(idle, -1, eve.known)]
+        if eve.chance is not None:
+            keys.append(_alike(eve.chance[:, None]))
     _, first, place = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
     place = place.ravel()
     if len(first) == len(program.p):
@@ -184,8 +186,13 @@ def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:
     index = np.argsort(order)[place]
     chosen = first[order]
     p = summed(program.p, index, len(chosen))
-    eves = tuple(replace(eve, secret=eve.secret[chosen], known=eve.known[chosen]) for eve in program.eves)
+    eves = tuple(_among(eve, chosen) for eve in program.eves)
     return RecordProgram(p, program.codes[chosen], program.losses, eves), index
+
+
+def _among(eve: TableEve, chosen: Array) -> TableEve:
+    chance = None if eve.chance is None else eve.chance[chosen]
+    return replace(eve, secret=eve.secret[chosen], known=eve.known[chosen], chance=chance)
 
 
 def _alike(table: Array) -> Array:

@@ -75,7 +75,9 @@ def priced_task(
         rows, eve = parts.eves[n], program.eves[n]
         live = np.flatnonzero(rows.group[members] >= 0)
         group[live, s] = [number[n, int(z)] for z in eve.known[members[live]]]
-        loss[live, s, : rows.guesses] = rows.relative[eve.secret[members[live]]]
+        relative = rows.relative[eve.secret[members[live]]]
+        chance = None if eve.chance is None else eve.chance[members[live], None]
+        loss[live, s, : rows.guesses] = relative if chance is None else relative * chance
     widths = np.array([parts.eves[n].guesses for n, _ in groups])
     places = members * program.decisions
     return PricedTask(program.p[members], program.codes[members], program.losses, group, loss, widths, lam, places)

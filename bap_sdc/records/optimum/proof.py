@@ -12,6 +12,7 @@ not grow with a huge loss of a decision that nobody takes, or with a constant in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import TOLERANCE, UNIT, Array, field_of, floats, tree_sum
 from bap_sdc.records.optimum.parts import EveRows, eve_rows
-from bap_sdc.records.optimum.program import RecordProgram, TableEve
+from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, joint_table
 from bap_sdc.records.optimum.risks import column_risks, eve_risk, extremes_of, summed, weighted_risk
 
@@ -98,9 +99,7 @@ def _rounding(program: RecordProgram, size: float) -> float:
 def _lowered(program: RecordProgram) -> RecordProgram:
     """The least loss of every row subtracted."""
     losses = tuple(table - table.min(axis=1)[:, None] for table in program.losses)
-    eves = tuple(
-        TableEve(e.name, e.secret, e.known, e.loss - e.loss.min(axis=1)[:, None], e.weight) for e in program.eves
-    )
+    eves = tuple(replace(e, loss=e.loss - e.loss.min(axis=1)[:, None]) for e in program.eves)
     return RecordProgram(program.p, program.codes, losses, eves)
 
 
@@ -145,12 +144,14 @@ def _unproved(
         size = score.copy()
         for n, eve in enumerate(program.eves):
             loss = floats(eve.loss * eve.weight)[eve.secret[states]]
+            chance = np.ones(len(states)) if eve.chance is None else floats(eve.chance)[states]
+            loss = loss * chance[:, None]
             at = np.array([starts.get((n, int(z)), -1) for z in eve.known[states]])
             live = (rows[n].group[states] >= 0) & (at >= 0)
             if (live != (rows[n].group[states] >= 0)).any():
                 return "a record touches a group of another component", lower
             # outside her open groups Eve's best guess is the same for all replies of the proof: her least loss
-            least = floats(rows[n].least)[eve.secret[states]] * float(lam)
+            least = floats(rows[n].least)[eve.secret[states]] * float(lam) * chance
             score -= np.where(live, 0.0, least)[:, None]
             size += np.where(live, 0.0, np.abs(least))[:, None]
             for z in np.unique(at[live]).tolist():
@@ -181,11 +182,11 @@ def _exact_score(
     levels = program.published(i)
     score = sum(table[program.codes[x, k], levels[k]] for k, table in enumerate(program.losses))
     for n, eve in enumerate(program.eves):
-        s, z = int(eve.secret[x]), int(eve.known[x])
+        s, z, chance = int(eve.secret[x]), int(eve.known[x]), 1 if eve.chance is None else eve.chance[x]
         if rows[n].group[x] < 0:
-            score = score - lam * rows[n].least[s]
+            score = score - lam * rows[n].least[s] * chance
         else:
             assert u is not None
             at = starts[n, z]
-            score = score - u[i, at : at + rows[n].guesses].dot(eve.loss[s]) * eve.weight
+            score = score - u[i, at : at + rows[n].guesses].dot(eve.loss[s]) * eve.weight * chance
     return score

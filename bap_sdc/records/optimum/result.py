@@ -193,10 +193,16 @@ class RecordOptimum(Displayed):
         guess = int(rows.settled[known]) if seen else -1
         if guess < 0:
             theirs = self.program.eves[eve]
-            prior = summed(self.program.p, theirs.secret, len(theirs.loss))
+            prior = summed(theirs.heard(self.program.p), theirs.secret, len(theirs.loss))
             guess = int(prior.dot(theirs.loss).argmin())
         out[:, guess] = field.number(self._lam)
         return out
+
+    @cached_property
+    def _chances(self) -> list[Any]:
+        """The overall chance of each Eve, which a record never seen is given."""
+        p = self.program.p
+        return [1 if eve.chance is None else tree_sum(eve.heard(p)) for eve in self.program.eves]
 
     @property
     def _lam(self) -> Any:
@@ -228,7 +234,7 @@ class RecordOptimum(Displayed):
             if not 0 <= secret < len(eve.loss):
                 raise InputError(f"secrets[{n}]", int(secret), f"must be a level from 0 to {len(eve.loss) - 1}")
             if self._lam:
-                prices = self._replies(everything, n, int(z)).dot(eve.loss[int(secret)] * eve.weight)
+                prices = self._replies(everything, n, int(z)).dot(eve.loss[int(secret)] * eve.weight) * self._chances[n]
                 score, size = score - prices, size + abs(prices).max()
         slack = 0 if self.exact else 1e-12 * (float(size) + 1e-300)
         return int(np.flatnonzero(score <= score.min() + slack)[0])

@@ -39,7 +39,7 @@ def eve_risk(eve: TableEve, state: Array, decision: Array, rho: Array) -> Any:
     levels = len(eve.loss)
     known = eve.known[state]
     seen, place = np.unique(decision * (int(eve.known.max()) + 1) + known, return_inverse=True)
-    mass = summed(rho, place * levels + eve.secret[state], len(seen) * levels).reshape(-1, levels)
+    mass = summed(eve.heard(rho, state), place * levels + eve.secret[state], len(seen) * levels).reshape(-1, levels)
     return tree_sum(mass.dot(eve.loss).min(axis=1))
 
 
@@ -51,7 +51,7 @@ def extremes_of(program: RecordProgram) -> tuple[tuple[Any, list[Any]], tuple[An
         mass = summed(p, program.codes[:, k], len(table))
         full_bob = full_bob + mass.dot(table.min(axis=1))
         null_bob = null_bob + mass.dot(table).min()
-    full = [summed(p, eve.secret, len(eve.loss)).dot(eve.loss.min(axis=1)) for eve in program.eves]
+    full = [summed(eve.heard(p), eve.secret, len(eve.loss)).dot(eve.loss.min(axis=1)) for eve in program.eves]
     null = [eve_risk(eve, everywhere, np.zeros(len(p), dtype=np.int64), p) for eve in program.eves]
     return (full_bob, full), (null_bob, null)
 

@@ -50,7 +50,7 @@ def alices_rule(best: RecordOptimum, codes: Array, secrets: Array, known: Array)
         """u.E at every decision, exact and in floats."""
         if (n, z, secret) not in prices:
             eve = program.eves[n]
-            exact = best._replies(np.arange(count), n, z).dot(eve.loss[secret] * eve.weight)
+            exact = best._replies(np.arange(count), n, z).dot(eve.loss[secret] * eve.weight) * best._chances[n]
             prices[n, z, secret] = (exact, floats(exact).astype(float))
         return prices[n, z, secret]
 

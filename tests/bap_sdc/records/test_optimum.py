@@ -236,3 +236,29 @@ def test_hostile_floats_still_have_a_certified_gap(lam: float) -> None:
 def test_a_number_that_is_none_proves_nothing() -> None:
     found = optimise(table(), 0.5, exact=False)
     assert not replace(found, value=float("nan")).verify()
+
+
+@given(
+    record_programs(eves=1), st.lists(st.integers(0, 5), min_size=30, max_size=30), st.sampled_from(["0", "2/3", "2"])
+)
+@settings(max_examples=40, deadline=None)
+def test_one_eve_per_value_of_a_random_knowledge_is_an_eve_who_knows_it(
+    program: RecordProgram, raw: list[int], lam: str
+) -> None:
+    """Against the ordinary problem with the table k(z, omega | x)."""
+    eve, N = program.eves[0], len(program.p)
+    weights = np.array(raw[: 3 * N]).reshape(N, -1)
+    weights = np.where(weights.sum(axis=1)[:, None] > 0, weights, 1)
+    kernel = [[Fraction(int(w), int(row.sum())) for w in row] for row in weights]
+    split = [replace(eve, name=f"{k}", chance=[row[k] for row in kernel]) for k in range(weights.shape[1])]
+    found = optimise(RecordProgram(program.p, program.codes, program.losses, tuple(split)), lam)
+    values = np.unique(eve.known).tolist()
+    knowledge = [[v * (z == mine) for z in values for v in row] for mine, row in zip(eve.known, kernel, strict=True)]
+    one = Agent(eve.loss[eve.secret], weight=eve.weight, knowledge=knowledge)
+    best = solve(Problem(program.p, ordinary(program).bob_loss, eves=[one]), lam)
+    assert (found.value, found.bound) == (best.value, best.value)
+    assert found.verify()
+    assert sum(found.eves) * public(eve.weight) == found.eve
+    floated = optimise(found.program.as_float(), float(Fraction(lam)))
+    assert abs(floated.value - float(best.value)) < 1e-9
+    assert floated.verify()

@@ -18,8 +18,8 @@ m(theta) >= v(theta) / n, so T > -n for log; for Brier T = B - (v - m)^2 >= -2, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -28,8 +28,12 @@ import numpy as np
 from flint import fmpq, fmpz
 
 from bap_lp.logarithms import log_above
+from bap_lp.model.agents import Agent, counted_loss
+from bap_lp.model.problem import Problem
+from bap_lp.model.reports import Forecaster
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import NoProof
-from bap_lp.rational import EXACT, Array, ReadOnly
+from bap_lp.rational import EXACT, Array, ReadOnly, tree_sum
 
 BITS = 44  # of a loss behind the point: floats hold losses below 256 exactly
 DEPTH = 256  # halvings of an edge, one inside the other
@@ -73,24 +77,22 @@ def cells_of(corners: int, splits: str) -> Iterator[Cell]:
 
 
 @dataclass(frozen=True, eq=False)
-class Forecaster(ReadOnly):
-    """Who wants theta, with the law[x,theta] given the data in rationals, and reports probabilities of its values."""
+class Tangents(ReadOnly):
+    """The tangents of a Bob who reports probabilities, in rationals."""
 
-    kind: str
-    law: Array
-    values: tuple[str, ...]
+    bob: Forecaster
 
     @cached_property
     def classes(self) -> tuple[Array, Array]:
         """The different rows of the law, and the row of every state."""
         place: dict[tuple[Any, ...], int] = {}
-        index = [place.setdefault(tuple(row), len(place)) for row in self.law.tolist()]
+        index = [place.setdefault(tuple(row), len(place)) for row in self.bob.law.tolist()]
         return np.array([*place], dtype=object), np.array(index)
 
     @cached_property
     def start(self) -> Array:
         """The corners of a simplex that contains every row of the law: the rows themselves, or all certain reports."""
-        rows, K = self.classes[0], len(self.values)
+        rows, K = self.classes[0], len(self.bob.values)
         certain = [[EXACT.number(int(k == n)) for n in range(K)] for k in range(K)]
         return rows if len(rows) <= K else np.array(certain, dtype=object)
 
@@ -106,7 +108,7 @@ class Forecaster(ReadOnly):
         if cell not in self._tangents:
             t, v = self.classes[0], np.array([self.report(corner) for corner in cell])
             m = v.sum(axis=0) / len(cell)
-            if self.kind == "log":
+            if self.bob.kind == "log":
                 live = [k for k in range(len(m)) if m[k]]
                 t, v, m = t[:, live], v[:, live], m[live]
                 constant = t.dot(EXACT.list(1 - log_above(each) for each in m))
@@ -132,14 +134,15 @@ class Forecaster(ReadOnly):
                     old = least[k, v]
                     least[k, v] = value if old is None or value < old else old
         reports = np.array([self.report(corner) for corner in place])
-        return FiniteBob(least[index], reports, self._names(reports), tuple(cells), place)
+        numbered = np.array([[place[corner] for corner in cell] for cell in cells])
+        return FiniteBob(least[index], reports, self._names(reports), numbered)
 
     def _names(self, reports: Array) -> tuple[str, ...]:
         """Probabilities with three digits, and a number where they are those of another report."""
         found: dict[str, int] = {}
         out = []
         for row in reports:
-            name = ", ".join(f"{a} {float(v):.3g}" for a, v in zip(self.values, row, strict=True))
+            name = ", ".join(f"{a} {float(v):.3g}" for a, v in zip(self.bob.values, row, strict=True))
             found[name] = found.get(name, 0) + 1
             out.append(name if found[name] == 1 else f"{name} ({found[name]})")
         return tuple(out)
@@ -147,10 +150,46 @@ class Forecaster(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class FiniteBob(ReadOnly):
-    """c(x,v) + n, the reports v with their names, the simplices, and the number of every corner."""
+    """c(x,v) + n, the reports v with their names, and the simplices."""
 
     losses: Array
     reports: Array
     names: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    place: dict[Corner, int]
+    numbered: Array  # the reports that are the corners of every simplex
+
+
+@dataclass(frozen=True, eq=False)
+class ToldProblem(ReadOnly):
+    """A problem in rationals whose Bobs who report are replaced by finite ones, so that its optimum is not larger."""
+
+    problem: Problem
+    finite: Problem
+    bobs: dict[int, FiniteBob]
+    added: Any  # to R_B, so that losses are not negative
+
+    @classmethod
+    def of(cls, problem: Problem, splits: Sequence[str], known: Sequence[Tangents] = ()) -> ToldProblem:
+        """splits: a subdivision for every Bob who reports; raises NoProof."""
+        tangents = known or [Tangents(one) for one in problem.forecasters.values()]
+        if len(splits) != len(tangents):
+            raise NoProof(f"there are {len(splits)} subdivisions, must be {len(tangents)}, one per Bob who reports")
+        own = dict(zip(problem.forecasters, (t.finite(s) for t, s in zip(tangents, splits, strict=True)), strict=True))
+        agents: list[Agent] = [
+            replace(a, loss=own[k].losses, decisions=own[k].names, secret=None) if k in own else a
+            for k, a in enumerate(problem.bobs)
+        ]
+        eves, states = problem.eves, problem.states
+        finite = Problem(problem.p, bobs=agents, eves=eves, states=states, title=problem.title)
+        finite.of_floats = problem.of_floats
+        corners = (one.weight * own[k].numbered.shape[1] for k, one in problem.forecasters.items())
+        return cls(problem, finite, own, sum(corners, EXACT.zero))
+
+    def excess(self, rho: Array) -> Any:
+        """How much R_B of a joint table, rounded up, is above what it is by the finite losses."""
+        x, s = np.nonzero(rho != 0)
+        told, sent = tree_sum(rho[x, s] * self.finite.B[x, s]), rho[:, np.unique(s)]
+        own = [one.risk_ends(sent)[1] for one in self.problem.forecasters.values()]
+        for k, bob in enumerate(self.problem.bobs):
+            if k not in self.bobs:
+                own.append(tree_sum(signal_losses(sent, counted_loss(bob)).min(axis=1)))
+        return sum(own, EXACT.zero) - told

@@ -60,6 +60,7 @@ class Certificate(ReadOnly, Displayed):
         kind: "release", "conflict", "scenarios" or "tiers".
         tier_weights: how much each tier counts.
         prior: p(x) of the problem, so that `rho` can be shown.
+        splits: the subdivision of the reports of every Bob who reports probabilities.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -79,6 +80,7 @@ class Certificate(ReadOnly, Displayed):
     kind: str = "release"
     tier_weights: tuple[Number, ...] = ()
     prior: Array | None = None
+    splits: tuple[str, ...] = ()
 
     @property
     def lam(self) -> Number:

@@ -89,7 +89,13 @@ def solve(
             raise InputError("formulation", formulation, 'must be "compact" or "paper"')
         if formulation != "compact" and asked:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
-        if problem.misaligned or asked:
+        if problem.forecasting:
+            from bap_lp.questions.optimum.forecast import solve_forecast  # few Bobs report probabilities
+
+            if formulation != "compact":
+                raise InputError("formulation", formulation, 'must be "compact" if a Bob reports probabilities')
+            found = solve_forecast(problem, price, exact, conditions or Conditions(), progress)
+        elif problem.misaligned or asked:
             from bap_lp.questions.optimum.conditioned import solve_conditioned  # most problems have no conditions
 
             found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)

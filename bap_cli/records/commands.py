@@ -16,6 +16,7 @@ from bap_cli.app import Json
 from bap_cli.outputs import check_folder, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
+from bap_cli.records.explore import Gain, Price, asked, path_command
 from bap_lp.files.documents import source_name
 from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean
@@ -60,9 +61,8 @@ def init_command(
 def solve_command(
     file: Annotated[Path, typer.Argument(metavar="STUDY", help="Study file (TOML).")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write mechanism, proof and result there.")] = None,
-    lam: Annotated[
-        str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
-    ] = None,
+    lam: Price = None,
+    eve_gain: Gain = None,
     use_floats: Annotated[
         bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
     ] = False,
@@ -75,7 +75,6 @@ def solve_command(
     as_json: Json = False,
 ) -> None:
     """Find the optimal release of a table, prove it, and audit it on held-out records."""
-    from bap_cli.inputs import choice_of
     from bap_cli.records.tables import show_audit, show_solution
     from bap_cli.terminal import console, say
     from bap_lp.program.finish import STOPPED
@@ -86,12 +85,11 @@ def solve_command(
     check_folder(out)
     with Progress("reading") as progress:
         loaded = load_study(file)
-        price = loaded.lam if lam is None else lam
+        found = asked(loaded, lam, eve_gain)
         with _called(loaded.source, lam):
-            solution = loaded.study.solve(
-                price, False if use_floats else None, workers="all" if workers is None else workers,
-                progress=lambda done, total: progress(f"solving: {done} of {total} record types"),
-            )  # fmt: skip
+            solution = found.solved(
+                progress, exact=False if use_floats else None, workers="all" if workers is None else workers
+            )
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
     result = solution.document(audit)
@@ -100,7 +98,7 @@ def solve_command(
     if as_json:
         print_json(result)
     else:
-        show_solution(solution, loaded.source, choice_of(price, lam is None))
+        show_solution(solution, loaded.source, found.choice)
         if audit is not None:
             print()
             show_audit(audit)
@@ -116,6 +114,9 @@ def solve_command(
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 
 
+app.command("path")(path_command)
+
+
 @app.command("release")
 def release_command(
     folder: Folder,
@@ -127,12 +128,16 @@ def release_command(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Leave the records in their order, which may tell their secrets.")
+    ] = False,
     allow_float: AllowFloat = False,
     as_json: Json = False,
 ) -> None:
-    """Draw the file to publish: every record is replaced by a draw from the mechanism."""
-    from bap_sdc.records.data.tables import is_parquet, read_table, table_bytes, typed_table
+    """Draw the file to publish: every record is replaced by a draw from the mechanism, and the records are shuffled."""
+    from bap_sdc.records.data.tables import check_ending, is_parquet, read_table, table_bytes, typed_table
 
+    check_ending(out, "--out")
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError("--out", str(out), "must not be the table itself")
@@ -143,12 +148,15 @@ def release_command(
         frame.attrs["source"] = source_name(file)
         progress("drawing")
         with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
-            released = solution.release(frame, kept, seed)
+            released = solution.release(frame, kept, seed, keep_order=keep_order)
         log = released.attrs.pop("log")
         if is_parquet(out) and not is_parquet(file):
             released = typed_table(released)
         content = table_bytes(released, out, frame.attrs.get("separator", ","))
     write_files({out: content})
+    if keep_order:
+        words = "the records are in the order of the table: if they were sorted, their places tell what is hidden"
+        print(f"bap: warning: {words}", file=sys.stderr)
     if seed is not None:
         print("bap: warning: drawn with a seed, for a rehearsal: do not publish this file", file=sys.stderr)
     if as_json:
@@ -260,6 +268,8 @@ def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None
     except InputError as error:
         if error.field == "lam":
             field = f"{source}: alice.lambda" if lam is None else "--lambda"
+        elif error.field == "eve_gain":
+            field = "--eve-gain"
         elif error.field.startswith(("conditions", "problem", "smoothing")):
             field = f"{source}: {error.field}"
         else:

@@ -38,7 +38,7 @@ from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_
 
 _NONE = Conditions()
 _HUGE = 10**308  # beyond it floats are infinite
-_NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
+NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
 
@@ -394,7 +394,7 @@ def _judged(
             how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
         return Verdict(True, f"{what}{shown(value, not exact)} is optimal{under}: {how}", found, low, gap, True)
     spread = sum(p.arrays.rounded.spread(float(lam)) for p, lam in zip(problems, certificate.lams, strict=True))
-    near = not exact and bool(gap <= _NEAR * spread)
+    near = not exact and bool(gap <= NEAR * spread)
     reason = f"{what}{shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
 

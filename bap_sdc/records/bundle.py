@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,12 +26,12 @@ from bap_lp.files.documents import dumps, located, read_document, source_name
 from bap_lp.files.problems import conditions_document, conditions_from
 from bap_lp.files.tables import long_number, texts
 from bap_lp.limits import limit, raising
-from bap_lp.rational import Array, InputError, ReadOnly, array, is_exact, number, objects, public, text
+from bap_lp.rational import Array, InputError, array, is_exact, number, objects, public, text
 from bap_sdc.records.audit.audit import counted_types
-from bap_sdc.records.data.levels import Column
+from bap_sdc.records.data.levels import Column, Reading
 from bap_sdc.records.data.prior import fit
 from bap_sdc.records.optimum.program import RecordProgram
-from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum
+from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies
 from bap_sdc.records.solution import StudySolution, conditioned_solution, solution_of
 from bap_sdc.records.study import Spy, Study, Target
 
@@ -94,7 +93,8 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "title": study.title,
         "columns": [
             {"name": c.name, "labels": list(c.labels), "values": list(c.values), "numeric": c.numeric,
-             "bands": [str(v) for v in c.bands], "merged": dict(c.merged)}
+             "bands": [str(v) for v in c.bands], "named": c.named, "merged": dict(c.merged), "whole": c.whole,
+             "missing": list(c.reading.missing), "strip": c.reading.strip, "ordered": c.ordered}
             for c in study.columns
         ],
         "publish": [{"column": t.column, "loss": texts(t.loss), "weight": text(t.weight)} for t in study.targets],
@@ -155,7 +155,6 @@ def _certificate_document(solution: StudySolution) -> dict[str, Any]:
                 "row": c.row.tolist(),
                 "decision": c.decision.tolist(),
                 "rho": [text(v) for v in c.rho.tolist()],
-                "v": [text(v) for v in c.v.tolist()],
                 "groups": [list(map(int, g)) for g in c.groups],
                 **_replies_document(proof, c),
             }
@@ -167,17 +166,6 @@ def _certificate_document(solution: StudySolution) -> dict[str, Any]:
 def _many(best: RecordOptimum) -> bool:
     columns = sum(best.program.eves[n].loss.shape[1] for part in best.components for n, _ in part.groups)
     return best.decisions * columns > _STORED
-
-
-@dataclass(frozen=True, eq=False)
-class WrittenReplies(ReadOnly):
-    """Eve's replies as they were written: decision i has row place[i] of the table."""
-
-    table: Array
-    place: Array
-
-    def of(self, program: RecordProgram, decision: Array) -> Array:
-        return self.table[self.place[decision]]
 
 
 def _replies_document(best: RecordOptimum, part: RecordComponent) -> dict[str, Any]:
@@ -198,11 +186,11 @@ def _text_once(value: Any, written: dict[int, Any]) -> Any:
     return out
 
 
-def _replies(document: dict[str, Any]) -> WrittenReplies | None:
+def _replies(document: dict[str, Any]) -> TabledReplies | None:
     if document["replies"] is None:
         return None
     rows = document["replies"]
-    return WrittenReplies(_numbers([v for u in rows for v in u], (len(rows), -1)), np.array(document["reply_of"]))
+    return TabledReplies(_numbers([v for u in rows for v in u], (len(rows), -1)), np.array(document["reply_of"]))
 
 
 def load_solution(folder: str | Path) -> StudySolution:
@@ -252,14 +240,20 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     study.columns = tuple(
         Column(
             c["name"],
-            tuple(c["labels"]),
             tuple(c["values"]),
             c["numeric"],
             tuple(Fraction(_value(v)) for v in c["bands"]),
             c["merged"],
+            c["whole"],
+            Reading(tuple(c["missing"]), c["strip"]),
+            c["ordered"],
         )
         for c in document["columns"]
     )
+    # what people read is made of what records are compared with: a folder cannot call a level by another one's name
+    for column, given in zip(study.columns, document["columns"], strict=True):
+        if list(column.labels) != given["labels"] or column.named != given["named"]:
+            raise ValueError("labels must be those of the values and bands")
     study.names = tuple(c.name for c in study.columns)
     study.levels = tuple(len(c) for c in study.columns)
     study.targets = tuple(
@@ -327,16 +321,16 @@ def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolu
             np.array(c["row"], dtype=np.int64),
             np.array(c["decision"], dtype=np.int64),
             _numbers(c["rho"]),
-            _numbers(c["v"]),
             tuple((int(n), int(z)) for n, z in c["groups"]),
             _replies(c),
         )
         for c in document["components"]
     )
-    program = study.program if document["exact"] else study.program.as_float()
+    exact = bool(document["exact"])
+    program = study.program if exact else study.program.as_float().lifted()
     for part in components:
         _fitting(program, part)
-    read = _value if program.exact else float
+    read = _value if exact else float
     numbers = {name: read(document[name]) for name in ("value", "bob", "eve", "bound", "gap")}
     best = RecordOptimum(
         program=program,
@@ -345,6 +339,7 @@ def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolu
         columns=tuple(map(read, document["columns"])),
         components=components,
         method=document["method"],
+        exact=exact,
         **numbers,
     )
     return solution_of(study, best)
@@ -353,10 +348,10 @@ def _solution(study: Study, document: dict[str, Any], folder: Path) -> StudySolu
 def _fitting(program: RecordProgram, part: RecordComponent) -> None:
     """Raise ValueError if a part has positions outside its tables, or numbers of another kind than the program."""
     types, decisions, n = len(program.p), program.decisions, len(part.states)
-    tables = [part.rho, part.v]
+    tables = [part.rho]
     sound = _within(part.states, types) and _within(part.row, n) and _within(part.decision, decisions)
-    sound = sound and len(part.row) == len(part.decision) == len(part.rho) and part.v.shape == (n,)
-    if isinstance(part.replies, WrittenReplies):
+    sound = sound and len(part.row) == len(part.decision) == len(part.rho)
+    if isinstance(part.replies, TabledReplies):
         place, table = part.replies.place, part.replies.table
         sound = sound and place.shape == (decisions,) and _within(place, len(table)) and table.ndim == 2
         tables.append(table)
@@ -364,8 +359,8 @@ def _fitting(program: RecordProgram, part: RecordComponent) -> None:
     sound = sound and all(0 <= eve < len(known) and 0 <= z < known[eve] for eve, z in part.groups)
     if not sound or bool(part.groups) != (part.replies is not None):
         raise ValueError("a component does not fit the study")
-    if any(is_exact(table) != program.exact for table in tables):
-        raise ValueError("the numbers of a component must be of the kind that the file states")
+    if not all(map(is_exact, tables)):
+        raise ValueError("the numbers of a component must be fractions")
 
 
 def _within(places: Array, count: int) -> bool:

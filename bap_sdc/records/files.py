@@ -2,9 +2,9 @@
 
 data        the table, CSV or Parquet, relative to the file          publish.COLUMN   loss, weight
 [[eve]]     secret, knows, loss, name, weight                        prior            smoothing, toward
-columns     levels, bands or merge by column                         audit            holdout, seed
-release     keep: known columns to publish as they are               alice            lambda
-conditions  as in problem files, on record types                     title
+columns     levels, bands, names, merge, missing by column           audit            holdout, seed
+release     keep: known columns to publish as they are               alice            lambda, or eve_gain
+conditions  as in problem files, on record types                     title, missing, strip
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from bap_lp.files.documents import check, located, read_document, source_name
 from bap_lp.files.problems import SCHEMA, conditions_from
 from bap_lp.rational import InputError, number, public
 from bap_sdc.records.data.tables import read_table
+from bap_sdc.records.optimum.risks import TIES
+from bap_sdc.records.path import gain_of
 from bap_sdc.records.release.drawing import check_kept
 from bap_sdc.records.study import Eve, Study
 
@@ -40,9 +42,11 @@ STUDY_SCHEMA = _table(
     eve={"oneOf": [_EVE, {"type": "array", "items": _EVE}]},
     prior=_table(smoothing=_ANY, toward=_TEXT),
     columns=_ANY,
+    missing=_LIST,
+    strip={"type": "boolean"},
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
-    alice=_table(**{"lambda": _ANY}),
+    alice=_table(**{"lambda": _ANY, "eve_gain": _ANY}),
     conditions=SCHEMA["properties"]["conditions"],
 )  # fmt: skip
 STUDY_SCHEMA["$defs"] = SCHEMA.get("$defs", {})
@@ -50,13 +54,17 @@ STUDY_SCHEMA["$defs"] = SCHEMA.get("$defs", {})
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study, the lam its file asks for, the columns a release keeps, and what the file and its data are called."""
+    """A study, the lam its file asks for, the columns a release keeps, and what the file and its data are called.
+
+    If eve_gain is a share, it chooses lam: no Eve may be better off by more than it.
+    """
 
     study: Study
     lam: Any
     keep: tuple[str, ...]
     source: str
     data: str
+    eve_gain: Any = None
 
 
 def load_study(path: str | os.PathLike[str]) -> StudyFile:
@@ -88,7 +96,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
         for field in ("publish", "columns"):
             _tables(document.get(field, {}), field)
         eves = _eves(document["eve"])
-        lam = _lam(document.get("alice", {}).get("lambda", "calibrated"))
+        lam, gain = _price(document.get("alice", {}))
         keep = _names(document.get("release", {}).get("keep", []), "release.keep")
         conditions = conditions_from(document["conditions"]) if document.get("conditions") else None
     data = Path(path).parent / document["data"]
@@ -107,11 +115,13 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
             holdout=audit.get("holdout", 0),
             seed=audit.get("seed", 0),
             conditions=conditions,
+            missing=document.get("missing", ()),
+            strip=document.get("strip", False),
             title=document.get("title", ""),
             source=shown,
         )
         check_kept(study, keep)
-    return StudyFile(study, lam, keep, source, shown)
+    return StudyFile(study, lam, keep, source, shown, gain)
 
 
 class _fields:
@@ -160,10 +170,19 @@ def _eves(tables: Any) -> list[Eve]:
     return out
 
 
-def _lam(value: Any) -> Any:
-    if isinstance(value, str) and value.strip().lower() == "calibrated":
-        return "calibrated"
+def _price(alice: dict[str, Any]) -> tuple[Any, Any]:
+    """lambda as a number or by its name, and eve_gain as a share; only one of them may be given."""
+    value = alice.get("lambda", "calibrated")
+    if "eve_gain" in alice:
+        if "lambda" in alice:
+            raise InputError("alice.eve_gain", alice["eve_gain"], "chooses lambda: leave out one of the two")
+        try:
+            return value, public(gain_of(alice["eve_gain"]))
+        except InputError as error:
+            raise InputError("alice.eve_gain", error.value, error.rule) from None
+    if isinstance(value, str) and value.strip().lower() in TIES:
+        return value.strip().lower(), None
     lam = number(value, "alice.lambda")
     if lam < 0:
         raise InputError("alice.lambda", value, "must not be negative")
-    return public(lam)
+    return public(lam), None

@@ -24,7 +24,6 @@ from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.release.channel_risks import channel_risks
 from bap_sdc.records.release.channels import TableChannel
-from bap_sdc.records.release.rule import alices_rule
 from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
@@ -85,7 +84,8 @@ class StudySolution(Tabular):
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
         if isinstance(self.proof, RecordOptimum):
-            return self.proof.verify()
+            verdict = self.proof.verify()
+            return verdict if verdict.optimal or not verdict else Verdict(False, verdict.reason)
         from bap_lp import verify
         from bap_lp.files.demands import other_demands
 
@@ -97,16 +97,21 @@ class StudySolution(Tabular):
             return Verdict(False, "the bound is not the one that the certificate proves")
         return verdict if verdict.optimal else Verdict(False, verdict.reason)
 
-    def release(self, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
+    def release(
+        self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False
+    ) -> Any:
         """Draw the file to publish.
 
         Args:
             frame: the records, with the columns of the study.
             keep: known columns to publish as they are (banded and merged as in the study); every Eve must know them.
             seed: makes the draws reproducible, for rehearsals only. Without it they are exact and secure.
+            keep_order: leave the rows in the order of the records. Never publish such a file if the order of the
+                records may tell something about them.
 
         Returns:
-            A DataFrame with the published and kept columns in their order; `attrs["log"]` counts what was changed.
+            A DataFrame with the published and kept columns in their order, its rows shuffled, with an index of its own;
+            `attrs["log"]` counts what was changed.
 
         Raises:
             InputError: a column or level is not one of the study.
@@ -115,12 +120,12 @@ class StudySolution(Tabular):
         >>> from bap_sdc import Eve, Study
         >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
         >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
-        >>> best.release(frame)["pay"].tolist()
+        >>> sorted(best.release(frame)["pay"])
         [1, 1, 2]
         """
         from bap_sdc.records.release.drawing import draw_release
 
-        return draw_release(self, frame, keep, seed)
+        return draw_release(self, frame, keep, seed, keep_order=keep_order)
 
     def audit(self, frame: Any = None, *, attackers: Sequence[str] | None = None) -> Audit | None:
         """Judge the mechanism on records that were not used to fit it.
@@ -319,7 +324,7 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
         known = np.column_stack([study.known(types, spy) for spy in study.spies])
         secrets = types[:, [spy.secret for spy in study.spies]]
         codes = types[:, list(study.published)]
-        return [(np.array([i], dtype=np.int64), one) for i in alices_rule(best, codes, secrets, known).tolist()]
+        return [(np.array([i], dtype=np.int64), one) for i in best.rules(codes, secrets, known).tolist()]
 
     return rule
 

@@ -20,7 +20,7 @@ import numpy as np
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.rational import Array, InputError, floats, is_exact, number, public, show
-from bap_sdc.records.data.levels import Column, column_of
+from bap_sdc.records.data.levels import Column, Reading, column_of
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.prior import Prior, fit, held_out, keys
 from bap_sdc.records.data.tables import check_names
@@ -29,6 +29,7 @@ from bap_sdc.records.optimum.program import RecordProgram, TableEve
 if TYPE_CHECKING:
     from bap_lp import Conditions, Problem
     from bap_lp.engines.compact.workers import Workers
+    from bap_sdc.records.path import StudyPath
     from bap_sdc.records.solution import StudySolution
 
 MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem
@@ -93,11 +94,13 @@ class Study(Displayed):
             truth, column: published), or a mapping with `loss` and `weight`.
         eves: the Eves.
         smoothing: alpha of the prior, a non-negative number, or "held-out".
-        columns: by column, `levels`, `bands` or `merge`.
+        columns: by column, `levels`, or `bands` with `names` if they shall have some, or `merge`; and `missing`.
         holdout: the share of records that are kept from the fit for the audit.
         conditions: Conditions the mechanism must satisfy, on record types.
         toward: what smoothing shrinks to, "margins" or "pooled".
         seed: of the split into fitted and held-out records.
+        missing: cells that mean a missing one in all columns, such as "?".
+        strip: whether blanks around the text of a cell are left out.
         title: a name for tables.
         source: what errors call the table.
 
@@ -124,6 +127,8 @@ class Study(Displayed):
         conditions: Conditions | Mapping[str, Any] | None = None,
         toward: str = "margins",
         seed: int = 0,
+        missing: Sequence[Any] = (),
+        strip: bool = False,
         title: str = "",
         source: str = "frame",
     ) -> None:
@@ -142,7 +147,10 @@ class Study(Displayed):
         wanted = _wanted(publish, eves, names, columns or {}, source)
         kept = [name for name in names if name in wanted]
         given = columns or {}
-        self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source) for c in kept)
+        if not isinstance(strip, bool):
+            raise InputError("strip", strip, "must be true or false")
+        reading = Reading(strip=strip).extended(missing, "missing")
+        self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source, reading) for c in kept)
         self.names = tuple(kept)
         self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())
         self.spies = tuple(self._spy(eve, n) for n, eve in enumerate(eves))
@@ -245,16 +253,19 @@ class Study(Displayed):
 
     def solve(
         self, lam: Any = "calibrated", exact: bool | None = None, *, workers: Workers = None, client: Any = None,
-        progress: Any = None,
+        progress: Any = None, eve_gain: Any = None,
     ) -> StudySolution:  # fmt: skip
         """The optimal release.
 
         Args:
-            lam: a non-negative number, or "calibrated": full and null release are equally good.
+            lam: a non-negative number; "calibrated": no release and the whole record, secrets included, are equally
+                good; or "as is": no release and the published columns as they are are equally good.
             exact: True insists on rationals, False works in floats, None follows the numbers given.
             workers: processes for the components; None: this process alone; "all": one per core, for large tables.
             client: a Dask client instead.
             progress: called with the record types solved so far, and all of them.
+            eve_gain: instead of lam, such as "2%": the release of least R_B on the path that leaves no Eve better off
+                by more than this share of her risk without a release.
 
         Returns:
             The solution: its risks and their proof, and what to do with it.
@@ -269,7 +280,35 @@ class Study(Displayed):
         """
         from bap_sdc.records.solution import solve_study
 
+        if eve_gain is not None:
+            lam = self.path(workers=workers, client=client).within_gain(eve_gain).lam
         return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
+
+    def path(
+        self, *, workers: Workers = None, client: Any = None, progress: Any = None, time_limit: float | None = None
+    ) -> StudyPath:
+        """The best release for every lam at once: exact pieces, or under conditions certified points.
+
+        Args:
+            workers: processes for the components; None: this process alone; "all": one per core, for large tables.
+            client: a Dask client instead.
+            progress: called with words.
+            time_limit: seconds after which it gives up, or under conditions answers with the points it has.
+
+        Returns:
+            The path; its `audited` adds what held-out records say.
+
+        Raises:
+            InputError: the conditions cannot be met or are too large to solve.
+
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": ["low", "low", "high"]})
+        >>> Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).path().breakpoints
+        (Fraction(1, 1),)
+        """
+        from bap_sdc.records.path import study_path
+
+        return study_path(self, workers=workers, client=client, progress=progress, time_limit=time_limit)
 
     def _headline(self) -> str:
         types = counted(len(self.prior.types), "record type")

@@ -32,14 +32,14 @@ def blocks(text: str, language: str) -> list[str]:
 @pytest.mark.slow
 def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     *texts, model = blocks(FILES, "toml")
-    shown, several, knowing, own, conditions = map(tomllib.loads, texts)
+    shown, several, knowing, reporting, own, conditions = map(tomllib.loads, texts)
     (tmp_path / "model.toml").write_text(model)
     assert load_model(tmp_path / "model.toml").problem is not None
     judged = problem_from_dict({"data": {"prior": ["7/10", "3/10"]}, "bob": {"loss": [[0], [0]]}, **own}).problem
     assert judged.misaligned
     assert shown == tomllib.loads((DOCS.parent / "examples" / "coin_toss.toml").read_text())
     example = tomllib.loads((DOCS.parent / "examples" / "two_eves.toml").read_text())
-    for part in (several, knowing):
+    for part in (several, knowing, reporting):
         problem_from_dict({**example, **part})
     loaded = problem_from_dict({**shown, **conditions})
     with pytest.raises(ConflictError, match="cannot be met"):

@@ -15,6 +15,7 @@ from bap_lp.model.calibration import extremes
 from bap_lp.rational import EXACT, public
 from bap_sdc import RecordOptimum, RecordProgram, TableEve, optimise
 from bap_sdc.records.optimum import optimise as module
+from bap_sdc.records.optimum.result import TabledReplies
 
 LOSSES = {
     "absolute": lambda n: [[Fraction(abs(i - j), max(n - 1, 1)) for j in range(n)] for i in range(n)],
@@ -181,8 +182,11 @@ def test_progress_ends_with_all_records() -> None:
 def test_a_false_proof_is_refused() -> None:
     found = optimise(table(), "1/2")
     part = found.components[-1]
-    better = replace(part, v=part.v + 1)
-    assert "too large" in replace(found, components=(*found.components[:-1], better)).verify().reason
+    u = part.replies_of(found.program)
+    turned = replace(part, replies=TabledReplies(u[:, ::-1], np.arange(len(u))))
+    assert "the optimum claims" in replace(found, components=(*found.components[:-1], turned)).verify().reason
+    louder = replace(part, replies=TabledReplies(u * 2, np.arange(len(u))))
+    assert "their price is 1/2" in replace(found, components=(*found.components[:-1], louder)).verify().reason
     moved = replace(part, decision=(part.decision + 1) % found.decisions)
     assert not replace(found, components=(*found.components[:-1], moved)).verify()
     short = replace(part, rho=part.rho / 2)

@@ -18,6 +18,7 @@ m(theta) >= v(theta) / n, so T > -n for log; for Brier T = B - (v - m)^2 >= -2, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,7 +34,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Forecaster
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import NoProof
-from bap_lp.rational import EXACT, Array, ReadOnly, tree_sum
+from bap_lp.rational import EXACT, Array, ReadOnly, floats, tree_sum
 
 BITS = 44  # of a loss behind the point: floats hold losses below 256 exactly
 DEPTH = 256  # halvings of an edge, one inside the other
@@ -138,13 +139,14 @@ class Tangents(ReadOnly):
         return FiniteBob(least[index], reports, self._names(reports), numbered)
 
     def _names(self, reports: Array) -> tuple[str, ...]:
-        """Probabilities with three digits, and a number where they are those of another report."""
-        found: dict[str, int] = {}
-        out = []
-        for row in reports:
-            name = ", ".join(f"{a} {float(v):.3g}" for a, v in zip(self.bob.values, row, strict=True))
-            found[name] = found.get(name, 0) + 1
-            out.append(name if found[name] == 1 else f"{name} ({found[name]})")
+        """Probabilities with as many digits as tell a report from all others, or its number."""
+        out, rows = [f"report {k}" for k in range(len(reports))], floats(reports).tolist()
+        for digits in (15, 12, 9, 6, 3):
+            names = [
+                ", ".join(f"{a} {v:.{digits}g}" for a, v in zip(self.bob.values, row, strict=True)) for row in rows
+            ]
+            count = Counter(names)
+            out = [name if count[name] == 1 else old for name, old in zip(names, out, strict=True)]
         return tuple(out)
 
 

@@ -10,7 +10,7 @@ reports form a line, and faster in more dimensions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.forecasts import Tangents, ToldProblem
 from bap_lp.proof.certificate import Certificate, Statement, reported
+from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.solution import Solution
@@ -75,6 +76,9 @@ def solve_forecast(
         try:
             check()
             found, channel = _solved(ToldProblem.of(whole, splits, tangents), splits, price, conditions, enough / 8)
+        except ConflictError as error:
+            error.proof = error.proof and replace(error.proof, exact=exact, splits=splits)
+            raise
         except OutOfTime:
             if proof is None:
                 raise

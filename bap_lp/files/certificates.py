@@ -11,6 +11,8 @@ weights         of the rows of every condition, by name: {"shape": [rows], "at":
 cases           under max_signals or determinism, for every part of the mechanisms: signals (that are sent), states
                 ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
                 part is empty), replies and weights
+splits          for every Bob who reports probabilities the subdivision of his reports (`program.forecasts`): s for a
+                simplex that is split, whose halves follow, and . for one that is whole
 conflict, attainable   in a conflict, for the reader
 Every number of a proof is exact. See `program.bound` for what the multipliers prove and `tables` for their forms.
 """
@@ -52,6 +54,7 @@ _PROPERTIES: dict[str, Any] = {
     "cases": {"type": "array", "items": _CASE},
     "conflict": {},
     "attainable": {},
+    "splits": {"type": "array", "items": {"type": "string"}},
     **_TABLES,
 }
 _SCHEMA: dict[str, Any] = {
@@ -124,6 +127,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
             document["kind"],
             shares,
+            splits=tuple(document.get("splits", ())),
         )
 
 
@@ -192,6 +196,8 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
     if certificate.channel is not None:
         out["channel"] = proof_table(certificate.channel)
     out |= _dual_document(certificate.dual)
+    if certificate.splits:
+        out["splits"] = list(certificate.splits)
     if certificate.cases:
         out["cases"] = [_case_document(case) for case in certificate.cases]
     return out

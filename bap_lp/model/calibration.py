@@ -21,7 +21,7 @@ from bap_lp.model.agents import counted_loss
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
-from bap_lp.model.reports import risk_ends
+from bap_lp.model.reports import reports, risk_ends
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, UNIT, InputError, number, public
 
@@ -47,7 +47,9 @@ def calibrate(problem: Problem) -> Number:
     """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
     if problem.reporting or problem.forecasting:
-        same = not problem.exact and float(abs(eve_null - eve_full)) <= 4 * (len(problem.p) + 6) * UNIT * float(eve_null)
+        same = not problem.exact and float(abs(eve_null - eve_full)) <= 4 * (len(problem.p) + 6) * UNIT * float(
+            eve_null
+        )
         return _reported_tie(problem, bob_null - bob_full, EXACT.zero if same else eve_null - eve_full)
     terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
     if problem.misaligned:
@@ -72,8 +74,8 @@ def _reported_tie(problem: Problem, bob: Any, eve: Any) -> Number:
     """With logarithms the tie is irrational: the nearest float is taken."""
     if eve == 0:
         raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
-    told = (*problem.reporters.values(), *problem.forecasters.values())
-    exact = problem.exact and all(one.kind == "brier" for one in told)
+    told = {a.loss for a in (*problem.bobs, *problem.eves) if reports(a)}
+    exact = problem.exact and "log" not in told
     return public(bob / eve) if exact else float(bob / eve)
 
 

@@ -85,7 +85,7 @@ def _shared_risks(problem: Problem, rho: Array) -> tuple[Risks, list[Any], list[
             # masses with a relative error d change sum m log(M/m) by at most d times itself and twice the mass
             units = 4 if is_exact(rho) else len(rho) + 8
             error[k >= bobs] += float(high - low) + units * 2.0**-52 * float(high + 2 * EXACT.number(weights[k]))
-    return Risks(*risk, *error), own, tables
+    return Risks(risk[0], risk[1], error[0], error[1]), own, tables
 
 
 def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:

@@ -12,7 +12,7 @@ so if Alice sends the corner v with probability w_v in place of the report r, Bo
 nobody else learns anything new. Hence R_A of every mechanism is at least the optimum of the *finite* problem whose Bob
 has the decisions v and the losses c. Its optimal channel is a mechanism too, and its true R_A an upper end.
 
-c is rounded down to multiples of 2^-44, and the number n of corners of a simplex is added, which makes it non-negative:
+c is rounded down to multiples of 2^-96, and the number n of corners of a simplex is added, which makes it non-negative:
 m(theta) >= v(theta) / n, so T > -n for log; for Brier T = B - (v - m)^2 >= -2, and T = B if n = 1.
 """
 
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
+from bap_lp.limits import limit, raising
 from bap_lp.logarithms import log_above
 from bap_lp.model.agents import Agent, counted_loss
 from bap_lp.model.problem import Problem
@@ -36,9 +37,10 @@ from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import NoProof
 from bap_lp.rational import EXACT, Array, ReadOnly, floats, tree_sum
 
-BITS = 44  # of a loss behind the point: floats hold losses below 256 exactly
+BITS = 96  # of a loss behind the point
 DEPTH = 256  # halvings of an edge, one inside the other
 MOST_CELLS = 20_000
+NOT_FORECAST = ("max_bob_risk", "deterministic", "max_signals", "margin")  # conditions that finer signals may break
 _ONE, _UNIT = fmpz(1) << DEPTH, fmpz(1) << BITS
 
 Corner = tuple[int, ...]  # barycentric coordinates times 2^DEPTH
@@ -54,7 +56,7 @@ def halves(cell: Cell) -> tuple[Cell, Cell]:
 
 
 def cells_of(corners: int, splits: str) -> Iterator[Cell]:
-    """The simplices of a subdivision of one with so many corners: 1 is a halved one, whose halves follow, 0 is whole.
+    """The simplices of a subdivision: s is one that is split, whose halves follow, and . is one that is whole.
 
     Raises NoProof if these are not the steps of one.
     """
@@ -63,10 +65,10 @@ def cells_of(corners: int, splits: str) -> Iterator[Cell]:
     whole = tuple(tuple((k == n) << DEPTH for n in range(corners)) for k in range(corners))
     todo = [(whole, 0)]
     for step in splits:
-        if not todo or step not in "01":
-            raise NoProof("the splits of a subdivision must be 0 and 1, a whole number of simplices")
+        if not todo or step not in "s.":
+            raise NoProof('the splits of a subdivision must be "s" and ".", and cover all reports once')
         cell, depth = todo.pop()
-        if step == "0":
+        if step == ".":
             yield cell
         elif depth == DEPTH or corners == 1:
             raise NoProof("a subdivision halves a simplex too often")
@@ -122,12 +124,16 @@ class Tangents(ReadOnly):
 
     def finite(self, splits: str) -> FiniteBob:
         """The Bob with finitely many decisions for a subdivision; raises NoProof."""
-        cells, place = [*cells_of(len(self.start), splits)], {}
+        work = len(splits) * self.start.size * len(self.classes[0])
+        if work > limit("work"):
+            raise NoProof(f"a subdivision takes {work} steps {raising('work')}")
+        cells = [*cells_of(len(self.start), splits)]
+        place: dict[Corner, int] = {}
         for cell in cells:
             for corner in cell:
                 place.setdefault(corner, len(place))
         rows, index = self.classes
-        least = np.full((len(rows), len(place)), None, dtype=object)
+        least: Array = np.empty((len(rows), len(place)), dtype=object)
         for cell in cells:
             where = [place[corner] for corner in cell]
             for k, values in enumerate(self.tangent(cell)):

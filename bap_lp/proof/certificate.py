@@ -30,7 +30,7 @@ from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
-from bap_lp.program.forecasts import ToldProblem
+from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
 from bap_lp.program.lowering import LoweredProblem, SentSignals
 from bap_lp.program.several import profiles_of, scenario_program, tier_program, tiers_of
 from bap_lp.proof.cases import Case, uncovered
@@ -271,14 +271,14 @@ def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_we
     return Statement(program, layout, conditions, lam, bob_weight)
 
 
-def _numbers(problems: Sequence[Problem], certificate: Certificate) -> list[Problem]:
+def numbers_of(problems: Sequence[Problem], certificate: Certificate) -> list[Problem]:
     """The problems in rationals, as the certificate reads them."""
     return [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
 
 
 def statement_of(problems: Sequence[Problem], certificate: Certificate) -> Statement:
     """What a certificate says about these problems."""
-    numbers = _numbers(problems, certificate)
+    numbers = numbers_of(problems, certificate)
     lams = [EXACT.number(lam) for lam in certificate.lams]
     if certificate.kind == "scenarios":
         profiles, _ = profiles_of(numbers)
@@ -361,8 +361,10 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
     """Where Bobs report probabilities, the bound is that of a finite problem, and the value is the true R_A."""
     if certificate.kind not in ("release", "conflict"):
         return Verdict(False, f"{certificate.kind} need Bobs with tables of losses")
+    if set(NOT_FORECAST) & set(certificate.conditions.given()):
+        return Verdict(False, "a condition is not possible with a Bob who reports probabilities")
     try:
-        told = ToldProblem.of(_numbers(problems, certificate)[0], certificate.splits)
+        told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
         lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
         weight = int(certificate.kind != "conflict")
         statement = release_statement(told.finite, lam, certificate.conditions, weight)

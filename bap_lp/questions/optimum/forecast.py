@@ -11,6 +11,7 @@ reports form a line, and faster in more dimensions.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
-from bap_lp.program.forecasts import Tangents, ToldProblem
+from bap_lp.program.forecasts import NOT_FORECAST, Tangents, ToldProblem
 from bap_lp.proof.certificate import Certificate, Statement, reported
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
@@ -36,9 +37,8 @@ from bap_lp.rational import stated as as_stated
 
 _FINE = 10**9  # what the release can change, over a gap that is small enough
 _LARGE = 0.02  # of the largest error of a simplex: which simplices are halved
-_CELLS = 3000  # simplices of all Bobs, beyond which the gap is stated as it is
+_CELLS = 3000  # simplices, multiplied over Bobs, beyond which the gap is stated as it is
 _ROUNDS = 80
-_NOT_COVERED = ("max_bob_risk", "deterministic", "max_signals", "margin")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def solve_forecast(
     problem: Problem, lam: Any, exact: bool | None, conditions: Conditions, progress: SolveProgress | None = None
 ) -> Solution:
     """The least R_A where a Bob reports probabilities, up to the gap that is stated."""
-    for name in _NOT_COVERED:
+    for name in NOT_FORECAST:
         if name in conditions.given():
             raise InputError(name, conditions.given()[name], "is not possible with a Bob who reports probabilities")
     exact = exactly(problem, lam, exact, conditions)
@@ -71,7 +71,8 @@ def solve_forecast(
     (bob_full, eve_full), (bob_null, eve_null) = extremes(whole)
     enough = (bob_null - bob_full + price * (eve_null - eve_full)) / _FINE
     splits = tuple(_first(len(each.start)) for each in tangents)
-    proof, sent, value, how = None, None, None, ""
+    proof: _Proof | None = None
+    sent, value, how = None, EXACT.zero, ""
     for step in range(_ROUNDS):
         try:
             check()
@@ -88,26 +89,27 @@ def solve_forecast(
             proof = found
         for other in (channel, _pooled(found, channel)):
             own = found.value(other)
-            if value is None or own < value:
+            if sent is None or own < value:
                 sent, value = other[:, (other != 0).any(axis=0)], own
         if progress is not None:
             progress(step, float(proof.bound), float(value))
         if value - proof.bound <= enough:
             break
         finer = _finer(found, channel)
-        if finer == splits or sum(map(len, finer)) > 2 * _CELLS:
-            how = f", stopped at {sum(each.count('0') for each in splits)} parts"
+        if finer == splits or prod(each.count(".") for each in finer) > _CELLS:
+            how = f", stopped at {sum(each.count('.') for each in splits)} parts"
             break
         splits = finer
-    assert proof is not None and sent is not None
+    assert proof is not None
+    assert sent is not None
     return _solution(problem, lam if exact else float(lam), exact, conditions, proof, sent, how)
 
 
 def _first(corners: int) -> str:
     """The first subdivision: an edge in sixteen parts, a triangle in four."""
-    splits = "0"
+    splits = "."
     for _ in range({1: 0, 2: 4}.get(corners, 2)):
-        splits = splits.replace("0", "100")
+        splits = splits.replace(".", "s..")
     return splits
 
 
@@ -116,7 +118,8 @@ def _solved(
 ) -> tuple[_Proof, Array]:
     """The optimum of a finite problem, up to a small gap, with its proof on all states."""
     asked = AskedProblem.of(told.finite, conditions, True)
-    within_range(asked)
+    if not conditions.empty:
+        within_range(asked)
     layout = asked.layout
     try:
         pair = solve_program(layout.program(lam), exact=False, near=float(near), simple=asked.simple())
@@ -169,7 +172,7 @@ def _finer(proof: _Proof, channel: Array) -> tuple[str, ...]:
     out = []
     for splits, each in zip(proof.splits, errors, strict=True):
         parts = iter((each > limit).tolist())
-        out.append("".join(step if step == "1" or not next(parts) else "1100100" for step in splits))
+        out.append("".join(step if step == "s" or not next(parts) else "ss..s.." for step in splits))
     return tuple(out)
 
 
@@ -186,8 +189,8 @@ def _placed(told: ToldProblem, sent: Array) -> Array:
             far += (loss > loss.min(axis=0)).T[:, place]
     out = EXACT.zeros((len(sent), far.shape[1]))
     for column in range(sent.shape[1]):
-        place = int(far[column].argmin())
-        out[:, place], far[:, place] = sent[:, column], np.inf
+        nearest = int(far[column].argmin())
+        out[:, nearest], far[:, nearest] = sent[:, column], np.inf
     return out
 
 
@@ -202,6 +205,6 @@ def _solution(
     certificate = Certificate(
         (at,), value, gap, channel, proof.dual, exact, conditions, prior=prior, splits=proof.splits
     )
-    simplices = sum(each.count("0") for each in proof.splits)
+    simplices = sum(each.count(".") for each in proof.splits)
     method = f"tangents on {counted(simplices, 'part')} of the reports{how}"
     return Solution(problem, at, value, mechanism, risks_of(problem, mechanism), least, gap, method, certificate)

@@ -9,7 +9,7 @@ state is randomised only between signals whose margins are equal.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ import typer
 from bap_cli import inputs
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
+from bap_cli.records.opening import is_study
 from bap_cli.show import conditions_in_words, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
@@ -61,6 +62,11 @@ def explain(
     """
     if file is None and (own or lam is not None):
         raise ValueError(f"{'--own' if own else '--lambda'} needs a FILE")
+    if file is not None and is_study(file):
+        from bap_cli.records.explained import explain_study
+
+        explain_study(file, lam)
+        return
     loaded = None if file is None else inputs.load(file)
     if loaded is not None:
         inputs.number(loaded, lam)  # refuses a bad lambda before anything is printed
@@ -74,20 +80,7 @@ def explain(
             chapters = explanation(
                 one.problem, inputs.wanted(one, price), inputs.choice(one, price), one.conditions, progress
             )
-        title = clean(one.problem.title or one.source, 200)
-        out.print(f"{chr(10) if k else ''}{title}\n{'=' * len(title)}", soft_wrap=True)
-        for line in [words] if words else []:
-            out.print(textwrap.fill(line, out.width))
-        for chapter in chapters:
-            out.print(f"\n{chapter.title}")
-            for line in chapter.lines:
-                indent = " " * (len(line) - len(line.lstrip()))
-                first = f"{indent}- "
-                filled = textwrap.fill(
-                    line.strip(), out.width, initial_indent=first, subsequent_indent=f"{indent}  ",
-                    break_on_hyphens=False, break_long_words=False,
-                )  # fmt: skip
-                out.print(filled, soft_wrap=True)
+        show_chapters(out, one.problem.title or one.source, chapters, words, first=not k)
 
 
 @dataclass(frozen=True)
@@ -96,6 +89,23 @@ class Chapter:
 
     title: str
     lines: tuple[str, ...]
+
+
+def show_chapters(out: Any, title: str, chapters: Iterable[Chapter], words: str = "", first: bool = True) -> None:
+    """A title, perhaps some words, and the chapters."""
+    title = clean(title, 200)
+    out.print(f"{'' if first else chr(10)}{title}\n{'=' * len(title)}", soft_wrap=True)
+    for line in [words] if words else []:
+        out.print(textwrap.fill(line, out.width))
+    for chapter in chapters:
+        out.print(f"\n{chapter.title}")
+        for line in chapter.lines:
+            indent = " " * (len(line) - len(line.lstrip()))
+            filled = textwrap.fill(
+                line.strip(), out.width, initial_indent=f"{indent}- ", subsequent_indent=f"{indent}  ",
+                break_on_hyphens=False, break_long_words=False,
+            )  # fmt: skip
+            out.print(filled, soft_wrap=True)
 
 
 def explanation(

@@ -11,6 +11,7 @@ import bap_lp
 from bap_cli import inputs, show
 from bap_cli.app import File, Floats, Folder, Json, Lambda
 from bap_cli.progress import Progress
+from bap_cli.records.opening import is_study
 
 
 def solve(
@@ -98,12 +99,17 @@ def evaluate(
 
 
 def compare(file: File, lam: Lambda = None, as_json: Json = False) -> None:
-    """Put the optimum next to the usual releases.
+    """Put the optimum next to the usual releases; FILE may also be a study of records, or its folder.
 
     Under the file's conditions it is the optimum among the mechanisms that meet them, and every release is checked.
     """
     from bap_cli import documents, outputs
 
+    if is_study(file):
+        from bap_cli.records.explore import compare_study
+
+        compare_study(file, lam, as_json)
+        return
     loaded = inputs.load(file)
     price = inputs.number(loaded, lam)
     with inputs.named(loaded, lam), Progress("comparing"):

@@ -48,15 +48,17 @@ def verify(
         for option, given in (("--lambda", lam), ("--mechanism", mechanism), ("--as-claimed", as_claimed)):
             if given:
                 raise ValueError(f"{option} needs a problem file and a certificate: a bundle has its own")
-        if (Path(file) / "study.json").exists() and not (Path(file) / "manifest.json").exists():
-            rule = "holds a study of records: `bap microdata report` and `bap microdata release` check its proof"
-            raise ValueError(f"{file} {rule}")
+        if (Path(file) / "study.json").exists() and not (Path(file) / "problem.json").exists():
+            from bap_cli.records.commands import verify_folder
+
+            return verify_folder(Path(file), allow_float)
         bundle = proved_bundle(file, allow_float)
         verdict = bundle.verify(allow_float)
         source = bundle.manifest["source"]
         origin = source["name"] if source else bundle.manifest["how"] or "a problem in Python"
         made = f"Made {bundle.manifest['made']} from {origin}."
         more = ["The mechanism is the one that is proved, and the files are those of the manifest.", clean(made, 300)]
+        more.append(f"To sign: SHA-256 of manifest.json {bundle.digest}.")
         show.show_verdict(bundle.problem, bundle.path, bundle.certificate, verdict.reason, more)
         return
     if certificate is None:

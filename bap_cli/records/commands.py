@@ -7,19 +7,23 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any
 
 import typer
 
 from bap_cli.app import Json
-from bap_cli.outputs import check_folder, print_json
+from bap_cli.draws import Again, risk_left, say_repeated
+from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
-from bap_cli.records.explore import Gain, Price, asked, path_command
-from bap_lp.files.documents import source_name
+from bap_cli.records.explore import path_command
+from bap_cli.records.opening import Gain, Price, asked
+from bap_lp.files.documents import document_of, read_bytes, source_name
 from bap_lp.files.writing import write_bundle, write_files
-from bap_lp.model.display import clean
+from bap_lp.model.display import clean, counted, equals
 from bap_lp.rational import InputError
 
 app = typer.Typer(
@@ -92,13 +96,15 @@ def solve_command(
             )
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
-    result = solution.document(audit)
+        verdict = solution.verdict()
+    result = solution.document(audit, verdict)
     if out is not None:
-        write_bundle(out, bundle_texts(solution, result, loaded.keep))
+        how = command_line(f"bap microdata solve {file}")
+        write_bundle(out, bundle_texts(solution, result, loaded.keep, file, how), private=True)
     if as_json:
         print_json(result)
     else:
-        show_solution(solution, loaded.source, found.choice)
+        show_solution(solution, loaded.source, found.choice, verdict.words())
         if audit is not None:
             print()
             show_audit(audit)
@@ -128,6 +134,7 @@ def release_command(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    again: Again = False,
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Leave the records in their order, which may tell their secrets.")
     ] = False,
@@ -135,25 +142,50 @@ def release_command(
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism, and the records are shuffled."""
+    from bap_lp.files.ledger import open_ledger
     from bap_sdc.records.data.tables import check_ending, is_parquet, read_table, table_bytes, typed_table
+    from bap_sdc.records.release.drawing import check_kept, draw_release, input_digest
 
+    if again and seed is not None:
+        raise InputError("--again", None, "must not be given with --seed, whose draws are not noted")
     check_ending(out, "--out")
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError("--out", str(out), "must not be the table itself")
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         kept = _kept(folder) if keep is None else tuple(keep)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("drawing")
-        with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
-            released = solution.release(frame, kept, seed, keep_order=keep_order)
-        log = released.attrs.pop("log")
-        if is_parquet(out) and not is_parquet(file):
-            released = typed_table(released)
-        content = table_bytes(released, out, frame.attrs.get("separator", ","))
-    write_files({out: content})
+        names = {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}
+
+        def drawn(source: Random | None) -> tuple[Any, bytes]:
+            with _called("", None, names):
+                released = draw_release(solution, frame, kept, seed, keep_order=keep_order, source=source)
+            log = released.attrs.pop("log")
+            if is_parquet(out) and not is_parquet(file):
+                released = typed_table(released)
+            return log, table_bytes(released, out, frame.attrs.get("separator", ","))
+
+        if seed is not None:
+            log, content = drawn(None)
+            write_files({out: content})
+        else:
+            with _called("", None, names):
+                check_kept(solution.study, kept)
+            records = input_digest(solution.study, frame)
+            key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
+            with open_ledger(folder) as ledger:
+                draw = ledger.draw(key, records, again=again)
+                log, content = drawn(draw.source)
+                # noted before it can be seen: a run that is killed here is repeated by the next one
+                ledger.note(key, records, draw, content, log.records)
+                write_files({out: content})
+    if seed is None:
+        say_repeated(draw, "draw")
+        if draw.made is None:
+            _say_left(solution, ledger.drawn(key), ledger.drawn(key, records), ledger.elsewhere(key))
     if keep_order:
         words = "the records are in the order of the table: if they were sorted, their places tell what is hidden"
         print(f"bap: warning: {words}", file=sys.stderr)
@@ -172,6 +204,21 @@ def release_command(
         say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
 
 
+def _say_left(solution: Any, total: int, mine: int, elsewhere: int) -> None:
+    """What all draws of the ledger leave of Eve's risk, about a record that is in all of them."""
+    from bap_sdc.records.release.composition import composed_risk
+
+    if elsewhere:
+        words = f"{counted(elsewhere, 'draw')} from another mechanism may tell more about the same records"
+        print(f"bap: warning: {words}", file=sys.stderr)
+    if total > 1:
+        said = f"{total} draws of the same records"
+        if mine < total:
+            said = f"{total} draws of a record that is in all tables released from this folder"
+        words = risk_left(said, composed_risk(solution, 1)[0], *composed_risk(solution, total))
+        print(f"bap: warning: {words}", file=sys.stderr)
+
+
 @app.command("audit")
 def audit_command(
     folder: Folder, file: Table, attackers: Attackers = True, allow_float: AllowFloat = False, as_json: Json = False
@@ -181,7 +228,7 @@ def audit_command(
     from bap_sdc.records.data.tables import read_table
 
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("auditing")
@@ -211,11 +258,11 @@ def report_command(
 
     check_file(out)
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         page = report_page(
             solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
         )
-    write_files({out: page})
+    write_files({out: page}, private=not public)
     kind = "without the prior" if public else "internal: it shows the prior"
     say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
     if not public:
@@ -223,7 +270,25 @@ def report_command(
             print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 
 
-def _proved(folder: Path, progress: Progress, allow_float: bool) -> Any:
+def verify_folder(folder: Path, allow_float: bool) -> None:
+    """What `bap verify` prints of a folder of records whose proof holds."""
+    from bap_cli.terminal import console, say
+    from bap_lp.files.bundles import MANIFEST, digest_of
+
+    with Progress("reading") as progress:
+        solution = proved_solution(folder, progress, allow_float)
+    raw = read_bytes(folder / MANIFEST)
+    manifest, study, out = document_of(raw, folder / MANIFEST), solution.study, console()
+    say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
+    say(out, f"{solution.verify().reason}.")
+    origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
+    say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
+    say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
+    say(out, clean(f"Made {manifest['made']} from {origin}.", 300))
+    say(out, f"To sign: SHA-256 of manifest.json {digest_of({MANIFEST: raw})}.")
+
+
+def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
     """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
     from bap_sdc.records.bundle import Unproved, disagreement, load_solution
 

@@ -88,7 +88,7 @@ def _released(solution: StudySolution, public: bool) -> str:
         size = f"The rule was made from {round(study.records, -2) or 'at most 50'} records, rounded to hundreds."
     else:
         types = counted(len(study.prior.types), "record type")
-        size = f"The rule was made from {counted(study.records, 'record')} of {types}, smoothing {study.prior.alpha}."
+        size = f"The rule was made from {counted(study.records, 'record')} of {types}. The prior: {study.prior.belief}."
     cells = "column" if len(study.targets) == 1 else "columns"
     how = (
         "Some cells are changed at random, by a rule that everybody may know, so that less can be learned"

@@ -2,7 +2,8 @@
 
 Nothing of a table becomes markup: every label is escaped. A content security policy lets no script run and nothing
 load. The public page has no prior, no counts below the threshold and no exact fractions: its numbers are rounded to
-three decimals.
+three decimals. It names no level that fewer records have than the threshold, and lists the levels of text by the
+alphabet: the order in which they appear in the table is that of its first records.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.small_cells import small_cells
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
+from bap_sdc.records.study import Study
 
 _CSS = Path(__file__).parents[1] / "report" / "page" / "page.css"
 _MORE = """
@@ -65,7 +67,7 @@ def report_page(
     progress("drawing")
     body = [
         first_screen(solution, audit, public, folder),
-        _columns(solution),
+        _columns(solution, threshold if public else 0),
         _released(solution, audit, public),
         _attack(solution, audit, public),
         _alternatives(comparison, public),
@@ -130,7 +132,16 @@ def _words(text: str) -> str:
     return f"<p>{symbols(clean(text, 2000))}</p>"
 
 
-def _columns(solution: StudySolution) -> str:
+def shown_levels(study: Study, k: int, threshold: int) -> list[int]:
+    """The levels of a column that a page may name: those that enough fitted records have; with a threshold, text is
+    sorted."""
+    column = study.columns[k]
+    count = np.bincount(study.codes[~study.left_out][:, k], minlength=len(column))
+    often = [v for v in range(len(column)) if count[v] >= threshold]
+    return sorted(often, key=lambda v: column.labels[v]) if threshold and not column.ordered else often
+
+
+def _columns(solution: StudySolution, threshold: int) -> str:
     """Every column that is used: its part in the study, and how its cells became levels."""
     study = solution.study
     rows = []
@@ -139,7 +150,10 @@ def _columns(solution: StudySolution) -> str:
         parts += [f"secret for {s.name}" for s in study.spies if s.secret == k]
         parts += [f"known to {s.name}" for s in study.spies if k in s.knows]
         how = "banded" if column.bands else "some levels merged" if column.merged else "as in the table"
-        shown = ", ".join(column.labels[:12]) + (", ..." if len(column) > 12 else "")
+        often = shown_levels(study, k, threshold)
+        shown = ", ".join(column.labels[v] for v in often[:12]) + (", ..." if len(often) > 12 else "")
+        if len(often) < len(column):
+            shown += f"{'; ' if shown else ''}and levels with fewer than {threshold} records"
         rows.append([column.name, "; ".join(parts), shown, how])
     return _section("The columns", _table(["column", "part", "levels", "recoding"], rows, texts=4))
 
@@ -241,17 +255,18 @@ def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
         labels = study.columns[k].labels
         table = np.zeros((len(labels), len(labels)))
         np.add.at(table, (types[row, k], told[:, j]), mass)
-        count = np.bincount(study.codes[~study.left_out][:, k], minlength=len(labels))
+        often = shown_levels(study, k, threshold if public else 0)
+        rare = ["levels with few records"] if len(often) < len(labels) else []
+        often = often[:_LISTED]
         rows = []
-        for v, label in enumerate(labels[:_LISTED]):
+        for v in often:
             total = table[v].sum()
             if total == 0:
                 continue
-            if public and count[v] < threshold:
-                rows.append([label, f"fewer than {threshold} records", *[""] * (min(len(labels), _LISTED) - 1)])
-            else:
-                rows.append([label, *(_share(x / total) for x in table[v][:_LISTED])])
-        parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(["", *labels[:_LISTED]], rows))
+            rest = [1 - table[v, often].sum() / total] if rare else []
+            rows.append([labels[v], *(_share(max(x, 0.0)) for x in (*(table[v, often] / total), *rest))])
+        heads = ["", *(labels[v] for v in often), *rare]
+        parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(heads, rows))
     return _section("The mechanism", *parts)
 
 

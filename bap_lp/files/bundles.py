@@ -55,21 +55,7 @@ _SOURCE: dict[str, Any] = {
     "properties": {"name": _TEXT, "sha256": _TEXT},
     "required": ["name", "sha256"],
 }
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "format": _TEXT,
-        "version": _TEXT,
-        "made": _TEXT,
-        "how": _TEXT,
-        "method": _TEXT,
-        "lambda": {},
-        "conditions": {},
-        "source": {},
-        "files": {"type": "object", "properties": dict.fromkeys(FILES, _TEXT), "required": list(FILES)},
-    },
-    "required": ["format", "version", "made", "how", "method", "lambda", "conditions", "source", "files"],
-}
+_KEYS = {**dict.fromkeys(("format", "version", "made", "how", "method"), _TEXT), "lambda": {}, "conditions": {}}
 
 
 class Mismatch(InputError):
@@ -206,19 +192,44 @@ def bundle_files(
     proved = certificate_document(certificate)
     parts = (whole, mechanism_document(mechanism), proved)
     files = {name: dumps(document).encode() for name, document in zip(FILES, parts, strict=True)}
-    origin = None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))}
+    return with_manifest(files, FORMAT, solution.method, price, stated, source, how)
+
+
+def with_manifest(
+    files: Mapping[str, bytes], form: str, method: str, lam: Any, conditions: Any, source: Any = None, how: str = ""
+) -> dict[str, bytes]:
+    """Files of a folder and the manifest that binds them: its own SHA-256 names all of them, and is what is signed."""
     manifest = {
-        "format": FORMAT,
+        "format": form,
         "version": _version(),
         "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "how": how,
-        "method": solution.method,
-        "lambda": price,
-        "conditions": stated,
-        "source": origin,
+        "method": method,
+        "lambda": lam,
+        "conditions": conditions,
+        "source": None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))},
         "files": {name: _sha256(raw) for name, raw in files.items()},
     }
-    return files | {MANIFEST: dumps(manifest).encode()}
+    return {**files, MANIFEST: dumps(manifest).encode()}
+
+
+def manifested(folder: Path, form: str, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest of a folder and the bytes of its files, which are those that the manifest names."""
+    raw, where = _read_files(folder, names), source_name(folder / MANIFEST)
+    manifest = document_of(raw[MANIFEST], folder / MANIFEST)
+    listed = {"type": "object", "properties": dict.fromkeys(names, _TEXT), "required": list(names)}
+    with located(where):
+        if isinstance(manifest, dict) and manifest.get("format", form) != form:
+            rule = f"must be {form!r}: solve the problem again to get one of this form"
+            raise InputError("format", manifest["format"], rule)
+        keys = {**_KEYS, "source": {}, "files": listed}
+        check(manifest, {"type": "object", "properties": keys, "required": list(keys)})
+        if manifest["source"] is not None:
+            check(manifest["source"], _SOURCE)
+    for name in names:
+        if manifest["files"][name] != _sha256(raw[name]):
+            raise Mismatch(where, None, f"does not fit {name}, which has another SHA-256")
+    return manifest, raw
 
 
 @checked
@@ -242,19 +253,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     ...     print(load_bundle(f"{folder}/coin").verify().reason)
     R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     """
-    raw = _read_files(Path(path))
-    manifest = document_of(raw[MANIFEST], Path(path) / MANIFEST)
+    manifest, raw = manifested(Path(path), FORMAT, FILES)
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
-    with located(where[0]):
-        check(manifest, _SCHEMA)
-        if manifest["source"] is not None:
-            check(manifest["source"], _SOURCE)
-        if manifest["format"] != FORMAT:
-            rule = f"must be {FORMAT!r}: solve the problem again to get one of this form"
-            raise InputError("format", manifest["format"], rule)
-    for name in FILES:
-        if manifest["files"][name] != _sha256(raw[name]):
-            raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
     whole, mechanism, proved = (document_of(raw[name], Path(path) / name) for name in FILES)
     kind = kind_of(whole, where[1])
     check_effort((whole, mechanism, proved), _steps(kind, whole, proved), where[3])
@@ -287,7 +287,7 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {kind or 'release'!r}, as problem.json says")
     if _written(proved.get("conditions", {})) != _written({} if kind else whole.get("conditions", {})):
         raise Mismatch(where[3], None, "has other conditions than problem.json, or writes them otherwise")
-    return Bundle(problems, channel, certificate, manifest, source_name(path), weights, _sha256(raw[MANIFEST]))
+    return Bundle(problems, channel, certificate, manifest, source_name(path), weights, digest_of(raw))
 
 
 def limits_for(path: str | os.PathLike[str]) -> list[str]:
@@ -303,13 +303,18 @@ def _steps(kind: str, whole: Any, proved: Any) -> int:
     return proof_steps({} if kind else whole, proved)
 
 
-def _read_files(folder: Path) -> dict[str, bytes]:
-    """The bytes of the four files; again, if the folder was replaced by another one between two of them."""
+def _read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """The bytes of the files; again, if the folder was replaced by another one between two of them."""
     for _ in range(10):
-        raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *FILES)}
+        raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *names)}
         if read_bytes(folder / MANIFEST, plain=True) == raw[MANIFEST]:
             break
     return raw
+
+
+def digest_of(raw: Mapping[str, bytes]) -> str:
+    """The SHA-256 of the manifest, which is what is signed."""
+    return _sha256(raw[MANIFEST])
 
 
 def _written(value: Any) -> str:

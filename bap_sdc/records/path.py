@@ -235,11 +235,11 @@ def study_path(
             public(piece.start),
             end,
             Risks(public(sum(piece.columns)), public(sum(w * v for w, v in zip(weights, piece.eves, strict=True)))),
-            tuple(map(public, piece.eves)),
+            study.by_eve(list(map(public, piece.eves))),
         )
         for piece, end in zip(pieces, ends, strict=True)
     )
-    return StudyPath(study, lines, tuple(map(public, extremes_of(program)[1][1])))
+    return StudyPath(study, lines, study.by_eve(list(map(public, extremes_of(program)[1][1]))))
 
 
 def _points(study: Study, tell: Progress) -> StudyPath:

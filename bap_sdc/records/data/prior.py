@@ -15,8 +15,8 @@ every machine, and unrelated to the order of the file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -37,6 +37,9 @@ class Prior(ReadOnly):
     """Record types (rows of levels), the records counted as each, and their probabilities.
 
     alpha: the smoothing. likelihoods: mean log-likelihood of a left-out record by candidate, if alpha was chosen.
+    model: where the probabilities come from (`models`). margins: groups of columns of a log-linear model. scores: by
+    model, if it was chosen. draws, fresh: by the number K of draws of the true shares, the table k(omega | x) in units
+    of 1/CHANCES; Eves know the former.
     """
 
     types: Array
@@ -45,10 +48,65 @@ class Prior(ReadOnly):
     alpha: Any = 0
     toward: str = "margins"
     likelihoods: tuple[tuple[Fraction, float], ...] = ()
+    model: str = "counts"
+    margins: tuple[tuple[int, ...], ...] = ()
+    scores: tuple[tuple[str, float | None], ...] = ()
+    draws: Mapping[int, Array] = field(default_factory=dict)
+    fresh: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
         return int(self.counts.sum())
+
+    @property
+    def belief(self) -> str:
+        """What the prior believes, in words."""
+        if self.model != "counts":
+            return {
+                "independent": "the columns are independent",
+                "loglinear": "a log-linear model with the chosen margins",
+                "conditional": "the secrets follow a classifier given the other columns",
+            }[self.model]
+        if self.alpha == 0:
+            return "the shares are those of the fitted records, exactly"
+        share = float(self.alpha) / (self.records + float(self.alpha))
+        kind = "the independence model" if self.toward == "margins" else "independence of the known columns"
+        return f"{share:.0%} of it is {kind}, the rest are the shares of the fitted records"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The fitted records: their distinct types with counts, and which columns are secret.
+
+    margins: groups of columns of the log-linear model. joined, alpha, toward: of the counts (`prior.fit`).
+    """
+
+    rows: Array
+    counts: Array
+    levels: tuple[int, ...]
+    names: tuple[str, ...]
+    secrets: tuple[int, ...]
+    margins: tuple[tuple[int, ...], ...]
+    joined: tuple[tuple[int, ...], ...]
+    alpha: Any
+    toward: str
+    seed: int
+
+    @property
+    def rest(self) -> list[int]:
+        return [k for k in range(len(self.levels)) if k not in self.secrets]
+
+    @property
+    def codes(self) -> Array:
+        return np.repeat(self.rows, self.counts, axis=0)
+
+    def key(self, rows: Array, columns: Sequence[int]) -> Array:
+        return keys(rows[:, list(columns)], [self.levels[k] for k in columns])
+
+    def folds(self, count: int = FOLDS) -> list[Array]:
+        """For every fold, how many records of each type are left out."""
+        order, kind = shuffled(int(self.counts.sum()), self.seed + 1), np.repeat(np.arange(len(self.rows)), self.counts)
+        return [np.bincount(kind[order[k::count]], minlength=len(self.rows)) for k in range(min(count, len(order)))]
 
 
 def keys(codes: Array, levels: Sequence[int]) -> Array:
@@ -81,6 +139,19 @@ def held_out(count: int, share: Fraction, seed: int) -> Array:
     out = np.zeros(count, dtype=bool)
     out[shuffled(count, seed)[: int(share * count)]] = True
     return out
+
+
+def sample_of(
+    codes: Array, levels: tuple[int, ...], names: tuple[str, ...], secrets: Sequence[int],
+    joined: Sequence[Sequence[int]], *, alpha: Any = 0, toward: str = "margins",
+    margins: Sequence[Sequence[int]] = (), seed: int = 0,
+) -> Sample:  # fmt: skip
+    """The sample of records given as rows of levels."""
+    found, counts = np.unique(keys(codes, levels), return_counts=True)
+    groups = tuple(tuple(group) for group in joined)
+    own = tuple(sorted(set(secrets)))
+    chosen = tuple(tuple(margin) for margin in margins)
+    return Sample(rows_of(found, levels), counts, levels, names, own, chosen, groups, alpha, toward, seed)
 
 
 def fit(

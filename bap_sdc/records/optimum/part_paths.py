@@ -108,7 +108,7 @@ def record_path(
     tasks = []
     for members in parts.members:
         task, states, _ = plan(small, parts, members, EXACT.zero)
-        eves = tuple(replace(e, secret=e.secret[states], known=e.known[states]) for e in low.eves)
+        eves = tuple(e.among(states) for e in low.eves)
         tasks.append(_PartPath(task, small.p[states], small.codes[states], low.losses, eves, deadline))
     done, tell = len(parts.free), progress or (lambda *_: None)
     tell(done, len(small.p))
@@ -149,5 +149,5 @@ def _relative(program: RecordProgram) -> RecordProgram:
 def _least(program: RecordProgram) -> Array:
     """What was subtracted: by column (weighted) and by Eve (unweighted)."""
     columns = [summed(program.p, program.codes[:, k], len(t)).dot(_minima(t)) for k, t in enumerate(program.losses)]
-    eves = [summed(program.p, e.secret, len(e.loss)).dot(_minima(e.loss)) for e in program.eves]
+    eves = [summed(e.heard(program.p), e.secret, len(e.loss)).dot(_minima(e.loss)) for e in program.eves]
     return np.array([*columns, *eves], dtype=object)

@@ -57,6 +57,11 @@ class TableEve(ReadOnly):
         """Masses of record types as she hears them: times her chance."""
         return mass if self.chance is None else mass * self.chance[state]
 
+    def among(self, chosen: Array) -> TableEve:
+        """The same Eve on some of the record types."""
+        chance = None if self.chance is None else self.chance[chosen]
+        return replace(self, secret=self.secret[chosen], known=self.known[chosen], chance=chance)
+
 
 @dataclass(frozen=True, eq=False)
 class RecordProgram(ReadOnly):

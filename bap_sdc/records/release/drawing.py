@@ -9,6 +9,8 @@ of their levels, so that the file depends on the records and on the source, and 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -102,6 +104,13 @@ def draw_release(
     out = pandas.DataFrame(cells)
     out.attrs["log"] = log
     return out
+
+
+def input_digest(study: Study, frame: Any) -> str:
+    """SHA-256 of the records as the study sees them: their levels, whatever their order and spelling."""
+    codes = study.encode(frame)
+    names = json.dumps([[column.name, column.labels] for column in study.columns])
+    return hashlib.sha256(names.encode() + np.sort(keys(codes, study.levels)).astype("<i8").tobytes()).hexdigest()
 
 
 def check_kept(study: Study, keep: Sequence[str]) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def cells_of(corners: int, splits: str) -> Iterator[Cell]:
 
 
 @dataclass(frozen=True, eq=False)
-class Tangents(ReadOnly):
+class ReportTangents(ReadOnly):
     """The tangents of a Bob who reports probabilities, in rationals."""
 
     bob: Forecaster
@@ -176,9 +176,9 @@ class ToldProblem(ReadOnly):
     added: Any  # to R_B, so that losses are not negative
 
     @classmethod
-    def of(cls, problem: Problem, splits: Sequence[str], known: Sequence[Tangents] = ()) -> ToldProblem:
+    def of(cls, problem: Problem, splits: Sequence[str], known: Sequence[ReportTangents] = ()) -> ToldProblem:
         """splits: a subdivision for every Bob who reports; raises NoProof."""
-        tangents = known or [Tangents(one) for one in problem.forecasters.values()]
+        tangents = known or [ReportTangents(one) for one in problem.forecasters.values()]
         if len(splits) != len(tangents):
             raise NoProof(f"there are {len(splits)} subdivisions, must be {len(tangents)}, one per Bob who reports")
         own = dict(zip(problem.forecasters, (t.finite(s) for t, s in zip(tangents, splits, strict=True)), strict=True))

@@ -39,7 +39,7 @@ from bap_lp import (
 from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.reports import Forecaster
 from bap_lp.program.bound import NoProof
-from bap_lp.program.forecasts import Tangents, cells_of
+from bap_lp.program.forecasts import ReportTangents, cells_of
 from bap_lp.rational import EXACT
 
 STANDALONE = Path(verify_standalone.__file__)
@@ -254,7 +254,7 @@ def test_between_the_corners_of_a_simplex_no_report_loses_less_than_the_table(ki
     draw = random.Random(values)
     law = [[Fraction(draw.randint(0, 5) + (k == x % values)) for k in range(values)] for x in range(rows)]
     law = np.array([[EXACT.number(v / sum(row)) for v in row] for row in law], dtype=object)
-    tangents = Tangents(Forecaster(kind, law, tuple("abcd"[:values]), EXACT.one))
+    tangents = ReportTangents(Forecaster(kind, law, tuple("abcd"[:values]), EXACT.one))
     splits = "."
     for _ in range(4):
         splits = "".join(step if step == "s" or draw.random() < 0.4 else "s.." for step in splits)

@@ -26,7 +26,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
-from bap_lp.program.forecasts import NOT_FORECAST, Tangents, ToldProblem
+from bap_lp.program.forecasts import NOT_FORECAST, ReportTangents, ToldProblem
 from bap_lp.proof.certificate import Certificate, Statement, reported
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
@@ -67,7 +67,7 @@ def solve_forecast(
     exact = exactly(problem, lam, exact, conditions)
     problem = problem if exact else problem.as_float()
     whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
-    tangents = [Tangents(one) for one in whole.forecasters.values()]
+    tangents = [ReportTangents(one) for one in whole.forecasters.values()]
     (bob_full, eve_full), (bob_null, eve_null) = extremes(whole)
     enough = (bob_null - bob_full + price * (eve_null - eve_full)) / _FINE
     splits = tuple(_first(len(each.start)) for each in tangents)

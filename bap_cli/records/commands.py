@@ -276,11 +276,11 @@ def verify_folder(folder: Path, allow_float: bool) -> None:
     from bap_lp.files.bundles import MANIFEST, digest_of
 
     with Progress("reading") as progress:
-        solution = proved_solution(folder, progress, allow_float)
+        solution, reason = _checked(folder, progress, allow_float)
     raw = read_bytes(folder / MANIFEST)
     manifest, study, out = document_of(raw, folder / MANIFEST), solution.study, console()
     say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
-    say(out, f"{solution.verify().reason}.")
+    say(out, f"{reason}.")
     origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
     say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
     say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
@@ -290,6 +290,11 @@ def verify_folder(folder: Path, allow_float: bool) -> None:
 
 def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
     """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
+    return _checked(folder, progress, allow_float)[0]
+
+
+def _checked(folder: Path, progress: Progress, allow_float: bool) -> tuple[Any, str]:
+    """The solution of a folder, and why its proof holds."""
     from bap_sdc.records.bundle import Unproved, disagreement, load_solution
 
     try:
@@ -311,7 +316,7 @@ def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
         words = f"{source_name(folder)} does not prove its optimum: its files do not belong together"
         print(f"bap: {clean(words, 600)}", file=sys.stderr)
         raise typer.Exit(1) from None
-    return solution
+    return solution, verdict.reason
 
 
 def _exact(study: Any) -> bool:

@@ -1,15 +1,15 @@
 """The report of a study: one HTML file for the person who signs, complete in itself.
 
-Nothing of a table becomes markup: every label is escaped. A content security policy lets no script run and nothing
-load. The public page has no prior, no counts below the threshold and no exact fractions: its numbers are rounded to
-three decimals. It names no level that fewer records have than the threshold, and lists the levels of text by the
-alphabet: the order in which they appear in the table is that of its first records.
+Nothing of a table becomes markup: every label is escaped. A content security policy lets nothing
+load, and no script run but that of the slider, which only the internal page has. The public page has no prior, no
+counts below the threshold and no exact fractions: its numbers are rounded to three decimals. It names no level that
+fewer records have than the threshold, and lists the levels of text by the alphabet: the order in which they appear in
+the table is that of its first records.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
 from collections.abc import Callable, Sequence
 from html import escape
@@ -20,11 +20,14 @@ from typing import Any
 import numpy as np
 
 from bap_cli.records.first_screen import first_screen, symbols
+from bap_cli.records.lines import lines_section, offered_path
 from bap_cli.records.tables import UNCHANGED
+from bap_cli.report.html import island, policy
 from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.small_cells import small_cells
+from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.study import Study
@@ -64,26 +67,31 @@ def report_page(
     audit = solution.audit(attackers=None if attackers else ())
     progress("alternatives")
     comparison = solution.compare(("logistic regression",) if attackers else ())
+    verdict = solution.verdict()
+    path = None if public else offered_path(solution, progress)
+    lines, document = ("", None) if path is None else lines_section(path, solution.lam)
     progress("drawing")
     body = [
-        first_screen(solution, audit, public, folder),
+        first_screen(solution, audit, public, folder, verdict.words(public)),
+        lines,
         _columns(solution, threshold if public else 0),
         _released(solution, audit, public),
         _attack(solution, audit, public),
         _alternatives(comparison, public),
-        _disclosure(audit, threshold, public) if audit is not None else "",
+        _disclosure(audit, verdict, threshold, public),
         _mechanism(solution, threshold, public),
         _proof(solution, public),
         _limits(solution, audit),
         "" if public else _confidential(solution, threshold),
     ]
     style = _CSS.read_text(encoding="utf-8") + _MORE
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    script = "" if document is None else '"use strict";\n' + _CSS.with_name("lines.js").read_text(encoding="utf-8")
+    if script:
+        body.append(f'<script type="application/json" id="data">{island(document)}</script><script>{script}</script>')
     title = escape(clean(solution.study.title or "Release of records", 200))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script, "img-src data:; ")}">'
         '<meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
@@ -215,10 +223,21 @@ def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
     return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
 
 
-def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
+def _disclosure(audit: Audit | None, verdict: StudyVerdict, threshold: int, public: bool) -> str:
     def few(value: int) -> str:
         return f"fewer than {threshold}" if public and value < threshold else str(value)
 
+    a, b = verdict.before, verdict.after
+    groups: list[Any] = [
+        ["records alone with their published columns", few(a.unique), few(b.unique)],
+        ["smallest group that shares the published columns (k)", few(a.k), few(b.k)],
+    ]
+    for (name, own), (_, then) in zip(a.secrets, b.secrets, strict=True):
+        groups.append([f"fewest different values of {name} in such a group (l)", own, then])
+    title = "Measures of disclosure control"
+    whole = _table(["of the whole table", "as it is", "in a rehearsed release"], groups)
+    if audit is None:
+        return _section(title, whole)
     rows: list[Any] = []
     for eve in audit.eves:
         d = eve.disclosure
@@ -237,9 +256,7 @@ def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
         ["distance of one-way margins", "", f"{u.one_way:.3f}"],
         ["distance of two-way margins", "", "" if isnan(u.two_way) else f"{u.two_way:.3f}"],
     ]
-    return _section(
-        "Measures of disclosure control", _table(["on held-out records", "without release", "with it"], rows)
-    )
+    return _section(title, whole, _table(["on held-out records", "without release", "with it"], rows))
 
 
 def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
@@ -310,6 +327,11 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
     parts = ['<p class="secret">This part shows counts of records. It must not leave the office.</p>']
     for cells in small_cells(study, threshold):
         parts.append(_words(f"Warning: {cells}."))
+    parts.append(
+        _words("Records most at risk: how likely their secret is to an adversary before and after the release.")
+    )
+    risky = [[o.record, o.count, o.eve, f"{o.before:.0%}", f"{o.after:.0%}"] for o in records_at_risk(solution)]
+    parts.append(_table(["record type", "records", "adversary", "before", "after"], risky))
     types, counts = study.prior.types, study.prior.counts
     order = np.argsort(-counts, kind="stable")[:_LISTED]
     p = study.program.p

@@ -85,6 +85,12 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
     for key, value in (("lambda", text(solution.lam)), ("conditions", json.loads(dumps(stated)))):
         if manifest.get(key) != value:
             return f"manifest.json has another {key} than the proof"
+    for name, made in (
+        ("study.json", _study_document(solution.study, kept_columns(folder))),
+        ("prior.json", _prior_document(solution.study)),
+    ):
+        if read_document(Path(folder) / name) != json.loads(dumps(made)):
+            return f"{name} says more, or writes it otherwise, than what was proved"
     if mechanism != json.loads(dumps(_mechanism_document(solution))):
         return "mechanism.json is not the mechanism that was proved"
     for key, value in json.loads(dumps(solution.document())).items():

@@ -20,11 +20,24 @@ from flint import fmpq
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, Array, floats, in_floats, is_exact, lifted, number, objects, public, text
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    floats,
+    in_floats,
+    is_exact,
+    lifted,
+    number,
+    objects,
+    public,
+    stated,
+    text,
+    tree_sum,
+)
 from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
-from bap_sdc.records.optimum.risks import summed
+from bap_sdc.records.optimum.risks import extremes_of, summed
 from bap_sdc.records.release.channel_risks import fresh_risk
 from bap_sdc.records.release.channels import TableChannel
 from bap_sdc.records.study import Study
@@ -205,14 +218,12 @@ class StudySolution(Tabular):
     @cached_property
     def changed(self) -> tuple[Number, ...]:
         """The expected share of changed cells, by published column."""
-        types, p = self.study.prior.types, self.study.program.p
+        types, p = self.study.prior.types, self.study.fractions(self.exact).p
         row, signal, q = self.channel.rows(types)
         told = self.channel.decode(signal)
-        if not (is_exact(p) and is_exact(q)):
-            p, q = floats(p), floats(q)
-        mass = p[row] * q
-        shares = [mass[told[:, j] != types[row, k]].sum() for j, k in enumerate(self.study.published)]
-        return tuple(public(v + fmpq(0)) if is_exact(mass) else float(v) for v in shares)
+        mass = p[row] * EXACT.array(q)
+        shares = [tree_sum(mass[told[:, j] != types[row, k]]) for j, k in enumerate(self.study.published)]
+        return tuple(stated(v, self.exact) for v in shares)
 
     def verdict(self) -> StudyVerdict:
         """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
@@ -336,14 +347,8 @@ def _solution(
     study: Study, best: Any, risks: Risks, columns: Any, eves: Any, components: int, channel: TableChannel, proof: Any
 ) -> StudySolution:
     exact = not isinstance(best.value, float)
-    program = study.program if exact else study.program.as_float()
-    nulls, fulls = [], []
-    for eve in program.eves:
-        _, z = np.unique(eve.known, return_inverse=True)
-        mass = np.full((z.max() + 1, len(eve.loss)), fmpq(0) if exact else 0.0, dtype=object if exact else float)
-        np.add.at(mass, (z, eve.secret), eve.heard(program.p))
-        nulls.append(public(mass.dot(eve.loss).min(axis=1).sum()))
-        fulls.append(public(mass.sum(axis=0).dot(eve.loss.min(axis=1))))
+    (_, full), (_, null) = extremes_of(study.fractions(exact))
+    fulls, nulls = ([stated(v, exact) for v in risks] for risks in (full, null))
     return StudySolution(
         study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), study.by_eve(nulls),
         study.by_eve(fulls), components, best.method, channel, proof,

@@ -248,6 +248,10 @@ class Study(Displayed):
             eves += [eve] if several is None else [replace(eve, chance=chance) for chance in several.T]
         return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
 
+    def fractions(self, exact: bool = True) -> RecordProgram:
+        """The program in fractions: its own if exact, or those that its nearest floats are."""
+        return self.program if exact else self.program.as_float().lifted()
+
     def chances(self, spy: Spy) -> Array | None:
         """k(omega | x) of an informed Eve, a row per record type, as rationals."""
         if spy.informed < 2:

@@ -216,3 +216,35 @@ def test_a_report_without_held_out_records_does_not_speak_of_an_audit(folder: Pa
     solution = load_study(folder / "study.toml").study.solve(0)
     assert "The audit checks this." in _limits(solution, solution.audit(attackers=()))
     assert "Nothing was held out, so this was not checked." in _limits(solution, None)
+
+
+def test_the_slider_reaches_every_line_and_says_what_the_path_says(shown: Any, folder: Path) -> None:
+    path = load_solution(folder / "D").study.path()
+    page = shown("internal")
+    chosen = path.lines.index(path.line("3/2"))
+    assert page.inner_text("#now").startswith(f"Line {chosen + 1} of {len(path.lines)}")
+    assert page.locator("#lines tr.here").get_attribute("data-line") == str(chosen)
+    seen = set()
+    for stop in range(int(page.get_attribute("#slider", "max")) + 1):
+        page.evaluate(
+            "(k) => { const s = document.getElementById('slider'); s.value = k; s.dispatchEvent(new Event('input')); }",
+            stop,
+        )
+        words = page.inner_text("#now")
+        line = path.lines[int(re.match(r"Line (\d+) of", words)[1]) - 1]
+        assert f"the analyst loses {float(line.risks.bob):.3g};" in words
+        assert f"gain {100 * max(map(float, path.gains(line))):.1f}%" in words
+        seen.add(line)
+    assert seen == set(path.lines)
+    page.click("#back")
+    assert page.inner_text("#now").startswith(f"Line {chosen + 1} of")
+
+
+def test_the_public_report_has_no_script_no_lines_and_nobody_at_risk(folder: Path) -> None:
+    public, internal = ((folder / f"{name}.html").read_text() for name in ("public", "internal"))
+    for words in ("Records most at risk", "Which line would you sign?", "<script", "script-src"):
+        assert words in internal
+        assert words not in public
+    assert "In plain words" in public
+    assert "alone with their published columns, " in internal
+    assert "alone with their published columns, " not in public

@@ -74,7 +74,7 @@ def program_of(one: Study, lam: float) -> tuple[Any, ...]:
             row(rho, t)
     asked = one.conditions
     for k, n, column, level, _ in asked.caps(one):
-        for v, (m, inside) in enumerate(views):
+        for m, inside in views:
             for s in range(S) if m == n else ():
                 rho = np.zeros((N, S))
                 rho[:, s] = p * inside * ((types[:, column] == level) - float(asked.cap[k].at_most))

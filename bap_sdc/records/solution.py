@@ -9,7 +9,7 @@ fitted types that differ in such columns only, which is within the ratio of each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from bap_sdc.records.audit.audit import Audit
     from bap_sdc.records.audit.verdict import StudyVerdict
     from bap_sdc.records.release.alternatives import ReleaseComparison
-    from bap_sdc.records.release.posterior import RecordPosterior
+    from bap_sdc.records.release.estimates import ReleaseEstimates
+    from bap_sdc.records.release.published import PublishedChannel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,23 +190,62 @@ class StudySolution(Tabular):
 
         return compare_releases(self, attackers)
 
-    def posterior(
-        self, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None
-    ) -> RecordPosterior:
-        """What an analyst who knows the channel learns about the population from a released file.
+    @cached_property
+    def published(self) -> PublishedChannel:
+        """The channel on published columns: what an analyst may know about how a released file was made."""
+        from bap_sdc.records.release.published import published_channel
+
+        return published_channel(self.study, self.channel)
+
+    def posterior(self, released: Any) -> ReleaseEstimates:
+        """What an analyst who knows the channel on published columns estimates from a released file.
 
         Args:
             released: a file drawn with `release`.
-            draws: how many draws from the posterior are kept.
-            seed: of the Markov chain.
-            concentration: a of the Dirichlet prior of the shares; min(1, sqrt(records) / types) by default.
 
         Returns:
-            Draws of the shares of record types, with credible intervals for tables of one or two columns.
-        """
-        from bap_sdc.records.release.posterior import posterior_of
+            Estimates of the shares of levels of one or two columns, with intervals.
 
-        return posterior_of(self, released, draws, seed, concentration)
+        Raises:
+            InputError: a published column is missing, or a cell is not one of its levels.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> best.posterior(best.release(frame)).table("pay").round(3).values.tolist()
+        [[0.667, 0.208, 0.939, 0.667], [0.333, 0.061, 0.792, 0.333]]
+        """
+        from bap_sdc.records.release.estimates import estimates
+
+        return estimates(self.published, released)
+
+    def believes(
+        self, column: str, released: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    ) -> dict[str, Number]:
+        """What an Eve with the prior of the study believes about a column of one record.
+
+        Args:
+            column: the column she wants.
+            released: the released cells of the record, by published column.
+            known: the cells she knows, by column.
+
+        Returns:
+            The probability of every level.
+
+        Raises:
+            InputError: no such column or level, or no fitted record type is possible.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> print(best.believes("ill", {"pay": 2})["yes"])
+        1
+        """
+        from bap_sdc.records.release.beliefs import believed
+
+        return believed(self, column, released, known or {})
 
     @cached_property
     def fresh(self) -> tuple[float | None, ...]:

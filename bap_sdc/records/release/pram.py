@@ -113,7 +113,7 @@ class ForeignRelease(Displayed):
     solution: StudySolution
 
     def document(self) -> dict[str, Any]:
-        best = self.solution
+        best, eves = self.solution, self.solution.study.by_eve(self.risks.eves)
         return {
             "lambda": text(best.lam),
             "exact": self.risks.exact and best.exact,

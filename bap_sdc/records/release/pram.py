@@ -119,9 +119,7 @@ class ForeignRelease(Displayed):
             "exact": self.risks.exact and best.exact,
             "given": {
                 "risks": {"bob": text(self.risks.bob), "eve": text(self.risks.eve), "alice": text(self.alice)},
-                "eves": {
-                    s.name: text(r) for s, r in zip(best.study.spies, best.study.by_eve(self.risks.eves), strict=True)
-                },
+                "eves": {s.name: text(r) for s, r in zip(best.study.spies, eves, strict=True)},
             },
             "optimum": {"bob": text(best.risks.bob), "eve": text(best.risks.eve), "alice": text(best.value)},
             "bound": text(best.bound),

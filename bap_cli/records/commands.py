@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
 from bap_cli.records.estimate import estimate_command
+from bap_cli.records.exchange import compare_command
 from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, asked
 from bap_lp.files.documents import document_of, read_bytes, source_name
@@ -75,6 +77,7 @@ def solve_command(
         int | None,
         typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
     ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,
     as_json: Json = False,
@@ -93,8 +96,9 @@ def solve_command(
         found = asked(loaded, lam, eve_gain)
         with _called(loaded.source, lam):
             solution = found.solved(
-                progress, exact=False if use_floats else None, workers="all" if workers is None else workers
-            )
+                progress, exact=False if use_floats else None, workers="all" if workers is None else workers,
+                time_limit=time_limit,
+            )  # fmt: skip
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
         verdict = solution.verdict()
@@ -122,6 +126,7 @@ def solve_command(
 
 
 app.command("path")(path_command)
+app.command("compare")(compare_command)
 app.command("estimate")(estimate_command)
 
 
@@ -343,7 +348,7 @@ def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None
         elif error.field == "eve_gain":
             field = "--eve-gain"
         elif error.field.startswith(("conditions", "problem", "smoothing")):
-            field = f"{source}: {error.field}"
+            field = f"{source}: {re.sub(r'^conditions[.](?=(cap|floor|dp|min_cell))', '', error.field)}"
         else:
             field = (names or {}).get(error.field, error.field)
         raise InputError(field, error.value, error.rule) from None

@@ -38,14 +38,14 @@ table { width: auto; } thead th { color: var(--soft); white-space: normal; } :is
 td.t { white-space: normal; }
 tbody th { font-weight: 500; background: none; max-width: 24rem; } tbody th.short { white-space: nowrap; }
 tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }
-.picture { overflow-x: auto; margin: .6rem 0; background: #fff; border-radius: 4px; }
-.picture img { max-width: 100%; min-width: 34rem; height: auto; display: block; }
+.picture { display: block; margin: .6rem 0; background: #fff; border-radius: 4px; }
+.picture img { max-width: 100%; height: auto; display: block; }
 .strip { display: block; width: 100%; height: 12px; border-radius: 6px; }
 .strip .track { fill: var(--track); } .bob .done { fill: var(--bob); } .eve .done { fill: var(--eve); }
 ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
 .secret { background: var(--bad-wash); border-left: 5px solid var(--bad); padding: .5rem .8rem; }
 @media print { details::details-content { content-visibility: visible; }
-.picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
+.picture { break-inside: avoid; } .picture img { max-width: 15cm; } }
 """
 _LISTED = 40
 _SHORT = 36  # characters of a row's name that are kept on one line
@@ -201,7 +201,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
             kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
             lines += [[eve.name, how, _estimate(one, digits)] for how, one in kinds.items()]
         parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
-        parts.append(_picture(lambda: _drawn("eves", audit), "The risks of the table above, with two standard errors"))
+        parts.append(_picture("eves", audit, "The risks of the table above, with two standard errors"))
     else:
         parts.append(_words("No records were held out, so nothing was audited: these are the numbers of the model."))
     return _section("Who attacks, and what she learns", *parts)
@@ -219,7 +219,7 @@ def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
     best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
     text = "Other releases at the same lambda: the smaller R_A, the better."
     left = [_words(f"Left out: {name}, because {why}.") for name, why in comparison.omitted]
-    picture = _picture(lambda: _drawn("map", comparison), "Map of the releases in the table below")
+    picture = _picture("map", comparison, "Map of the releases in the table below")
     return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
 
 
@@ -349,23 +349,31 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
     return _section("The prior", *parts)
 
 
-def _drawn(kind: str, what: Any) -> Any:
+def _drawn(kind: str, what: Any, narrow: bool) -> Any:
+    """A picture, for a wide screen or for a phone."""
+    import matplotlib.pyplot as plt
+
     from bap_sdc.records import plots
 
-    return plots.release_map(what) if kind == "map" else plots.eves_of_audit(what)
+    many = 5.8 if kind == "map" else 0.6 + 0.36 * len(what._grid().rows)
+    ax = plt.subplots(figsize=(4.1, many), layout="constrained")[1] if narrow else None
+    return plots.release_map(what, ax=ax) if kind == "map" else plots.eves_of_audit(what, ax=ax)
 
 
-def _picture(draw: Callable[[], Any], words: str) -> str:
+def _picture(kind: str, what: Any, words: str) -> str:
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    with matplotlib.rc_context({"text.usetex": False}):
-        figure = draw().figure
-        out = io.BytesIO()
-        figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
-        plt.close(figure)
-    data = base64.b64encode(out.getvalue()).decode()
-    image = f'<img alt="{words}" src="data:image/png;base64,{data}">'
-    return f'<div class="picture" tabindex="0" role="region" aria-label="{words}">{image}</div>'
+    images = []
+    for narrow in (False, True):
+        with matplotlib.rc_context({"text.usetex": False}):
+            figure = _drawn(kind, what, narrow).figure
+            out = io.BytesIO()
+            figure.savefig(out, format="png", dpi=200 if narrow else 150, metadata={"Software": None})
+            plt.close(figure)
+        images.append("data:image/png;base64," + base64.b64encode(out.getvalue()).decode())
+    wide, phone = images
+    image = f'<source media="screen and (max-width: 40rem)" srcset="{phone}"><img alt="{words}" src="{wide}">'
+    return f'<picture class="picture">{image}</picture>'

@@ -11,6 +11,8 @@ weights         of the rows of every condition, by name: {"shape": [rows], "at":
 cases           under max_signals or determinism, for every part of the mechanisms: signals (that are sent), states
                 ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
                 part is empty), replies and weights
+splits          for every Bob who reports probabilities the subdivision of his reports (`program.forecasts`): s for a
+                simplex that is split, whose halves follow, and . for one that is whole
 priors          in a proof over a set of priors: the set, as in a problem file
 listed          then: priors of the set, a row each, the worst one of the channel first
 witness         then, for a Wasserstein set: how mass is moved, a table per listed prior, one below the other; for a
@@ -57,6 +59,7 @@ _PROPERTIES: dict[str, Any] = {
     "cases": {"type": "array", "items": _CASE},
     "conflict": {},
     "attainable": {},
+    "splits": {"type": "array", "items": {"type": "string"}},
     "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
     "listed": {},
     "witness": {},
@@ -139,6 +142,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
             document["kind"],
             shares,
+            splits=tuple(document.get("splits", ())),
             priors=priors_from(document["priors"]) if over else None,
             listed=listed,
             witness=witness,
@@ -214,6 +218,8 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
     if certificate.channel is not None:
         out["channel"] = proof_table(certificate.channel)
     out |= _dual_document(certificate.dual)
+    if certificate.splits:
+        out["splits"] = list(certificate.splits)
     if certificate.cases:
         out["cases"] = [_case_document(case) for case in certificate.cases]
     return out

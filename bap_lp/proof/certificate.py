@@ -30,6 +30,7 @@ from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
+from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
 from bap_lp.program.lowering import LoweredProblem, SentSignals
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, scenario_program, tier_program, tiers_of
@@ -66,6 +67,7 @@ class Certificate(ReadOnly, Displayed):
         listed: priors of the set, a row each: the worst one of the channel, then those that prove the bound.
         witness: what shows that these lie in a Wasserstein ball (how mass is moved, a table per prior), or what proves
             the largest sums over a polytope (multipliers of its rows).
+        splits: the subdivision of the reports of every Bob who reports probabilities.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -88,6 +90,7 @@ class Certificate(ReadOnly, Displayed):
     priors: PriorSet | None = None
     listed: Array | None = None
     witness: Array | None = None
+    splits: tuple[str, ...] = ()
 
     @property
     def lam(self) -> Number:
@@ -277,9 +280,14 @@ def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_we
     return Statement(program, layout, conditions, lam, bob_weight)
 
 
+def numbers_of(problems: Sequence[Problem], certificate: Certificate) -> list[Problem]:
+    """The problems in rationals, as the certificate reads them."""
+    return [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
+
+
 def statement_of(problems: Sequence[Problem], certificate: Certificate) -> Statement:
     """What a certificate says about these problems."""
-    numbers = [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
+    numbers = numbers_of(problems, certificate)
     lams = [EXACT.number(lam) for lam in certificate.lams]
     if certificate.kind == "scenarios":
         profiles, _ = profiles_of(numbers)
@@ -335,6 +343,8 @@ def verify(
     wrong = _misfit(problems, certificate, allow_float)
     if wrong:
         return Verdict(False, wrong)
+    if certificate.splits or any(problem.forecasting for problem in problems):
+        return _verify_forecast(problems, certificate, slack)
     if certificate.kind == "release" and certificate.conditions.empty and not problems[0].misaligned:
         return _verify_free(problems[0] if certificate.exact else problems[0].as_float(), certificate, slack)
     if certificate.kind == "priors":
@@ -356,6 +366,34 @@ def verify(
     except NoProof as error:
         return Verdict(False, str(error))
     return _judged(problems, certificate, value, bound, slack, how)
+
+
+def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slack: Any) -> Verdict:
+    """Where Bobs report probabilities, the bound is that of a finite problem, and the value is the true R_A."""
+    if certificate.kind not in ("release", "conflict"):
+        return Verdict(False, f"{certificate.kind} need Bobs with tables of losses")
+    if set(NOT_FORECAST) & set(certificate.conditions.given()):
+        return Verdict(False, "a condition is not possible with a Bob who reports probabilities")
+    try:
+        told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
+        lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
+        weight = int(certificate.kind != "conflict")
+        statement = release_statement(told.finite, lam, certificate.conditions, weight)
+        if certificate.kind == "conflict":
+            return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
+        channel = certificate.channel
+        assert channel is not None
+        channel = channel if is_exact(channel) else lifted(channel)
+        wrong = statement.broken(channel)
+        if wrong:
+            return Verdict(False, wrong)
+        value = statement.value(channel) + told.excess(told.problem.p[:, None] * channel)
+        bound = statement.program.bound(certificate.dual) - told.added
+    except InputError as error:
+        return Verdict(False, f"its conditions do not fit the problem: {error}")
+    except NoProof as error:
+        return Verdict(False, str(error))
+    return _judged([told.finite], certificate, value, bound, slack, "the prices prove that no mechanism{} goes below")
 
 
 def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
@@ -422,7 +460,8 @@ def _judged(
         spread = float(np.ptp(rounded.B)) + float(certificate.lam) * float(np.ptp(rounded.E))
     else:
         spread = sum(p.arrays.rounded.spread(float(lam)) for p, lam in zip(problems, certificate.lams, strict=True))
-    near = (not exact or certificate.kind == "priors") and bool(gap <= NEAR * spread)
+    bracketed = certificate.kind == "priors" or bool(certificate.splits)
+    near = (not exact or bracketed) and bool(gap <= NEAR * spread)
     reason = f"{what}{shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
 
@@ -454,6 +493,8 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     if not certificate.exact:
         for problem in problems:
             rounded = problem.as_float()
+            if rounded.forecasting:
+                continue
             if not (np.isfinite(rounded.B).all() and np.isfinite(rounded.E).all()):
                 return "the numbers of the problem are too large for floats"
     return ""

@@ -100,6 +100,12 @@ def solve(
             if formulation != "compact":
                 raise InputError("formulation", formulation, 'must be "compact" over a set of priors')
             found = solve_over_priors(problem, price, exact, conditions or Conditions(), priors, progress)
+        elif problem.forecasting:
+            from bap_lp.questions.optimum.forecast import solve_forecast  # few Bobs report probabilities
+
+            if formulation != "compact":
+                raise InputError("formulation", formulation, 'must be "compact" if a Bob reports probabilities')
+            found = solve_forecast(problem, price, exact, conditions or Conditions(), progress)
         elif problem.misaligned or asked:
             from bap_lp.questions.optimum.conditioned import solve_conditioned  # most problems have no conditions
 

@@ -1,6 +1,6 @@
 """The promise, tested: does the certified R_E hold on other records, for each model of the prior?
 
-    python -m benchmarks priors [splits]
+    python -m benchmarks priors [splits] [draw]        draw: also write promises.csv and the picture of the page
 
 Three public tables of statsmodels are split into halves, several times. A mechanism is made from one half and judged on
 the other, at one lambda per table. The certificate promises R_E, and these Eves try to go below it:
@@ -9,8 +9,8 @@ the other, at one lambda per table. The certificate promises R_E, and these Eves
     informed     an Eve with better data than Alice: the first half and four fifths of the second, one fifth after the
                  other. She decides by the shares of the secrets among those records at each (released record, known
                  columns), shrunk towards what she would believe without the release
-The randomness of the release is averaged out. A promise is kept in a split if no Eve's risk is below it by more than two
-standard errors. The last number is R_A on the second half, R_B - lambda R_E with the smallest R_E.
+The randomness of the release is averaged out. A promise is kept in a split if no Eve's risk is below it by more than
+two standard errors. The last number is R_A on the second half, R_B - lambda R_E with the smallest R_E.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ from bap_sdc import Eve, Study, StudySolution
 from bap_sdc.records.audit.audit import AuditedRisk, counted_types
 from bap_sdc.records.data.prior import keys
 
+ATTACKED = ("logistic regression", "gradient boosting")
+NUMBERS = Path(__file__).with_name("promises.csv")
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "promises.png"
 FOLDS, SHRINK = 5, 4.0  # records' worth of what she believes without the release
 METHODS: Mapping[str, tuple[dict[str, Any], int | None]] = {
     "as it is": ({}, None),
@@ -36,7 +40,6 @@ METHODS: Mapping[str, tuple[dict[str, Any], int | None]] = {
     "counts, smoothed": ({"smoothing": "held-out"}, None),
     "loglinear": ({"model": "loglinear"}, None),
     "conditional": ({"model": "conditional"}, None),
-    "counts, informed 20": ({}, 20),
     "conditional, informed 20": ({"model": "conditional"}, 20),
 }
 
@@ -153,12 +156,12 @@ def better_informed(solution: StudySolution, channel: Any) -> AuditedRisk:
     return AuditedRisk(float(losses.mean()), float(losses.std(ddof=1) / np.sqrt(len(losses))))
 
 
-def judged(case: Case, method: str, seed: int, attackers: tuple[str, ...]) -> Judged:
+def judged(case: Case, method: str, seed: int) -> Judged:
     """A method on one split."""
     prior, informed = METHODS[method]
     study = case.study(seed, informed, **prior)
     solution = study.solve(0 if method == "as it is" else case.lam, exact=False)
-    audit = solution.audit(attackers=attackers)
+    audit = solution.audit(attackers=ATTACKED)
     assert audit is not None
     channel = solution.channel.over(counted_types(study.codes, study.levels)[0])
     one = audit.eves[0]
@@ -166,36 +169,46 @@ def judged(case: Case, method: str, seed: int, attackers: tuple[str, ...]) -> Ju
     return Judged(audit.bob.value, float(solution.eves[0]), one.null.value, eves)
 
 
-def table(splits: int, cases: Mapping[str, Callable[[], Case]] = CASES) -> pd.DataFrame:
-    """The means over splits, a row per table and method."""
-    attackers = ("logistic regression", "gradient boosting")
+def row_of(case: Case, method: str, seed: int) -> dict[str, float]:
+    """The numbers of a method on one split."""
+    one = judged(case, method, seed)
+    return {
+        "R_B": one.bob,
+        "promised": one.promise,
+        "model": one.eves["model"].value,
+        "attackers": min(one.eves[name].value for name in ATTACKED),
+        "informed": one.eves["informed"].value,
+        "no release": one.null,
+        "kept": float(one.kept),
+        "R_A": one.bob - float(case.lam) * one.worst.value,
+    }
+
+
+def measured(splits: int) -> pd.DataFrame:
+    """A row per table, split and method."""
     rows = []
-    for name, make in cases.items():
+    for name, make in CASES.items():
         case = make()
-        for method in METHODS:
-            found = [judged(case, method, seed, attackers) for seed in range(splits)]
-            eves = {k: float(np.mean([one.eves[k].value for one in found])) for k in found[0].eves}
-            price = float(case.lam)
-            rows.append(
-                {
-                    "table": name,
-                    "prior": method,
-                    "R_B": float(np.mean([one.bob for one in found])),
-                    "promised R_E": float(np.mean([one.promise for one in found])),
-                    "model": eves["model"],
-                    "attackers": min(eves[k] for k in attackers),
-                    "informed": eves["informed"],
-                    "no release": float(np.mean([one.null for one in found])),
-                    "kept": float(np.mean([one.kept for one in found])),
-                    "R_A": float(np.mean([one.bob - price * one.worst.value for one in found])),
-                }
-            )
-            print(_line(rows[-1]), flush=True)
-    return pd.DataFrame(rows)
+        for seed, method in product(range(splits), METHODS):
+            rows.append({"table": name, "prior": method, "split": seed, **row_of(case, method, seed)})
+            print(f"{name}, split {seed}, {method}: R_A = {rows[-1]['R_A']:.3f}", file=sys.stderr, flush=True)
+    return pd.DataFrame(rows).round(5)
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    return " | ".join(f"{v:.3f}" if isinstance(v, float) else f"{v:24}" for v in row.values())
+def means(found: pd.DataFrame) -> pd.DataFrame:
+    """Means over the splits."""
+    return found.drop(columns="split").groupby(["table", "prior"], sort=False).mean().reset_index()
+
+
+def markdown(found: pd.DataFrame) -> str:
+    """The means as a table of the documentation."""
+    part = means(found)
+    lines = ["| " + " | ".join(part.columns) + " |", "|" + "---|" * len(part.columns)]
+    for _, row in part.iterrows():
+        kept = f"{row['kept']:.0%}"
+        cells = [f"{v:.3f}" if isinstance(v, float) else v for v in row.drop("kept")]
+        lines.append("| " + " | ".join([*cells[:-1], kept, cells[-1]]) + " |")
+    return "\n".join(lines)
 
 
 def picture(found: pd.DataFrame, file: Path) -> None:
@@ -205,17 +218,18 @@ def picture(found: pd.DataFrame, file: Path) -> None:
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    from bap_lp.plots.palette import BOB, EVE, INK, MUTED
+    from bap_lp.plots.palette import BOB, EVE, FAINT, INK
 
+    found = means(found)
     names = found["table"].unique()
     figure, axes = pyplot.subplots(1, len(names), figsize=(11, 3.6), sharey=True, layout="constrained")
     for axis, name in zip(axes, names, strict=True):
         part = found[found["table"] == name].iloc[::-1].reset_index(drop=True)
         places = np.arange(len(part))
-        axis.axvline(part["no release"].mean(), color=MUTED, linestyle=":", label="no release")
+        axis.axvline(part["no release"].mean(), color=FAINT, linestyle=":", label="no release")
         lowest = part[["model", "attackers", "informed"]].min(axis=1)
-        axis.hlines(places, lowest, part["promised R_E"], color=MUTED, linewidth=1)
-        axis.plot(part["promised R_E"], places, "|", color=INK, markersize=14, markeredgewidth=2, label="promised")
+        axis.hlines(places, lowest, part["promised"], color=FAINT, linewidth=1)
+        axis.plot(part["promised"], places, "|", color=INK, markersize=14, markeredgewidth=2, label="promised")
         axis.plot(part["attackers"], places, "o", color=BOB, label="best trained attacker")
         axis.plot(part["informed"], places, "D", color=EVE, label="better informed Eve")
         axis.set_yticks(places, part["prior"])
@@ -228,10 +242,12 @@ def picture(found: pd.DataFrame, file: Path) -> None:
 
 
 def main() -> None:
-    splits = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
-    found = table(splits)
+    splits = next((int(a) for a in sys.argv[1:] if a.isdigit()), 5)
+    found = measured(splits)
+    print(markdown(found))
     if "draw" in sys.argv:
-        picture(found, Path(__file__).parents[1] / "docs" / "images" / "promises.png")
+        found.to_csv(NUMBERS, index=False)
+        picture(found, PICTURE)
 
 
 if __name__ == "__main__":

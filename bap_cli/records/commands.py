@@ -19,6 +19,8 @@ from bap_cli.draws import Again, risk_left, say_repeated
 from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
+from bap_cli.records.estimate import estimate_command
+from bap_cli.records.exchange import compare_command
 from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, asked
 from bap_lp.files.documents import document_of, read_bytes, source_name
@@ -143,6 +145,8 @@ def solve_command(
 
 
 app.command("path")(path_command)
+app.command("compare")(compare_command)
+app.command("estimate")(estimate_command)
 
 
 @app.command("release")
@@ -298,11 +302,11 @@ def verify_folder(folder: Path, allow_float: bool) -> None:
     from bap_lp.files.bundles import MANIFEST, digest_of
 
     with Progress("reading") as progress:
-        solution = proved_solution(folder, progress, allow_float)
+        solution, reason = _checked(folder, progress, allow_float)
     raw = read_bytes(folder / MANIFEST)
     manifest, study, out = document_of(raw, folder / MANIFEST), solution.study, console()
     say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
-    say(out, f"{solution.verify().reason}.")
+    say(out, f"{reason}.")
     origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
     say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
     say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
@@ -312,6 +316,11 @@ def verify_folder(folder: Path, allow_float: bool) -> None:
 
 def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
     """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
+    return _checked(folder, progress, allow_float)[0]
+
+
+def _checked(folder: Path, progress: Progress, allow_float: bool) -> tuple[Any, str]:
+    """The solution of a folder, and why its proof holds."""
     from bap_sdc.records.bundle import Unproved, disagreement, load_solution
 
     try:
@@ -333,7 +342,7 @@ def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
         words = f"{source_name(folder)} does not prove its optimum: its files do not belong together"
         print(f"bap: {clean(words, 600)}", file=sys.stderr)
         raise typer.Exit(1) from None
-    return solution
+    return solution, verdict.reason
 
 
 def _exact(study: Any) -> bool:

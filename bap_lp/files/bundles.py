@@ -29,7 +29,7 @@ from typing import Any
 from bap_lp.arguments import checked
 from bap_lp.files.canonical import canonical_problem, kind_of, normal
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
-from bap_lp.files.demands import other_demands, other_lambda, other_tiers
+from bap_lp.files.demands import other_demands, other_lambda, other_priors, other_tiers
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
@@ -120,6 +120,7 @@ class Bundle(Displayed):
             wrong = other_tiers(asked, self.weights, self.certificate)
         else:
             wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
+            wrong = wrong or other_priors(self.problems[0].priors, self.certificate)
         if wrong:
             return Verdict(False, wrong)
         several = self.robust or self.tiered
@@ -189,6 +190,7 @@ def bundle_files(
         price = whole["alice"]["lambda"]
         stated = conditions_document(certificate.conditions)
         whole |= {"conditions": stated} if stated else {}
+        whole |= {} if certificate.priors is None else {"priors": certificate.priors.document()}
     proved = certificate_document(certificate)
     parts = (whole, mechanism_document(mechanism), proved)
     files = {name: dumps(document).encode() for name, document in zip(FILES, parts, strict=True)}
@@ -269,6 +271,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
             raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
     if kind and any(file.conditions is not None for file in problems):
         raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a certificate of scenarios or tiers")
+    if kind and any(file.priors is not None for file in problems):
+        raise InputError(f"{where[1]}: priors", None, "cannot be kept by a certificate of scenarios or tiers")
     weights: tuple[Any, ...] = ()
     if kind == "tiers":
         with located(where[1]):
@@ -283,8 +287,11 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     with located(where[2]):
         normal(mechanism["channel"], "a row of channel")
     certificate = certificate_from_dict(proved, where[3])
-    if certificate.kind != (kind or "release"):
-        raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {kind or 'release'!r}, as problem.json says")
+    proved_kind = kind or ("priors" if "priors" in whole else "release")
+    if certificate.kind != proved_kind:
+        raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {proved_kind!r}, as problem.json says")
+    if _written(proved.get("priors")) != _written(whole.get("priors")):
+        raise Mismatch(where[3], None, "has another set of priors than problem.json, or writes it otherwise")
     if _written(proved.get("conditions", {})) != _written({} if kind else whole.get("conditions", {})):
         raise Mismatch(where[3], None, "has other conditions than problem.json, or writes them otherwise")
     return Bundle(problems, channel, certificate, manifest, source_name(path), weights, digest_of(raw))

@@ -85,6 +85,12 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
     for key, value in (("lambda", text(solution.lam)), ("conditions", json.loads(dumps(stated)))):
         if manifest.get(key) != value:
             return f"manifest.json has another {key} than the proof"
+    for name, made in (
+        ("study.json", _study_document(solution.study, kept_columns(folder))),
+        ("prior.json", _prior_document(solution.study)),
+    ):
+        if read_document(Path(folder) / name) != json.loads(dumps(made)):
+            return f"{name} says more, or writes it otherwise, than what was proved"
     if mechanism != json.loads(dumps(_mechanism_document(solution))):
         return "mechanism.json is not the mechanism that was proved"
     for key, value in json.loads(dumps(solution.document())).items():
@@ -281,9 +287,9 @@ def _require_levels(parts: list[Array], levels: tuple[int, ...]) -> None:
 
 def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySolution:
     document, result, mechanism = (documents[n] for n in ("certificate.json", "result.json", "mechanism.json"))
-    if study.conditions is not None:
-        study.conditions.fit(study)
-        return conditioned_solution(study, proof_from_document(study, document, result["method"]))
     levels = study.program.levels
     rows = [(row[0], np.ravel_multi_index(tuple(row[1:-1]), levels), row[-1]) for row in mechanism["rows"]]
+    if study.conditions is not None:
+        study.conditions.fit(study)
+        return conditioned_solution(study, proof_from_document(study, document, rows, result["method"]))
     return solution_of(study, read_optimum(study.program, document, rows))

@@ -16,14 +16,14 @@ import numpy as np
 
 from bap_lp.files.tables import long_number, proof_table, read_proof_table
 from bap_lp.rational import EXACT, Array, is_exact, number, objects, public, text
-from bap_sdc.records.conditions.proof import PartsProof
+from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies
 
 _CLAIMS = ("value", "bob", "eve", "bound", "gap")
 
 
-def proof_document(proof: RecordOptimum | PartsProof) -> dict[str, Any]:
+def proof_document(proof: RecordOptimum | StudyProof) -> dict[str, Any]:
     """The document of a proof."""
     if not isinstance(proof, RecordOptimum):
         return proof.document()

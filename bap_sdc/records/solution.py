@@ -9,7 +9,7 @@ fitted types that differ in such columns only, which is within the ratio of each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,24 @@ from flint import fmpq
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, Array, floats, is_exact, lifted, number, objects, public, text
-from bap_sdc.records.conditions.proof import PartsProof
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    floats,
+    in_floats,
+    is_exact,
+    lifted,
+    number,
+    objects,
+    public,
+    stated,
+    text,
+    tree_sum,
+)
+from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
-from bap_sdc.records.optimum.risks import summed
+from bap_sdc.records.optimum.risks import extremes_of, summed
 from bap_sdc.records.release.channel_risks import fresh_risk
 from bap_sdc.records.release.channels import TableChannel
 from bap_sdc.records.study import Study
@@ -34,7 +47,8 @@ if TYPE_CHECKING:
     from bap_sdc.records.audit.audit import Audit
     from bap_sdc.records.audit.verdict import StudyVerdict
     from bap_sdc.records.release.alternatives import ReleaseComparison
-    from bap_sdc.records.release.posterior import RecordPosterior
+    from bap_sdc.records.release.estimates import ReleaseEstimates
+    from bap_sdc.records.release.published import PublishedChannel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +93,7 @@ class StudySolution(Tabular):
     components: int
     method: str
     channel: TableChannel
-    proof: RecordOptimum | PartsProof
+    proof: RecordOptimum | StudyProof
 
     @property
     def exact(self) -> bool:
@@ -88,7 +102,7 @@ class StudySolution(Tabular):
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
         verdict = self.proof.verify()
-        if verdict.optimal or not verdict or (isinstance(self.proof, PartsProof) and self.proof.chosen):
+        if verdict.optimal or not verdict or (isinstance(self.proof, StudyProof) and self.proof.chosen):
             return verdict
         return Verdict(False, verdict.reason)
 
@@ -176,23 +190,62 @@ class StudySolution(Tabular):
 
         return compare_releases(self, attackers)
 
-    def posterior(
-        self, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None
-    ) -> RecordPosterior:
-        """What an analyst who knows the channel learns about the population from a released file.
+    @cached_property
+    def published(self) -> PublishedChannel:
+        """The channel on published columns: what an analyst may know about how a released file was made."""
+        from bap_sdc.records.release.published import published_channel
+
+        return published_channel(self.study, self.channel)
+
+    def posterior(self, released: Any) -> ReleaseEstimates:
+        """What an analyst who knows the channel on published columns estimates from a released file.
 
         Args:
             released: a file drawn with `release`.
-            draws: how many draws from the posterior are kept.
-            seed: of the Markov chain.
-            concentration: a of the Dirichlet prior of the shares; min(1, sqrt(records) / types) by default.
 
         Returns:
-            Draws of the shares of record types, with credible intervals for tables of one or two columns.
-        """
-        from bap_sdc.records.release.posterior import posterior_of
+            Estimates of the shares of levels of one or two columns, with intervals.
 
-        return posterior_of(self, released, draws, seed, concentration)
+        Raises:
+            InputError: a published column is missing, or a cell is not one of its levels.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> best.posterior(best.release(frame)).table("pay").round(3).values.tolist()
+        [[0.667, 0.208, 0.939, 0.667], [0.333, 0.061, 0.792, 0.333]]
+        """
+        from bap_sdc.records.release.estimates import estimates
+
+        return estimates(self.published, released)
+
+    def believes(
+        self, column: str, released: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    ) -> dict[str, Number]:
+        """What an Eve with the prior of the study believes about a column of one record.
+
+        Args:
+            column: the column she wants.
+            released: the released cells of the record, by published column.
+            known: the cells she knows, by column.
+
+        Returns:
+            The probability of every level.
+
+        Raises:
+            InputError: no such column or level, or no fitted record type is possible.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> print(best.believes("ill", {"pay": 2})["yes"])
+        1
+        """
+        from bap_sdc.records.release.beliefs import believed
+
+        return believed(self, column, released, known or {})
 
     @cached_property
     def fresh(self) -> tuple[float | None, ...]:
@@ -205,14 +258,12 @@ class StudySolution(Tabular):
     @cached_property
     def changed(self) -> tuple[Number, ...]:
         """The expected share of changed cells, by published column."""
-        types, p = self.study.prior.types, self.study.program.p
+        types, p = self.study.prior.types, self.study.fractions(self.exact).p
         row, signal, q = self.channel.rows(types)
         told = self.channel.decode(signal)
-        if not (is_exact(p) and is_exact(q)):
-            p, q = floats(p), floats(q)
-        mass = p[row] * q
-        shares = [mass[told[:, j] != types[row, k]].sum() for j, k in enumerate(self.study.published)]
-        return tuple(public(v + fmpq(0)) if is_exact(mass) else float(v) for v in shares)
+        mass = p[row] * EXACT.array(q)
+        shares = [tree_sum(mass[told[:, j] != types[row, k]]) for j, k in enumerate(self.study.published)]
+        return tuple(stated(v, self.exact) for v in shares)
 
     def verdict(self) -> StudyVerdict:
         """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
@@ -336,14 +387,8 @@ def _solution(
     study: Study, best: Any, risks: Risks, columns: Any, eves: Any, components: int, channel: TableChannel, proof: Any
 ) -> StudySolution:
     exact = not isinstance(best.value, float)
-    program = study.program if exact else study.program.as_float()
-    nulls, fulls = [], []
-    for eve in program.eves:
-        _, z = np.unique(eve.known, return_inverse=True)
-        mass = np.full((z.max() + 1, len(eve.loss)), fmpq(0) if exact else 0.0, dtype=object if exact else float)
-        np.add.at(mass, (z, eve.secret), eve.heard(program.p))
-        nulls.append(public(mass.dot(eve.loss).min(axis=1).sum()))
-        fulls.append(public(mass.sum(axis=0).dot(eve.loss.min(axis=1))))
+    (_, full), (_, null) = extremes_of(study.fractions(exact))
+    fulls, nulls = ([stated(v, exact) for v in risks] for risks in (full, null))
     return StudySolution(
         study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), study.by_eve(nulls),
         study.by_eve(fulls), components, best.method, channel, proof,
@@ -370,9 +415,10 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
     return rule
 
 
-def conditioned_solution(study: Study, proof: PartsProof) -> StudySolution:
+def conditioned_solution(study: Study, proof: StudyProof) -> StudySolution:
     """The solution with this proof."""
     row, decision, q = proof.rows
+    q = q if proof.exact else in_floats(q)
     start = np.searchsorted(row, np.arange(len(study.prior.types) + 1))
     told, eves = proof.risks
     shown = public if proof.exact else float
@@ -384,12 +430,12 @@ def conditioned_solution(study: Study, proof: PartsProof) -> StudySolution:
     bob, eve = sum(told, EXACT.zero), sum((w * r for w, r in zip(weights, eves, strict=True)), EXACT.zero)
     channel = _channel(study, start, decision, q, _told_nothing(study, row, decision, q))
     risks, own = Risks(shown(bob), shown(eve)), [shown(v) for v in eves]
-    return _solution(study, proof, risks, columns, own, len(proof.parts), channel, proof)
+    return _solution(study, proof, risks, columns, own, proof.size, channel, proof)
 
 
 def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
     """The overall distribution; of the fitted types that differ in private columns only, if there are any."""
-    mass = study.program.lifted().p[row] * q
+    mass = study.program.lifted().p[row] * exact_row(q)
     asked = study.conditions
     private = {column for column, _ in asked.private(study)} if asked is not None else set()
     rest = [k for k in range(len(study.names)) if k not in private]
@@ -397,7 +443,8 @@ def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
     def mean(live: Array) -> tuple[Array, Array]:
         sent, at = np.unique(decision[live], return_inverse=True)
         total = summed(mass[live], at.ravel(), len(sent))
-        return sent, total / total.sum()
+        share = total / total.sum()
+        return sent, share if is_exact(q) else floats(share)
 
     def rule(types: Array) -> list[tuple[Array, Array]]:
         overall, own = mean(np.arange(len(row))), study.prior.types[row][:, rest]

@@ -25,7 +25,7 @@ from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading, column_of
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, model_prior
-from bap_sdc.records.data.prior import Prior, held_out, keys, sample_of
+from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
 from bap_sdc.records.data.tables import check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
@@ -179,9 +179,10 @@ class Study(Displayed):
         if self.left_out.all():
             raise InputError("holdout", str(self.holdout), "must leave at least one record for the fit")
         joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
-        sample = sample_of(
-            self.codes[~self.left_out], self.levels, self.names, [spy.secret for spy in self.spies], joined,
-            alpha=smoothing, toward=toward, margins=_margins(margins, self.names), seed=seed,
+        secrets = tuple(sorted({spy.secret for spy in self.spies}))
+        sample = Sample(
+            self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
+            smoothing, toward, _margins(margins, self.names), seed,
         )  # fmt: skip
         self.prior: Prior = model_prior(sample, model, [spy.informed for spy in self.spies if spy.informed])
         if self.conditions is not None:
@@ -251,6 +252,10 @@ class Study(Displayed):
             several = self.chances(spy)
             eves += [eve] if several is None else [replace(eve, chance=chance) for chance in several.T]
         return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
+
+    def fractions(self, exact: bool = True) -> RecordProgram:
+        """The program in fractions: its own if exact, or those that its nearest floats are."""
+        return self.program if exact else self.program.as_float().lifted()
 
     def chances(self, spy: Spy) -> Array | None:
         """k(omega | x) of an informed Eve, a row per record type, as rationals."""
@@ -403,7 +408,7 @@ def _target(name: str, how: Any, column: Column) -> Target:
     return Target(name, table, weight_of(options.get("weight", 1), f"publish.{name}.weight"))
 
 
-def _margins(given: Any, names: Sequence[str]) -> list[list[int]]:
+def _margins(given: Any, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Groups of columns as positions."""
     rule = 'must be a list of lists of columns, such as [["age", "ill"]]'
     if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
@@ -416,8 +421,8 @@ def _margins(given: Any, names: Sequence[str]) -> list[list[int]]:
             if name not in names:
                 listed = ", ".join(map(repr, names))
                 raise InputError(f"margins[{k}]", None, f"names column {show(name)}, which is not one of {listed}")
-        out.append(sorted({names.index(name) for name in group}))
-    return out
+        out.append(tuple(sorted({names.index(name) for name in group})))
+    return tuple(out)
 
 
 def _times(weight: Any, table: Array) -> Array:

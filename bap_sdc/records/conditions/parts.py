@@ -18,7 +18,7 @@ Bobs weigh 1 + v times as much, its Eves (lam + w) weight_n + w_n, and lam is on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from bap_lp.model.informed import knowing
 from bap_lp.rational import EXACT, Array, InputError, public
 from bap_sdc.records.conditions.stated import COUPLING, StudyConditions, words_of
 from bap_sdc.records.data.prior import keys
+from bap_sdc.records.optimum.program import RecordProgram
 
 if TYPE_CHECKING:
     from bap_sdc.records.study import Study
@@ -56,6 +57,20 @@ class Prices:
         return [
             (lam + self.eve) * EXACT.number(spy.weight) + self.floors.get(n, zero) for n, spy in enumerate(study.spies)
         ]
+
+
+def priced_program(study: Study, lam: Any, prices: Prices) -> tuple[RecordProgram, Any]:
+    """The study's program at these prices, and its lam."""
+    program, weights = study.program, prices.weights(study, lam)
+    per_eve = [w for spy, w in zip(study.spies, weights, strict=True) for _ in range(max(spy.informed, 1))]
+    eves = []
+    for eve, weight in zip(program.eves, per_eve, strict=True):
+        if any(weights):
+            eve = replace(eve, weight=public(weight)) if weight else replace(eve, loss=0 * eve.loss, weight=1)
+        eves.append(eve)
+    scale = 1 + prices.bob if program.exact else float(1 + prices.bob)
+    losses = tuple(table * scale for table in program.losses)
+    return RecordProgram(program.p, program.codes, losses, tuple(eves)), EXACT.number(1 if any(weights) else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +129,13 @@ class StudyPart:
     def size(self) -> int:
         return len(self.states) * prod(map(len, self.levels))
 
+    def require(self) -> None:
+        """Refuse a part that is too large, before anything is built."""
+        if self.size > MOST:
+            rule = f"have {len(self.states)} record types and {len(self.decisions)} decisions {self.named()}: "
+            rule += f"{self.size} probabilities, at most {MOST} can be found at once: band or merge levels"
+            raise InputError("conditions", None, rule)
+
     def named(self) -> str:
         """What the part is called: what the Eves know of its record types, if that is one thing."""
         types = self.study.prior.types[self.states]
@@ -150,7 +172,7 @@ class StudyPart:
             if not any(weights):
                 weight = spy.weight
             elif not weight:  # her risk counts nothing
-                loss, weight = 0 * loss, 1
+                loss, weight = 0 * loss, EXACT.one
             more: dict[str, Any] = {"knows": [str(z) for z in study.known(types, spy)]} if spy.knows else {}
             eve = Agent(loss, None, spy.name, weight if isinstance(weight, float) else public(weight), **more)
             chance = study.chances(spy)
@@ -224,7 +246,7 @@ def _others(study: Study, column: int) -> Array:
 
 
 def study_parts(study: Study) -> tuple[StudyPart, ...]:
-    """The parts in the order of their first record types; refuses a part that is too large, before it is built."""
+    """The parts in the order of their first record types."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -249,11 +271,6 @@ def study_parts(study: Study) -> tuple[StudyPart, ...]:
     cuts = np.flatnonzero(np.diff(rank[order])) + 1
     every = asked.min_cell is not None  # a cell may be kept for the sake of another part
     parts = tuple(StudyPart(study, own, _levels(study, own, every)) for own in np.split(order, cuts))
-    for part in parts:
-        if part.size > MOST:
-            rule = f"have {len(part.states)} record types and {len(part.decisions)} decisions {part.named()}: "
-            rule += f"{part.size} probabilities, at most {MOST} can be found at once: band or merge levels"
-            raise InputError("conditions", None, rule)
     return parts
 
 

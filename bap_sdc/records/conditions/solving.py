@@ -27,13 +27,16 @@ from bap_lp.clock import check
 from bap_lp.engines.solve import solve_program
 from bap_lp.model.display import counted
 from bap_lp.program.bound import Program, Rows
-from bap_lp.program.finish import STOPPED
+from bap_lp.program.finish import STOPPED, on_grid
 from bap_lp.proof.certificate import Certificate, reported, statement_of
-from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, public
-from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, study_parts
-from bap_sdc.records.conditions.proof import PartsProof
+from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, lifted, public
+from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
+from bap_sdc.records.conditions.proof import PartsProof, PricedProof, StudyProof, sorted_rows
 from bap_sdc.records.conditions.stated import StudyConditions
-from bap_sdc.records.optimum.risks import column_risks, eve_risk, record_lam
+from bap_sdc.records.optimum.optimise import optimise
+from bap_sdc.records.optimum.proof import bound_of
+from bap_sdc.records.optimum.result import RecordOptimum, conclude_records, joint_table
+from bap_sdc.records.optimum.risks import column_risks, eve_risk, record_lam, summed
 
 if TYPE_CHECKING:
     from bap_sdc.records.study import Study
@@ -45,9 +48,9 @@ _ROUNDS = 200  # of the master program
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A release of a part (over the part's decisions), with R_B and every Eve's risk there."""
+    """A release of a part as rows (record type, decision, q), with R_B and every Eve's risk there."""
 
-    channel: Array
+    rows: tuple[Array, Array, Array]
     bob: Any
     eves: tuple[Any, ...]
 
@@ -58,11 +61,11 @@ class _Round:
 
     prices: Prices
     mix: list[_Column]
-    certificates: list[Certificate]
+    certificates: list[Certificate] | RecordOptimum
     bound: Any
 
 
-def solve_parts(study: Study, lam: Any, exact: bool | None, progress: Tell | None = None) -> PartsProof:
+def solve_parts(study: Study, lam: Any, exact: bool | None, progress: Tell | None = None) -> StudyProof:
     """The optimal release under the study's conditions, with its proof."""
     asked = study.conditions
     assert asked is not None
@@ -74,6 +77,9 @@ def solve_parts(study: Study, lam: Any, exact: bool | None, progress: Tell | Non
     asked.require(study)
     exact = able if exact is None else exact
     price = EXACT.number(price if exact else float(price))
+    if asked.types.signal_floor is not None and asked.floor and price == 0 and len(study.spies) > 1:
+        rule = "cannot be combined with a floor at lambda = 0 where there are several Eves: their losses have no weight"
+        raise InputError("conditions.signal_floor", None, rule)
     task = _Task(study, asked, study_parts(study), price, exact, progress or (lambda *_: None))
     return task.optimum() if asked.min_cell is None else task.with_cells()
 
@@ -85,7 +91,10 @@ class _Task:
         self.study, self.asked, self.parts, self.lam, self.exact, self.tell = study, asked, parts, lam, exact, tell
         self.program = study.program.lifted()
         self.weights = tuple(EXACT.number(spy.weight) for spy in study.spies)
-        self.conditions = [part.conditions() for part in parts]
+        self.free = not asked.local
+        for part in () if self.free else parts:
+            part.require()
+        self.conditions = [] if self.free else [part.conditions() for part in parts]
         self.columns: list[list[_Column]] = [[] for _ in parts]
         self.limits = coupling(study)
         self.kept: Array | None = None  # decisions of the study that may be sent
@@ -95,14 +104,36 @@ class _Task:
 
     def _solved(self, lam: Any, prices: Prices) -> _Round:
         """The optimum of every part at these prices; its release becomes a column."""
-        done, total, made = 0, len(self.study.prior.types), []
+        found = self._by_record(lam, prices) if self.free else self._by_part(lam, prices)
+        for own, column in zip(self.columns, found.mix, strict=True):
+            if all((old.bob, old.eves) != (column.bob, column.eves) for old in own):
+                own.append(column)
+        return found
+
+    def _by_record(self, lam: Any, prices: Prices) -> _Round:
+        """All parts at once, if nothing but prices binds them."""
+        check()
+        program, at = priced_program(self.study, lam, prices)
+        best = optimise(program, at, self.exact, progress=self.tell)
+        state, decision, rho = joint_table(best.components)
+        q = rho / best.program.p[state]
+        home = np.empty(len(best.program.p), dtype=np.int64)
+        for k, part in enumerate(self.parts):
+            home[part.states] = k
+        order = np.argsort(home[state], kind="stable")
+        cuts = np.searchsorted(home[state][order], np.arange(1, len(self.parts)))
+        mix = [self._column(k, state[mine], decision[mine], q[mine]) for k, mine in enumerate(np.split(order, cuts))]
+        return _Round(prices, mix, best, EXACT.number(best.bound))
+
+    def _by_part(self, lam: Any, prices: Prices) -> _Round:
+        done, total, mix = 0, len(self.study.prior.types), []
         certificates, bound = [], EXACT.zero
         self.tell(0, total)
         for k, part in enumerate(self.parts):
             if self.exact:
                 check()  # a solution in floats is the best pair that there was time for
-            only = None if self.kept is None else np.flatnonzero(np.isin(part.decisions, self.kept))
-            problem, at = part.problem(lam, prices, only)
+            only = np.arange(len(part.decisions)) if self.kept is None else self._allowed(part)
+            problem, at = part.problem(lam, prices, None if self.kept is None else only)
             try:
                 found = solve(problem, at, self.exact, conditions=self.conditions[k])
             except ConflictError as error:
@@ -110,28 +141,25 @@ class _Task:
             self.stopped = self.stopped or STOPPED in found.method
             q = found.certificate.channel
             assert q is not None
-            q = q if is_exact(q) else lifted(q)
-            if only is not None:
-                wide = EXACT.zeros((len(q), len(part.decisions)))
-                wide[:, only] = q
-                q = wide
-            made.append(self._column(k, q))
+            x, s = np.nonzero(q != 0)
+            share = q[x, s] if is_exact(q) else lifted(q[x, s])
+            mix.append(self._column(k, part.states[x], part.decisions[only[s]], share))
             certificates.append(found.certificate)
             bound = bound + part.share * EXACT.number(found.bound)
             done += len(part.states)
             self.tell(done, total)
-        for own, column in zip(self.columns, made, strict=True):
-            if all((old.bob, old.eves) != (column.bob, column.eves) for old in own):
-                own.append(column)
-        return _Round(prices, made, certificates, bound)
+        return _Round(prices, mix, certificates, bound)
 
-    def _column(self, k: int, q: Array) -> _Column:
-        part = self.parts[k]
-        x, s = np.nonzero(q != 0)
-        state, decision = part.states[x], part.decisions[s]
-        rho = self.program.p[state] / part.share * q[x, s]
+    def _allowed(self, part: StudyPart) -> Array:
+        """The decisions of a part that may be sent."""
+        every = part.decisions
+        return np.arange(len(every)) if self.kept is None else np.flatnonzero(np.isin(every, self.kept))
+
+    def _column(self, k: int, state: Array, decision: Array, q: Array) -> _Column:
+        rho = self.program.p[state] / self.parts[k].share * q
         bob = sum(column_risks(self.program, state, decision, rho), EXACT.zero)
-        return _Column(q, bob, self.study.by_eve([eve_risk(eve, state, decision, rho) for eve in self.program.eves]))
+        eves = self.study.by_eve([eve_risk(eve, state, decision, rho) for eve in self.program.eves])
+        return _Column((state, decision, q), bob, eves)
 
     def _null(self, k: int) -> None:
         """The release of a part that always sends the decision that is best for Bob."""
@@ -139,13 +167,10 @@ class _Task:
         p, types = self.program.p[part.states], self.study.prior.types[part.states]
         cost = EXACT.zeros(1)
         for table, column, own in zip(self.program.losses, self.study.published, part.levels, strict=True):
-            mean = p.dot(table[types[:, column]][:, list(own)])
-            cost = (cost[:, None] + mean).ravel()
-        allowed = np.ones(len(cost), dtype=bool) if self.kept is None else np.isin(part.decisions, self.kept)
-        best = min(np.flatnonzero(allowed).tolist(), key=lambda i: cost[i])
-        q = EXACT.zeros((len(p), len(cost)))
-        q[:, best] = EXACT.one
-        self.columns[k].append(self._column(k, q))
+            cost = (cost[:, None] + p.dot(table[types[:, column]][:, list(own)])).ravel()
+        best = min(self._allowed(part).tolist(), key=lambda i: cost[i])
+        sent = np.full(len(p), part.decisions[best])
+        self.columns[k].append(self._column(k, part.states, sent, EXACT.full(len(p), 1)))
 
     def _named(self, error: ConflictError, part: StudyPart) -> tuple[str, Any, str]:
         field = part.labels().get(error.field, error.field)
@@ -153,7 +178,7 @@ class _Task:
 
     # the master program
 
-    def optimum(self) -> PartsProof:
+    def optimum(self) -> StudyProof:
         """The optimum with its proof."""
         return self._proof(self._best())
 
@@ -215,8 +240,10 @@ class _Task:
             if len(live) == 1:
                 mix.append(own[live[0]])
                 continue
-            q = sum((found.rho[k][c] * own[c].channel for c in live[1:]), found.rho[k][live[0]] * own[live[0]].channel)
-            mix.append(self._column(k, q))
+            x, i, q = (np.concatenate([own[c].rows[at] for c in live]) for at in range(3))
+            q = q * np.concatenate([np.full(len(own[c].rows[0]), found.rho[k][c], dtype=object) for c in live])
+            place, at = np.unique(np.stack([x, i], axis=1), axis=0, return_inverse=True)
+            mix.append(self._column(k, place[:, 0], place[:, 1], summed(q, at.ravel(), len(place))))
         return mix, prices, found.value
 
     def _enough(self) -> Any:
@@ -226,21 +253,31 @@ class _Task:
         eve = sum((eve.weight * eve.loss.max() for eve in self.program.eves), EXACT.zero)
         return EXACT.number(_NEAR) * (bob + self.lam * eve)
 
-    def _proof(self, last: _Round, mix: Sequence[_Column] | None = None) -> PartsProof:
-        """The certificates of the parts with the releases of the mixture in place of their own."""
+    def _proof(self, last: _Round, mix: Sequence[_Column] | None = None) -> StudyProof:
+        """The certificates at the prices, with the releases of the mixture in place of their own."""
+        mix = mix or last.mix
+        how = f"{'exact' if self.exact else 'in floats'}{f', {STOPPED}' if self.stopped else ''}"
+        if isinstance(last.certificates, RecordOptimum):
+            best = _mixed(last.certificates, mix)
+            method = f"components with priced decisions, at the prices of the conditions, {how}"
+            return PricedProof.of(self.study, self.lam, last.prices, method, best=best)
         made = []
-        for part, certificate, one in zip(self.parts, last.certificates, mix or last.mix, strict=True):
+        for part, certificate, one in zip(self.parts, last.certificates, mix, strict=True):
+            place, (x, i, q) = np.argsort(part.decisions), one.rows
+            channel = EXACT.zeros((len(part.states), len(part.decisions)))
+            row = np.argsort(part.states)[np.searchsorted(np.sort(part.states), x)]
+            channel[row, place[np.searchsorted(part.decisions[place], i)]] = q
             problem, _ = part.problem(self.lam, last.prices)
             statement = statement_of([problem], certificate)
-            value = statement.value(one.channel)
+            value = statement.value(channel)
             bound = statement.bound(certificate.dual, certificate.cases, value)[0]
             stated, _, gap = reported(value, bound, self.exact)
-            made.append(replace(certificate, channel=one.channel, value=stated, gap=gap))
-        method = f"{counted(len(made), 'part')} under conditions, {'exact' if self.exact else 'in floats'}"
-        method += f", {STOPPED}" if self.stopped else ""
-        return PartsProof.of(self.study, self.lam, last.prices, self.parts, made, self.exact, method)
+            made.append(replace(certificate, channel=channel, value=stated, gap=gap))
+        method = f"{counted(len(made), 'part')} under conditions, {how}"
+        proof = {"parts": tuple(self.parts), "certificates": tuple(made)}
+        return PartsProof.of(self.study, self.lam, last.prices, method, **proof)
 
-    def with_cells(self) -> PartsProof:
+    def with_cells(self) -> StudyProof:
         """The release in which no combination is rarer than min_cell, with the bound of the study without it."""
         least = EXACT.number(self.asked.min_cell) / self.study.records
         relaxed = self._best()
@@ -253,3 +290,24 @@ class _Task:
             self.kept = kept = np.setdiff1d(kept, [i for _, i in rare[: (len(rare) + 1) // 2]])
             self.columns = [[] for _ in self.parts]
             found = self._proof(relaxed, self._best().mix)
+
+
+def _mixed(best: RecordOptimum, mix: Sequence[_Column]) -> RecordOptimum:
+    """An optimum with another release, which is one too; in floats its probabilities are multiples of 2^-52."""
+    x, i, q = sorted_rows(*(np.concatenate([one.rows[at] for one in mix]) for at in range(3)))
+    if not best.exact:
+        place = np.arange(len(x)) - np.searchsorted(x, x)
+        wide = np.zeros((len(best.program.p), int(place.max()) + 1))
+        wide[x, place] = floats(q)
+        q = lifted(on_grid(wide)[x, place])
+    program, parts = best.program, []
+    home, place = np.empty(len(program.p), dtype=np.int64), np.empty(len(program.p), dtype=np.int64)
+    for k, part in enumerate(best.components):
+        home[part.states], place[part.states] = k, np.arange(len(part.states))
+    for k, part in enumerate(best.components):
+        mine = np.flatnonzero((home[x] == k) & (q != 0))
+        rows = {"row": place[x[mine]], "decision": i[mine], "rho": program.p[x[mine]] * q[mine]}
+        parts.append(replace(part, **rows))
+    lam = EXACT.number(best.lam)
+    bound = EXACT.number(best.bound) if best.exact else bound_of(program, parts, lam)
+    return conclude_records(program, lam if best.exact else best.lam, parts, bound, best.method, best.exact)

@@ -163,6 +163,11 @@ class StudyConditions:
         coupled = self.floor or any(name in self.types.given() for name in COUPLING)
         return {*self.types.given()} <= _SPLIT and (self.convex or not coupled)
 
+    @property
+    def local(self) -> bool:
+        """Whether there is more than numbers that couple the parts."""
+        return bool(self.cap or self.dp or {*self.types.given()} - {*COUPLING} or self.min_cell is not None)
+
     def document(self) -> dict[str, Any]:
         """The [conditions] table that says the same."""
         own = {name: plain(getattr(self, name)) for name in (*_KINDS, "min_cell")}

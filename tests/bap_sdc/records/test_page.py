@@ -91,7 +91,7 @@ def test_the_page_lists_the_options_of_every_command() -> None:
         for name in re.findall(r"`(\w+)`", names):
             listed.setdefault(name, set()).update(re.findall(r"`(--?[a-z-]+)", options))
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(listed) == set(commands) - {"init"}
+    assert set(listed) == set(commands)
     for name, options in listed.items():
         own = {option for p in commands[name].params for option in (*p.opts, *p.secondary_opts) if option[0] == "-"}
         # of a pair such as --attackers and --no-attackers the page has the one that is not the default; -o is --out

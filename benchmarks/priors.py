@@ -211,34 +211,39 @@ def markdown(found: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def picture(found: pd.DataFrame, file: Path) -> None:
-    """The promise and what the Eves reach, a panel per table."""
+def picture(found: pd.DataFrame) -> Any:
+    """The promise and what the Eves reach, a panel per table; a matplotlib figure."""
     import matplotlib
 
     matplotlib.use("agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
-    from bap_lp.plots.palette import BOB, EVE, FAINT, INK
+    from bap_lp.plots.palette import EVE, FAINT, INK
 
     found = means(found)
     names = found["table"].unique()
-    figure, axes = pyplot.subplots(1, len(names), figsize=(11, 3.6), sharey=True, layout="constrained")
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    axes = figure.subplots(1, len(names), sharey=True)
     for axis, name in zip(axes, names, strict=True):
         part = found[found["table"] == name].iloc[::-1].reset_index(drop=True)
         places = np.arange(len(part))
         axis.axvline(part["no release"].mean(), color=FAINT, linestyle=":", label="no release")
-        lowest = part[["model", "attackers", "informed"]].min(axis=1)
+        lowest = part[["attackers", "informed"]].min(axis=1)
         axis.hlines(places, lowest, part["promised"], color=FAINT, linewidth=1)
         axis.plot(part["promised"], places, "|", color=INK, markersize=14, markeredgewidth=2, label="promised")
-        axis.plot(part["attackers"], places, "o", color=BOB, label="best trained attacker")
+        axis.plot(part["attackers"], places, "o", color=EVE, mfc="white", label="best trained attacker")
         axis.plot(part["informed"], places, "D", color=EVE, label="better informed Eve")
         axis.set_yticks(places, part["prior"])
         axis.set_title(name)
         axis.set_xlabel("Eve's risk on the other half")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(loc="lower left", fontsize=7, frameon=False)
-    figure.savefig(file, dpi=130, metadata={"Software": None})
-    pyplot.close(figure)
+    return figure
+
+
+def draw(found: pd.DataFrame) -> None:
+    """Write the picture of the page."""
+    picture(found).savefig(PICTURE, dpi=130, metadata={"Software": None})
 
 
 def main() -> None:
@@ -247,7 +252,7 @@ def main() -> None:
     print(markdown(found))
     if "draw" in sys.argv:
         found.to_csv(NUMBERS, index=False)
-        picture(found, PICTURE)
+        draw(found)
 
 
 if __name__ == "__main__":

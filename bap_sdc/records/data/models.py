@@ -165,7 +165,7 @@ def model_prior(sample: Sample, model: str, draws: Sequence[int] = ()) -> Prior:
 def weighted_prior(sample: Sample, weights: Sequence[fmpq], model: str, informed: bool) -> Prior:
     """p(x) is the share of type x in the sum of the weights: the records stand for different numbers of people."""
     if model != "counts" or sample.alpha != 0 or informed:
-        rule = "is for shares that are counted: model = \"counts\" without smoothing, and no Eve who is informed"
+        rule = 'is for shares that are counted: model = "counts" without smoothing, and no Eve who is informed'
         raise InputError("weight", None, rule)
     own, kind = np.unique(keys(sample.codes, sample.levels), return_inverse=True)
     mass = [fmpq(0)] * len(own)

@@ -216,7 +216,9 @@ def test_a_record_with_weight_three_counts_as_three_records(tmp_path):
     ill, times = generator.integers(0, 2, 40), generator.integers(1, 5, 40)
     frame = pd.DataFrame({"age": generator.integers(0, 3, 40), "ill": ill, "pay": ill + generator.integers(0, 2, 40)})
     publish, eves = {"pay": "absolute"}, [Eve("ill", ["age"], [[0, 1], [2, 0]])]
-    half = [f" {t / 2:.1f}".replace(".", ",") for t in times]  # weights that need not be integers, as some files have them
+    half = [
+        f" {t / 2:.1f}".replace(".", ",") for t in times
+    ]  # weights that need not be integers, as some files have them
     weighted = Study(frame.assign(w=half), publish, eves, weight="w", decimal=",").solve(1)
     repeated = Study(frame.loc[frame.index.repeat(times)], publish, eves).solve(1)
     assert public(weighted.study.prior.p).tolist() == public(repeated.study.prior.p).tolist()

@@ -15,12 +15,17 @@ For weights w >= 0 of the rows (with sum one over the worst ones) and replies u_
 no feasible rho has a value below
     sum_x mass(x) min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) - w.rhs              (weak duality).
 Where mechanisms are deterministic or signals few, the bound may go case by case, or all maps are tried.
+An Eve may report a distribution r over the values a(x) of a secret and lose -log r(a) ("log", in nats) or
+sum_k (1{a = k} - r_k)^2 ("brier"). Her columns are the reports that the certificate lists: a minimum over all reports
+is not above that over the list, so that the bound holds. The value counts her least loss over all reports, at masses m:
+sum_a m_a log(M / m_a) or M - sum_a m_a^2 / M with M = sum_a m_a. Logarithms are rounded down to multiples of 2^-128.
 
 A certificate about "floats" takes every number of the problem as the nearest float, and each float as the fraction it
 is, with distributions scaled to sum to one. The limits of conditions are then looser by 2^-48 of their size.
 """
 
 import contextlib
+import copy
 import hashlib
 import json
 import math
@@ -39,7 +44,7 @@ FORMAT, MOST, LOOSE = "bap-lp bundle 2", 10**300, F(1, 2**48)
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
 NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "deterministic", "max_signals"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable"]  # of a certificate
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "reports", "conflict", "attainable"]  # of a certificate
 ENTRY = 200  # bytes of a fraction in a table
 
 
@@ -199,13 +204,91 @@ def rounded(v):
     return F(float(v))
 
 
+def rounded_up(v):
+    """The least float that is at least v."""
+    near = float(v)
+    return F(near if F(near) >= v else math.nextafter(near, math.inf))
+
+
+# ---- logarithms, and agents who report probabilities
+
+LOG = 128  # bits behind the point
+
+
+def log_below(q):
+    """The largest multiple of 2^-128 that is at most log q, by the series of log((1 + z) / (1 - z))."""
+    need(q > 0, "a logarithm needs a positive number")
+    if abs(q - 1) * 2**LOG < min(q, 1):  # 0 < log q < q - 1 above one, (q - 1) / q < log q < 0 below
+        return F(0 if q >= 1 else -1, 2**LOG)
+    power, bits = q.numerator.bit_length() - q.denominator.bit_length(), LOG + 64
+    q = q / F(2) ** power  # between 1/2 and 2
+    while True:
+        spend(1 + (bits // 1000) ** 2)
+        (low, high), (least, most) = series((q - 1) / (q + 1), bits), series(F(1, 3), bits)
+        ends = sorted((power * least, power * most))
+        floors = [(a + b) >> (bits - LOG) for a, b in ((low, ends[0]), (high, ends[1]))]
+        if floors[0] == floors[1]:
+            return F(floors[0], 2**LOG)
+        bits *= 2
+
+
+def series(z, bits):
+    """Integers around 2^bits 2 (z + z^3 / 3 + z^5 / 5 + ...), for |z| <= 1/3."""
+    power = (z.numerator << bits) // z.denominator
+    square, total, k = power * power >> bits, power, 1
+    while abs(power) > 1:
+        power, k = power * square >> bits, k + 2
+        total += power // k
+    # each term is off by less than 4, and what follows the last one is less than another 4
+    return 2 * (total - 4 * k), 2 * (total + 4 * k)
+
+
+class Informant:
+    """An Eve who reports probabilities, at one value of what she knows; share: her weight times k(z|x)."""
+
+    def __init__(self, kind, secret, mass, share):
+        self.kind, self.share = kind, share
+        self.values = list(dict.fromkeys(a for a, m in zip(secret, mass) if m)) or ["none"]
+        place = {a: k for k, a in enumerate(self.values)}
+        self.where = [place[a] if m else None for a, m in zip(secret, mass)]
+
+    def times(self, p):
+        """With shares multiplied by these numbers."""
+        own = copy.copy(self)
+        own.share = [m * v for m, v in zip(p, self.share)]
+        return own
+
+    def losses(self, shape, table):
+        """For every value the losses of all reports, rounded up."""
+        need(shape[1] == len(self.values), "the reports have another shape")
+        rows = [[table.get((j, a), F(0)) for a in range(shape[1])] for j in range(shape[0])]
+        spend(40 * shape[0] * shape[1])
+        if self.kind == "brier":
+            squares = [sum(r * r for r in row) for row in rows]
+            return [[1 - 2 * row[a] + square for row, square in zip(rows, squares)] for a in range(shape[1])]
+        need(all(r > 0 for row in rows for r in row) and all(sum(row) <= 1 for row in rows), "no reports")
+        return [[-log_below(row[a]) for row in rows] for a in range(shape[1])]
+
+    def risk(self, column):
+        """Her least loss at a signal with these masses of the states, rounded down."""
+        m = [F(0)] * len(self.values)
+        for a, share, v in zip(self.where, self.share, column):
+            if a is not None and v:
+                m[a] += share * v
+        total = sum(m)
+        if not total or self.kind == "brier":
+            return total - sum(v * v for v in m) / total if total else total
+        spend(40 * len(m))
+        return sum(v * log_below(total / v) for v in m if v)
+
+
 # ---- the problem
 
 
 class Game:
     """A problem in fractions. `read` takes a number as it is, or as the nearest float; the proof has `signals`."""
 
-    def __init__(self, document, read, signals):
+    def __init__(self, document, read, signals, reports=()):
         keyed(document, ["title", "data", "bob", "eve", "alice"], ["conditions"])
         data, roles = keyed(document["data"], ["labels", "prior"]), ("bob", "eve")
         need(type(document["title"]) is str, "title must be a text")
@@ -220,16 +303,26 @@ class Game:
         self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
         columns = math.prod(self.sizes)
         need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
-        cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves))
+        lists = iter(reports)
+        need(len(reports) == sum(len(a.shares[0]) for a in eves if a.kind), "every Eve who reports needs her reports")
+        cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves) + sum(v[0][0] for v in reports))
         need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
         spend(cells)
-        self.B, self.E, self.views = [[F(0)] for _ in self.p], [[] for _ in self.p], []
+        self.B, self.E, self.views, self.scores = [[F(0)] for _ in self.p], [[] for _ in self.p], [], []
         for a in bobs:
             self.B = [[v + a.weight * w for v in row for w in more] for row, more in zip(self.B, a.harm)]
         for a in eves:  # a view is an Eve with the z that she knows; E[x] has her losses k(z|x) E(x,j), without zeros
             for share in zip(*a.shares):
                 start = self.views[-1].columns.stop if self.views else 0
                 mass = [m * k if k else k for m, k in zip(a.mass, share)]
+                if a.kind:
+                    own, table = Informant(a.kind, a.secret, mass, [k * a.weight for k in share]), next(lists)
+                    columns, losses = range(start, start + table[0][0]), own.losses(*table)
+                    self.scores.append((len(self.views), own))
+                    self.views.append(Record(eve=a, share=share, mass=mass, columns=columns))
+                    for mine, w, where in zip(self.E, own.share, own.where):
+                        mine += [] if where is None else [(j, w * v) for j, v in zip(columns, losses[where]) if v]
+                    continue
                 columns = range(start, start + len(a.decisions))
                 self.views.append(Record(eve=a, share=share, mass=mass, weight=a.weight, loss=a.loss, columns=columns))
                 for own, k, row in zip(self.E, share, a.harm):
@@ -237,21 +330,29 @@ class Game:
                         own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v]
         self.groups, self.decisions = [v.columns for v in self.views], joints([a.decisions for a in bobs], ", ")
         self.eve = [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
+        self.logs = any(a.kind == "log" for a in eves)
         self.aligned = all(a.harm == a.loss and a.mass == self.p for a in bobs + eves)
         bob = [Record(mass=self.p, weight=1, loss=self.B)]  # who share Alice's prior and harm act as one
         self.agents = (bob if self.aligned else bobs) + self.views
 
     def agent(self, table, role):
         """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
-        own = ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve")
-        keyed(table, ["name", "weight", "decisions", "loss"], own)
-        a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1)
-        a.loss = table_of(table["loss"], self.loss, self.N)
-        a.decisions = labels(table["decisions"], len(a.loss[0]))
-        a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
+        kind = table.get("loss") if type(table) is dict and type(table.get("loss")) is str else ""
+        own = ["harm", "prior"] * (not kind) + ["knows", "knowledge"] * (role == "eve") + ["secret"] * bool(kind)
+        keyed(table, ["name", "weight", "loss"] + ["decisions"] * (not kind), own)
+        need(not kind or (role == "eve" and kind in ("log", "brier")), "a loss must be a table, log or brier")
+        a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1, kind=kind)
+        a.loss, a.decisions, a.harm = None, [], None
+        if not kind:
+            a.loss = table_of(table["loss"], self.loss, self.N)
+            a.decisions = labels(table["decisions"], len(a.loss[0]))
+            a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
+        a.secret = [*map(str, listed(table.get("secret", self.states), "secret", self.N))]
+        need(all(type(v) is int or (type(v) is str and v) for v in table.get("secret", [])), "secret must be labels")
         a.mass = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
         need(a.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
-        need(a.weight <= 1 or a.weight * max(map(max, a.harm)) <= MOST, "a weight makes a loss larger than 1e300")
+        small = a.weight <= 1 or a.weight * (10**5 if kind else max(map(max, a.harm))) <= MOST
+        need(small, "a weight makes a loss larger than 1e300")
         known = listed(table.get("knows", [0] * self.N), "knows", self.N)
         need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
         places, zero, one = {z: k for k, z in enumerate(dict.fromkeys(map(str, known)))}, [F(0)], [F(1)]
@@ -279,7 +380,7 @@ class Game:
         """Without conditions: signal s tells Bob to decide told[s], and the Eves decide for themselves."""
         spend(self.N * len(told))
         program = Lowered([F(1)] * self.N, [[p * row[i] for i in told] for p, row in zip(self.p, self.B)])
-        program.observe("eve", self.eve, self.groups, lam)
+        program.observe("eve", self.eve, self.groups, lam, scores=[(g, own.times(self.p)) for g, own in self.scores])
         return program
 
 
@@ -296,10 +397,13 @@ class Lowered:
         self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
         self.observers, self.rows, self.laws = {}, {}, {}
 
-    def observe(self, name, losses, groups, price=F(0), sees=None):
-        """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view."""
+    def observe(self, name, losses, groups, price=F(0), sees=None, scores=()):
+        """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view.
+
+        scores: groups whose columns are only some of all reports, with who reports; they see the signal itself.
+        """
         sees = range(self.signals) if sees is None else sees
-        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees)
+        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees, scores=scores)
 
     def value(self, q):
         """What is minimised; refuses a channel that breaks a row or a law."""
@@ -313,6 +417,9 @@ class Lowered:
                     for j, v in losses if m else ():
                         sums[view][j] += m * v
             t[name] = [[min(row[g.start : g.stop]) for g in o.groups] for row in sums]
+            for g, reporter in o.scores:
+                for row, column in zip(t[name], zip(*rho)):
+                    row[g] = reporter.risk(column)
         worst = []
         for name, rows in self.rows.items():
             for entries, terms, rhs in rows:
@@ -408,6 +515,7 @@ class Release:
         if self.tuples:
             self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
         self.few = self.pure or self.most is not None
+        need(not game.scores or not (self.tuples or self.few), "not possible where probabilities are reported")
         self.free = not (self.tuples or self.few or any(private) or {*asked} - {*PRIVACY, "deterministic"})
 
     def limit(self, v, looser, low=0, high=MOST):
@@ -462,6 +570,7 @@ class Release:
         need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
         floors = {str(eve): self.limit(v, -1) for eve, v in pairs}
         need({*floors} <= {a.name for a in self.game.eves}, "signal_floor names no Eve")
+        need(not any(view.eve.kind and view.eve.name in floors for view in self.game.views), "signal_floor of reports")
         for view in (view for view in self.game.views if view.eve.name in floors):
             here, f = [m * k if k else k for m, k in zip(self.game.p, view.share)], floors[view.eve.name]
             for column, losses in zip(view.columns, zip(*view.eve.harm)):
@@ -733,7 +842,7 @@ def kind_of(problem):
 
 def several(kind, games, lams, weights):
     """The program of scenarios, whose worst case counts, or of tiers, which add up; and the names of its signals."""
-    need(all(g.aligned for g in games), "no beliefs here")
+    need(all(g.aligned and not g.scores for g in games), "no beliefs or reports here")
     need(all(g.states == games[0].states for g in games), "the problems have different states")
     heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
     bobs = [g for k, g in enumerate(games) if g is heads[k]]  # scenarios with the same prior and losses have one Bob
@@ -766,7 +875,8 @@ def proved(problem, mechanism, document, allow):
     need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
     floats, one = document["numbers"] == "floats", kind == "release"
     read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
-    games = [Game(part, read, shape[1]) for part in parts]
+    reports = [proof_table(v, 2) for v in many(document.get("reports", []))]
+    games = [Game(part, read, shape[1], reports) for part in parts]
     asked, conditions = [g.given_lam for g in games], [part.get("conditions", {}) for part in (document, *parts)]
     need(len({*map(texts, conditions)}) == 1 and (one or not conditions[0]), "it supposes other conditions")
 
@@ -809,17 +919,18 @@ def proved(problem, mechanism, document, allow):
     need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
 
     found = program.value([[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])])
-    need(read(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
+    logs = one and games[0].logs and lams[0] > 0
+    need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document))
     if one and bound < found and release.few and (cases or release.pure):
         bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
     if finer:
         split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
-    need(found - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
+    need((value if logs else found) - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
     what = {"release": "R_A =", "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
-    return f"{what} {shown(found) if floats else found} is {within}optimal"
+    return f"{what} {shown(found) if floats or logs else found} is {within}optimal"
 
 
 def check(folder, allow_float=False):

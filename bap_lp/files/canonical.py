@@ -19,13 +19,18 @@ _AGENT = {
     | dict.fromkeys(("harm", "prior", "knows", "knowledge"), _LIST),
     "required": ["name", "weight", "decisions", "loss"],
 }
+_REPORTER = {  # an Eve who reports probabilities
+    "type": "object",
+    "properties": {"name": _TEXT, "weight": {}, "loss": _TEXT} | dict.fromkeys(("secret", "knows", "knowledge"), _LIST),
+    "required": ["name", "weight", "loss"],
+}
 _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
     "type": "object",
     "properties": {
         "title": _TEXT,
         "data": {"type": "object", "properties": {"labels": _LIST, "prior": _LIST}, "required": ["labels", "prior"]},
         "bob": {"type": "array", "items": _AGENT},
-        "eve": {"type": "array", "items": _AGENT},
+        "eve": _LIST,
         "alice": {"type": "object", "properties": {"lambda": {}}, "required": ["lambda"]},
         "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
     },
@@ -47,6 +52,11 @@ def canonical_problem(document: Any, source: str) -> ProblemFile:
     """A problem as bundles have it: averaged, nothing left out, a number as lambda, a prior that needs no scaling."""
     with located(source):
         check(document, _CANONICAL)
+        for k, eve in enumerate(document["eve"]):
+            told = isinstance(eve, dict) and isinstance(eve.get("loss"), str)
+            check({f"eve[{k}]": eve}, {"type": "object", "properties": {f"eve[{k}]": _REPORTER if told else _AGENT}})
+        if not document["eve"]:
+            raise InputError("eve", None, "must not be empty")
     file = problem_from_dict(document, source)
     with located(source):
         if file.lam == "calibrated":

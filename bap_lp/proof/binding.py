@@ -81,7 +81,7 @@ def _names(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certi
         return tier_names(problems), None
     demands = certificate.conditions.demands(one.exactly)
     names = signals_of(one, any(demand.tuples for demand in demands)).names
-    if demands or set(mechanism.signals) <= set(names):
+    if demands or one.reporting or set(mechanism.signals) <= set(names):
         return names, None
     pairs = signals_of(one, True)
     if not set(mechanism.signals) <= set(pairs.names):

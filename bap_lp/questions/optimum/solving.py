@@ -89,7 +89,13 @@ def solve(
             raise InputError("formulation", formulation, 'must be "compact" or "paper"')
         if formulation != "compact" and asked:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
-        if problem.misaligned or asked:
+        if problem.reporting:
+            from bap_lp.questions.optimum.reported import solve_reported
+
+            if formulation != "compact":
+                raise InputError("formulation", formulation, 'must be "compact" where probabilities are reported')
+            found = solve_reported(problem, price, exact, conditions or Conditions())
+        elif problem.misaligned or asked:
             from bap_lp.questions.optimum.conditioned import solve_conditioned  # most problems have no conditions
 
             found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)

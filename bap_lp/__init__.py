@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
     from bap_lp.notions.conditions import Conditions
+    from bap_lp.program.prior_set import PriorSet
     from bap_lp.proof.binding import verify_mechanism
     from bap_lp.proof.certificate import Certificate, Verdict, verify, verify_robust, verify_tiers
     from bap_lp.proof.conflict import ConflictError
@@ -57,6 +58,7 @@ __all__ = [
     "InputError",
     "Mechanism",
     "MergedProblem",
+    "PriorSet",
     "Problem",
     "Risks",
     "Solution",
@@ -131,6 +133,7 @@ _MODULES = {
     "questions.optimum.solution": "Solution",
     "questions.optimum.solving": "solve",
     "questions.tiers": "tiers",
+    "program.prior_set": "PriorSet",
     "proof.binding": "verify_mechanism",
     "proof.certificate": "Certificate Verdict verify verify_robust verify_tiers",
     "proof.conflict": "ConflictError",

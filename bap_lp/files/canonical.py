@@ -9,19 +9,15 @@ from bap_lp.files.problems import ProblemFile, problem_from_dict
 from bap_lp.files.tables import long_number
 from bap_lp.model.labels import ROUNDED
 from bap_lp.notions.conditions import Conditions
+from bap_lp.program.prior_set import PRIOR_KEYS
 from bap_lp.rational import InputError, number
 
 _TEXT = {"type": "string"}
 _LIST = {"type": "array"}
 _AGENT = {
     "type": "object",
-    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST}
-    | dict.fromkeys(("harm", "prior", "knows", "knowledge"), _LIST),
-    "required": ["name", "weight", "decisions", "loss"],
-}
-_REPORTER = {  # an Eve who reports probabilities
-    "type": "object",
-    "properties": {"name": _TEXT, "weight": {}, "loss": _TEXT} | dict.fromkeys(("secret", "knows", "knowledge"), _LIST),
+    "properties": {"name": _TEXT, "weight": {}, "loss": {}}
+    | dict.fromkeys(("decisions", "harm", "prior", "knows", "knowledge", "secret"), _LIST),
     "required": ["name", "weight", "loss"],
 }
 _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
@@ -30,9 +26,10 @@ _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is le
         "title": _TEXT,
         "data": {"type": "object", "properties": {"labels": _LIST, "prior": _LIST}, "required": ["labels", "prior"]},
         "bob": {"type": "array", "items": _AGENT},
-        "eve": _LIST,
+        "eve": {"type": "array", "items": _AGENT},
         "alice": {"type": "object", "properties": {"lambda": {}}, "required": ["lambda"]},
         "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
+        "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
     },
     "required": ["title", "data", "bob", "eve", "alice"],
 }
@@ -52,11 +49,6 @@ def canonical_problem(document: Any, source: str) -> ProblemFile:
     """A problem as bundles have it: averaged, nothing left out, a number as lambda, a prior that needs no scaling."""
     with located(source):
         check(document, _CANONICAL)
-        for k, eve in enumerate(document["eve"]):
-            told = isinstance(eve, dict) and isinstance(eve.get("loss"), str)
-            check({f"eve[{k}]": eve}, {"type": "object", "properties": {f"eve[{k}]": _REPORTER if told else _AGENT}})
-        if not document["eve"]:
-            raise InputError("eve", None, "must not be empty")
     file = problem_from_dict(document, source)
     with located(source):
         if file.lam == "calibrated":
@@ -65,7 +57,11 @@ def canonical_problem(document: Any, source: str) -> ProblemFile:
         for k, agent in enumerate((*document["bob"], *document["eve"])):
             normal([agent["prior"]] if "prior" in agent else [], f"prior of agent {k}")
             normal(agent.get("knowledge", []), f"knowledge of agent {k}")
+            normal([row for row in agent.get("secret", []) if isinstance(row, list)], f"secret of agent {k}")
+            if isinstance(agent["loss"], list) and "decisions" not in agent:
+                raise InputError(f"decisions of agent {k}", None, "must be given in a bundle")
         normal_conditions(document.get("conditions", {}))
+        normal(document.get("priors", {}).get("vertices", []), "a row of priors.vertices")
     return file
 
 

@@ -54,16 +54,21 @@ def informed(eve: Agent, priors: Sequence[Any]) -> Agent:
         if len(prior) != rows:
             raise InputError(f"priors[{k}]", None, f"has {len(prior)} entries, must have {rows}, one per state")
     exact = all(map(is_exact, given))
-    draws = np.stack(given if exact else [floats(prior) for prior in given], axis=1)
+    return knowing(eve, _kernel(np.stack(given if exact else [floats(prior) for prior in given], axis=1)))
+
+
+def knowing(eve: Agent, kernel: Array) -> Agent:
+    """The Eve who also knows omega, drawn from k(omega | x) apart from what she knew; a row of `kernel` per state."""
+    rows, exact = len(kernel), is_exact(kernel)
     knows, knowledge = knowledge_of(eve.knows, eve.knowledge, "eve", rows)
     if knowledge is not None and is_exact(knowledge) != exact:
-        draws, knowledge, exact = floats(draws), floats(knowledge), False
+        kernel, knowledge, exact = floats(kernel), floats(knowledge), False
     before = shares_of(knows, knowledge, rows, EXACT if exact else FLOAT)
-    return replace(eve, knows=None, knowledge=expanded_losses(kernel(draws), before))
+    return replace(eve, knows=None, knowledge=expanded_losses(kernel, before))
 
 
-def kernel(draws: Array) -> Array:
-    """k(omega | x), a row per state: draws of its probability divided by their sum, equal where all are zero."""
+def _kernel(draws: Array) -> Array:
+    """Draws of each state's probability divided by their sum; equal where all are zero."""
     total = draws.sum(axis=1)
     empty = total == 0
     out = np.where(empty[:, None], 1 + 0 * draws, draws)

@@ -68,7 +68,7 @@ def test_the_commands_of_the_tutorial_end_with_a_signal(
         capsys.readouterr()
         assert main(shlex.split(command)) == 0
     assert capsys.readouterr().out.strip() in ("no visit", "visit")
-    names = ("problem.json", "mechanism.json", "certificate.json", "manifest.json")
+    names = ("problem.json", "mechanism.json", "certificate.json", "manifest.json", "ledger.jsonl")
     assert sorted(path.name for path in Path("release").iterdir()) == sorted(names)
     assert 'type="range"' in Path("report.html").read_text(encoding="utf-8")  # the slider
 

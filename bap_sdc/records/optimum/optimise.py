@@ -11,7 +11,6 @@ two such types in a release changes no risk, so some optimum treats them alike: 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from bap_lp.rational import (
 from bap_sdc.records.optimum.columns import all_decisions
 from bap_sdc.records.optimum.paired_parts import PairedTask
 from bap_sdc.records.optimum.parts import Parts, parts_of, spreads_of
-from bap_sdc.records.optimum.program import RecordProgram, TableEve
+from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.proof import bound_of, spread_of
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies, conclude_records
 from bap_sdc.records.optimum.risks import record_lam, summed
@@ -128,7 +127,7 @@ def _solved(
     """The parts of the optimum in the numbers of the program, and the bound that is proved where these are exact."""
     small, index = merged_records(program)
     parts = parts_of(small)
-    plans = [_plan(small, parts, members, price) for members in parts.members]
+    plans = [plan(small, parts, members, price) for members in parts.members]
     done, total = len(parts.free), len(small.p)
     tell = progress or (lambda *_: None)
     tell(done, total)
@@ -165,7 +164,7 @@ def _free_rows(program: RecordProgram, states: Array) -> tuple[Array, Array, Arr
     return row[first], decision[first], program.p[states[row[first]]]
 
 
-def _plan(
+def plan(
     program: RecordProgram, parts: Parts, members: Array, lam: Any
 ) -> tuple[Any, Array, tuple[tuple[int, int], ...]]:
     """The task of a part, its records in the order of the task, and its groups."""
@@ -209,13 +208,8 @@ def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:
     index = np.argsort(order)[place]
     chosen = first[order]
     p = summed(program.p, index, len(chosen))
-    eves = tuple(_among(eve, chosen) for eve in program.eves)
+    eves = tuple(eve.among(chosen) for eve in program.eves)
     return RecordProgram(p, program.codes[chosen], program.losses, eves), index
-
-
-def _among(eve: TableEve, chosen: Array) -> TableEve:
-    chance = None if eve.chance is None else eve.chance[chosen]
-    return replace(eve, secret=eve.secret[chosen], known=eve.known[chosen], chance=chance)
 
 
 def _alike(table: Array) -> Array:

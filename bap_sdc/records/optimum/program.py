@@ -57,6 +57,11 @@ class TableEve(ReadOnly):
         """Masses of record types as she hears them: times her chance."""
         return mass if self.chance is None else mass * self.chance[state]
 
+    def among(self, chosen: Array) -> TableEve:
+        """The same Eve on some of the record types."""
+        chance = None if self.chance is None else self.chance[chosen]
+        return replace(self, secret=self.secret[chosen], known=self.known[chosen], chance=chance)
+
 
 @dataclass(frozen=True, eq=False)
 class RecordProgram(ReadOnly):
@@ -109,7 +114,7 @@ class RecordProgram(ReadOnly):
         exact = all(map(is_exact, (p, *losses, *tables, *weights, *(c for c in chances if c is not None))))
         if not exact:
             p, losses, tables = floats(p), [floats(t) for t in losses], [floats(t) for t in tables]
-            p, weights = p / p.sum(), [float(w) for w in weights]
+            weights = [float(w) for w in weights]
             chances = [None if c is None else floats(c) for c in chances]
         read = []
         for n, (eve, table, weight) in enumerate(zip(eves, tables, weights, strict=True)):

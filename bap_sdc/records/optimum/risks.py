@@ -61,6 +61,21 @@ def weighted_risk(program: RecordProgram, risks: list[Any]) -> Any:
     return sum((eve.weight * risk for eve, risk in zip(program.eves, risks, strict=True)), field_of(program.p).zero)
 
 
+def as_is_of(program: RecordProgram) -> tuple[Any, list[Any]]:
+    """(R_B, unweighted risks of the Eves) if the published columns are released as they are."""
+    (bob, _), _ = extremes_of(program)
+    everywhere = np.arange(len(program.p))
+    sizes = tuple(len(table) for table in program.losses)
+    told = np.ravel_multi_index(tuple(program.codes.T), sizes)
+    return bob, [eve_risk(eve, everywhere, told, program.p) for eve in program.eves]
+
+
+TIES = {  # lambdas with a name: the release that is as good as none, and what Eve may do no better with
+    "calibrated": ("full", "the data"),
+    "as is": ("published columns as they are", "the published columns as they are"),
+}
+
+
 def risks_of(
     program: RecordProgram, state: Array, decision: Array, rho: Array
 ) -> tuple[tuple[Any, ...], list[Any], Any, Any]:
@@ -71,19 +86,25 @@ def risks_of(
 
 
 def record_lam(program: RecordProgram, lam: Any) -> Any:
-    """Read lam: a non-negative number, or "calibrated": full and null release are equally good."""
-    if not (isinstance(lam, str) and lam.strip().lower() == "calibrated"):
+    """Read lam: a non-negative number, or a lam at which no release is as good as another one.
+
+    "calibrated": as the full release, the whole record with its secrets. "as is": as the published columns unchanged.
+    """
+    name = lam.strip().lower() if isinstance(lam, str) else ""
+    if name not in TIES:
         value = number(lam, "lam")
         if value < 0:
             raise InputError("lam", value, "must not be negative")
         return value
-    (bob_full, full), (bob_null, null) = extremes_of(program)
-    eve_full, eve_null = weighted_risk(program, full), weighted_risk(program, null)
+    full, (bob_null, null) = extremes_of(program)
+    bob_other, other = full if name == "calibrated" else as_is_of(program)
+    eve_other, eve_null = weighted_risk(program, other), weighted_risk(program, null)
     gains = []
-    for low, high in ((bob_full, bob_null), (eve_full, eve_null)):
+    for low, high in ((bob_other, bob_null), (eve_other, eve_null)):
         rounding = 0 if program.exact else 2 * (len(program.p) + 8) * UNIT * (low + high)
         gains.append(high - low if high - low > rounding else field_of(program.p).zero)
     if gains[1] == 0:
-        rule = "is undefined: Eve does no better with the data than without (R_E = "
-        raise InputError("lam", "calibrated", f"{rule}{public(eve_null)} for both full and null release)")
+        release, what = TIES[name]
+        rule = f"is undefined: Eve does no better with {what} than without (R_E = {public(eve_null)} for both"
+        raise InputError("lam", name, f"{rule} {release} and null release)")
     return gains[0] / gains[1]

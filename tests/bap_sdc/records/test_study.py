@@ -148,8 +148,8 @@ def test_conditions_go_through_the_ordinary_problem():
     with pytest.raises(InputError, match=r"conditions.margin .* is not available for records"):
         Study(frame, {"pay": "0-1"}, eves, conditions={"margin": "1/10"}).solve()
     big = pd.DataFrame({c: generator.integers(0, 60, 4000) for c in ("age", "ill", "pay", "town")})
-    wide = Study(big, {"pay": "0-1", "town": "0-1"}, eves, conditions={"min_eve_risk": "1/2"})
-    with pytest.raises(InputError, match="fit an ordinary problem"):
+    wide = Study(big, {"pay": "0-1", "town": "0-1"}, eves, conditions={"exp_epsilon": 2})
+    with pytest.raises(InputError, match="probabilities, at most 2000000 can be found at once"):
         wide.solve()
 
 

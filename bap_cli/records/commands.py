@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -76,6 +77,7 @@ def solve_command(
         int | None,
         typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
     ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,
     as_json: Json = False,
@@ -94,8 +96,9 @@ def solve_command(
         found = asked(loaded, lam, eve_gain)
         with _called(loaded.source, lam):
             solution = found.solved(
-                progress, exact=False if use_floats else None, workers="all" if workers is None else workers
-            )
+                progress, exact=False if use_floats else None, workers="all" if workers is None else workers,
+                time_limit=time_limit,
+            )  # fmt: skip
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
         verdict = solution.verdict()
@@ -346,7 +349,7 @@ def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None
         elif error.field == "eve_gain":
             field = "--eve-gain"
         elif error.field.startswith(("conditions", "problem", "smoothing")):
-            field = f"{source}: {error.field}"
+            field = f"{source}: {re.sub(r'^conditions[.](?=(cap|floor|dp|min_cell))', '', error.field)}"
         else:
             field = (names or {}).get(error.field, error.field)
         raise InputError(field, error.value, error.rule) from None

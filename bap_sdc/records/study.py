@@ -113,6 +113,7 @@ class Study(Displayed):
         seed: of the split into fitted and held-out records.
         missing: cells that mean a missing one in all columns, such as "?".
         strip: whether blanks around the text of a cell are left out.
+        decimal: "," if numbers are written with decimal commas.
         title: a name for tables.
         source: what errors call the table.
 
@@ -143,6 +144,7 @@ class Study(Displayed):
         seed: int = 0,
         missing: Sequence[Any] = (),
         strip: bool = False,
+        decimal: str = ".",
         title: str = "",
         source: str = "frame",
     ) -> None:
@@ -163,7 +165,9 @@ class Study(Displayed):
         given = columns or {}
         if not isinstance(strip, bool):
             raise InputError("strip", strip, "must be true or false")
-        reading = Reading(strip=strip).extended(missing, "missing")
+        if decimal not in (".", ","):
+            raise InputError("decimal", decimal, 'must be "." or ","')
+        reading = Reading((), strip, decimal).extended(missing, "missing")
         self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source, reading) for c in kept)
         self.names = tuple(kept)
         self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())

@@ -104,9 +104,10 @@ def test_the_page_lists_the_keys_of_the_json_document() -> None:
     words = section("JSON").split("`audit` has")
     whole, audited = (set(re.findall(r"`(\w+)`", part)) for part in words)
     result = Study(survey(), {"religious": "0-1"}, [Eve("affair", ["age"])], columns={"age": {"bands": [0, 40, 99]}},
-                   holdout="1/3").solve(1)  # fmt: skip
+                   holdout="1/3", conditions={"floor": [{"eve": "Eve", "at_least": "1/10"}]}).solve(1)  # fmt: skip
     document = result.document(result.audit(attackers=()))
     inner = {key for part in ("columns", "eves") for key in document[part][0]} | set(document["risks"])
+    inner |= set(document["conditions"])
     assert whole == {*document, *inner}
     assert audited - {"value", "error"} == set(document["audit"])
     assert set(document["audit"]["bob"]) == {"value", "error"}

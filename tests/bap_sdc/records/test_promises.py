@@ -1,4 +1,4 @@
-"""The benchmark of promises: its numbers are those of the page, and its better informed Eve is what she claims to be."""
+"""The benchmark of promises: its numbers are those of the page, and its better informed Eve is worked out by hand."""
 
 from __future__ import annotations
 

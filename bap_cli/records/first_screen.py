@@ -16,24 +16,28 @@ from typing import Any
 import numpy as np
 
 from bap_cli.report.sign import fingerprint, origin
+from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import clean, counted, equals, listed, person
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.solution import StudySolution
 
-FILES = ("study.json", "mechanism.json", "certificate.json", "result.json", "prior.json")
 _CARDS = 6  # columns or Eves with a card of their own; the tables below have all
 
 
-def first_screen(solution: StudySolution, audit: Audit | None, public: bool, folder: Path | None) -> str:
+def first_screen(
+    solution: StudySolution, audit: Audit | None, public: bool, folder: Path | None, plain: Sequence[str] = ()
+) -> str:
     """Title, verdict, cards, the meaning of lambda, and where the numbers come from."""
     study = solution.study
     title = clean(study.title or "Release of records", 200)
     parts = [
         f'<header><p class="kicker">{"Public report" if public else "Internal report: confidential"}</p>'
         f"<h1>{escape(title)}</h1>{_verdict(solution)}</header>",
+        f'<section id="plain"><h2>In plain words</h2><ul>{_items(plain)}</ul></section>' if plain else "",
         '<section id="sign"><h2>What is released</h2>',
         f'<p class="released">{symbols(_released(solution, public))}</p>',
+        _promises(solution),
         f'<div class="figures" id="short">{_columns(solution, audit, public)}{_eves(solution, audit, public)}</div>',
         f'<h3 class="sub">What λ means</h3><p id="meaning">{symbols(_meaning(solution, public))}</p>',
         _origin(folder, public),
@@ -41,6 +45,10 @@ def first_screen(solution: StudySolution, audit: Audit | None, public: bool, fol
         "</section>",
     ]
     return "".join(parts)
+
+
+def _items(lines: Sequence[str]) -> str:
+    return "".join(f"<li>{symbols(clean(line, 1000))}</li>" for line in lines)
 
 
 def of_hundred(share: float) -> str:
@@ -96,6 +104,14 @@ def _released(solution: StudySolution, public: bool) -> str:
         else "No cell is changed: at this λ that is best, whatever can be learned"
     )
     return f"Every record, with the {cells} {columns}. {how} about {secrets}. {size}"
+
+
+def _promises(solution: StudySolution) -> str:
+    """What the conditions promise and cost."""
+    if not solution.promises:
+        return ""
+    rows = "".join(f"<li>{symbols(clean(words, 500))}</li>" for words in solution.promises)
+    return f'<h3 class="sub">What is promised</h3><ul id="promises">{rows}</ul>'
 
 
 def _card(role: str, name: str, what: str, value: str, rest: Sequence[str], done: float | None, ends: str) -> str:
@@ -205,9 +221,7 @@ def _origin(folder: Path | None, public: bool) -> str:
     pairs = [("report made", f"{made['date']}, bap-lp {made['version']}")]
     if public:
         pairs.append(("proof", "kept by the office together with the table; it is shown to those who may see both"))
-    elif folder is not None:
-        for name in FILES:
-            if (folder / name).is_file():
-                pairs.append((name, f"SHA-256 {fingerprint(folder / name)['sha256']}"))
+    elif folder is not None and (folder / MANIFEST).is_file():
+        pairs.append((MANIFEST, f"SHA-256 {fingerprint(folder / MANIFEST)['sha256']}, which binds all other files"))
     rows = "".join(f"<dt>{escape(what)}</dt><dd><bdi>{escape(words)}</bdi></dd>" for what, words in pairs)
     return f'<dl id="origin">{rows}</dl>'

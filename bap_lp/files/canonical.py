@@ -16,9 +16,9 @@ _TEXT = {"type": "string"}
 _LIST = {"type": "array"}
 _AGENT = {
     "type": "object",
-    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST}
-    | dict.fromkeys(("harm", "prior", "knows", "knowledge"), _LIST),
-    "required": ["name", "weight", "decisions", "loss"],
+    "properties": {"name": _TEXT, "weight": {}, "loss": {}}
+    | dict.fromkeys(("decisions", "harm", "prior", "knows", "knowledge", "secret"), _LIST),
+    "required": ["name", "weight", "loss"],
 }
 _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
     "type": "object",
@@ -57,6 +57,9 @@ def canonical_problem(document: Any, source: str) -> ProblemFile:
         for k, agent in enumerate((*document["bob"], *document["eve"])):
             normal([agent["prior"]] if "prior" in agent else [], f"prior of agent {k}")
             normal(agent.get("knowledge", []), f"knowledge of agent {k}")
+            normal([row for row in agent.get("secret", []) if isinstance(row, list)], f"secret of agent {k}")
+            if isinstance(agent["loss"], list) and "decisions" not in agent:
+                raise InputError(f"decisions of agent {k}", None, "must be given in a bundle")
         normal_conditions(document.get("conditions", {}))
         normal(document.get("priors", {}).get("vertices", []), "a row of priors.vertices")
     return file

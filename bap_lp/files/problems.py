@@ -219,13 +219,20 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
     return _document(problem, lam, texts)
 
 
+def _secret(agent: Agent, table: Callable[[Array], Any]) -> dict[str, Any]:
+    """What an agent who reports probabilities wants, if it is not the state itself."""
+    if agent.secret is None:
+        return {}
+    return {"secret": list(agent.secret) if isinstance(agent.secret, tuple) else table(agent.secret)}
+
+
 def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict[str, Any]:
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
             {"name": a.name, "weight": text(a.weight)}
-            | ({} if reports(a) else {"decisions": list(a.decisions or ())})
+            | ({} if a.decisions is None else {"decisions": list(a.decisions)})
             | {"loss": a.loss if reports(a) else table(a.loss)}
-            | ({} if a.secret is None else {"secret": list(a.secret)})
+            | _secret(a, table)
             | ({} if a.harm is None else {"harm": table(a.harm)})
             | ({} if a.prior is None else {"prior": [text(v) for v in a.prior.tolist()]})
             | text_of(a.knows, a.knowledge)

@@ -26,7 +26,7 @@ class AgentDecisions:
     """All optimal decisions of one agent at a signal; `role` is "bob" or "eve".
 
     An Eve who knows something decides for every value z that is possible at the signal: `known` is z, `probability` its
-    probability given the signal, `posterior` what she believes about the data. An Eve who reports probabilities has her
+    probability given the signal, `posterior` what she believes about the data. Who reports probabilities has a
     `report`, and one decision that says the same in words.
     """
 
@@ -91,8 +91,8 @@ class Evaluation(Tabular, Risks):
         bob_error: how far R_B may be off; 0 if exact.
         eve_error: how far R_E may be off; 0 if exact.
         signals: every signal that is sent, with its probability, the posterior and the decisions of all agents.
-        agents: every Bob's and Eve's own unweighted risk, by name; of an Eve with the log loss it is H(A|S), in nats.
-        information: I(A;S) in nats, by the names of the Eves with the log loss; given what they know, if they do.
+        agents: every Bob's and Eve's own unweighted risk, by name; with the log loss it is H(A|S), in nats.
+        information: I(A;S) in nats, by the names of the agents with the log loss; given what they know, if they do.
 
     >>> from bap_lp import Mechanism, Problem, evaluate
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -110,7 +110,7 @@ class Evaluation(Tabular, Risks):
 
     def summary(self) -> str:
         """The risks, and what happens at the signals, in plain sentences."""
-        exact = not isinstance(self.bob, float)
+        exact = not any(isinstance(s.probability, float) for s in self.signals)
         lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
         for name, gained in self.information.items():
             left = float(self.agents[name]) / log(2)

@@ -19,7 +19,7 @@ from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
-from bap_lp.model.reports import risk_ends
+from bap_lp.model.reports import reports, risk_ends
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
@@ -53,35 +53,39 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
     rho, _ = joint(problem, mechanism)
     if problem.misaligned:
         return _own_risks(problem, mechanism, rho)[0]
-    return _shared_risks(problem, rho)[0] if problem.reporting else joint_risks(problem.arrays, rho)
+    plain = not (problem.reporting or problem.forecasting)
+    return joint_risks(problem.arrays, rho) if plain else _shared_risks(problem, rho)[0]
 
 
 def _shared_risks(problem: Problem, rho: Array) -> tuple[Risks, list[Any], list[Array | None]]:
     """Risks of agents who share Alice's prior and count, each weighted risk, and the losses of decisions at signals.
 
     Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up.
-    An Eve who reports probabilities has no decisions. Her log risk is a float within the error that is stated.
+    Who reports probabilities has no decisions. A log risk is a float within the error that is stated.
     """
     field_, bobs = field_of(rho), len(problem.bobs)
-    tables = [*(signal_losses(rho, bob.loss) for bob in problem.bobs), *_heard(problem, rho)]
+    told = [None if reports(bob) else signal_losses(rho, bob.loss) for bob in problem.bobs]
+    tables = [*told, *_heard(problem, rho)]
     weights = [bob.weight for bob in problem.bobs] + [problem.eves[n].weight for n, _ in problem.eve_views]
     own = [
         field_.zero if t is None else field_.number(weight) * tree_sum(t.min(axis=1))
         for t, weight in zip(tables, weights, strict=True)
     ]
     found = Risks.summed(sum(own[:bobs]), sum(own[bobs:]), len(rho))
-    if not problem.reporting:
+    if not (problem.reporting or problem.forecasting):
         return found, own, tables
-    eve, error = found.eve, found.eve_error
-    for k, reporter in problem.exactly.reporters.items():
-        low, high = risk_ends(reporter, EXACT.array(rho))
-        own[bobs + k] = low if is_exact(rho) and reporter.kind == "brier" else float((low + high) / 2)
-        eve = eve + public(own[bobs + k])
-        if isinstance(own[bobs + k], float):
+    risk, error = [found.bob, found.eve], [found.bob_error, found.eve_error]
+    exactly, whole = problem.exactly, EXACT.array(rho)
+    ends = {k: (one.kind, one.risk_ends(whole)) for k, one in exactly.forecasters.items()}
+    ends |= {bobs + k: (one.kind, risk_ends(one, whole)) for k, one in exactly.reporters.items()}
+    for k, (kind, (low, high)) in ends.items():
+        own[k] = low if is_exact(rho) and kind == "brier" else float((low + high) / 2)
+        risk[k >= bobs] = risk[k >= bobs] + public(own[k])
+        if isinstance(own[k], float):
             # masses with a relative error d change sum m log(M/m) by at most d times itself and twice the mass
             units = 4 if is_exact(rho) else len(rho) + 8
-            error += float(high - low) + units * 2.0**-52 * float(high + 2 * EXACT.number(weights[bobs + k]))
-    return Risks(found.bob, eve, found.bob_error, error), own, tables
+            error[k >= bobs] += float(high - low) + units * 2.0**-52 * float(high + 2 * EXACT.number(weights[k]))
+    return Risks(risk[0], risk[1], error[0], error[1]), own, tables
 
 
 def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:
@@ -155,9 +159,13 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
 
 
 def _information(problem: Problem, rho: Array, agents: dict[str, Any]) -> dict[str, Any]:
-    """I(A;S|Z) = H(A|Z) - H(A|S,Z) of every Eve with the log loss, in nats."""
+    """I(A;S|Z) = H(A|Z) - H(A|S,Z) of every agent with the log loss, in nats; a Bob knows no Z."""
     out: dict[str, float] = {}
     before = EXACT.array(rho).sum(axis=1)[:, None]
+    for k, forecaster in problem.exactly.forecasters.items():
+        bob = problem.bobs[k]
+        if forecaster.kind == "log":
+            out[bob.name] = float(forecaster.risk_ends(before)[0]) / float(bob.weight) - float(agents[bob.name])
     for k, reporter in problem.exactly.reporters.items():
         eve = problem.eves[problem.eve_views[k][0]]
         if reporter.kind == "log":
@@ -220,7 +228,10 @@ def _signals(
         if problem.theta is not None:
             table = posterior.dot(field_of(rho).array(problem.theta.posterior))
             theta = dict(zip(problem.theta.labels, map(public, table.tolist()), strict=True))
-        told = [AgentDecisions(a.name, "bob", own) for a, own in zip(problem.bobs, decisions[s][:bobs], strict=True)]
+        told = []
+        for k, (bob, own) in enumerate(zip(problem.bobs, decisions[s][:bobs], strict=True)):
+            report = _forecast(problem, k, posterior)
+            told.append(AgentDecisions(bob.name, "bob", own if report is None else (_words(report),), report=report))
         for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
             seen = rho[:, s] if z is None else rho[:, s] * _share(problem, k, rho)
             report = _report(problem, k, seen)
@@ -243,6 +254,14 @@ def _signals(
             )
         )
     return tuple(out)
+
+
+def _forecast(problem: Problem, k: int, posterior: Array) -> dict[str, Any] | None:
+    """What a Bob reports who has this posterior of the data; None if he does not report."""
+    if k not in problem.forecasters:
+        return None
+    one = problem.forecasters[k]
+    return dict(zip(one.values, map(public, field_of(posterior).array(one.law.T).dot(posterior).tolist()), strict=True))
 
 
 def _report(problem: Problem, k: int, seen: Array) -> dict[str, Any] | None:

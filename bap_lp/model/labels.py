@@ -26,12 +26,12 @@ def probability(values: Any, field: str) -> Array:
     return p if is_exact(p) or abs(total - 1) <= ROUNDED else p / total
 
 
-def state_labels(values: Any, field: str, rows: int) -> tuple[str, ...]:
+def state_labels(values: Any, field: str, rows: int, per: str = "state") -> tuple[str, ...]:
     """Read a label per state, such as what an Eve knows: a string or a whole number; labels may repeat."""
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, (Sequence, np.ndarray)):
-        raise InputError(field, values, "must be a list of labels, one per state")
+        raise InputError(field, values, f"must be a list of labels, one per {per}")
     if len(values) != rows:
-        raise InputError(field, None, f"has {len(values)} labels, must have {rows}, one per state")
+        raise InputError(field, None, f"has {len(values)} labels, must have {rows}, one per {per}")
     for k, label in enumerate(values):
         whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
         if not (whole or (isinstance(label, str) and label)):

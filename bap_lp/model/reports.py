@@ -10,6 +10,8 @@ signals, the first is the conditional entropy H(A|S); I(A;S) = H(A) - H(A|S).
 A list of reports makes her an agent with finitely many decisions who does no better than she does. A log report need
 only be positive with a sum of at most one, and a Brier report any vector: both losses stay valid upper bounds.
 Logarithms are rounded (`logarithms`), losses up and risks to the side that is asked for: all numbers are rational.
+
+A Bob who reports wants theta, whose law t(theta|x) given the data may be random: m_theta = sum_x rho(x) t(theta|x).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 
 from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.rational import EXACT, Array, ReadOnly, tree_sum
+from bap_lp.rational import EXACT, Array, ReadOnly, field_of, tree_sum
 
 if TYPE_CHECKING:
     from bap_lp.model.agents import Agent
@@ -57,6 +59,10 @@ class Reporter(ReadOnly):
         where = [place[value] if ok else -1 for value, ok in zip(labels, live, strict=True)]
         return cls(kind, np.array(where), tuple(place) or ("none",), factor)
 
+    def on(self, first: Array, weight: Array) -> Reporter:
+        """On some of the states, with factors multiplied by these weights."""
+        return Reporter(self.kind, self.where[first], self.values, self.factor[first] * weight)
+
     def masses(self, rho: Array) -> Array:
         """m[a,s]: factor times the mass of every value at every signal."""
         return class_sums(self.factor[:, None] * rho, self.where, len(self.values))
@@ -80,6 +86,42 @@ class Reporter(ReadOnly):
         if self.kind == "log" and ((table <= 0).any() or (table.sum(axis=1) > 1).any()):
             return "the reports must be positive and sum to at most 1"
         return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Forecaster(ReadOnly):
+    """A Bob who reports probabilities: law[x,v] = t(v|x) of what he wants, and what R_B counts of his risk."""
+
+    kind: str
+    law: Array
+    values: tuple[str, ...]
+    weight: Any
+
+    @classmethod
+    def of(cls, agent: Agent, states: Sequence[str], p: Array) -> Forecaster:
+        """values: those that have a probability, in the order of the law, or of their first appearance."""
+        field, live, law = field_of(p), [x for x, m in enumerate(p.tolist()) if m], agent.secret
+        if not isinstance(law, np.ndarray):
+            given = [str(label) for label in (law or states)]
+            values = tuple(dict.fromkeys(given[x] for x in live))
+            law = field.list(field.number(int(a == b)) for a in given for b in values).reshape(len(given), -1)
+        else:
+            kept = [k for k in range(law.shape[1]) if any(law[x, k] for x in live)]
+            law, values = law[:, kept], tuple((agent.decisions or ())[k] for k in kept)
+        law = law.copy()
+        for x in set(range(len(p))) - set(live):  # nobody meets such a state
+            law[x] = law[live[0]]
+        return cls(agent.loss, law, values, field.number(agent.weight))
+
+    def masses(self, rho: Array) -> Array:
+        """m[theta,s]."""
+        return self.law.T.dot(rho)
+
+    def risk_ends(self, rho: Array) -> tuple[Any, Any]:
+        """Rationals below and above what R_B counts of him, of an exact joint table; equal for the Brier loss."""
+        m = self.masses(rho)
+        ends = [tree_sum(least_risk(self.kind, m, above)) for above in (False, True)]
+        return self.weight * ends[0], self.weight * ends[1]
 
 
 def report_losses(kind: str, table: Array) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,11 @@ class StudyPath(Tabular):
     whole: bool = True
 
     @property
+    def pieces(self) -> tuple[StudyLine, ...]:
+        """The lines, by the name that a path of any problem has for them."""
+        return self.lines
+
+    @property
     def breakpoints(self) -> tuple[Number, ...]:
         """The starts of all lines but the first."""
         return tuple(line.start for line in self.lines[1:])
@@ -126,11 +131,17 @@ class StudyPath(Tabular):
                 return line
         raise InputError("eve_gain", gain, "is kept by no release of the path under the conditions")
 
-    def audited(self, most: int | None = None, progress: Progress = lambda _: None) -> StudyPath:
+    def offered(self, most: int, always: Collection[int] = ()) -> list[int]:
+        """Numbers of lines spread over the path, at most so many, and some that are always among them."""
+        last = len(self.lines) - 1
+        some = range(last + 1) if last < most else (round(k * last / (most - 1)) for k in range(most))
+        return sorted({*some, *always})
+
+    def audited(self, chosen: Collection[int] | None = None, progress: Progress = lambda _: None) -> StudyPath:
         """The same path with audits of its lines on held-out records.
 
         Args:
-            most: lines to judge, spread over the path; by default all of them, or some if the table is large.
+            chosen: numbers of the lines to judge; by default all of them, or some if the table is large.
             progress: called with words.
 
         Returns:
@@ -139,12 +150,8 @@ class StudyPath(Tabular):
         study = self.study
         if not study.left_out.any():
             return self
-        if most is None:
-            most = max(_JUDGED, _WORK // len(study.prior.types))
-        last = len(self.lines) - 1
-        chosen = set(range(len(self.lines)))
-        if last >= most:
-            chosen = {round(k * last / (most - 1)) for k in range(most)} if most > 1 else {0}
+        if chosen is None:
+            chosen = self.offered(max(_JUDGED, _WORK // len(study.prior.types)))
         lines = list(self.lines)
         for count, k in enumerate(sorted(chosen)):
             progress(f"held-out records: line {count + 1} of {len(chosen)}")

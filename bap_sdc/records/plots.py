@@ -79,8 +79,15 @@ def release_map(
     ax.set_xlabel("utility  $U = -R_B$   (better for Bob →)")
     ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8.5, frameon=False, borderaxespad=0.2)
+    columns = 1 if _narrow(ax) else 2
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "frameon": False, "borderaxespad": 0.2}
+    ax.legend(**place, ncols=columns, fontsize=8.5)
     return ax
+
+
+def _narrow(ax: Any) -> bool:
+    """Whether a picture is as wide as a phone."""
+    return bool(ax.figure.get_figwidth() < 5)
 
 
 def frontier(path: StudyPath, *, ax: Any = None) -> Any:
@@ -143,7 +150,8 @@ def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
         face = "white" if name.endswith("informed: a limit") else colour
         ax.errorbar(values[k], y[k], xerr=errors[k], fmt=shape, color=colour, mfc=face, mec=colour, capsize=3, ms=6)
     ax.set_yticks(y, [lt.drawable(name, 34, 2) for name, _ in rows], fontsize=9)
-    ax.set_xlabel("Eve's risk on held-out records (two standard errors)")
+    gap = "\n" if _narrow(ax) else " "
+    ax.set_xlabel(f"Eve's risk on held-out records{gap}(two standard errors)")
     ax.spines[["top", "right"]].set_visible(False)
     ax.margins(y=0.12)
     return ax

@@ -9,7 +9,7 @@ fitted types that differ in such columns only, which is within the ratio of each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.clock import check
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from bap_sdc.records.audit.audit import Audit
     from bap_sdc.records.audit.verdict import StudyVerdict
     from bap_sdc.records.release.alternatives import ReleaseComparison
-    from bap_sdc.records.release.posterior import RecordPosterior
+    from bap_sdc.records.release.estimates import ReleaseEstimates
+    from bap_sdc.records.release.published import PublishedChannel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,6 +124,19 @@ class StudySolution(Tabular):
         """What the conditions cost in R_A."""
         return self.value - self.unconstrained.value
 
+    @cached_property
+    def promises(self) -> list[str]:
+        """What the conditions promise and what they cost, in sentences; none without conditions."""
+        asked = self.study.conditions
+        if asked is None:
+            return []
+        free, out = self.unconstrained, asked.sentences(self.study)
+        cost = f"This costs {float(self.price_of_conditions):.3g} of R_A"
+        out.append(f"{cost}: R_B is {float(self.risks.bob):.3g}, and {float(free.bob):.3g} without the conditions.")
+        if asked.min_cell is not None and self.gap > 0:
+            out.append(f"Another choice of what is never released may be better, by at most {float(self.gap):.3g}.")
+        return out
+
     def release(
         self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False
     ) -> Any:
@@ -189,23 +204,62 @@ class StudySolution(Tabular):
 
         return compare_releases(self, attackers)
 
-    def posterior(
-        self, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None
-    ) -> RecordPosterior:
-        """What an analyst who knows the channel learns about the population from a released file.
+    @cached_property
+    def published(self) -> PublishedChannel:
+        """The channel on published columns: what an analyst may know about how a released file was made."""
+        from bap_sdc.records.release.published import published_channel
+
+        return published_channel(self.study, self.channel)
+
+    def posterior(self, released: Any) -> ReleaseEstimates:
+        """What an analyst who knows the channel on published columns estimates from a released file.
 
         Args:
             released: a file drawn with `release`.
-            draws: how many draws from the posterior are kept.
-            seed: of the Markov chain.
-            concentration: a of the Dirichlet prior of the shares; min(1, sqrt(records) / types) by default.
 
         Returns:
-            Draws of the shares of record types, with credible intervals for tables of one or two columns.
-        """
-        from bap_sdc.records.release.posterior import posterior_of
+            Estimates of the shares of levels of one or two columns, with intervals.
 
-        return posterior_of(self, released, draws, seed, concentration)
+        Raises:
+            InputError: a published column is missing, or a cell is not one of its levels.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> best.posterior(best.release(frame)).table("pay").round(3).values.tolist()
+        [[0.667, 0.208, 0.939, 0.667], [0.333, 0.061, 0.792, 0.333]]
+        """
+        from bap_sdc.records.release.estimates import estimates
+
+        return estimates(self.published, released)
+
+    def believes(
+        self, column: str, released: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    ) -> dict[str, Number]:
+        """What an Eve with the prior of the study believes about a column of one record.
+
+        Args:
+            column: the column she wants.
+            released: the released cells of the record, by published column.
+            known: the cells she knows, by column.
+
+        Returns:
+            The probability of every level.
+
+        Raises:
+            InputError: no such column or level, or no fitted record type is possible.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> print(best.believes("ill", {"pay": 2})["yes"])
+        1
+        """
+        from bap_sdc.records.release.beliefs import believed
+
+        return believed(self, column, released, known or {})
 
     @cached_property
     def fresh(self) -> tuple[float | None, ...]:
@@ -261,6 +315,7 @@ class StudySolution(Tabular):
                     study.spies, self.eves, self.nulls, self.fulls, self.fresh, strict=True
                 )
             ],
+            "conditions": self._conditions_document(),
             "audit": None if audit is None else audit.document(),
             "model": study.prior.model,
             "scores": [list(pair) for pair in study.prior.scores],
@@ -269,6 +324,17 @@ class StudySolution(Tabular):
             "likelihoods": [[text(a), value] for a, value in study.prior.likelihoods],
             "method": self.method,
         }  # fmt: skip
+
+    def _conditions_document(self) -> dict[str, Any] | None:
+        if self.study.conditions is None:
+            return None
+        free = self.unconstrained
+        return {
+            "promises": self.promises,
+            "price": text(self.price_of_conditions),
+            "without": {"bob": text(free.bob), "eve": text(free.eve), "alice": text(free.value)},
+            "shadow_prices": {name: text(price) for name, price in self.shadow_prices.items()},
+        }
 
     def summary(self) -> str:
         """The optimum, its proof and every agent's risk, in plain sentences."""
@@ -291,7 +357,7 @@ class StudySolution(Tabular):
                 f"{person(s.name, start=True)} wants {study.names[s.secret]} and knows {knows}: risk {both(risk)}, "
                 f"{float(null):.6g} without a release, {float(full):.6g} with the whole record."
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.promises])
 
     def _headline(self) -> str:
         value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
@@ -323,7 +389,12 @@ def solve_study(
         return conditioned_solution(study, solve_parts(study, lam, exact, progress))
     from bap_sdc.records.optimum.optimise import optimise
 
-    return solution_of(study, optimise(study.program, lam, exact, workers, client, progress))
+    def tell(done: int, total: int) -> None:
+        check()
+        if progress is not None:
+            progress(done, total)
+
+    return solution_of(study, optimise(study.program, lam, exact, workers, client, tell))
 
 
 def solution_of(study: Study, best: RecordOptimum) -> StudySolution:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.model.display import counted, listed, person
+from bap_lp.model.display import counted, person
 from bap_lp.rational import Array, floats
 from bap_sdc.records.audit.audit import REHEARSAL, AuditedRisk, counted_types, difference
 from bap_sdc.records.data.prior import keys
@@ -155,7 +155,7 @@ def verdict_of(solution: StudySolution) -> StudyVerdict:
         tuple(_certainty(solution, n, held) for n in range(len(study.spies))),
         _groups(study, records, records[:, list(study.published)]),
         _groups(study, records, told),
-        _prior(study),
+        f"What the prior believes: {study.prior.belief}.",
     )
 
 
@@ -292,21 +292,3 @@ def _whole_percent(share: float) -> str:
 def _percent(share: float) -> str:
     x = 100 * share
     return "less than 0.1%" if 0 < x < 0.05 else "more than 99.9%" if 99.95 < x < 100 else f"{round(x, 1):g}%"
-
-
-def _prior(study: Study) -> str:
-    """What the prior believes."""
-    prior = study.prior
-    if not prior.alpha:
-        return (
-            f"The prior is the counts of {counted(prior.records, 'record')} in "
-            f"{counted(len(prior.types), 'type')}: what was not seen is impossible to it."
-        )
-    share = float(prior.alpha) / (prior.records + float(prior.alpha))
-    known = listed([study.names[k] for k in sorted({k for s in study.spies for k in s.knows})], " and ") or "nothing"
-    model = (
-        "the independence model, in which no column says anything about another"
-        if prior.toward == "margins"
-        else f"a model in which what is known ({known}) says nothing about the other columns"
-    )
-    return f"{_percent(share)} of the prior is {model}; the rest is the counts of {counted(prior.records, 'record')}."

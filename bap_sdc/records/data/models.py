@@ -196,7 +196,7 @@ def held_out_scores(sample: Sample) -> tuple[tuple[str, float | None], ...]:
     counted = 0
     for out in sample.folds():
         seen = sample.counts - out
-        part = replace(sample, rows=sample.rows[seen > 0], counts=seen[seen > 0])
+        part = replace(sample, codes=np.repeat(sample.rows, seen, axis=0))
         if not len(part.rows):
             continue
         known = [np.isin(sample.rows[:, k], part.rows[:, k]) for k in range(len(sample.levels))]

@@ -18,6 +18,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -76,37 +77,49 @@ class Prior(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The fitted records: their distinct types with counts, and which columns are secret.
+    """The fitted records, as rows of levels, and which columns are secret.
 
-    margins: groups of columns of the log-linear model. joined, alpha, toward: of the counts (`prior.fit`).
+    margins: groups of columns of the log-linear model. joined, alpha, toward: of the counts, see `fit`.
     """
 
-    rows: Array
-    counts: Array
+    codes: Array
     levels: tuple[int, ...]
     names: tuple[str, ...]
     secrets: tuple[int, ...]
-    margins: tuple[tuple[int, ...], ...]
     joined: tuple[tuple[int, ...], ...]
-    alpha: Any
-    toward: str
-    seed: int
+    alpha: Any = 0
+    toward: str = "margins"
+    margins: tuple[tuple[int, ...], ...] = ()
+    seed: int = 0
+
+    @cached_property
+    def _types(self) -> tuple[Array, Array, Array]:
+        found, kind, counts = np.unique(keys(self.codes, self.levels), return_inverse=True, return_counts=True)
+        return rows_of(found, self.levels), counts, kind
+
+    @property
+    def rows(self) -> Array:
+        """The record types, in the order of their keys."""
+        return self._types[0]
+
+    @property
+    def counts(self) -> Array:
+        """How many records are of each type."""
+        return self._types[1]
 
     @property
     def rest(self) -> list[int]:
+        """The columns that are not secret."""
         return [k for k in range(len(self.levels)) if k not in self.secrets]
-
-    @property
-    def codes(self) -> Array:
-        return np.repeat(self.rows, self.counts, axis=0)
 
     def key(self, rows: Array, columns: Sequence[int]) -> Array:
         return keys(rows[:, list(columns)], [self.levels[k] for k in columns])
 
     def folds(self, count: int = FOLDS) -> list[Array]:
         """For every fold, how many records of each type are left out."""
-        order, kind = shuffled(int(self.counts.sum()), self.seed + 1), np.repeat(np.arange(len(self.rows)), self.counts)
-        return [np.bincount(kind[order[k::count]], minlength=len(self.rows)) for k in range(min(count, len(order)))]
+        order = shuffled(len(self.codes), self.seed + 1)  # a split of its own: the one for the audit uses the seed
+        kinds = [self._types[2][order[k::count]] for k in range(min(count, len(order)))]
+        return [np.bincount(kind, minlength=len(self.rows)) for kind in kinds]
 
 
 def keys(codes: Array, levels: Sequence[int]) -> Array:
@@ -139,19 +152,6 @@ def held_out(count: int, share: Fraction, seed: int) -> Array:
     out = np.zeros(count, dtype=bool)
     out[shuffled(count, seed)[: int(share * count)]] = True
     return out
-
-
-def sample_of(
-    codes: Array, levels: tuple[int, ...], names: tuple[str, ...], secrets: Sequence[int],
-    joined: Sequence[Sequence[int]], *, alpha: Any = 0, toward: str = "margins",
-    margins: Sequence[Sequence[int]] = (), seed: int = 0,
-) -> Sample:  # fmt: skip
-    """The sample of records given as rows of levels."""
-    found, counts = np.unique(keys(codes, levels), return_counts=True)
-    groups = tuple(tuple(group) for group in joined)
-    own = tuple(sorted(set(secrets)))
-    chosen = tuple(tuple(margin) for margin in margins)
-    return Sample(rows_of(found, levels), counts, levels, names, own, chosen, groups, alpha, toward, seed)
 
 
 def fit(

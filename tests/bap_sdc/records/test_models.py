@@ -136,10 +136,8 @@ def test_the_score_of_counts_is_what_a_loop_over_records_gives() -> None:
 
 
 def _sample(study: Study) -> models.Sample:
-    from bap_sdc.records.data.prior import sample_of
-
-    joined = [[k] for k in range(len(study.names))]
-    return sample_of(study.codes, study.levels, study.names, [study.spies[0].secret], joined)
+    joined = tuple((k,) for k in range(len(study.names)))
+    return models.Sample(study.codes, study.levels, study.names, (study.spies[0].secret,), joined)
 
 
 @pytest.mark.parametrize("model", ["counts", "loglinear", "conditional"])

@@ -116,9 +116,11 @@ def test_groups_of_the_published_columns_are_those_of_pandas():
 
 def test_the_prior_says_how_much_of_it_is_a_model():
     frame = table(130)
-    assert "65% of the prior is the independence model" in study_of(frame, smoothing="1690/7").solve(0).verdict().prior
-    assert "counts of 130 records" in study_of(frame).solve(0).verdict().prior
-    assert "(age)" in study_of(frame, smoothing=10, toward="pooled").solve(0).verdict().prior
+    assert "65% of it is the independence model" in study_of(frame, smoothing="1690/7").solve(0).verdict().prior
+    assert "shares are those of the fitted records" in study_of(frame).solve(0).verdict().prior
+    assert (
+        "independence of the known columns" in study_of(frame, smoothing=10, toward="pooled").solve(0).verdict().prior
+    )
 
 
 def test_records_at_risk_are_those_whose_secret_becomes_likelier(solved):

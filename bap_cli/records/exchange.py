@@ -1,0 +1,124 @@
+"""`bap microdata compare` and `publish`: what others made, and what others get."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bap_cli.app import AllowFloat, Json, Lambda
+from bap_cli.outputs import check_folder, print_json
+from bap_cli.progress import Progress
+from bap_cli.records.opening import StudyOrFolder, called, opened
+from bap_lp.files.documents import read_bytes, read_document, source_name
+from bap_lp.files.writing import write_bundle
+from bap_lp.model.display import clean, equals
+from bap_lp.rational import InputError
+
+
+def compare_command(
+    file: StudyOrFolder,
+    channel: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[COLUMN=]CSV", help="A PRAM matrix, as pram(pd = ) of sdcMicro takes it; repeat it."),
+    ] = None,
+    lam: Lambda = None,
+    as_json: Json = False,
+) -> None:
+    """Put the optimum next to the usual releases, or next to a release by PRAM matrices of yours."""
+    from bap_cli.records.explore import compare_study
+
+    if not channel:
+        return compare_study(str(file), lam, as_json)
+    from bap_cli.terminal import console, plain_table, put, say
+    from bap_sdc.records.release.pram import foreign_release
+
+    with Progress("reading") as progress:
+        found = opened(file, progress, lam)
+        matrices = _matrices(found.study, channel)
+        with called(found.source, lam):
+            solution = found.solved(progress)
+        progress("comparing")
+        given = foreign_release(solution, matrices)
+    if as_json:
+        return print_json(given.document())
+    out = console()
+    say(out, f"{clean(found.study.title or found.source, 200)} at {equals('lambda', solution.lam)}.")
+    table = plain_table("release", "R_B", "R_E", "R_A", right=range(1, 4))
+    best = ("optimum", solution.risks.bob, solution.risks.eve, solution.value)
+    for name, *numbers in (best, ("given", given.risks.bob, given.risks.eve, given.alice)):
+        table.add_row(str(name), *(f"{float(v):.6f}" for v in numbers))
+    put(out, table)
+    kind = "exactly" if given.risks.exact and solution.exact else "in floats"
+    least = "No release is better than the given one by more" if given.distance else "No release is better"
+    say(out, f"{least}: the distance to the proved bound is {equals('', given.distance).removeprefix(' = ')} ({kind}).")
+    return None
+
+
+def publish_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `bap microdata solve --out` wrote.")],
+    released: Annotated[
+        Path, typer.Option("--released", metavar="FILE", help="What `bap microdata release` drew from this folder.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="KIT", help="The folder to give to analysts.")],
+    threshold: Annotated[
+        int, typer.Option(min=0, metavar="K", help="Nothing is said about levels that fewer records have.")
+    ] = 10,
+    allow_float: AllowFloat = False,
+) -> None:
+    """Write the kit for analysts: the released file, codebook, channel and risks, and nothing confidential."""
+    from bap_cli.records.commands import proved_solution
+    from bap_cli.terminal import console, say
+    from bap_lp.files.bundles import MANIFEST
+    from bap_lp.files.ledger import open_ledger
+    from bap_sdc.records.bundle import kept_columns
+    from bap_sdc.records.data.tables import check_ending, read_table
+    from bap_sdc.records.release.kit import kit_files
+
+    check_folder(out)
+    if out.exists() and folder.exists() and (out.samefile(folder) or folder.resolve() in out.resolve().parents):
+        raise InputError("--out", str(out), "must not be in the folder of the study, which is confidential")
+    check_ending(released, "--released")
+    with Progress("reading") as progress:
+        solution = proved_solution(folder, progress, allow_float)
+        content = read_bytes(released)
+        key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
+        with open_ledger(folder) as ledger:
+            drawn = [e for e in ledger.entries if (e.mechanism, e.output) == (key, sha256(content).hexdigest())]
+        if not drawn:
+            rule = f"was not drawn from {source_name(folder)}, or was changed: `bap microdata release` draws it"
+            raise InputError("--released", source_name(released), rule)
+        progress("writing")
+        frame, audit = read_table(released), read_document(folder / "result.json")["audit"]
+        kept = [name for name in map(str, frame.columns) if name in {*kept_columns(folder), *_known(solution.study)}]
+        more = {"kept": kept, "audit": audit, "threshold": threshold, "signed": folder / MANIFEST}
+        files = kit_files(solution, content, frame, ending=released.suffix.lower(), **more)
+    write_bundle(out, files)
+    paper = console()
+    say(paper, f"Wrote {clean(str(out), 500)}: {', '.join(files)}.")
+    say(paper, "Nothing in it is confidential: no prior, no proof, no record types, and no counts below the threshold.")
+
+
+def _known(study: Any) -> set[str]:
+    """Columns that every Eve knows: a release may keep them."""
+    return {study.names[k] for k in set.intersection(*(set(spy.knows) for spy in study.spies))}
+
+
+def _matrices(study: Any, given: list[str]) -> dict[str, Any]:
+    """The matrix of each column; without a name the file is that of the only published column."""
+    from bap_sdc.records.release.pram import read_pram
+
+    published = [target.column for target in study.targets]
+    out: dict[str, Any] = {}
+    for option in given:
+        name = next((c for c in sorted(published, key=len, reverse=True) if option.startswith(f"{c}=")), None)
+        if name is None and len(published) > 1:
+            listed = ", ".join(published)
+            raise InputError("--channel", option, f"must be COLUMN=CSV with one of the published columns {listed}")
+        column = name or published[0]
+        if column in out:
+            raise InputError("--channel", option, "is the second matrix of this column")
+        out[column] = read_pram(Path(option[len(name) + 1 :] if name else option), study[column])
+    return out

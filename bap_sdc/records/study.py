@@ -187,7 +187,7 @@ class Study(Displayed):
         )  # fmt: skip
         self.prior: Prior = model_prior(sample, model, [spy.informed for spy in self.spies if spy.informed])
         if self.conditions is not None:
-            self.conditions.fit(self)
+            self.conditions = self.conditions.fitted(self)
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]

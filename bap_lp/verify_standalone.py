@@ -1690,6 +1690,8 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
         need(not floats and all(e.own["informed"] < 2 for e in records.spies),
              "conditions in floats, or of informed Eves, are checked by `bap verify`")
         bound, count = StudyConditions(records, conditions, lam, bob, eve, eves).bound(certificate)
+        stated = [proof_number(certificate[name]) for name in ("value", "gap")]
+        need(stated == [bob - lam * eve, bob - lam * eve - bound], "the certificate states another value or gap")
     else:
         bound, count = records.bound(lam, certificate["components"]), len(certificate["components"])
     value = bob - lam * eve

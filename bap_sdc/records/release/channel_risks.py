@@ -68,7 +68,8 @@ def reported_risks(study: Study, channel: TableChannel, exact: bool) -> tuple[An
     """What every Eve who reports probabilities loses with all reports, unweighted and rounded down; None of others."""
     program = study.fractions(exact)
     row, decision, q = channel.rows(study.prior.types)
-    mass, out = program.p[row] * (q if is_exact(q) else lifted(q)), []
+    mass = program.p[row] * (q if is_exact(q) else lifted(q))
+    out: list[Any] = []
     owners = [spy for spy in study.spies for _ in range(max(spy.informed, 1))]
     for spy, eve in zip(owners, program.eves, strict=True):
         if not spy.score:

@@ -38,7 +38,7 @@ from bap_sdc.records.conditions.proof import proof_from_document
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading
 from bap_sdc.records.data.losses import loss_table
-from bap_sdc.records.data.models import CHANCES, MODELS, listed_prior
+from bap_sdc.records.data.models import CHANCES, MODELS, WEIGHTED, listed_prior
 from bap_sdc.records.data.prior import Prior, fit
 from bap_sdc.records.solution import StudySolution, conditioned_solution, solution_of
 from bap_sdc.records.study import Spy, Study, Target
@@ -258,7 +258,7 @@ def _prior(study: Study, document: dict[str, Any], codes: Array) -> Prior:
             raise ValueError("the probabilities are not those of the counts")
     else:
         _require_levels([np.column_stack([types, np.ones(len(types), dtype=np.int64)])], study.levels)
-        if model not in MODELS or p.shape != (len(types),) or not (p > 0).all() or p.sum() != 1:
+        if model not in (*MODELS, WEIGHTED) or p.shape != (len(types),) or not (p > 0).all() or p.sum() != 1:
             raise ValueError("a model needs its name and positive probabilities that sum to one")
         prior = listed_prior(codes, study.levels, types, p, model)
     draws, fresh = (

@@ -24,9 +24,9 @@ from bap_lp.model.labels import weight_of
 from bap_lp.model.reports import SCORES
 from bap_lp.rational import Array, InputError, floats, is_exact, number, objects, public, show
 from bap_sdc.records.conditions.stated import StudyConditions
-from bap_sdc.records.data.levels import Column, Reading, column_of
+from bap_sdc.records.data.levels import Column, Reading, column_of, positive_numbers
 from bap_sdc.records.data.losses import loss_table
-from bap_sdc.records.data.models import CHANCES, model_prior
+from bap_sdc.records.data.models import CHANCES, model_prior, weighted_prior
 from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
 from bap_sdc.records.data.tables import check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
@@ -117,6 +117,7 @@ class Study(Displayed):
         missing: cells that mean a missing one in all columns, such as "?".
         strip: whether blanks around the text of a cell are left out.
         decimal: "," if numbers are written with decimal commas.
+        weight: the column of survey weights: p(x) is then the share of type x in their sum.
         title: a name for tables.
         source: what errors call the table.
 
@@ -148,6 +149,7 @@ class Study(Displayed):
         missing: Sequence[Any] = (),
         strip: bool = False,
         decimal: str = ".",
+        weight: str | None = None,
         title: str = "",
         source: str = "frame",
     ) -> None:
@@ -188,7 +190,16 @@ class Study(Displayed):
             self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
             smoothing, toward, _margins(margins, self.names), seed,
         )  # fmt: skip
-        self.prior: Prior = model_prior(sample, model, [spy.informed for spy in self.spies if spy.informed])
+        informed = [spy.informed for spy in self.spies if spy.informed]
+        self.prior: Prior
+        if weight is None:
+            self.prior = model_prior(sample, model, informed)
+        else:
+            if weight not in names:
+                raise InputError("weight", weight, f"is not a column of {source}")
+            weights = positive_numbers(frame[weight], reading, f"{source}: column {show(weight)}")
+            fitted = [weights[k] for k in np.flatnonzero(~self.left_out).tolist()]
+            self.prior = weighted_prior(sample, fitted, model, bool(informed))
         if self.conditions is not None:
             self.conditions.fit(self)
 

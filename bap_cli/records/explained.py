@@ -132,7 +132,7 @@ def _path(solution: StudySolution, path: Any) -> Iterator[str]:
         best = f"This release is the best one for every lambda from {short(line.start)} {to}"
         yield f"{best}: line {k + 1} of {len(path.lines)}."
     for other, words in ((k - 1, "The line before"), (k + 1, "The next line")):
-        if 0 <= other < len(path.lines):
+        if path.whole and 0 <= other < len(path.lines):
             near = path.lines[other]
             bob = float(near.risks.bob - line.risks.bob)
             eve = float(near.risks.eve - line.risks.eve)

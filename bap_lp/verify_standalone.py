@@ -1712,6 +1712,7 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
                     for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
                   "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
+                  "score": None, "reported": None,
                   **{key: like(sum(map(read, own[key]))) for key in ("risk", "null", "full")}}
                  for e, own in zip(records.spies, told)],
     }  # fmt: skip

@@ -72,7 +72,7 @@ def test_the_commands_go_from_a_table_to_a_report(tmp_path: Path, monkeypatch: p
     survey().to_csv("survey.csv", index=False)
     survey(40, 1).to_csv("other.csv", index=False)
     lines = re.findall(r"^    bap (microdata .*?)(?: +#.*)?$", TEXT, re.MULTILINE)
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         assert main(line.split()) == 0, line
     assert Path("study.toml").exists()

@@ -42,6 +42,9 @@ def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     for part in (several, knowing, reporting):
         problem_from_dict({**example, **part})
     loaded = problem_from_dict({**shown, **conditions})
+    assert loaded.conditions.max_information[0].at_most == Fraction(1, 2)
+    rest = {name: value for name, value in conditions["conditions"].items() if name != "max_information"}
+    loaded = problem_from_dict({**shown, "conditions": rest})  # what conflicts is proved without logarithms
     with pytest.raises(ConflictError, match="cannot be met"):
         solve(loaded.problem, loaded.lam, conditions=loaded.conditions)
     known = set(SCHEMA["$defs"]["conditions"]["properties"])

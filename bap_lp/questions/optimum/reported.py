@@ -21,6 +21,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter
 from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import feasible, priced
 from bap_lp.program.lowering import LoweredProblem
@@ -61,13 +62,13 @@ def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: C
     return replace(best, unconstrained=solve(problem, at, exact).value)
 
 
-def placeholders(reporters: list[Reporter]) -> list[Array]:
-    """A report that tells all values apart, for every reporter: what stands for reports before they are known."""
-    out = []
-    for one in reporters:
+def with_placeholders(problem: Problem, conditions: Conditions) -> Problem:
+    """An exact problem with one report in place of all, which tells all values apart."""
+    tables = []
+    for one in (*problem.reporters.values(), *information_reporters(conditions, problem)):
         numbers = [EXACT.number(k + 1) for k in range(len(one.values))]
-        out.append(EXACT.list(v / (2 * sum(numbers)) for v in numbers)[None])
-    return out
+        tables.append(EXACT.list(v / (2 * sum(numbers)) for v in numbers)[None])
+    return problem.reported(tables)
 
 
 class _Asked:
@@ -75,8 +76,7 @@ class _Asked:
 
     def __init__(self, problem: Problem, conditions: Conditions, lam: Any) -> None:
         self.problem, self.conditions, self.lam = problem, conditions, lam
-        reporters = list(problem.reporters.values())
-        start = problem.reported(placeholders(reporters))
+        start = with_placeholders(problem, conditions)
         demands = conditions.demands(start)
         for demand in demands:
             if demand.tuples or not demand.convex:
@@ -109,7 +109,7 @@ class _Asked:
         even = np.full(q.shape, 1 / q.shape[1])
         for inner in (lambda: None, lambda: even, self._inner):
             found = feasible(self.program, q, inner())
-            if found is not None:
+            if found is not None and not any(demand.broken(self.layout.sent(found)) for demand in self.layout.local):
                 return found
         names = ", ".join(self.conditions.given())
         rule = f"leave no room for rounding: no mechanism was found that satisfies {names} exactly"

@@ -49,7 +49,8 @@ def _question(found: Opened, solution: StudySolution) -> Iterator[str]:
     yield f"Every record is published with {columns}, as it is or changed at random by a rule that everybody may know."
     for spy in study.spies:
         knows = listed([study.names[k] for k in spy.knows], " and ") if spy.knows else "nothing about the person"
-        yield f"{person(spy.name, start=True)} wants {clean(study.names[spy.secret])} and knows {knows}."
+        how = f" She reports probabilities ({spy.score} loss)." if spy.score else ""
+        yield f"{person(spy.name, start=True)} wants {clean(study.names[spy.secret])} and knows {knows}.{how}"
     (bob, full), (bob_null, null) = extremes_of(study.program)
     told = as_is_of(study.program)[1]
     rows = [("the columns as they are", bob, told), ("nothing", bob_null, null), ("whole records", bob, full)]

@@ -1316,6 +1316,7 @@ class Records:
         sizes = self.sizes = list(map(len, self.labels))
         need(all(c["labels"] == own for c, own in zip(study["columns"], self.labels)), "the mechanism has other levels")
         self.bobs, self.spies, self.eves, N = [], [], [], len(listed(prior["types"], "types"))
+        self.fitted = prior["fitted"]
         for t in listed(study["publish"], "publish"):
             keyed(t, ["column", "loss", "weight"])
             need(t["column"] in self.names, "no such column is published")
@@ -1503,6 +1504,175 @@ def least_losses(cells, loss):
     return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
 
 
+class StudyConditions:
+    """Conditions of a study in the words of columns, in fractions.
+
+    Floors on an Eve's risk R_n >= f_n, on R_E >= f, and a cap R_B <= c have prices w_n, w, v >= 0: every release that
+    meets them has R_A >= (1 + v) R_B - sum_n ((lam + w) weight_n + w_n) R_n + sum_n w_n f_n + w f - v c. At the prices
+    the study has no conditions, or is a sum over parts that share no group of an Eve and no pair of record types that a
+    condition compares; part k, of probability P_k, is an ordinary problem with its own certificate.
+    """
+
+    def __init__(self, records, asked, lam, bob, eve, eves):
+        own = ["cap", "floor", "dp", "min_cell"]
+        keyed(asked, [], [*own, *NOTIONS, *PRIVACY])
+        need(None not in asked.values(), "a condition is null")
+        self.records, self.lam, self.min_cell = records, lam, asked.get("min_cell")
+        self.types = {name: value for name, value in asked.items() if name not in own}
+        self.caps, self.floors, self.ratios = many(asked.get("cap", [])), {}, []
+        names = self.names = [e.own["name"] for e in records.spies]
+        for floor in many(asked.get("floor", [])):
+            n, f = names.index(keyed(floor, ["eve", "at_least"])["eve"]), number(floor["at_least"], 0, MOST)
+            self.floors[n] = max(f, self.floors.get(n, f))
+        for one in many(asked.get("dp", [])):
+            K = number(keyed(one, ["column", "exp_epsilon"])["exp_epsilon"], 1, MOST)
+            self.ratios.append((records.names.index(one["column"]), K, one["exp_epsilon"]))
+        for cap in self.caps:
+            keyed(cap, ["secret", "level", "at_most"], ["eve"])
+        self.convex = not (self.types.get("deterministic") or "max_signals" in self.types)
+        limits = [(f"floor {n}", eves[n], f) for n, f in self.floors.items()]
+        for name, risk, sign in (("min_eve_risk", eve, 1), ("max_bob_risk", bob, -1)):
+            if name in self.types:
+                limits.append((name, sign * risk, sign * number(self.types[name], 0, MOST)))
+        for name, risk, least in limits:
+            need(risk >= least, f"the release breaks {name}")
+        self.limits = {name: least for name, _, least in limits} if self.convex else {}
+        if self.min_cell is not None:
+            cells, least = {}, number(self.min_cell, 0, MOST)
+            for p, sent in zip(records.p, records.sent):
+                for i, q in sent.items():
+                    cells.setdefault(i, []).append(p * q)
+            counted = sum(row[-1] for row in records.fitted)
+            need(all(total(m) * counted >= least for m in cells.values()), "the release breaks min_cell")
+
+    def bound(self, certificate):
+        """What the certificate proves of R_A, and the number of its parts."""
+        kind = certificate.get("kind")
+        keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices",
+                            {"parts": "parts", "priced": "optimum"}.get(kind, "parts")])
+        given = keyed(certificate["prices"], ["floor", "min_eve_risk", "max_bob_risk"])
+        prices = {f"floor {self.names.index(name)}": proof_number(w) for name, w in given["floor"].items()}
+        prices |= {name: proof_number(given[name]) for name in ("min_eve_risk", "max_bob_risk")}
+        need(all(w >= 0 for w in prices.values()), "a price is negative")
+        need(all(name in self.limits for name, w in prices.items() if w), "there is a price for what is not demanded")
+        self.scale, paid = 1 + prices["max_bob_risk"], total(w * self.limits[name] for name, w in prices.items() if w)
+        self.weights, self.at = [e.weight for e in self.records.spies], self.lam
+        if any(prices.values()):  # weights at the prices; an Eve without one has no losses
+            self.weights = [(self.lam + prices["min_eve_risk"]) * w + prices.get(f"floor {n}", 0)
+                            for n, w in enumerate(self.weights)]
+            self.at = F(1 if any(self.weights) else 0)
+            self.weights = self.weights if self.at else [e.weight for e in self.records.spies]
+        found, count = self.priced(certificate) if kind == "priced" else self.by_parts(certificate)
+        return found + paid, count
+
+    def priced(self, certificate):
+        """The study at the prices, which has no conditions."""
+        local = [*self.caps, *self.ratios, *({*self.types} - {"min_eve_risk", "max_bob_risk"})]
+        need(not local and self.min_cell is None, "there are conditions without a price")
+        for e, weight in zip(self.records.eves, self.weights):
+            e.loss, e.weight = e.loss if weight else [[F(0)] * len(row) for row in e.loss], weight or F(1)
+        for b in self.records.bobs:
+            b.loss = [[self.scale * v for v in row] for row in b.loss]
+        components = certificate["optimum"]["components"]
+        return self.records.bound(self.at, components), len(components)
+
+    def by_parts(self, certificate):
+        parts, N = many(certificate["parts"]), len(self.records.p)
+        home = {x: k for k, part in enumerate(parts) for x in positions(part["states"], N, "states")}
+        need(sum(len(part["states"]) for part in parts) == N == len(home), "the parts do not hold every type once")
+        groups = [(n, z, x) for n, e in enumerate(self.records.spies) for x, z in enumerate(e.z)]
+        groups += [(column, self.others(x, column), x) for column, _, _ in self.ratios for x in range(N)]
+        first, coupled = {}, bool(self.floors) or {*self.types} & {"min_eve_risk", "max_bob_risk"}
+        for place, key, x in groups:
+            need(first.setdefault((place, key), home[x]) == home[x], "record types of two parts belong together")
+        split = {"min_eve_risk", "max_bob_risk", "signal_floor", "deterministic"}
+        alone = {*self.types} - split or (coupled and not self.convex)
+        need(not alone or len(parts) == 1, "these conditions are about all record types at once")
+        return total(self.part(keyed(part, ["states", "levels", "certificate"])) for part in parts), len(parts)
+
+    def others(self, x, column):
+        return tuple(v for k, v in enumerate(self.records.types[x]) if k != column)
+
+    def part(self, part):
+        """P_k times the bound of a part."""
+        r, states, bobs = self.records, part["states"], []
+        levels = listed(part["levels"], "levels", len(r.bobs))
+        share = total(r.p[x] for x in states)
+        for b, kept in zip(r.bobs, levels):
+            positions(listed(kept, "levels"), r.sizes[b.k], "levels")
+            there = {r.types[x][b.k] for x in states}
+            for j in {*range(r.sizes[b.k])} - {*kept}:  # some level that is left costs no more for any record type
+                better = any(all(b.loss[a][i] <= b.loss[a][j] for a in there) for i in kept)
+                need(better, "a decision is left out that no other one replaces")
+            loss = [[b.own["loss"][r.types[x][b.k]][j] for j in kept] for x in states]
+            bobs.append({"name": b.own["column"], "weight": str(self.scale * b.weight), "loss": loss,
+                         "decisions": [r.labels[b.k][j] for j in kept]})
+        eves = []
+        for e, weight in zip(r.spies, self.weights):
+            loss = [e.own["loss"][s] for s in (e.s[x] for x in states)]
+            if not weight:
+                loss, weight = [[0] * len(row) for row in loss], F(1)
+            eves.append({"name": e.own["name"], "weight": str(weight), "decisions": [*map(str, range(len(e.loss[0])))],
+                         "loss": loss} | ({"knows": [str(e.z[x]) for x in states]} if e.knows else {}))
+        names = [", ".join(f"{n}={own[v]}" for n, own, v in zip(r.names, r.labels, r.types[x])) for x in states]
+        document, lam = part["certificate"], self.at
+        data = {"labels": names, "prior": [str(r.p[x] / share) for x in states]}
+        problem = {"title": "", "data": data, "bob": bobs, "eve": eves, "alice": {"lambda": str(lam)}}
+        required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
+        keyed(document, required, ["conditions", "cases"])
+        told = (document["kind"], document["numbers"], proof_number(document["lambda"]))
+        need(told == ("release", "exact", lam), "a part is about something else")
+        self.same_conditions(states, document.get("conditions", {}))
+        (shape, sent), told = proof_table(document["channel"], 2), [*product(*levels)]
+        places = {joint(levels, r.levels): s for s, levels in enumerate(told)}
+        need(shape == (len(states), len(told)) and len(places) == len(told), "a part has another shape")
+        own = {(at, places[i]): q for at, x in enumerate(states) for i, q in r.sent[x].items() if q}
+        need(own == sent, "the mechanism is not the one that is proved")
+        game = Game(problem, F, shape[1])
+        release = Release(game, document.get("conditions", {}), lam)
+        found = release.program.value([[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])])
+        bound, cases = release.program.bound(dual_of(document)), [case_of(c, *shape) for c in document.get("cases", [])]
+        if bound < found and release.few and (cases or release.pure):
+            bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lam, found, bound))
+        return share * bound
+
+    def same_conditions(self, states, given):
+        """Whether the conditions of a part are those that the study demands of it."""
+        r, given = self.records, dict(given)
+        wanted = {k: v for k, v in self.types.items() if not self.convex or k not in ("min_eve_risk", "max_bob_risk")}
+        if not self.convex and self.floors:
+            floor = self.floors[0] * r.spies[0].weight
+            wanted["min_eve_risk"] = str(max(floor, number(wanted.get("min_eve_risk", 0))))
+        caps, at = [*wanted.pop("posterior_caps", [])], {x: k for k, x in enumerate(states)}
+        for cap in self.caps:
+            column = r.names.index(cap["secret"])
+            level = r.labels[column].index(cap["level"])
+            event = [at[x] for x in states if r.types[x][column] == level]
+            for e in r.spies:
+                if event and (cap["eve"] == e.own["name"] if "eve" in cap else e.secret == column):
+                    caps.append({"event": event, "at_most": cap["at_most"], "eve": e.own["name"]})
+        need(texts(given.pop("posterior_caps", [])) == texts(caps), "a part supposes other caps")
+        pairs, found = {}, {}
+        for column, K, _ in self.ratios:
+            near = {}
+            for x in states:
+                near.setdefault(self.others(x, column), []).append(at[x])
+            for own in near.values():
+                pairs.setdefault(K, set()).update((a, b) for a in own for b in own if a < b)
+        if "exp_epsilon" not in wanted and "epsilon" not in wanted and "neighbours" in given:
+            K = number(given.pop("exp_epsilon"), 1, MOST)
+            found[K] = {tuple(sorted(pair)) for pair in given.pop("neighbours")}
+        own = wanted.pop("pufferfish", [])
+        own, tables = [own] if type(own) is dict else own, given.pop("pufferfish", [])
+        need(texts(tables[: len(own)]) == texts(own), "a part supposes another pufferfish")
+        for one in tables[len(own) :]:
+            K = number(keyed(one, ["pairs", "exp_epsilon"])["exp_epsilon"], 1, MOST)
+            need(K not in found, "a part has a ratio twice")
+            found[K] = {tuple(sorted((a, b))) for [a], [b] in one["pairs"]}
+        need(found == {K: own for K, own in pairs.items() if own}, "a part compares other record types")
+        need(texts(given) == texts(wanted), "a part supposes other conditions")
+
+
 def proved_records(study, mechanism, result, prior, certificate, allow):
     """What a folder of records proves, in words."""
     need(certificate.get("numbers") in ("exact", "floats"), "numbers are exact or floats")
@@ -1514,10 +1684,17 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     need(not floats or allow or not records.exact or floating(conditions), "the study is exact and its proof in floats")
     if prior["model"] == "counts":
         records.from_counts(prior)
-    need(not conditions, "it has conditions, which `bap verify` checks")
     columns, eves, changed = records.risks()
     bob, eve = total(columns), total(e.weight * r for e, r in zip(records.eves, eves))
-    value, bound = bob - lam * eve, records.bound(lam, certificate["components"])
+    if conditions:
+        need(not floats and all(e.own["informed"] < 2 for e in records.spies),
+             "conditions in floats, or of informed Eves, are checked by `bap verify`")
+        bound, count = StudyConditions(records, conditions, lam, bob, eve, eves).bound(certificate)
+        stated = [proof_number(certificate[name]) for name in ("value", "gap")]
+        need(stated == [bob - lam * eve, bob - lam * eve - bound], "the certificate states another value or gap")
+    else:
+        bound, count = records.bound(lam, certificate["components"]), len(certificate["components"])
+    value = bob - lam * eve
     need(bound <= value, "the bound is above the value")
     within = f"within {shown(value - bound)} of " if value > bound else ""
     said = f"R_A = {shown(value) if floats else value} is {within}optimal"
@@ -1535,10 +1712,11 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
                     for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
                   "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
+                  "score": None, "reported": None,
                   **{key: like(sum(map(read, own[key]))) for key in ("risk", "null", "full")}}
                  for e, own in zip(records.spies, told)],
     }  # fmt: skip
-    claims |= {"components": len(certificate["components"]), "bound": like(bound)}
+    claims |= {"components": count, "bound": like(bound)}
     gap = number(result["gap"], 0, None, True)
     need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
     for own in result["eves"]:

@@ -297,6 +297,6 @@ def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySol
     levels = study.program.levels
     rows = [(row[0], np.ravel_multi_index(tuple(row[1:-1]), levels), row[-1]) for row in mechanism["rows"]]
     if study.conditions is not None:
-        study.conditions.fit(study)
+        study.conditions = study.conditions.fitted(study)
         return conditioned_solution(study, proof_from_document(study, document, rows, result["method"]))
     return solution_of(study, read_optimum(study.program, document, rows))

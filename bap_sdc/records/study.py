@@ -201,7 +201,7 @@ class Study(Displayed):
             fitted = [weights[k] for k in np.flatnonzero(~self.left_out).tolist()]
             self.prior = weighted_prior(sample, fitted, model, bool(informed))
         if self.conditions is not None:
-            self.conditions.fit(self)
+            self.conditions = self.conditions.fitted(self)
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]

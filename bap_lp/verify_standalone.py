@@ -1297,7 +1297,7 @@ def proved(problem, mechanism, document, allow):
         top = upper(games[0], priors, lams[0], channel, rows[0], found)
         need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
     need(kind == "release" or not (games[0].scores or games[0].more), "reports among several problems or priors")
-    logs = one and games[0].logs and lams[0] > 0
+    logs = one and ((games[0].logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in games[0].bobs))
     need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - games[0].added
     if one and bound < found and release.few and (cases or release.pure):

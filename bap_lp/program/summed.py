@@ -139,7 +139,7 @@ def _whole(tables: tuple[Array, ...], rows: Array, replies: Array) -> fmpq | Non
     """A number that makes every margin an integer below 2^52, and so every partial sum; None if there is none."""
     unit = common_denominator(np.concatenate([rows.ravel(), *(table.ravel() for table in tables)]))
     scale = common_denominator(replies) if replies.size else fmpq(1)
-    if float(unit) * float(scale) >= _WHOLE:
+    if unit * scale >= int(_WHOLE):  # as integers: denominators may be too long for floats
         return None
     size = sum(float(table.max()) for table in tables)
     if replies.size:

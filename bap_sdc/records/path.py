@@ -1,8 +1,8 @@
 """StudyPath: the frontier of a study: its best release for every lam, in the model and on held-out records.
 
 V(lam) = min R_B - lam R_E is concave and piecewise linear. Without conditions every piece is exact
-(`optimum.part_paths`): a release that is optimal from lam = start to end. Under conditions the optimum is proved at
-single points; between two of them V lies above their chord and below both of their lines.
+(`optimum.part_paths`): a release that is optimal from lam = start to end. Under conditions, and with an informed Eve,
+whose path has very many pieces, the optimum is proved at single points; between two of them V lies above their chord and below both of their lines.
 
 Eve's gain is measured by her risk without a release: R_E^n = (1 - gain) null_n. On the path R_B grows with lam, and the
 last piece leaves every Eve her risk without a release. So the first piece on which no Eve gains more than g is the
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bap_sdc.records.solution import StudySolution
     from bap_sdc.records.study import Study
 
-_POINTS = 17  # optima under conditions
+_POINTS = 17  # optima, if not every piece is found
 _JUDGED = 12  # lines that are always judged on held-out records; more, if the table is small
 _WORK = 40_000  # record types times lines
 _LARGEST, _ROUNDING = 4**15, 1e-9  # of lam that is searched for, and of the risks in floats on the way
@@ -131,7 +131,7 @@ class StudyPath(Tabular):
         for line in self.lines:
             if all(risk >= (1 - share) * null for risk, null in zip(line.eves, self.nulls, strict=True)):
                 return line
-        raise InputError("eve_gain", gain, "is kept by no release of the path under the conditions")
+        raise InputError("eve_gain", gain, "is kept by no release of the path")
 
     def offered(self, most: int, always: Collection[int] = ()) -> list[int]:
         """Numbers of lines spread over the path, at most so many, and some that are always among them."""
@@ -229,7 +229,7 @@ def study_path(
     """The path of a study; see `Study.path`."""
     tell = progress or (lambda _: None)
     with time_limited(time_limit):
-        if study.conditions is not None:
+        if study.conditions is not None or any(spy.informed > 1 for spy in study.spies):
             return _points(study, tell)
         from bap_sdc.records.optimum.part_paths import record_path
 
@@ -257,8 +257,8 @@ def lam_within_gain(
 ) -> Any:  # fmt: skip
     """A lam at which no Eve gains more than this share: the first of the path.
 
-    With an informed Eve the path has very many pieces. Then lam is searched for by bisection, and is at most a
-    twentieth larger than one that does not keep the share.
+    With an informed Eve lam is searched for by bisection, and is at most a twentieth larger than one that does not keep
+    the share.
 
     Args:
         study: the study.
@@ -301,7 +301,7 @@ def lam_within_gain(
 
 
 def _points(study: Study, tell: Progress) -> StudyPath:
-    """Optima under conditions at some lam, refined where V is known least, until the time or the number is up."""
+    """Optima at some lam, refined where V is known least, until the time or the number is up."""
     tie = _tie(study, "calibrated") or _tie(study, "as is") or 1
     found: dict[Any, StudySolution] = {}
     wanted = [0 * tie, tie, 4 * tie]
@@ -309,7 +309,7 @@ def _points(study: Study, tell: Progress) -> StudyPath:
     while len(found) < _POINTS:
         try:
             for lam in wanted:
-                tell(f"under the conditions: optimum {len(found) + 1} of at most {_POINTS}")
+                tell(f"every lambda: optimum {len(found) + 1} of at most {_POINTS}")
                 found[lam] = study.solve(lam)
         except OutOfTime:
             if len(found) < 2:

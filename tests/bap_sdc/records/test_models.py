@@ -151,7 +151,7 @@ def test_an_informed_eve_is_the_eve_with_that_knowledge_of_the_ordinary_problem(
     assert found.risks.eve == found.eves[0]
     path = study.path()
     assert path.nulls == found.nulls
-    assert min(line.risks.alice(F(3, 2)) for line in path.lines) == found.value
+    assert found.value <= min(line.risks.alice(F(3, 2)) for line in path.lines) <= found.value + path.width
     plain = study_of(table(60), model=model).solve("3/2")
     assert found.nulls[0] <= plain.nulls[0]
     assert found.value >= plain.value  # she is harder to fool
@@ -170,7 +170,7 @@ def test_eves_with_draws_of_their_own_are_added_up() -> None:
     assert [one is None for one in found.fresh] == [False, True, False]
     path = study.path()
     assert path.nulls == found.nulls
-    assert min(line.risks.alice(1) for line in path.lines) == found.value
+    assert found.value <= min(line.risks.alice(1) for line in path.lines) <= found.value + path.width
     frame = table(50, seed=9)
     assert len(found.release(frame, seed=1)) == 50  # also types that were never fitted
 
@@ -287,7 +287,5 @@ def test_lambda_is_searched_for_if_an_informed_eve_may_gain_little() -> None:
     lam = lam_within_gain(study, "5%")
     assert study.solve(lam).eves[0] >= F(95, 100) * study.solve(lam).nulls[0]
     assert study.solve(lam * F(19, 21)).eves[0] < F(95, 100) * study.solve(lam).nulls[0]
-    line = study.path().within_gain("5%")
-    assert line.start <= lam <= line.start * F(21, 20) + F(1, 100)
     assert lam_within_gain(study_of(table(80)), "5%") == study_of(table(80)).path().within_gain("5%").lam
     assert lam_within_gain(study, "100%") == 0

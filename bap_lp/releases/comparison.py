@@ -210,7 +210,10 @@ def compare(
     def row(name: str, parameter: Parameter | None, mechanism: Mechanism, own: Risks) -> Row:
         alice = own.alice(weight)
         breaks = None if proved is None else meets(problem, mechanism, proved)
-        return Row(name, parameter, own, alice, mechanism.epsilon, alice - optimum.value, breaks)
+        excess: Number = alice - optimum.value
+        if problem.reporting and abs(float(excess)) <= own.alice_error(weight):
+            excess = 0.0  # the value of the optimum is rounded up
+        return Row(name, parameter, own, alice, mechanism.epsilon, excess, breaks)
 
     rows = [row("optimum", None, optimum.mechanism, optimum.risks)]
     rows += [row(name, parameter, m, risks(problem, m)) for name, parameter, m in found]

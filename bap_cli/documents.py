@@ -24,17 +24,30 @@ def solution_document(
     solution: Solution, evaluation: Evaluation, costs: Sequence[ConditionCost] = ()
 ) -> dict[str, Any]:
     """What `bap solve --json` prints; under conditions also what they cost and the shadow prices of their numbers."""
-    return _conditions(solution, costs) | {
-        "exact": solution.exact,
-        "lambda": text(solution.lam),
-        "risks": _risks(solution.risks, solution.lam),
-        "bound": text(solution.bound),
-        "gap": text(solution.gap),
-        "mechanism": mechanism_document(solution.mechanism),
-        "signals": _signals(evaluation),
-        "method": solution.method,
-        "zero_probability_states": list(solution.problem.null_states),
-    }
+    return (
+        _conditions(solution, costs)
+        | _priors(solution)
+        | {
+            "exact": solution.exact,
+            "lambda": text(solution.lam),
+            "risks": _risks(solution.risks, solution.lam),
+            "bound": text(solution.bound),
+            "gap": text(solution.gap),
+            "mechanism": mechanism_document(solution.mechanism),
+            "signals": _signals(evaluation),
+            "method": solution.method,
+            "zero_probability_states": list(solution.problem.null_states),
+        }
+    )
+
+
+def _priors(solution: Solution) -> dict[str, Any]:
+    """Over a set of priors: the set, the largest R_A, the prior that has it, which the risks are about."""
+    if solution.priors is None or solution.worst_prior is None:
+        return {}
+    worst = dict(zip(solution.problem.states, map(text, solution.worst_prior.tolist()), strict=True))
+    ends = {"value": text(solution.value), "attained": solution.attained}
+    return {"priors": solution.priors.document(), "worst_prior": worst} | ends
 
 
 def _conditions(solution: Solution, each: Sequence[ConditionCost]) -> dict[str, Any]:

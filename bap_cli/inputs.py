@@ -20,8 +20,19 @@ from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, public
 
 
-def load(name: str) -> ProblemFile:
-    """The problem of a file or catalogue name: a problem file, text or binary, or one about a table of counts."""
+def load(name: str, sets: bool = False) -> ProblemFile:
+    """The problem of a file or catalogue name: a problem file, text or binary, or one about a table of counts.
+
+    sets: whether the command knows what to do with a set of priors.
+    """
+    found = _load(name)
+    if found.priors is not None and not sets:
+        rule = "is a set of priors, which bap solve, explain, verify and release know: leave it out for one prior"
+        raise InputError(f"{found.source}: priors", None, rule)
+    return found
+
+
+def _load(name: str) -> ProblemFile:
     path = locate(name)
     if os.path.isdir(path):
         raise InputError(
@@ -115,7 +126,9 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Asked | None = Non
             field = "--time-limit"
         elif name == "lam":
             field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
-        elif name == "conditions":
+        elif name == "total_variation":
+            field = "--total-variation"
+        elif name in ("conditions", "priors"):
             field = f"{loaded.source}: {error.field}"
         elif name in bap_lp.Conditions.__dataclass_fields__:
             stated = asked.get(name) if asked else None

@@ -48,6 +48,10 @@ def conflict_in(out: Path | None) -> Iterator[None]:
 def write_folder(out: Path, solution: Solution, loaded: ProblemFile, lam: Any, file: str) -> str:
     """Write the bundle of a solution of this problem at this lam; the source is the file that was named."""
     problem, price = loaded.problem, lam_of(loaded.problem, lam)
-    how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else f"bap solve {file}"
-    save_bundle(out, solution, problem, public(price), locate(file), how)
+    save_bundle(out, solution, problem, public(price), locate(file), command_line(f"bap solve {file}"))
     return str(out)
+
+
+def command_line(otherwise: str) -> str:
+    """The command that was given, for readers of a manifest; `otherwise` if Python called it."""
+    return shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else otherwise

@@ -59,15 +59,21 @@ def show_solution(
         say(out, line)
     say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
+    _set_of_priors(out, solution)
     risk_table(out, solution.risks, solution.lam)
     out.print()
     channel(out, solution.mechanism, "An optimal mechanism")
+    if solution.priors is not None:
+        out.print()
+        say(out, "At every signal, with the shares as they are stated:")
     _signals(out, evaluation, solution.exact)
     if comparison is not None:
         out.print()
         _releases(out, comparison)
     out.print()
     among = _among(out, solution, costs)
+    if not solution.attained:
+        paragraph(out, f"{equals('Value', solution.value)} is an upper end: no prior of the set has a larger R_A.")
     if solution.exact and solution.gap == 0:
         say(out, f"Proved optimal among all mechanisms{among}: {equals('value = bound', solution.value)}.")
         if both(solution.value).startswith("≈"):
@@ -81,6 +87,20 @@ def show_solution(
         names = "problem.json, mechanism.json, certificate.json and manifest.json"
         say(out, f"Wrote {names} to {clean(written, 500)}.")
     out.print(check_command(written, rounded, solution.exact), soft_wrap=True)
+
+
+def _set_of_priors(out: Console, solution: Solution) -> None:
+    """What a set of priors means, and the worst prior of it."""
+    if solution.priors is None or solution.worst_prior is None:
+        return
+    paragraph(
+        out,
+        f"Even if {solution.priors.words()}: the mechanism has the least worst R_A. Bob does what the signal says, "
+        "whatever the shares are, and Eve knows them.",
+    )
+    shares = dict(zip(solution.problem.states, solution.worst_prior.tolist(), strict=True))
+    paragraph(out, f"The worst shares for it, and its risks there: {_distribution(shares)}.")
+    out.print()
 
 
 def check_command(written: str, rounded: bool, exact: bool) -> str:

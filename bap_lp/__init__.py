@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from bap_lp.model.calibration import calibrate
     from bap_lp.model.composition import composed
     from bap_lp.model.evaluation import Evaluation, evaluate
+    from bap_lp.model.informed import informed
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import MergedProblem, Problem
     from bap_lp.model.risks import Risks
     from bap_lp.notions.conditions import Conditions
+    from bap_lp.program.prior_set import PriorSet
     from bap_lp.proof.binding import verify_mechanism
     from bap_lp.proof.certificate import Certificate, Verdict, verify, verify_robust, verify_tiers
     from bap_lp.proof.conflict import ConflictError
@@ -56,6 +58,7 @@ __all__ = [
     "InputError",
     "Mechanism",
     "MergedProblem",
+    "PriorSet",
     "Problem",
     "Risks",
     "Solution",
@@ -71,6 +74,7 @@ __all__ = [
     "evaluate",
     "excess",
     "frontier",
+    "informed",
     "lambda_path",
     "load_bundle",
     "load_certificate",
@@ -116,6 +120,7 @@ _MODULES = {
     "model.calibration": "calibrate",
     "model.composition": "composed",
     "model.evaluation": "Evaluation evaluate",
+    "model.informed": "informed",
     "model.mechanism": "Mechanism",
     "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
@@ -128,6 +133,7 @@ _MODULES = {
     "questions.optimum.solution": "Solution",
     "questions.optimum.solving": "solve",
     "questions.tiers": "tiers",
+    "program.prior_set": "PriorSet",
     "proof.binding": "verify_mechanism",
     "proof.certificate": "Certificate Verdict verify verify_robust verify_tiers",
     "proof.conflict": "ConflictError",

@@ -1,5 +1,7 @@
 """Check a bundle of bap-lp with the standard library alone:  python verify_standalone.py DIR [--allow-float]
 
+A folder of records (`bap microdata solve --out DIR`) is checked too; see "records" below.
+
 Exit code 0: certificate.json proves that mechanism.json meets the conditions of problem.json and that no mechanism is
 better by more than the gap that is told. Exit code 1: it is not proved; stderr says why. Exit code 2: there was no
 answer. This file imports nothing of bap-lp and may be copied. Every number is a fraction, and there are no tolerances.
@@ -16,30 +18,45 @@ no feasible rho has a value below
     sum_x mass(x) min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) - w.rhs              (weak duality).
 Where mechanisms are deterministic or signals few, the bound may go case by case, or all maps are tried.
 
+Over a set of priors the worst R_A counts; Bob does what the signal says and Eve knows the prior. Listed priors of the
+set are rows of `worst`, so the bound holds for the whole set. The largest R_A of the mechanism over the set is found by
+a search over Eve's replies: see `upper`.
+A Bob with the loss "log" or "brier" wants theta, of law t(theta|x), and reports a distribution r. A simplex that holds
+all rows t(.|x) is split into simplices C ("splits"). With c(x,v) the least tangent at corner v, over the centres of all
+C with that corner, B(x,r) >= sum_v w_v c(x,v) for r = sum_v w_v v in C, as B is convex in r. So no mechanism goes below
+the bound of the finite problem whose Bob has the decisions v and the losses c; the value is the true R_A, rounded up.
+Logarithms are rounded to multiples of 2^-128 and c down to one of 2^-96.
+
 A certificate about "floats" takes every number of the problem as the nearest float, and each float as the fraction it
 is, with distributions scaled to sum to one. The limits of conditions are then looser by 2^-48 of their size.
 """
 
 import contextlib
 import hashlib
+import heapq
 import json
 import math
 import os
 import re
 import sys
+from collections import Counter
 from decimal import Decimal, localcontext
 from fractions import Fraction as F
-from itertools import product
+from itertools import combinations, pairwise, product
 from types import SimpleNamespace as Record
 
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
           "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
-FORMAT, MOST, LOOSE = "bap-lp bundle 2", 10**300, F(1, 2**48)
+FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 2", 10**300, F(1, 2**48)
+FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
+STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
 NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "deterministic", "max_signals"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable"]  # of a certificate
+PRIORS = ["priors", "listed", "witness"]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "splits", *PRIORS]
+NODES = 50_000  # of a search for the worst prior
 ENTRY = 200  # bytes of a fraction in a table
 
 
@@ -205,8 +222,8 @@ def rounded(v):
 class Game:
     """A problem in fractions. `read` takes a number as it is, or as the nearest float; the proof has `signals`."""
 
-    def __init__(self, document, read, signals):
-        keyed(document, ["title", "data", "bob", "eve", "alice"], ["conditions"])
+    def __init__(self, document, read, signals, splits=()):
+        keyed(document, ["title", "data", "bob", "eve", "alice"], ["conditions", "priors"])
         data, roles = keyed(document["data"], ["labels", "prior"]), ("bob", "eve")
         need(type(document["title"]) is str, "title must be a text")
         self.read, self.p = read, scaled(distribution(data["prior"]), read)
@@ -214,7 +231,10 @@ class Game:
         self.place = {label: x for x, label in enumerate(self.states)}
         self.given_lam = keyed(document["alice"], ["lambda"])["lambda"]
         self.lam, self.exact = number(self.given_lam, 0, MOST), not floating(*map(document.get, ("data", *roles)))
+        self.splits, self.added = [*splits], F(0)
         bobs, eves = ([self.agent(one, role) for one in listed(document[role], "no agent")] for role in roles)
+        need(not self.splits, "there are subdivisions without a Bob who reports probabilities")
+        self.bobs, self.reporting = bobs, any(a.law for a in bobs)
         for group in (bobs, eves):
             labels([a.name for a in group], len(group))
         self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
@@ -244,10 +264,17 @@ class Game:
     def agent(self, table, role):
         """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
         own = ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve")
-        keyed(table, ["name", "weight", "decisions", "loss"], own)
-        a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1)
-        a.loss = table_of(table["loss"], self.loss, self.N)
-        a.decisions = labels(table["decisions"], len(a.loss[0]))
+        kind = role == "bob" and table.get("loss") if type(table) is dict else None
+        if kind in ("log", "brier"):
+            keyed(table, ["name", "weight", "loss"], ["secret", "decisions"])
+        else:
+            keyed(table, ["name", "weight", "decisions", "loss"], own)
+        a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1, law=None)
+        if kind in ("log", "brier"):
+            self.forecaster(a, table, kind)
+        else:
+            a.loss = table_of(table["loss"], self.loss, self.N)
+            a.decisions = labels(table["decisions"], len(a.loss[0]))
         a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
         a.mass = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
         need(a.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
@@ -261,6 +288,38 @@ class Game:
             a.known = len(listed(listed(table["knowledge"], "knowledge", self.N)[0], "knowledge"))
             a.shares = [scaled(distribution(row, a.known), self.read) for row in table["knowledge"]]
         return a
+
+    def forecaster(self, a, table, kind):
+        """A Bob who reports probabilities: the law of what he wants, and his finite losses on a subdivision."""
+        given, live = listed(table.get("secret", self.states), "secret", self.N), [x for x, p in enumerate(self.p) if p]
+        a.kind, random = kind, type(given[0]) is list
+        need(random == ("decisions" in table), "decisions name the columns of a secret that is random")
+        if random:
+            wide = len(labels(table["decisions"], len(listed(given[0], "secret"))))
+            rows = [scaled(distribution(row, wide), self.read) for row in given]
+            kept = [k for k in range(wide) if any(rows[x][k] for x in live)]
+            a.law, a.values = [[row[k] for k in kept] for row in rows], [table["decisions"][k] for k in kept]
+        else:
+            need(all(type(v) is int or (type(v) is str and v) for v in given), "a secret has labels")
+            a.values = [*dict.fromkeys(str(given[x]) for x in live)]
+            spend(self.N * len(a.values))
+            a.law = [[F(str(v) == w) for w in a.values] for v in given]
+        a.law = [row if p else a.law[live[0]] for p, row in zip(self.p, a.law)]
+        need(self.splits, "there is no subdivision for a Bob who reports probabilities")
+        a.loss, a.decisions = tangent_losses(a, self.splits.pop(0))
+        self.added += a.weight * a.corners
+
+    def excess(self, q):
+        """How much R_B of a channel, rounded up, is above what it is by the finite losses."""
+        rho, total = [[p * v for v in row] for p, row in zip(self.p, q)], F(0)
+        used = [s for s in range(len(q[0])) if any(row[s] for row in rho)]
+        spend(self.N * len(used) * sum(len(a.law[0]) if a.law else len(a.loss[0]) for a in self.bobs))
+        for a in self.bobs:
+            for s in used:
+                column = [(row[s], own) for row, own in zip(rho, a.law or a.loss) if row[s]]
+                sums = [sum(m * own[k] for m, own in column) for k in range(len(column[0][1]))]
+                total += a.weight * (least_risk(a.kind, sums) if a.law else min(sums))
+        return total - sum(m * v for row, own in zip(rho, self.B) for m, v in zip(row, own) if m)
 
     def loss(self, v):
         v = self.read(number(v, 0, MOST))
@@ -281,6 +340,100 @@ class Game:
         program = Lowered([F(1)] * self.N, [[p * row[i] for i in told] for p, row in zip(self.p, self.B)])
         program.observe("eve", self.eve, self.groups, lam)
         return program
+
+
+# ---- reports of probabilities
+
+
+def log_floor(q):
+    """floor(2^128 log q) of a fraction: log q = k log 2 + 2 atanh((y - 1)/(y + 1)), y = q / 2^k, in fixed point."""
+    need(q > 0, "a logarithm of a number that is not positive")
+    if q == 1:
+        return 0
+    bits, k = 192, q.numerator.bit_length() - q.denominator.bit_length()
+    y = q / F(2) ** k
+    k, y = (k + 1, y / 2) if 3 * y > 4 else (k - 1, y * 2) if 3 * y < 2 else (k, y)
+
+    def atanh(z):
+        """2^bits atanh(z) with an error of at most the number of terms, for abs(z) <= 1/3: each is cut off once."""
+        one = power = abs(z.numerator << bits) // z.denominator
+        square, total, n = one * one >> bits, 0, 0
+        while power:
+            total, power, n = total + power // (2 * n + 1), power * square >> bits, n + 1
+        return (total if z > 0 else -total), 2 * n + 2
+
+    while True:
+        spend(bits // 64)
+        (two, off), (rest, error) = atanh(F(1, 3)), atanh((y - 1) / (y + 1))
+        found, error = 2 * (k * two + rest), 2 * (abs(k) * off + error)
+        low, high = (found - error) >> (bits - 128), (found + error) >> (bits - 128)
+        if low == high:
+            return low
+        bits *= 2
+
+
+def least_risk(kind, masses):
+    """What an agent loses at best with these masses of the values, rounded up."""
+    total = sum(masses)
+    if kind == "brier":
+        return total - sum(m * m for m in masses) / total
+    return sum(m * F(-log_floor(m / total), 2**128) for m in masses if m)
+
+
+def simplices(corners, splits):
+    """The simplices of a subdivision in barycentric coordinates times 2^256, halved at the first longest edge."""
+    need(type(splits) is str and len(splits) <= 40_000, "a subdivision has too many steps")
+    todo, out = [([[(i == j) << 256 for j in range(corners)] for i in range(corners)], 0)], []
+    for step in splits:
+        need(todo and step in "s.", "a subdivision does not cover all reports once")
+        cell, depth = todo.pop()
+        if step == ".":
+            out.append([tuple(corner) for corner in cell])
+            continue
+        need(depth < 256 and corners > 1, "a subdivision halves a simplex too often")
+        edges = list(combinations(range(corners), 2))
+        far = lambda edge: sum((a - b) ** 2 for a, b in zip(cell[edge[0]], cell[edge[1]]))
+        i, j = max(edges, key=far)
+        middle = [(a + b) // 2 for a, b in zip(cell[i], cell[j])]
+        parts = [[middle if k == cut else corner for k, corner in enumerate(cell)] for cut in (j, i)]
+        todo += [(parts[1], depth + 1), (parts[0], depth + 1)]
+    need(not todo, "a subdivision does not cover all reports once")
+    return out
+
+
+def tangent_losses(bob, splits):
+    """c(x,v) plus the number of corners, which makes it positive, for every state and corner; names of the corners."""
+    rows = [*dict.fromkeys(map(tuple, bob.law))]
+    K = len(bob.values)
+    start = rows if len(rows) <= K else [[F(i == j) for j in range(K)] for i in range(K)]
+    n = bob.corners = len(start)
+    spend(len(splits) * n * K * (1 + len(rows)))
+    cells = simplices(n, splits)
+    report = {corner: [sum(F(w, 2**256) * own[k] for w, own in zip(corner, start)) for k in range(K)]
+              for corner in dict.fromkeys(corner for cell in cells for corner in cell)}
+    least = {}
+    for cell in cells:
+        corners = [report[corner] for corner in cell]
+        m = [sum(column) / n for column in zip(*corners)]
+        logs = [1 + F(log_floor(1 / v), 2**128) if v and bob.kind == "log" else F(0) for v in m]
+        square = sum(v * v for v in m)
+        for r, t in enumerate(rows):
+            constant = sum(a * b for a, b in zip(t, logs) if a)
+            for corner, v in zip(cell, corners):
+                if bob.kind == "log":
+                    found = constant - sum(a * b / c for a, b, c in zip(t, v, m) if a)
+                else:
+                    found = 1 - square + 2 * sum((c - a) * b for a, b, c in zip(t, v, m))
+                found = F(math.floor((found + n) * 2**96), 2**96)
+                least[r, corner] = min(found, least.get((r, corner), found))
+    index = {row: r for r, row in enumerate(rows)}
+    losses = [[least[index[tuple(row)], corner] for corner in report] for row in bob.law]
+    names = [f"report {k}" for k in range(len(report))]
+    for digits in (15, 12, 9, 6, 3):  # as many digits as tell a report from all others
+        words = [", ".join(f"{a} {float(v):.{digits}g}" for a, v in zip(bob.values, row)) for row in report.values()]
+        once = {word for word, count in Counter(words).items() if count == 1}
+        names = [word if word in once else old for word, old in zip(words, names)]
+    return losses, names
 
 
 # ---- the program
@@ -468,14 +621,17 @@ class Release:
                 yield [m * (f - v) if m else m for m, v in zip(here, losses)], None if self.game.aligned else column
 
     def posterior_caps(self, rows):
-        """P(A|s) <= at_most, P(A|s) >= at_least."""
+        """P(A|s) <= at_most, P(A|s) >= at_least; P(A|s,z) for every z that an Eve may know, if she is named."""
         for row in many(rows):
-            keyed(row, ["event"], ["at_most", "at_least"])
+            keyed(row, ["event"], ["at_most", "at_least", "eve"])
+            views = [v for v in self.game.views if v.eve.name == row.get("eve")]
+            need(views or row.get("eve") is None, "posterior_caps names no Eve")
+            masses = [[m * k if k else k for m, k in zip(self.game.p, v.share)] for v in views] or [self.game.p]
             signs = [(row[end], sign) for end, sign in (("at_most", 1), ("at_least", -1)) if row.get(end) is not None]
             inside, ends = self.event(row["event"]), [(self.limit(c, sign, 0, 1), sign) for c, sign in signs]
             need(ends and number(signs[-1][0]) <= number(signs[0][0]), "posterior_caps")
-            for c, sign in ends:
-                yield [sign * m * (i - c) for m, i in zip(self.game.p, inside)], None
+            for (c, sign), here in product(ends, masses):
+                yield [sign * m * (i - c) for m, i in zip(here, inside)], None
 
     def posterior_ratio(self, rows):
         """P(A) / K <= P(A|s) <= K P(A)."""
@@ -719,13 +875,208 @@ def best_map(release, lam, value, bound):
     return value
 
 
+# ---- sets of priors: the largest p.c over the set, for integers c
+
+
+class Priors:
+    """A set of priors. Probabilities are integers over `unit`; `listed` are the vertices, where these are given."""
+
+    def __init__(self, table, game):
+        need((type(table) is dict and len(table) == 1) or {*table} == {"lower", "upper"}, "one set of priors")
+        self.kind, self.p, self.N, self.listed = next(iter(table)), game.p, game.N, None
+        floats, self.exact = game.read is rounded, not floating(table)
+        loose = lambda v, sign: v + sign * LOOSE * abs(v) if floats else v
+        read, values = game.read, next(iter(table.values()))
+        if self.kind == "total_variation":
+            self.radius = read(number(values, 0, 1))
+        elif self.kind == "vertices":
+            self.listed = [scaled(distribution(row, self.N), read) for row in listed(values, "no vertices")]
+        elif self.kind in ("lower", "upper"):
+            self.kind, ends = "box", [table.get(k, [k == "upper"] * self.N) for k in ("lower", "upper")]
+            given = [[F(v) if v is False or v is True else loose(read(number(v, 0, MOST)), sign) for v in
+                      listed(row, "a number per state", self.N)] for row, sign in zip(ends, (-1, 1))]
+            self.lower, self.upper = given[0], [min(v, F(1)) for v in given[1]]
+            need(sum(self.lower) <= 1 <= sum(self.upper), "the box holds no distribution")
+            need(all(map(F.__le__, self.lower, self.upper)), "the box is empty")
+        elif self.kind == "polytope":
+            keyed(values, ["A", "b"])
+            signed = lambda v: read(number(v, -MOST, MOST))
+            self.A = table_of(values["A"], signed, None, self.N)
+            self.b = [loose(signed(v), 1) for v in listed(values["b"], "a number per row", len(self.A))]
+        else:
+            need(self.kind == "wasserstein", "no such set of priors")
+            keyed(values, ["radius", "metric"])
+            self.radius = read(number(values["radius"], 0, MOST))
+            self.metric = table_of(values["metric"], lambda v: read(number(v, 0, MOST)), self.N, self.N)
+            need(not any(row[x] for x, row in enumerate(self.metric)), "to stay costs nothing")
+        numbers = [*self.p, *(v for k in ("lower", "upper") for v in vars(self).get(k, []))]
+        self.unit = math.lcm(*(v.denominator for v in numbers), vars(self).get("radius", F(0)).denominator)
+        self.mass = [int(v * self.unit) for v in self.p]
+
+    def outside(self, p, moved):
+        """Why a distribution is not in the set, or ""."""
+        if self.kind == "total_variation":
+            return "too far" if sum(abs(v - w) for v, w in zip(p, self.p)) > 2 * self.radius else ""
+        if self.kind == "vertices":
+            return "" if p in self.listed else "not a vertex"
+        if self.kind == "box":
+            return "" if all(a <= v <= b for a, v, b in zip(self.lower, p, self.upper)) else "not in the box"
+        if self.kind == "polytope":
+            return "" if all(sum(map(F.__mul__, row, p)) <= v for row, v in zip(self.A, self.b)) else "breaks a row"
+        if any(v < 0 for row in moved for v in row) or [*map(sum, moved)] != self.p or [*map(sum, zip(*moved))] != p:
+            return "not moved from the prior"
+        cost = sum(v * d for row, far in zip(moved, self.metric) for v, d in zip(row, far) if v)
+        return "moved too far" if cost > self.radius else ""
+
+    def support(self, c):
+        """The largest p.c over the set, or for a polytope what the multipliers `proofs` say is above it."""
+        if self.kind == "polytope":
+            return min([F(max(c)), *(v + max(map(F.__sub__, map(F, c), row)) for v, row in self.proofs)])
+        order = sorted(range(self.N), key=c.__getitem__)
+        if self.kind == "box":
+            lower, upper = ([int(v * self.unit) for v in row] for row in (self.lower, self.upper))
+            total, left = sum(map(int.__mul__, lower, c)), self.unit - sum(lower)
+            for x in reversed(order):
+                take = min(upper[x] - lower[x], left)
+                total, left = total + take * c[x], left - take
+            return F(total, self.unit)
+        total, left = sum(map(int.__mul__, self.mass, c)), int(self.radius * self.unit)
+        if self.kind == "total_variation":
+            for x in order:
+                take = min(self.mass[x], left)
+                total, left = total + take * (c[order[-1]] - c[x]), left - take
+                if not left:
+                    break
+            return F(total, self.unit)
+        return self.transported(c, F(total), F(left))
+
+    def transported(self, c, total, left):
+        """Mass moves first where a unit of cost gains most, along the concave envelope of the points (d(x,y), c(y))."""
+        pieces = []
+        for x, m in enumerate(self.mass):
+            out, far = [], self.metric[x]
+            for y in sorted(range(self.N), key=lambda y: (far[y], -c[y])) if m else ():
+                if out and c[y] <= c[out[-1]]:
+                    continue
+                while len(out) > 1:
+                    a, b = out[-2:]
+                    if (c[b] - c[a]) * (far[y] - far[b]) > (c[y] - c[b]) * (far[b] - far[a]):
+                        break
+                    out.pop()
+                out.append(y)
+            total += m * (c[out[0]] - c[x]) if out else 0
+            steps = [(c[z] - c[y], far[z] - far[y]) for y, z in pairwise(out)]
+            pieces += [(gain / length, m * length) for gain, length in steps]
+        for slope, most in sorted(pieces, reverse=True):
+            spent = min(most, left)
+            total, left = total + slope * spent, left - spent
+        return total / self.unit
+
+
+def upper(game, priors, lam, q, start, claim):
+    """A number that R_A exceeds under no prior of the set: the claim, if the search proves it.
+
+    With replies t_ig of Eve, c(x) = sum_i q(i|x) (B(x,i) - lam sum_g E(x,t_ig)), and the worst R_A is the largest p.c
+    over replies and priors. Another reply j at (i,g) adds d(x) = lam q(i|x) (E(x,t_ig) - E(x,j)). So R_A is at most
+    support(c) + sum over open places of the largest support(d), if positive. The search closes one place at a time.
+    """
+    under = lambda p: value_under(game, lam, q, p)
+    if priors.listed is not None:
+        return max(map(under, priors.listed))
+    E = [dict(row) for row in game.E]
+    cells = [(i, g) for i in range(len(q[0])) if any(row[i] for row in q) for g in game.groups]
+    sums = {}
+    for x, (p, row) in enumerate(zip(start, q)):
+        for i, v in enumerate(row):
+            for j, loss in game.E[x] if v and p else ():
+                sums[i, j] = sums.get((i, j), 0) + p * v * loss
+    best = {(i, g): min(g, key=lambda j: sums.get((i, j), 0)) for i, g in cells}
+    c = [sum(v * row[i] for i, v in enumerate(sent) if v) for sent, row in zip(q, game.B)]
+    for (i, _), j in best.items():
+        c = [v - lam * sent[i] * own.get(j, 0) for v, sent, own in zip(c, q, E)]
+    gains = [[[lam * sent[i] * (own.get(at, 0) - own.get(j, 0)) for sent, own in zip(q, E)] for j in g if j != at]
+             for (i, g), at in best.items()]
+    unit = math.lcm(*(F(v).denominator for row in (c, *(gain for place in gains for gain in place)) for v in row))
+    whole = lambda row: [int(v * unit) for v in row]
+    if priors.kind == "polytope":
+        each = [[unit * sum(map(F.__mul__, y, col)) for col in zip(*priors.A)] for y in priors.multipliers]
+        priors.proofs = [(unit * sum(map(F.__mul__, y, priors.b)), row) for y, row in zip(priors.multipliers, each)]
+    places = []
+    for place in gains:
+        live = [(most, gain) for gain in map(whole, place) if (most := priors.support(gain)) > 0]
+        places += [(max(most for most, _ in live), [gain for _, gain in live])] if live else []
+    places.sort(key=lambda place: -place[0])
+    rest = [sum(most for most, _ in places[k:]) for k in range(len(places) + 1)]
+    c, claimed = whole(c), claim * unit
+    most, steps = priors.support(c), 20 * priors.N * (priors.N if priors.kind == "wasserstein" else 1)
+    heap = [(-most - rest[0], 0, 0, c, most)]
+    for k in range(min(NODES, LIMITS["work"] // steps) + 1):
+        if not heap or -heap[0][0] <= claimed:
+            return claim
+        if heap[0][2] == len(places):
+            break
+        _, _, depth, c, most = heapq.heappop(heap)
+        for n, gain in enumerate([None, *places[depth][1]]):
+            own = c if gain is None else [*map(int.__add__, c, gain)]
+            most = most if gain is None else priors.support(own)
+            if most + rest[depth + 1] > claimed:
+                heapq.heappush(heap, (-most - rest[depth + 1], (k, n), depth + 1, own, most))
+    return -heap[0][0] / unit
+
+
+def value_under(game, lam, q, p):
+    """R_A under a prior, with a Bob who does what the signal says."""
+    bob, sums = F(0), [[F(0)] * game.groups[-1].stop for _ in q[0]]
+    for m, sent, costs, losses in zip(p, q, game.B, game.E):
+        for i, v in enumerate(sent):
+            if m and v:
+                bob += m * v * costs[i]
+                for j, loss in losses:
+                    sums[i][j] += m * v * loss
+    return bob - lam * sum(min(row[g.start : g.stop]) for row in sums for g in game.groups)
+
+
+def over_priors(release, table, document):
+    """The set of priors, and its listed priors as worst rows of the program of the conditions."""
+    game, program = release.game, release.program
+    need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
+    priors = Priors(table, game)
+    release.exact = release.exact and priors.exact
+    (K, wide), at = proof_table(document.get("listed"), 2)
+    need(wide == game.N and K, "the listed priors have another shape")
+    rows = [[at.get((k, x), F(0)) for x in range(game.N)] for k in range(K)]
+    need("witness" in document or priors.kind != "wasserstein", "the certificate lacks how mass is moved")
+    need("witness" not in document or priors.kind in ("polytope", "wasserstein"), "there is nothing to witness")
+    (count, width), more = proof_table(document["witness"], 2) if "witness" in document else ((0, 0), {})
+    need(not count or width == (len(priors.A) if priors.kind == "polytope" else game.N), "the witness does not fit")
+    need(all(v > 0 for v in more.values()), "the witness has negative numbers")
+    table = [[more.get((k, j), F(0)) for j in range(width)] for k in range(count)]
+    priors.multipliers = table if priors.kind == "polytope" else []
+    need(priors.kind != "wasserstein" or count == K * game.N, "the witness does not fit")
+    spend(K * game.N * (len(release.S) + len(vars(priors).get("A", "1"))) + count * max(width, 1))
+    for k, p in enumerate(rows):
+        need(min(p) >= 0 and sum(p) == 1, f"listed prior {k} is not a distribution")
+        wrong = priors.outside(p, table[k * game.N : (k + 1) * game.N])
+        need(not wrong, f"listed prior {k} is not in the set: {wrong}")
+    heard = {term[0] for own in program.rows.values() for _, terms, _ in own for term in terms}
+    program.observers = {name: o for name, o in program.observers.items() if name in heard}
+    program.cost, program.worst = [[F(0)] * len(release.S) for _ in game.p], "priors"
+    program.rows["priors"] = []
+    for k, p in enumerate(rows):
+        program.observe(f"eve {k}", [[(j, m * v) for j, v in row] for m, row in zip(p, game.E)], game.groups)
+        entries = [(x, i, m * v) for x, (m, row) in enumerate(zip(p, game.B)) for i, v in enumerate(row) if m and v]
+        terms = [(f"eve {k}", s, g, release.lam) for s in release.S for g in range(len(game.groups))]
+        program.rows["priors"].append((entries, terms, F(0)))
+    return priors, rows
+
+
 # ---- bundles
 
 
 def kind_of(problem):
-    """What problem.json is about: "scenarios", "tiers", or one "release"."""
+    """What problem.json is about: "scenarios", "tiers", "priors", or one "release"."""
     kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
-    return kinds.get(tuple(sorted(problem)), "release")
+    return kinds.get(tuple(sorted(problem)), "priors" if "priors" in problem else "release")
 
 
 def several(kind, games, lams, weights):
@@ -761,9 +1112,12 @@ def proved(problem, mechanism, document, allow):
     required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
     kind, (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"], 2)
     need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
-    floats, one = document["numbers"] == "floats", kind == "release"
+    floats, one = document["numbers"] == "floats", kind in ("release", "priors")
+    need(kind == "priors" or not {"priors", "listed", "witness"} & {*document}, "there is no set of priors")
     read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
-    games = [Game(part, read, shape[1]) for part in parts]
+    splits = many(document.get("splits", []))
+    games = [Game(part, read, shape[1], splits if kind == "release" else ()) for part in parts]
+    need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
     asked, conditions = [g.given_lam for g in games], [part.get("conditions", {}) for part in (document, *parts)]
     need(len({*map(texts, conditions)}) == 1 and (one or not conditions[0]), "it supposes other conditions")
 
@@ -781,7 +1135,12 @@ def proved(problem, mechanism, document, allow):
         asked = asked + listed(problem["weights"], "weights", len(games))
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    release = Release(games[0], conditions[0], lams[0]) if one else None
+    covered = games[0].aligned and not {"max_bob_risk", "deterministic", "max_signals", "margin"} & {*conditions[0]}
+    need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
+    release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
+    if kind == "priors":
+        release.lam = lams[0]
+        priors, rows = over_priors(release, problem["priors"], document)
     program, names = (release.program, release.names) if one else several(kind, games, lams, weights)
     exact = release.exact if one else all(g.exact for g in games)
     need(floats or exact, "the certificate is exact and the problem is not")
@@ -792,11 +1151,12 @@ def proved(problem, mechanism, document, allow):
 
     keyed(mechanism, ["states", "signals", "channel"], ["name"])
     need(type(mechanism.get("name", "")) is str and mechanism["states"] == games[0].states, "other states")
-    rows = listed(mechanism["channel"], "channel", games[0].N)
-    own = labels(mechanism["signals"], len(listed(rows[0], "channel")))
-    like = rounded if floating(rows) else F
-    q = [[like(v) for v in distribution(row, len(own), True)] for row in rows]
-    finer = one and release.free and not {*own} <= {*names}  # signals may also name what the Eves decide
+    table = listed(mechanism["channel"], "channel", games[0].N)
+    own = labels(mechanism["signals"], len(listed(table[0], "channel")))
+    like = rounded if floating(table) else F
+    q = [[like(v) for v in distribution(row, len(own), True)] for row in table]
+    plain = kind == "release" and release.free and not games[0].reporting
+    finer = plain and not {*own} <= {*names}  # signals may also name what the Eves decide
     told, pooled = dict(zip(*games[0].tuples()[:2]) if finer else zip(names, range(len(names)))), {}
     need({*own} <= {*told}, "the proof has no such signal")
     for (x, row), (s, name) in product(enumerate(q), enumerate(own)):
@@ -805,52 +1165,353 @@ def proved(problem, mechanism, document, allow):
     need(pooled == sent, "the mechanism is not the one that is proved")
     need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
 
-    found = program.value([[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])])
+    channel = [[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])]
+    found = program.value(channel) + (games[0].excess(channel) if games[0].reporting else 0)
+    if kind == "priors":  # the first listed prior attains the value, or the value is an upper end
+        worst = value_under(games[0], lams[0], channel, rows[0])
+        attained = read(worst) == value
+        found = worst if attained else value
+        need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
+        top = upper(games[0], priors, lams[0], channel, rows[0], found)
+        need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
     need(read(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
-    bound = program.bound(dual_of(document))
+    bound = program.bound(dual_of(document)) - games[0].added
     if one and bound < found and release.few and (cases or release.pure):
         bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
     if finer:
         split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
     need(found - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
-    what = {"release": "R_A =", "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
+    over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
+    what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
     return f"{what} {shown(found) if floats else found} is {within}optimal"
 
 
+# ---- records: a record type x is a tuple of levels, and Bob decides on one level of every published column, so that
+# B(x,i) = sum_k L_k(x_k,i_k). Eve n wants the secret s_n(x), and sees z, the joint value of the columns that she knows.
+# Subtract from every row of her losses its least one: that takes lam sum_x p(x) min_j E_n(x,j) off every R_A, and
+# leaves her no risk where one guess is right for all records with her z. The other pairs (n, z) are her groups.
+# Components share no group, so the bound is the sum of theirs; in each min_i is over integers with one denominator.
+
+
+def positions(values, most, why, count=None):
+    """A list of whole numbers from 0 to most - 1."""
+    need(type(values) is list and (count is None or len(values) == count), why)
+    need(all(type(v) is int and 0 <= v < most for v in values), why)
+    return values
+
+
+def total(values):
+    """A sum in a balanced tree: few additions are of long fractions."""
+    values = list(values) or [F(0)]
+    while len(values) > 1:
+        values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2 :]
+    return values[0]
+
+
+def joint(levels, sizes):
+    """One number for several levels, the last changing fastest."""
+    out = 0
+    for level, size in zip(levels, sizes):
+        out = out * size + level
+    return out
+
+
+class Records:
+    """A study in fractions, and the channel of its mechanism."""
+
+    def __init__(self, study, mechanism, prior, floats):
+        keyed(study, STUDY)
+        self.floats, read = floats, rounded if floats else F
+        self.names = [c["name"] for c in listed(study["columns"], "columns")]
+        labels(self.names, len(self.names))
+        keyed(mechanism, ["columns", "published", "levels", "types", "rows"])
+        need(mechanism["columns"] == self.names, "the mechanism has other columns")
+        self.labels = [labels(mechanism["levels"][n], len(mechanism["levels"][n])) for n in self.names]
+        sizes = self.sizes = list(map(len, self.labels))
+        need(all(c["labels"] == own for c, own in zip(study["columns"], self.labels)), "the mechanism has other levels")
+        self.bobs, self.spies, self.eves, N = [], [], [], len(listed(prior["types"], "types"))
+        for t in listed(study["publish"], "publish"):
+            keyed(t, ["column", "loss", "weight"])
+            need(t["column"] in self.names, "no such column is published")
+            k = self.names.index(t["column"])
+            loss = table_of(t["loss"], lambda v: number(v, 0, MOST), sizes[k], sizes[k])
+            weight = number(t["weight"], 0, MOST)
+            times = (lambda v: float(weight) * float(v)) if floating(t["loss"], t["weight"]) else (lambda v: weight * v)
+            self.bobs.append(Record(k=k, weight=weight, loss=[[read(times(v)) for v in row] for row in loss], own=t))
+        need(mechanism["published"] == [b.own["column"] for b in self.bobs], "the mechanism publishes other columns")
+        self.levels = [sizes[b.k] for b in self.bobs]
+        self.decisions = math.prod(self.levels)
+        need(self.decisions <= 10**7, "too many decisions")
+        for e in listed(study["eves"], "eves"):
+            keyed(e, ["name", "secret", "knows", "loss", "weight", "informed"])
+            [secret], knows = positions([e["secret"]], len(sizes), "secret"), positions(e["knows"], len(sizes), "knows")
+            loss = table_of(e["loss"], lambda v: read(number(v, 0, MOST)), sizes[secret])
+            weight = read(number(e["weight"], 0, MOST))
+            need(weight > 0 and knows == sorted({*knows}) and secret not in knows, "what an Eve wants and knows")
+            self.spies.append(Record(secret=secret, knows=knows, loss=loss, weight=weight, own=e))
+        self.exact = not floating(study["publish"], study["eves"], prior["p"])
+        self.types = [positions(x, max(sizes), "types", len(sizes)) for x in prior["types"]]
+        need(all(v < size for x in self.types for v, size in zip(x, sizes)), "a record type has no such level")
+        need(all(a < b for a, b in zip(self.types, self.types[1:])), "record types must be in order, each once")
+        need(mechanism["types"] == self.types, "the mechanism has other record types")
+        self.given = self.probabilities(prior["p"], N)
+        need(min(self.given) > 0 and (floating(prior["p"]) or sum(self.given) == 1), "p is not a distribution")
+        self.p = scaled(self.given, read)
+        for e in self.spies:  # who knows which of K draws is true is K Eves, each with her chance at every record type
+            e.z = [joint([x[k] for k in e.knows], [sizes[k] for k in e.knows]) for x in self.types]
+            e.s, [K] = [x[e.secret] for x in self.types], positions([e.own["informed"]], 10**6, "informed")
+            chances = [[F(1)] for _ in self.types]
+            if K > 1:
+                draws = listed(prior["draws"][str(K)], "draws", N)
+                need(all(len(positions(row, 2**17, "draws")) == K and sum(row) == 2**16 for row in draws), "draws")
+                chances = [[F(v, 2**16) for v in row] for row in draws]
+            e.parts = [Record(**vars(e) | {"chance": list(own)}) for own in zip(*chances)]
+            self.eves += e.parts
+        self.send(mechanism["rows"])
+
+    def probabilities(self, p, count):
+        if type(p) is list and len(p) == 1 and floating(p):
+            return [number(v, 0, 1) for v in listed(p[0], "p", count)]
+        shape, at = proof_table(p, 2)
+        need(shape == (1, count), "there must be a probability for every record type")
+        return [at.get((0, x), F(0)) for x in range(count)]
+
+    def send(self, rows):
+        """The channel: for every record type its decisions with their probabilities."""
+        self.sent, like = [{} for _ in self.types], type(rows[0][-1])
+        for row in listed(rows, "rows"):
+            x, *told, q = listed(row, "a row of the mechanism", len(self.bobs) + 2)
+            positions([x], len(self.types), "a row of the mechanism")
+            need(all(type(v) is int and 0 <= v < m for v, m in zip(told, self.levels)), "a row of the mechanism")
+            i = joint(told, self.levels)
+            need(type(q) is like and (like is float) == self.floats and i not in self.sent[x], "a row of the mechanism")
+            self.sent[x][i] = number(q, 0, 1, True)
+        need(all(total(q.values()) == 1 for q in self.sent), "a row of the mechanism is not a distribution")
+
+    def told(self, i):
+        out = []
+        for size in reversed(self.levels):
+            i, level = divmod(i, size)
+            out.append(level)
+        return out[::-1]
+
+    def risks(self):
+        """The part of each column in R_B, each Eve's risk, and the share of changed cells by column."""
+        mass = [(x, i, p * q) for x, p, own in zip(range(len(self.p)), self.p, self.sent) for i, q in own.items()]
+        told, columns, changed = {i: self.told(i) for _, i, _ in mass}, [], []
+        for j, b in enumerate(self.bobs):
+            cells = {}
+            for x, i, m in mass:
+                cells.setdefault((i, self.types[x][b.k]), []).append(m)
+            cells = {place: total(parts) for place, parts in cells.items()}
+            changed.append(total(m for (i, true), m in cells.items() if told[i][j] != true))
+            columns.append(total(m * b.loss[true][told[i][j]] for (i, true), m in cells.items()))
+        eves = []
+        for e in self.eves:
+            cells = {}
+            for x, i, m in mass:
+                cells.setdefault(((i, e.z[x]), e.s[x]), []).append(m * e.chance[x])
+            eves.append(least_losses({place: total(parts) for place, parts in cells.items()}, e.loss))
+        return columns, eves, changed
+
+    def extremes(self, e):
+        """An Eve's risk without a release, and with the whole record."""
+        cells = {}
+        for p, k, z, s in zip(self.p, e.chance, e.z, e.s):
+            cells.setdefault((z, s), []).append(p * k)
+        cells = {place: total(parts) for place, parts in cells.items()}
+        return least_losses(cells, e.loss), total(m * min(e.loss[s]) for (_, s), m in cells.items())
+
+    def bound(self, lam, components):
+        """What the replies prove."""
+        for e in self.eves:
+            e.low = [[e.weight * (v - min(row)) for v in row] for row in e.loss]
+            right = {}  # guesses without a loss, by z
+            for k, s, z in zip(e.chance, e.s, e.z):
+                free = {j for j, v in enumerate(e.low[s]) if not v or not k}
+                right[z] = right.get(z, {*range(len(e.low[0]))}) & free
+            e.live = [k and not right[z] and any(e.low[s]) for k, s, z in zip(e.chance, e.s, e.z)]
+        seen = [x for part in many(components) for x in positions(part["states"], len(self.p), "states")]
+        need(sorted(seen) == [*range(len(self.p))], "the components do not hold every record type once")
+        groups = [(g["eve"], g["known"]) for part in components for g in part["groups"]]
+        need(len({*groups}) == len(groups), "a group of records that an Eve cannot tell apart is in two components")
+        out = [self.part(keyed(part, ["states", "groups"]), lam) for part in components]
+        least = total(p * k * e.weight * min(e.loss[s]) for e in self.eves for p, k, s in zip(self.p, e.chance, e.s))
+        return total(out) - lam * least
+
+    def part(self, part, lam):
+        groups, unit = {}, math.lcm(*(v.denominator for b in self.bobs for row in b.loss for v in row))
+        for g in many(part["groups"]):
+            keyed(g, ["eve", "known", "replies", "reply_of"])
+            [n] = positions([g["eve"]], len(self.eves), "eve")
+            (count, width), at = proof_table(g["replies"], 2)
+            which = positions(g["reply_of"], count, "reply_of", self.decisions)
+            need(width == len(self.eves[n].loss[0]), "replies have another shape")
+            u = [[at.get((r, j), F(0)) for j in range(width)] for r in range(count)]
+            need(all(min(row) >= 0 and sum(row) == lam for row in u), "replies are negative, or do not sum to lambda")
+            groups[n, g["known"]] = u, which
+            unit = math.lcm(unit, *(v.denominator for row in u for v in row))
+        unit *= math.lcm(*(v.denominator for n, _ in groups for row in self.eves[n].low for v in row))
+        often = math.lcm(*(self.eves[n].chance[x].denominator for n, _ in groups for x in part["states"]))
+        unit *= often
+        tables = [[[int(v * unit) for v in row] for row in b.loss] for b in self.bobs]
+        paid, cost, out = {}, {}, []
+        each = max((e.own["informed"] for e in self.spies), default=1) + len(self.spies) if groups else 0
+        spend(len(part["states"]) * self.decisions * each // 20 + 1, 1)
+        for x in part["states"]:
+            codes = tuple(self.types[x][b.k] for b in self.bobs)
+            live = [(n, e.z[x], e.s[x]) for n, e in enumerate(self.eves) if e.live[x]]
+            need(all((n, z) in groups for n, z, _ in live), "a record touches a group of another component")
+            if not live:
+                out.append(self.p[x] * F(sum(min(t[c]) for t, c in zip(tables, codes)), unit))
+                continue
+            for n, z, s in live:
+                if (n, z, s) not in paid:
+                    u, which = groups[n, z]
+                    due = [int(sum(a * b for a, b in zip(row, self.eves[n].low[s])) * unit / often) for row in u]
+                    paid[n, z, s] = [due[r] for r in which]
+            if codes not in cost:
+                cost = {} if len(cost) * self.decisions > 4_000_000 else cost
+                cost[codes] = [0]
+                for t, c in zip(tables, codes):
+                    cost[codes] = [v + w for v in cost[codes] for w in t[c]]
+            price, (first, *more) = paid[live[0]], [int(self.eves[n].chance[x] * often) for n, _, _ in live]
+            price = price if first == 1 else [first * v for v in price]
+            for key, k in zip(live[1:], more):
+                price = [a + k * b for a, b in zip(price, paid[key])]
+            out.append(self.p[x] * F(min(map(int.__sub__, cost[codes], price)), unit))
+        return total(out)
+
+    def from_counts(self, prior):
+        """p(x) = (n_x + alpha m(x)) / (n + alpha) with m the product of the shares of groups of columns."""
+        counts = {}
+        for *x, n in many(prior["fitted"]):
+            need(tuple(x) not in counts and type(n) is int and n > 0, "a count")
+            counts[tuple(x)] = n
+        if type(prior["smoothing"]) is float:
+            return  # such a prior is in floats, as it is written
+        n, alpha, wrong = sum(counts.values()), number(prior["smoothing"], 0), "the prior is not that of the counts"
+        found = {tuple(x): v for x, v in zip(self.types, self.given)}
+        if not alpha:
+            need(found == {x: F(v, n) for x, v in counts.items()}, wrong)
+            return
+        known, every = {k for e in self.eves for k in e.knows}, range(len(self.sizes))
+        parts = [[k for k in every if (k in known) == side] for side in (False, True)]
+        parts = [[k] for k in every] if prior["toward"] == "margins" else [part for part in parts if part]
+        shares = [{} for _ in parts]
+        for x, v in counts.items():
+            for part, own in zip(parts, shares):
+                place = tuple(x[k] for k in part)
+                own[place] = own.get(place, 0) + v
+        need(len(found) == math.prod(map(len, shares)), wrong)
+        for x, p in found.items():
+            m = math.prod(own.get(tuple(x[k] for k in part), 0) for part, own in zip(parts, shares))
+            need(p == (counts.get(x, 0) + alpha * F(m, n ** len(parts))) / (n + alpha), wrong)
+
+
+def least_losses(cells, loss):
+    """The sum over what is seen of the least expected loss; cells: (what is seen, true level) -> probability."""
+    seen = {}
+    for (what, true), m in cells.items():
+        seen.setdefault(what, []).append((m, loss[true]))
+    return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
+
+
+def proved_records(study, mechanism, result, prior, certificate, allow):
+    """What a folder of records proves, in words."""
+    need(certificate.get("numbers") in ("exact", "floats"), "numbers are exact or floats")
+    floats = certificate["numbers"] == "floats"
+    records, lam = Records(study, mechanism, prior, floats), number(certificate["lambda"], 0, MOST, True)
+    need(not floats or lam == rounded(lam), "lambda is no float")
+    need(floats or (records.exact and type(certificate["lambda"]) is str), "the proof is exact and the study is not")
+    conditions = study["conditions"] or {}
+    need(not floats or allow or not records.exact or floating(conditions), "the study is exact and its proof in floats")
+    if prior["model"] == "counts":
+        records.from_counts(prior)
+    need(not conditions, "it has conditions, which `bap verify` checks")
+    columns, eves, changed = records.risks()
+    bob, eve = total(columns), total(e.weight * r for e, r in zip(records.eves, eves))
+    value, bound = bob - lam * eve, records.bound(lam, certificate["components"])
+    need(bound <= value, "the bound is above the value")
+    within = f"within {shown(value - bound)} of " if value > bound else ""
+    said = f"R_A = {shown(value) if floats else value} is {within}optimal"
+    like = float if floats else str
+    weights = [float(b.weight) if floats else b.weight for b in records.bobs]
+    counted, read = sum(row[-1] for row in prior["fitted"]), float if floats else F
+    rest, told = iter(zip(eves, map(records.extremes, records.eves))), []
+    for e in records.spies:  # her K parts add up
+        own = [next(rest) for _ in e.parts]
+        told.append({"risk": [r for r, _ in own], "null": [v for _, (v, _) in own], "full": [v for _, (_, v) in own]})
+    claims = {
+        "exact": not floats, "lambda": certificate["lambda"], "types": len(records.types), "records": counted,
+        "decisions": records.decisions, "risks": {"bob": like(bob), "eve": like(eve), "alice": like(value)},
+        "columns": [{"name": b.own["column"], "risk": like(c / w), "weight": b.own["weight"], "changed": like(v)}
+                    for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
+        "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
+                  "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
+                  **{key: like(sum(map(read, own[key]))) for key in ("risk", "null", "full")}}
+                 for e, own in zip(records.spies, told)],
+    }  # fmt: skip
+    claims |= {"components": len(certificate["components"]), "bound": like(bound)}
+    gap = number(result["gap"], 0, None, True)
+    need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
+    for own in result["eves"]:
+        own.pop("fresh", None)  # a measurement
+    for key, true in claims.items():
+        need(key in result and texts(result[key]) == texts(true), f"result.json has another {key} than the proof")
+    return said, {"lambda": certificate["lambda"], "conditions": conditions}
+
+
+# ---- folders
+
+
 def check(folder, allow_float=False):
     """Why the bundle in `folder` is proved; raises Refused if it is not."""
-    names = ["manifest.json", "problem.json", "mechanism.json", "certificate.json"]
-    raw, digits = {}, sys.get_int_max_str_digits()
+    place, digits = lambda name: os.path.join(folder, name), sys.get_int_max_str_digits()
+    records = os.path.isfile(place("study.json")) and not os.path.isfile(place("problem.json"))
+    names = FOLDER if records else ["problem.json", "mechanism.json", "certificate.json"]
     try:
         sys.set_int_max_str_digits(0)
-        for name in names:
-            need(os.path.isfile(os.path.join(folder, name)), f"{name} is not a file")
-            with open(os.path.join(folder, name), "rb") as file:
-                raw[name] = file.read(LIMITS["bytes"] + 1)
-            need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
-        manifest = parsed(raw[names[0]], names[0])
-        form = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {FORMAT!r}: solve the problem again"
-        need(manifest.get("format") == FORMAT, form)
-        words = ["format", "version", "made", "how", "method"]
-        keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
-        source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
-        need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
-        for name, digest in keyed(manifest["files"], names[1:]).items():
-            need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
-        problem, mechanism, certificate = documents = [parsed(raw[name], name) for name in names[1:]]
-        kind = kind_of(problem)
+        manifest, documents = bound_files(place, names, RECORDS if records else FORMAT)
         weigh(documents)
-        result = proved(problem, mechanism, certificate, allow_float)
-        lams = [part["alice"]["lambda"] for part in problem.get(kind, [problem])]
-        asked = {"lambda": lams[0] if kind == "release" else lams, "conditions": problem.get("conditions", {})}
+        if records:
+            result, asked = proved_records(*documents, allow_float)
+        else:
+            problem, kind = documents[0], kind_of(documents[0])
+            result, one = proved(*documents, allow_float), kind in ("release", "priors")
+            lams = [part["alice"]["lambda"] for part in ([problem] if one else problem[kind])]
+            asked = {"lambda": lams[0] if one else lams, "conditions": problem.get("conditions", {})}
         need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
         return result
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
         raise Refused(f"cannot be read: {error}"[:300]) from None
+    except (TypeError, LookupError, AttributeError) as error:
+        need(not records, f"its files do not belong together: {error}"[:300])
+        raise
     finally:
         sys.set_int_max_str_digits(digits)
+
+
+def bound_files(place, names, form):
+    """The manifest and the documents, which are those that it names."""
+    raw = {}
+    for name in ["manifest.json", *names]:
+        need(os.path.isfile(place(name)), f"{name} is not a file of a folder of the form {form!r}")
+        with open(place(name), "rb") as file:
+            raw[name] = file.read(LIMITS["bytes"] + 1)
+        need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
+    manifest = parsed(raw["manifest.json"], "manifest.json")
+    own = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {form!r}: solve the problem again"
+    need(manifest.get("format") == form, own)
+    words = ["format", "version", "made", "how", "method"]
+    keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
+    source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
+    need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
+    for name, digest in keyed(manifest["files"], names).items():
+        need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
+    return manifest, [parsed(raw[name], name) for name in names]
 
 
 def texts(value):

@@ -16,19 +16,24 @@ if TYPE_CHECKING:
     from bap_sdc.records.optimum.optimise import optimise
     from bap_sdc.records.optimum.program import RecordProgram, TableEve
     from bap_sdc.records.optimum.result import RecordOptimum
+    from bap_sdc.records.release.estimates import ReleaseEstimates, estimates
+    from bap_sdc.records.release.published import PublishedChannel
     from bap_sdc.records.solution import StudySolution
     from bap_sdc.records.study import Eve, Study
 
 __all__ = [
     "Eve",
+    "PublishedChannel",
     "RecordOptimum",
     "RecordProgram",
+    "ReleaseEstimates",
     "Study",
     "StudySolution",
     "TableEve",
     "TableProblem",
     "compare_tables",
     "counts",
+    "estimates",
     "load_study",
     "optimise",
     "read_table",
@@ -42,6 +47,8 @@ _MODULES = {
     "records.optimum.optimise": "optimise",
     "records.optimum.program": "TableEve RecordProgram",
     "records.optimum.result": "RecordOptimum",
+    "records.release.estimates": "ReleaseEstimates estimates",
+    "records.release.published": "PublishedChannel",
     "records.solution": "StudySolution",
     "records.study": "Eve Study",
 }

@@ -79,17 +79,26 @@ def risks(problem: Problem, q: Any) -> tuple[F, F]:
     return bob, eve
 
 
-def event_limits(problem: Problem, c: Conditions) -> Iterator[tuple[str, set[int], F | None, F | None]]:
-    """(condition, event, low, high) with low <= P(event | signal) <= high."""
+def seen_masses(problem: Problem, eve: str | None) -> list[list[F]]:
+    """P(x), or P(x, z) for every z that this Eve may know."""
+    if eve is None:
+        return [[fraction(v) for v in problem.prior]]
+    return [view.mass for view in views(problem) if view.name == eve and not view.bob]
+
+
+def event_limits(problem: Problem, c: Conditions) -> Iterator[tuple[str, list[F], set[int], F | None, F | None]]:
+    """(condition, mass, event, low, high) with low <= P(event | signal) <= high under this mass."""
     p = [fraction(v) for v in problem.prior]
     for cap in c.posterior_caps or ():
-        yield "posterior_caps", set(cap.event), *(v and fraction(v) for v in (cap.at_least, cap.at_most))
+        ends = [v and fraction(v) for v in (cap.at_least, cap.at_most)]
+        for mass in seen_masses(problem, cap.eve):
+            yield "posterior_caps", mass, set(cap.event), *ends
     for one in c.posterior_ratio or ():
         whole, K = sum(p[x] for x in set(one.event)), fraction(one.exp_epsilon)
-        yield "posterior_ratio", set(one.event), whole / K, whole * K
+        yield "posterior_ratio", p, set(one.event), whole / K, whole * K
     for event in c.independent_of or ():
         whole = sum(p[x] for x in set(event))
-        yield "independent_of", set(event), whole, whole
+        yield "independent_of", p, set(event), whole, whole
 
 
 def floors(problem: Problem, c: Conditions) -> dict[str, F]:
@@ -135,9 +144,9 @@ def broken(problem: Problem, c: Conditions, q: Any, slack: F = F(0)) -> set[str]
             first, second = (sum(m * v for m, v in zip(mass, column, strict=True)) for mass in (a, b))
             wrong |= {"pufferfish"} if first > K * second + slack else set()
     for column in columns:
-        whole = sum(m * v for m, v in zip(p, column, strict=True))
-        for name, event, low, high in event_limits(problem, c):
-            inside = sum(p[x] * column[x] for x in event)
+        for name, mass, event, low, high in event_limits(problem, c):
+            whole = sum(m * v for m, v in zip(mass, column, strict=True))
+            inside = sum(mass[x] * column[x] for x in event)
             if (low is not None and inside < low * whole - slack) or (
                 high is not None and inside > high * whole + slack
             ):
@@ -236,11 +245,11 @@ def least_risk(problem: Problem, lam: Any, c: Conditions) -> float | None:
                 lp.row({k: view.belief[x] * lead[x] for x, k in enumerate(column)})
             if not view.bob and view.name in wanted:
                 lp.row({k: view.mass[x] * (wanted[view.name] - view.harm[x][d]) for x, k in enumerate(column)})
-        for _, event, low, high in event_limits(problem, c):
+        for _, mass, event, low, high in event_limits(problem, c):
             if high is not None:
-                lp.row({k: p[x] * ((x in event) - high) for x, k in enumerate(column)})
+                lp.row({k: mass[x] * ((x in event) - high) for x, k in enumerate(column)})
             if low is not None:
-                lp.row({k: p[x] * (low - (x in event)) for x, k in enumerate(column)})
+                lp.row({k: mass[x] * (low - (x in event)) for x, k in enumerate(column)})
         for a, b, K in event_pairs(problem, c):
             lp.row({k: a[x] - K * b[x] for x, k in enumerate(column)})
     for x, y, K in private_pairs(c, len(p)):

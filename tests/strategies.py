@@ -158,7 +158,7 @@ LIMITS = (
 def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
     """A demand of this kind, often at the edge of what is possible. The null release meets the NOTIONS if all agents
     share Alice's prior and count."""
-    N, prior = len(problem.p), problem.prior.tolist()
+    N = len(problem.p)
     if kind in ("min_eve_risk", "max_bob_risk"):
         ends = [definitions.risks(problem, q)[kind == "min_eve_risk"] for q in (np.eye(N, dtype=int), [[1]] * N)]
         return {kind: ends[0] + (ends[1] - ends[0]) * draw(parts_of(0, 1, 8))}
@@ -176,16 +176,18 @@ def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
         out = []
         for _ in range(draw(st.integers(1, 2))):
             event = draw(events(N))
-            whole = sum(prior[x] for x in event)
             if kind == "posterior_ratio":
                 out.append({"event": event, "exp_epsilon": draw(parts_of(1, 3))})
                 continue
-            out.append({"event": event})
+            eve = draw(st.sampled_from([None, *(eve.name for eve in problem.eves)]))
+            out.append({"event": event} if eve is None else {"event": event, "eve": eve})
+            masses = [mass for mass in definitions.seen_masses(problem, eve) if sum(mass)]
+            given = [sum(mass[x] for x in set(event)) / sum(mass) for mass in masses]
             sides = draw(st.sampled_from([("at_most",), ("at_least",), ("at_most", "at_least")]))
             if "at_most" in sides:
-                out[-1]["at_most"] = whole + (1 - whole) * draw(parts_of(0, 1))
+                out[-1]["at_most"] = max(given) + (1 - max(given)) * draw(parts_of(0, 1))
             if "at_least" in sides:
-                out[-1]["at_least"] = whole * draw(parts_of(0, 1))
+                out[-1]["at_least"] = min(given) * draw(parts_of(0, 1))
         return {kind: out}
     if kind == "signal_floor":
         null = [1] * N

@@ -238,17 +238,18 @@ def _model() -> Any:
     return bracket_picture(bracket(loaded.problem, lam=loaded.lam))
 
 
-def _records() -> Any:
+def _records(kind: str) -> Any:
     import pandas as pd
 
     from bap_sdc import Eve, Study
-    from bap_sdc.records.plots import release_map
+    from bap_sdc.records.plots import frontier, release_map
 
     rng = np.random.default_rng(0)
     ill = rng.random(300) < 0.3
     frame = pd.DataFrame({"ill": ill.astype(int), "pay": np.clip(rng.integers(1, 4, 300) - ill, 1, 3)})
     study = Study(frame, publish={"pay": "absolute"}, eves=[Eve("ill", loss=[[0, 1], [2, 0]])], holdout="1/2")
-    return release_map(study.solve("1/2").compare(()))
+    path = study.path()
+    return frontier(path.audited()) if kind == "path" else release_map(study.solve("1/2").compare(()), path=path)
 
 
 PICTURES: dict[str, Callable[[], Any]] = {
@@ -261,7 +262,8 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "gaussian threshold": lambda: _gaussian("threshold"),
     "rule": _rule,
     "model": _model,
-    "records": _records,
+    "records": lambda: _records("map"),
+    "frontier of records": lambda: _records("path"),
 }
 
 

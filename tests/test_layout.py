@@ -26,15 +26,16 @@ PACKAGES = {
     "bap_sdc": {"bap_lp"},
     "bap_cli": {"bap_lp", "gaussian", "discretise", "bap_sdc"},
 }
-BASE = {"limits", "rational", "arguments", "clock", "model"}
+BASE = {"limits", "rational", "logarithms", "arguments", "clock", "model"}
 SOLVERS = BASE | {"program", "notions", "engines", "proof"}
 PARTS = {
     "limits": set(),
     "verify_standalone": set(),
     "rational": {"limits"},
+    "logarithms": {"rational"},
     "arguments": {"rational"},
     "clock": {"rational"},
-    "model": {"limits", "rational", "arguments"},
+    "model": {"limits", "rational", "logarithms", "arguments"},
     "program": BASE,
     "notions": BASE | {"program"},
     "engines": BASE | {"program"},

@@ -196,7 +196,7 @@ def test_one_of_a_hundred_cells_has_a_state_per_count() -> None:
 def test_the_limits_shown_are_the_limits_set() -> None:
     table = rows((ROOT / "docs/trust.md").read_text())
     assert {name: int(table[name][0]) for name in DEFAULTS} == DEFAULTS
-    assert f"A column has at most {MOST_LEVELS} levels" in page("docs/microdata.md")
+    assert f"A column has at most {MOST_LEVELS} levels" in page("docs/microdata_reference.md")
     assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/files.md")
     assert MOST_TABLES == 2_000_000
     assert "Up to two million tables of the parts are enumerated" in page("docs/counts.md")

@@ -204,7 +204,7 @@ def test_the_split_of_the_records_follows_the_digests_of_the_page() -> None:
 
 
 def test_the_page_on_records_has_the_numbers_that_are_set() -> None:
-    text = page("docs/microdata.md")
+    text = page("docs/microdata.md") + page("docs/microdata_reference.md")
     assert f"among powers of two from {CANDIDATES[0]} to {CANDIDATES[-1]} with the largest likelihood" in text
     assert "of left-out records in five folds" in text
     assert FOLDS == 5

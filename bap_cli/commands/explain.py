@@ -9,7 +9,7 @@ state is randomised only between signals whose margins are equal.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ import typer
 from bap_cli import inputs
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
+from bap_cli.records.opening import is_study
 from bap_cli.show import conditions_in_words, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
@@ -30,10 +31,12 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.notions.conditions import Conditions
+from bap_lp.program.prior_set import PriorSet
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import Array, floats, public
 
+_CHANGE = "What would change the answer"
 _NAMED = 6  # states, signals and decisions that are named one by one
 _COIN = (
     "The smallest example first. A coin is fair, or it always shows tails; Alice has seen one toss. Bob wants to know "
@@ -42,7 +45,7 @@ _COIN = (
 
 
 def _asked(file: ProblemFile) -> tuple[object, ...]:
-    return file.problem, file.lam, file.conditions
+    return file.problem, file.lam, file.conditions, file.priors
 
 
 def explain(
@@ -61,7 +64,12 @@ def explain(
     """
     if file is None and (own or lam is not None):
         raise ValueError(f"{'--own' if own else '--lambda'} needs a FILE")
-    loaded = None if file is None else inputs.load(file)
+    if file is not None and is_study(file):
+        from bap_cli.records.explained import explain_study
+
+        explain_study(file, lam)
+        return
+    loaded = None if file is None else inputs.load(file, sets=True)
     if loaded is not None:
         inputs.number(loaded, lam)  # refuses a bad lambda before anything is printed
     coin = inputs.load("coin_toss")
@@ -72,22 +80,9 @@ def explain(
     for k, (one, price, words) in enumerate(texts):
         with inputs.named(one, price), Progress("explaining") as progress:
             chapters = explanation(
-                one.problem, inputs.wanted(one, price), inputs.choice(one, price), one.conditions, progress
+                one.problem, inputs.wanted(one, price), inputs.choice(one, price), one.conditions, progress, one.priors
             )
-        title = clean(one.problem.title or one.source, 200)
-        out.print(f"{chr(10) if k else ''}{title}\n{'=' * len(title)}", soft_wrap=True)
-        for line in [words] if words else []:
-            out.print(textwrap.fill(line, out.width))
-        for chapter in chapters:
-            out.print(f"\n{chapter.title}")
-            for line in chapter.lines:
-                indent = " " * (len(line) - len(line.lstrip()))
-                first = f"{indent}- "
-                filled = textwrap.fill(
-                    line.strip(), out.width, initial_indent=first, subsequent_indent=f"{indent}  ",
-                    break_on_hyphens=False, break_long_words=False,
-                )  # fmt: skip
-                out.print(filled, soft_wrap=True)
+        show_chapters(out, one.problem.title or one.source, chapters, words, first=not k)
 
 
 @dataclass(frozen=True)
@@ -98,22 +93,40 @@ class Chapter:
     lines: tuple[str, ...]
 
 
+def show_chapters(out: Any, title: str, chapters: Iterable[Chapter], words: str = "", first: bool = True) -> None:
+    """A title, perhaps some words, and the chapters."""
+    title = clean(title, 200)
+    out.print(f"{'' if first else chr(10)}{title}\n{'=' * len(title)}", soft_wrap=True)
+    for line in [words] if words else []:
+        out.print(textwrap.fill(line, out.width))
+    for chapter in chapters:
+        out.print(f"\n{chapter.title}")
+        for line in chapter.lines:
+            indent = " " * (len(line) - len(line.lstrip()))
+            filled = textwrap.fill(
+                line.strip(), out.width, initial_indent=f"{indent}- ", subsequent_indent=f"{indent}  ",
+                break_on_hyphens=False, break_long_words=False,
+            )  # fmt: skip
+            out.print(filled, soft_wrap=True)
+
+
 def explanation(
     problem: Problem,
     lam: Any,
     choice: str = "",
     conditions: Conditions | None = None,
     progress: News = lambda *_: None,
+    priors: PriorSet | None = None,
 ) -> list[Chapter]:
     """The chapters about a problem and its optimum at lam; `choice` says in words how lam was chosen."""
-    best = solve(problem, lam, progress=progress, conditions=conditions)
+    best = solve(problem, lam, progress=progress, conditions=conditions, priors=priors)
     found = evaluate(best.problem, best.mechanism)
     chapters = [
         ("What is asked", _question(best, choice)),
         ("Why these signals", _signals(best, found)),
         ("Who is indifferent", _indifferent(best, found)),
         ("Which data are randomised, and why", _randomised(best)),
-        ("What would change the answer", changes(best, progress)),
+        ("What may be wrong", _wrong(best)) if priors is not None else (_CHANGE, changes(best, progress)),
     ]
     return [Chapter(title, tuple(lines)) for title, lines in chapters]
 
@@ -153,6 +166,24 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
         yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
 
 
+def _wrong(best: Solution) -> Iterator[str]:
+    assert best.priors is not None
+    assert best.worst_prior is not None
+    yield f"The promise holds even if {best.priors.words()}."
+    yield (
+        "Alice fixes one rule and publishes it. Bob does what the signal says, whatever the shares are; Eve knows the "
+        "shares and does what is best for her. R_A is the largest one that any shares of the set can cause."
+    )
+    ranked = sorted(range(len(best.worst_prior)), key=lambda x: -best.worst_prior[x])[:_NAMED]  # type: ignore[index]
+    shares = ", ".join(f"{told(best.problem.states[x])} {short(best.worst_prior[x])}" for x in ranked)
+    end = equal("R_A", best.risks.alice(best.lam))
+    yield f"The worst shares for this mechanism are {shares}{', ...' if len(best.worst_prior) > _NAMED else ''}: {end}."
+    if not best.attained:
+        yield f"The search for worse ones was not finished, but none has an R_A above {both(best.value)}."
+    stated = solve(best.problem, best.lam)
+    yield f"If the stated shares were sure to be right, {equal('R_A', stated.value)} could be had."
+
+
 def _costs(problem: Problem, mechanism: Mechanism, s: int, table: Array) -> Array:
     """The cost of every decision at signal s, given the signal."""
     weight = problem.p * mechanism.q[:, s]
@@ -163,6 +194,7 @@ def _signals(best: Solution, found: Evaluation) -> Iterator[str]:
     problem, mechanism = best.problem, best.mechanism
     count = len(mechanism.signals)
     value = f"{equal('R_B', best.risks.bob)}, {equal('R_E', best.risks.eve)} and so {equal('R_A', best.value)}"
+    value += "" if best.priors is None else " under the worst shares; what follows is about the stated ones"
     if count == 1:
         yield f"Alice always sends “{clean(mechanism.signals[0])}”, which tells nothing: {value}."
         yield "At this lambda nothing that Bob could learn is worth more to her than what Eve would learn with it."
@@ -224,7 +256,7 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
         yield f"The same holds at {counted(len(ties) - _NAMED, 'more place')}."
     if not ties:
         yield "Nobody: at every signal every agent has a single best decision."
-    if not problem.misaligned:
+    if not problem.misaligned and best.priors is None:
         (_, eve_full), (_, eve_null) = ((public(b), public(e)) for b, e in extremes(problem))
         eves, them = ("Eve loses", "her") if len(problem.eves) == 1 else ("the Eves lose", "them")
         if best.risks.eve == eve_null:
@@ -236,7 +268,7 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
 def margins(best: Solution) -> Array | None:
     """m(x,i) = B(x,i) - u_i.E(x,.), row per state; None where conditions or beliefs add prices of their own."""
     proof = best.certificate
-    if not proof.conditions.empty or best.problem.misaligned:
+    if not proof.conditions.empty or best.problem.misaligned or best.priors is not None:
         return None
     u = proof.u if best.exact else floats(proof.u)
     return public(best.problem.B - best.problem.E.dot(u.T))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from bap_cli import inputs, outputs
 from bap_cli.app import File, Floats, Json
 from bap_cli.progress import Progress
+from bap_cli.records.opening import is_study
 from bap_cli.show import conditions_in_words, heading
 from bap_cli.terminal import console, plain_table, put, say, short, width_of
 from bap_lp.files.mechanisms import mechanism_document
@@ -52,7 +54,13 @@ def path(
     At lambda = 0 only utility counts; the larger lambda is, the more privacy counts. Each piece of the path has one
     optimal mechanism, a vertex of the risk-utility frontier, under the file's conditions if it has any. --over epsilon
     shows what differential privacy costs: exactly at some epsilons, and within a proved band between them.
+    FILE may also be a study of records, or its folder.
     """
+    if over == "lambda" and is_study(file):
+        from bap_cli.records.explore import path_command
+
+        path_command(FilePath(file), as_json=as_json)
+        return
     loaded = inputs.load(file)
     if over == "epsilon":
         return _over_epsilon(loaded, lam, tolerance, use_floats, as_json)

@@ -3,7 +3,8 @@
 States come from the command line only if the user puts them there, since other users of a computer can read command
 lines; a file or standard input keeps them private. A mechanism that lies in a bundle is drawn from only if the bundle
 verifies: what is deployed is what was proved. A state that is drawn from K times leaves Eve less risk than one signal
-does; how much less is computed and printed.
+does; how much less is computed and printed. What was drawn from a bundle is in its ledger, and the same states give
+the same signals again, unless new ones are asked for.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ from typing import Annotated, Any
 import typer
 
 from bap_cli.app import AllowFloat
+from bap_cli.draws import Again
 
 _MECHANISM = re.compile(r"mechanism(?:-([1-9][0-9]{0,3}))?\.json")
 
@@ -39,7 +42,8 @@ State = Annotated[
 class _Released:
     """The mechanism to draw from, the problem it belongs to if known, and the SHA-256 of what was read.
 
-    In a bundle of tiers `seen` has what every tier sees, by the signal of the last one.
+    In a bundle of tiers `seen` has what every tier sees, by the signal of the last one; `tier` is the one to publish,
+    if it is one. All tiers come from one draw, so that a later one fits what was published before.
     """
 
     mechanism: Any
@@ -47,10 +51,20 @@ class _Released:
     digest: str
     seen: dict[str, tuple[str, ...]] | None = None
     tier: int | None = None
+    folder: Path | None = None  # of the bundle, where draws are noted
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of what is drawn from, whatever it was written with."""
+        from bap_lp.files.mechanisms import mechanism_document
+
+        return hashlib.sha256(json.dumps(mechanism_document(self.mechanism), sort_keys=True).encode()).hexdigest()
 
     def shown(self, signal: str) -> tuple[str, ...]:
         """The signals to publish, the public tier's first."""
-        return (signal,) if self.seen is None else self.seen[signal]
+        if self.seen is None:
+            return (signal,)
+        return self.seen[signal] if self.tier is None else self.seen[signal][self.tier - 1 : self.tier]
 
 
 def release(
@@ -71,6 +85,7 @@ def release(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    again: Again = False,
     allow_float: AllowFloat = False,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Add a line about this run to a log file.")] = None,
 ) -> None:
@@ -79,6 +94,8 @@ def release(
     An exact mechanism is drawn from exactly, with integers from the operating system's secure source of randomness. A
     bundle that does not verify is refused. With --from, one signal is drawn for every state of a file, in its order.
     """
+    from bap_cli.draws import say_repeated
+    from bap_lp.files.ledger import open_ledger
     from bap_lp.model.display import clean
     from bap_lp.rational import InputError
 
@@ -88,40 +105,63 @@ def release(
         raise InputError(given, None, "must not be given with --from, which draws one signal per state")
     if column is not None and not many:
         raise InputError("--column", column, "needs --from")
+    if again and seed is not None:
+        raise InputError("--again", None, "must not be given with --seed, whose draws are not noted")
     _check_places(source, states_from, out, log)
     found = _load(source, allow_float)
-    generator = None if seed is None else Random(seed)
     if states_from is not None:
         wanted, where = _states(states_from, column)
     elif state is None:
         wanted, where = _states("-", None)
     else:
         wanted, where = [state], ""
-    try:
-        signals = [s for _ in range(count) for s in found.mechanism.release_many(wanted, generator)]
-    except InputError as error:
-        at = int(error.field.removeprefix("states[").removesuffix("]"))
-        hint = "" if not where or at or column is not None else " (if it is a header, give --column)"
-        line = "state" if not where else f"{where}: line {at + 1 + (column is not None)}"
-        raise InputError(line, error.value, error.rule + hint) from None
-    # the log says that signals were drawn before anybody can see them: a release without a trace is not possible
+    asked = _asked(found.mechanism, wanted, where, column)
+
+    def signals_of(generator: Random | None) -> list[str]:
+        return [s for _ in range(count) for s in found.mechanism.release_many(wanted, generator)]
+
+    # the ledger and the log say what was drawn before anybody can see it: no release is without a trace
+    drawn = count
+    if seed is None and found.folder is not None:
+        with open_ledger(found.folder) as ledger:
+            draw = ledger.draw(found.key, asked, count, again)
+            signals = signals_of(draw.source)
+            ledger.note(found.key, asked, draw, "\n".join(signals).encode(), len(signals), count)
+        drawn = ledger.drawn(found.key, asked)
+        say_repeated(draw, "signal" if len(signals) == 1 else "signals")
+    else:
+        signals = signals_of(None if seed is None else Random(seed))
     _note(found, len(signals), seed, log, loud=many)
-    if count > 1 and seed is None:
-        print(f"bap: {_composed(found, count)}", file=sys.stderr)
+    if seed is None and (count > 1 or (again and drawn > 1)):
+        print(f"bap: {_composed(found, drawn)}", file=sys.stderr)
     if found.tier is not None:
-        words = (
-            f"bap: this is the signal of tier {found.tier} alone: later tiers must be drawn given it, or all at once"
-        )
-        print(f"{words} from the bundle", file=sys.stderr)
+        words = f"this is the signal of tier {found.tier} alone: the other tiers that fit it come from the same bundle"
+        print(f"bap: {words}", file=sys.stderr)
     rows = [[clean(part, sys.maxsize - 1) for part in found.shown(signal)] for signal in signals]
     if out is not None or many:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        header = ["signal"] if found.seen is None else [f"tier {k + 1}" for k in range(len(rows[0]))]
+        several = found.seen is not None and found.tier is None
+        header = [f"tier {k + 1}" for k in range(len(rows[0]))] if several else ["signal"]
         writer.writerows([header] * (column is not None) + rows)
         _write(out, text.getvalue())
     else:
         sys.stdout.write("".join(f"{part}\n" for row in rows for part in row))
+
+
+def _asked(mechanism: Any, wanted: list[str], where: str, column: str | None) -> str:
+    """SHA-256 of the states that signals are asked for; one that is not a state is refused."""
+    from bap_lp.rational import InputError
+
+    names = []
+    for at, state in enumerate(wanted):
+        try:
+            names.append(mechanism.states[mechanism.state_index(state)])
+        except InputError as error:
+            hint = "" if not where or at or column is not None else " (if it is a header, give --column)"
+            line = "state" if not where else f"{where}: line {at + 1 + (column is not None)}"
+            raise InputError(line, error.value, error.rule + hint) from None
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
 def _check_places(source: str, states: str | None, out: Path | None, log: Path | None) -> None:
@@ -165,10 +205,11 @@ def _load(source: str, allow_float: bool) -> _Released:
         return _Released(mechanism, None, before)
     bundle = proved_bundle(source if path.is_dir() else str(folder), allow_float)
     if not path.is_dir() and name is not None and name[1]:
-        return _Released(_tier(bundle, int(name[1]), source), None, bundle.digest, tier=int(name[1]))
-    if bundle.tiered:
-        return _Released(bundle.mechanism, None, bundle.digest, tier_views([file.problem for file in bundle.problems]))
-    return _Released(bundle.mechanism, None if bundle.robust else bundle.problem, bundle.digest)
+        _check_tier(bundle, int(name[1]), source)
+    tier = None if path.is_dir() or name is None or not name[1] else int(name[1])
+    problem = None if bundle.tiered or bundle.robust else bundle.problem
+    seen = tier_views([file.problem for file in bundle.problems]) if bundle.tiered else None
+    return _Released(bundle.mechanism, problem, bundle.digest, seen, tier, folder)
 
 
 def _sha256(source: str) -> str:
@@ -177,8 +218,8 @@ def _sha256(source: str) -> str:
     return hashlib.sha256(read_bytes(source, plain=True)).hexdigest()
 
 
-def _tier(bundle: Any, tier: int, source: str) -> Any:
-    """The mechanism of a file that a bundle of tiers has besides its own, if it is what that tier sees."""
+def _check_tier(bundle: Any, tier: int, source: str) -> None:
+    """Refuse the mechanism of a file that a bundle of tiers has besides its own, if it is not what that tier sees."""
     from bap_cli.commands.verify import refuse
     from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism
@@ -191,7 +232,6 @@ def _tier(bundle: Any, tier: int, source: str) -> Any:
     same = (mechanism.states, mechanism.signals, mechanism.exact) == (own.states, own.signals, own.exact)
     if not same or (abs(mechanism.q - own.q) > (0 if own.exact else TOLERANCE)).any():
         refuse(f"{source_name(source)} is not what tier {tier} of the bundle sees")
-    return own
 
 
 def _states(source: str, column: str | None) -> tuple[list[str], str]:
@@ -236,21 +276,21 @@ def _column(rows: list[list[str]], place: int, header: bool, where: str) -> Iter
 
 def _composed(found: _Released, count: int) -> str:
     """What several signals about the same data leave of Eve's risk."""
+    from bap_cli.draws import risk_left
     from bap_lp import composed, evaluate
-    from bap_lp.model.display import both
+    from bap_lp.model.composition import without_end
     from bap_lp.rational import InputError
 
-    warning = f"{count} signals about the same data can say more than one"
+    said = f"{count} signals about the same data"
     if found.problem is None:
-        return f"{warning}: Eve's risk may be lower than the mechanism's own (release from a bundle to see by how much)"
-    once = evaluate(found.problem, found.mechanism).risks.eve
+        words = "Eve's risk may be lower than the mechanism's own (release from a bundle to see by how much)"
+        return f"{said} can say more than one: {words}"
+    once, whole = evaluate(found.problem, found.mechanism).risks.eve, True
     try:
-        often = evaluate(found.problem, composed(found.mechanism, count)).risks.eve
-    except InputError as error:
-        return f"{warning}: Eve's risk may be lower than {both(once)} ({error})"
-    if both(once) == both(often):  # a signal that is certain, or that tells her nothing, says the same again
-        return f"{count} signals about the same data leave Eve the risk that one leaves, {both(once)}"
-    return f"{warning}: Eve's risk {'falls' if often < once else 'rises'} from {both(once)} to {both(often)}"
+        several = composed(found.mechanism, count)
+    except InputError:
+        several, whole = without_end(found.mechanism), False
+    return risk_left(said, once, evaluate(found.problem, several).risks.eve, whole)
 
 
 def _write(out: Path | None, text: str) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from bap_cli import inputs, pictures
 from bap_cli.app import AllowFloat, File, Lambda
+from bap_cli.records.opening import is_study
 from bap_cli.terminal import console, say
 from bap_lp.model.display import clean
 
@@ -46,6 +47,11 @@ def plot(
     ] = "map",
     lam: Lambda = None,
 ) -> None:
-    """Draw a picture of the problem and its optimum."""
-    pictures.write_plot(inputs.load(file), lam, kind, out)
+    """Draw a picture of the problem and its optimum; FILE may also be a study of records, or its folder."""
+    if is_study(file):
+        from bap_cli.records.explore import plot_study
+
+        plot_study(file, lam, kind, out)
+    else:
+        pictures.write_plot(inputs.load(file), lam, kind, out)
     say(console(), f"Wrote {clean(str(out), 500)}.")

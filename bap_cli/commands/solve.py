@@ -11,6 +11,7 @@ import bap_lp
 from bap_cli import inputs, show
 from bap_cli.app import File, Floats, Folder, Json, Lambda
 from bap_cli.progress import Progress
+from bap_cli.records.opening import is_study
 
 
 def solve(
@@ -29,6 +30,10 @@ def solve(
         str | None, typer.Option(metavar="R", help="Differential privacy by its ratio exp(epsilon), exact.")
     ] = None,
     deterministic: Annotated[bool | None, typer.Option(help="No randomisation.")] = None,
+    total_variation: Annotated[
+        str | None,
+        typer.Option(metavar="R", help="The worst case over priors within R of the file's own: 1/20 is 5 points."),
+    ] = None,
     condition: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Any condition of a file, such as max_signals=2; lists in JSON."),
@@ -40,7 +45,7 @@ def solve(
     """Find an optimal mechanism and prove it.
 
     It minimises R_A = R_B - lambda R_E over all mechanisms, or over those that meet the conditions of the file and of
-    the options below. An option replaces the file's condition of the same name.
+    the options below. An option replaces the file's condition of the same name, or its set of priors.
     """
     options = {
         "min_eve_risk": min_eve_risk,
@@ -54,15 +59,19 @@ def solve(
         from bap_cli import outputs
 
         outputs.check_folder(out)
-    loaded = inputs.load(file)
+    loaded = inputs.load(file, sets=True)
     proof_of_conflict = nullcontext() if out is None else outputs.conflict_in(out)
     with proof_of_conflict, inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
         exact = False if use_floats else None
-        solution = bap_lp.solve(loaded.problem, price, exact, formulation, progress, wanted, time_limit=time_limit)
+        near = total_variation
+        priors = loaded.priors if near is None else bap_lp.PriorSet.total_variation(near)
+        solution = bap_lp.solve(
+            loaded.problem, price, exact, formulation, progress, wanted, time_limit=time_limit, priors=priors
+        )
         evaluation = bap_lp.evaluate(loaded.problem, solution.mechanism)
         costs = () if wanted is None else bap_lp.condition_costs(solution)
-        comparison = None if as_json else show.small_comparison(solution, progress)
+        comparison = None if as_json or priors is not None else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
         from bap_cli import documents
@@ -98,12 +107,17 @@ def evaluate(
 
 
 def compare(file: File, lam: Lambda = None, as_json: Json = False) -> None:
-    """Put the optimum next to the usual releases.
+    """Put the optimum next to the usual releases; FILE may also be a study of records, or its folder.
 
     Under the file's conditions it is the optimum among the mechanisms that meet them, and every release is checked.
     """
     from bap_cli import documents, outputs
 
+    if is_study(file):
+        from bap_cli.records.explore import compare_study
+
+        compare_study(file, lam, as_json)
+        return
     loaded = inputs.load(file)
     price = inputs.number(loaded, lam)
     with inputs.named(loaded, lam), Progress("comparing"):

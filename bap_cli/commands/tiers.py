@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import typer
 
 from bap_cli import inputs, outputs
 from bap_cli.app import Floats, Json
+from bap_cli.outputs import command_line
 from bap_cli.progress import Progress
 from bap_cli.show import channel, check_command
 from bap_cli.terminal import console, plain_table, put, say, short
@@ -123,7 +123,7 @@ def _check(
 def _write(out: Path, found: TierSolution, problems: list[Any], lams: list[Any], weights: list[Any]) -> str:
     """A bundle, and what every tier sees in a file of its own."""
     asked, shares = tiers_of(problems, lams, weights)[1:]
-    how = shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else "bap tiers"
+    how = command_line("bap tiers")
     each = enumerate(found.mechanisms, start=1)
     files = {f"mechanism-{k}.json": dumps(mechanism_document(one)).encode() for k, one in each}
     write_bundle(out, files | bundle_files(found, problems, asked, how=how, weights=shares))

@@ -13,7 +13,7 @@ from bap_cli.app import AllowFloat, Lambda
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import Bundle, Mismatch, load_bundle
 from bap_lp.files.certificates import load_certificate
-from bap_lp.files.demands import not_demanded, other_demands
+from bap_lp.files.demands import not_demanded, other_demands, other_priors
 from bap_lp.files.documents import source_name
 from bap_lp.files.mechanisms import load_mechanism
 from bap_lp.files.problems import ProblemFile, problem_document
@@ -48,20 +48,22 @@ def verify(
         for option, given in (("--lambda", lam), ("--mechanism", mechanism), ("--as-claimed", as_claimed)):
             if given:
                 raise ValueError(f"{option} needs a problem file and a certificate: a bundle has its own")
-        if (Path(file) / "study.json").exists() and not (Path(file) / "manifest.json").exists():
-            rule = "holds a study of records: `bap microdata report` and `bap microdata release` check its proof"
-            raise ValueError(f"{file} {rule}")
+        if (Path(file) / "study.json").exists() and not (Path(file) / "problem.json").exists():
+            from bap_cli.records.commands import verify_folder
+
+            return verify_folder(Path(file), allow_float)
         bundle = proved_bundle(file, allow_float)
         verdict = bundle.verify(allow_float)
         source = bundle.manifest["source"]
         origin = source["name"] if source else bundle.manifest["how"] or "a problem in Python"
         made = f"Made {bundle.manifest['made']} from {origin}."
         more = ["The mechanism is the one that is proved, and the files are those of the manifest.", clean(made, 300)]
+        more.append(f"To sign: SHA-256 of manifest.json {bundle.digest}.")
         show.show_verdict(bundle.problem, bundle.path, bundle.certificate, verdict.reason, more)
         return
     if certificate is None:
         raise ValueError("a certificate must be given with a problem file (or give a bundle, which is a directory)")
-    loaded = inputs.load(file)
+    loaded = inputs.load(file, sets=True)
     if Path(certificate).is_dir():
         proof, mechanism = _certificate_of(loaded, certificate, mechanism, allow_float)
         certificate = str(Path(certificate) / "certificate.json")
@@ -74,7 +76,7 @@ def verify(
                     refuse(f"{source_name(certificate)} is not about the conditions of {loaded.source}: {wrong}")
             show.show_conflict(loaded, proof, source_name(certificate))
             return
-        if proof.kind != "release":
+        if proof.kind not in ("release", "priors"):
             raise InputError(source_name(certificate), None, f"is about {proof.kind}, not about one problem")
     channel = None if mechanism is None else load_mechanism(mechanism, loaded.problem.states)
     reason = _check(loaded, proof, channel, lam, as_claimed, allow_float, source_name(certificate))
@@ -98,6 +100,7 @@ def _check(
     own = proof.conditions
     with Progress("checking"):
         wrong = other_demands(loaded.problem, wanted, own if as_claimed else loaded.conditions, proof)
+        wrong = wrong or ("" if as_claimed else other_priors(loaded.priors, proof))
         if wrong and not as_claimed:
             wrong += " (--as-claimed checks the certificate for its own lambda and conditions)"
         allowed = allow_float or isinstance(wanted, float)
@@ -164,4 +167,6 @@ def report(folder: str, lam: str | None, allow_float: bool, out: Path) -> None:
     if bundle.robust or bundle.tiered:
         kind = "tiers" if bundle.tiered else "scenarios"
         raise InputError(source_name(folder), None, f"is about several {kind}; a report shows one problem")
+    if bundle.certificate.priors is not None:
+        raise InputError(source_name(folder), None, "is about a set of priors; a report shows one prior")
     write_bundle_report(bundle, folder, out)

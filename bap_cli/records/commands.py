@@ -7,18 +7,24 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any
 
 import typer
 
 from bap_cli.app import Json
-from bap_cli.outputs import check_folder, print_json
+from bap_cli.draws import Again, risk_left, say_repeated
+from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
-from bap_lp.files.documents import source_name
+from bap_cli.records.estimate import estimate_command
+from bap_cli.records.explore import path_command
+from bap_cli.records.opening import Gain, Price, asked
+from bap_lp.files.documents import document_of, read_bytes, source_name
 from bap_lp.files.writing import write_bundle, write_files
-from bap_lp.model.display import clean
+from bap_lp.model.display import clean, counted, equals
 from bap_lp.rational import InputError
 
 app = typer.Typer(
@@ -60,9 +66,8 @@ def init_command(
 def solve_command(
     file: Annotated[Path, typer.Argument(metavar="STUDY", help="Study file (TOML).")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write mechanism, proof and result there.")] = None,
-    lam: Annotated[
-        str | None, typer.Option("--lambda", metavar="L", help='"calibrated", or a number; the file\'s by default.')
-    ] = None,
+    lam: Price = None,
+    eve_gain: Gain = None,
     use_floats: Annotated[
         bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
     ] = False,
@@ -75,7 +80,6 @@ def solve_command(
     as_json: Json = False,
 ) -> None:
     """Find the optimal release of a table, prove it, and audit it on held-out records."""
-    from bap_cli.inputs import choice_of
     from bap_cli.records.tables import show_audit, show_solution
     from bap_cli.terminal import console, say
     from bap_lp.program.finish import STOPPED
@@ -86,21 +90,22 @@ def solve_command(
     check_folder(out)
     with Progress("reading") as progress:
         loaded = load_study(file)
-        price = loaded.lam if lam is None else lam
+        found = asked(loaded, lam, eve_gain)
         with _called(loaded.source, lam):
-            solution = loaded.study.solve(
-                price, False if use_floats else None, workers="all" if workers is None else workers,
-                progress=lambda done, total: progress(f"solving: {done} of {total} record types"),
-            )  # fmt: skip
+            solution = found.solved(
+                progress, exact=False if use_floats else None, workers="all" if workers is None else workers
+            )
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
-    result = solution.document(audit)
+        verdict = solution.verdict()
+    result = solution.document(audit, verdict)
     if out is not None:
-        write_bundle(out, bundle_texts(solution, result, loaded.keep))
+        how = command_line(f"bap microdata solve {file}")
+        write_bundle(out, bundle_texts(solution, result, loaded.keep, file, how), private=True)
     if as_json:
         print_json(result)
     else:
-        show_solution(solution, loaded.source, choice_of(price, lam is None))
+        show_solution(solution, loaded.source, found.choice, verdict.words())
         if audit is not None:
             print()
             show_audit(audit)
@@ -116,6 +121,10 @@ def solve_command(
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 
 
+app.command("path")(path_command)
+app.command("estimate")(estimate_command)
+
+
 @app.command("release")
 def release_command(
     folder: Folder,
@@ -127,28 +136,61 @@ def release_command(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Reproducible draws, for rehearsals: never for publication.")
     ] = None,
+    again: Again = False,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Leave the records in their order, which may tell their secrets.")
+    ] = False,
     allow_float: AllowFloat = False,
     as_json: Json = False,
 ) -> None:
-    """Draw the file to publish: every record is replaced by a draw from the mechanism."""
-    from bap_sdc.records.data.tables import is_parquet, read_table, table_bytes, typed_table
+    """Draw the file to publish: every record is replaced by a draw from the mechanism, and the records are shuffled."""
+    from bap_lp.files.ledger import open_ledger
+    from bap_sdc.records.data.tables import check_ending, is_parquet, read_table, table_bytes, typed_table
+    from bap_sdc.records.release.drawing import check_kept, draw_release, input_digest
 
+    if again and seed is not None:
+        raise InputError("--again", None, "must not be given with --seed, whose draws are not noted")
+    check_ending(out, "--out")
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError("--out", str(out), "must not be the table itself")
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         kept = _kept(folder) if keep is None else tuple(keep)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("drawing")
-        with _called("", None, {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}):
-            released = solution.release(frame, kept, seed)
-        log = released.attrs.pop("log")
-        if is_parquet(out) and not is_parquet(file):
-            released = typed_table(released)
-        content = table_bytes(released, out, frame.attrs.get("separator", ","))
-    write_files({out: content})
+        names = {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}
+
+        def drawn(source: Random | None) -> tuple[Any, bytes]:
+            with _called("", None, names):
+                released = draw_release(solution, frame, kept, seed, keep_order=keep_order, source=source)
+            log = released.attrs.pop("log")
+            if is_parquet(out) and not is_parquet(file):
+                released = typed_table(released)
+            return log, table_bytes(released, out, frame.attrs.get("separator", ","))
+
+        if seed is not None:
+            log, content = drawn(None)
+            write_files({out: content})
+        else:
+            with _called("", None, names):
+                check_kept(solution.study, kept)
+            records = input_digest(solution.study, frame)
+            key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
+            with open_ledger(folder) as ledger:
+                draw = ledger.draw(key, records, again=again)
+                log, content = drawn(draw.source)
+                # noted before it can be seen: a run that is killed here is repeated by the next one
+                ledger.note(key, records, draw, content, log.records)
+                write_files({out: content})
+    if seed is None:
+        say_repeated(draw, "draw")
+        if draw.made is None:
+            _say_left(solution, ledger.drawn(key), ledger.drawn(key, records), ledger.elsewhere(key))
+    if keep_order:
+        words = "the records are in the order of the table: if they were sorted, their places tell what is hidden"
+        print(f"bap: warning: {words}", file=sys.stderr)
     if seed is not None:
         print("bap: warning: drawn with a seed, for a rehearsal: do not publish this file", file=sys.stderr)
     if as_json:
@@ -164,6 +206,21 @@ def release_command(
         say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
 
 
+def _say_left(solution: Any, total: int, mine: int, elsewhere: int) -> None:
+    """What all draws of the ledger leave of Eve's risk, about a record that is in all of them."""
+    from bap_sdc.records.release.composition import composed_risk
+
+    if elsewhere:
+        words = f"{counted(elsewhere, 'draw')} from another mechanism may tell more about the same records"
+        print(f"bap: warning: {words}", file=sys.stderr)
+    if total > 1:
+        said = f"{total} draws of the same records"
+        if mine < total:
+            said = f"{total} draws of a record that is in all tables released from this folder"
+        words = risk_left(said, composed_risk(solution, 1)[0], *composed_risk(solution, total))
+        print(f"bap: warning: {words}", file=sys.stderr)
+
+
 @app.command("audit")
 def audit_command(
     folder: Folder, file: Table, attackers: Attackers = True, allow_float: AllowFloat = False, as_json: Json = False
@@ -173,7 +230,7 @@ def audit_command(
     from bap_sdc.records.data.tables import read_table
 
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         frame = read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("auditing")
@@ -203,11 +260,11 @@ def report_command(
 
     check_file(out)
     with Progress("reading") as progress:
-        solution = _proved(folder, progress, allow_float)
+        solution = proved_solution(folder, progress, allow_float)
         page = report_page(
             solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
         )
-    write_files({out: page})
+    write_files({out: page}, private=not public)
     kind = "without the prior" if public else "internal: it shows the prior"
     say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
     if not public:
@@ -215,8 +272,31 @@ def report_command(
             print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
 
 
-def _proved(folder: Path, progress: Progress, allow_float: bool) -> Any:
+def verify_folder(folder: Path, allow_float: bool) -> None:
+    """What `bap verify` prints of a folder of records whose proof holds."""
+    from bap_cli.terminal import console, say
+    from bap_lp.files.bundles import MANIFEST, digest_of
+
+    with Progress("reading") as progress:
+        solution, reason = _checked(folder, progress, allow_float)
+    raw = read_bytes(folder / MANIFEST)
+    manifest, study, out = document_of(raw, folder / MANIFEST), solution.study, console()
+    say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
+    say(out, f"{reason}.")
+    origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
+    say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
+    say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
+    say(out, clean(f"Made {manifest['made']} from {origin}.", 300))
+    say(out, f"To sign: SHA-256 of manifest.json {digest_of({MANIFEST: raw})}.")
+
+
+def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
     """The solution of a folder, whose proof holds: in fractions if the study is exact, unless floats are allowed."""
+    return _checked(folder, progress, allow_float)[0]
+
+
+def _checked(folder: Path, progress: Progress, allow_float: bool) -> tuple[Any, str]:
+    """The solution of a folder, and why its proof holds."""
     from bap_sdc.records.bundle import Unproved, disagreement, load_solution
 
     try:
@@ -238,7 +318,7 @@ def _proved(folder: Path, progress: Progress, allow_float: bool) -> Any:
         words = f"{source_name(folder)} does not prove its optimum: its files do not belong together"
         print(f"bap: {clean(words, 600)}", file=sys.stderr)
         raise typer.Exit(1) from None
-    return solution
+    return solution, verdict.reason
 
 
 def _exact(study: Any) -> bool:
@@ -260,6 +340,8 @@ def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None
     except InputError as error:
         if error.field == "lam":
             field = f"{source}: alice.lambda" if lam is None else "--lambda"
+        elif error.field == "eve_gain":
+            field = "--eve-gain"
         elif error.field.startswith(("conditions", "problem", "smoothing")):
             field = f"{source}: {error.field}"
         else:

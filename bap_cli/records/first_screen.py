@@ -25,13 +25,16 @@ FILES = ("study.json", "mechanism.json", "certificate.json", "result.json", "pri
 _CARDS = 6  # columns or Eves with a card of their own; the tables below have all
 
 
-def first_screen(solution: StudySolution, audit: Audit | None, public: bool, folder: Path | None) -> str:
+def first_screen(
+    solution: StudySolution, audit: Audit | None, public: bool, folder: Path | None, plain: Sequence[str] = ()
+) -> str:
     """Title, verdict, cards, the meaning of lambda, and where the numbers come from."""
     study = solution.study
     title = clean(study.title or "Release of records", 200)
     parts = [
         f'<header><p class="kicker">{"Public report" if public else "Internal report: confidential"}</p>'
         f"<h1>{escape(title)}</h1>{_verdict(solution)}</header>",
+        f'<section id="plain"><h2>In plain words</h2><ul>{_items(plain)}</ul></section>' if plain else "",
         '<section id="sign"><h2>What is released</h2>',
         f'<p class="released">{symbols(_released(solution, public))}</p>',
         f'<div class="figures" id="short">{_columns(solution, audit, public)}{_eves(solution, audit, public)}</div>',
@@ -41,6 +44,10 @@ def first_screen(solution: StudySolution, audit: Audit | None, public: bool, fol
         "</section>",
     ]
     return "".join(parts)
+
+
+def _items(lines: Sequence[str]) -> str:
+    return "".join(f"<li>{symbols(clean(line, 1000))}</li>" for line in lines)
 
 
 def of_hundred(share: float) -> str:
@@ -88,7 +95,7 @@ def _released(solution: StudySolution, public: bool) -> str:
         size = f"The rule was made from {round(study.records, -2) or 'at most 50'} records, rounded to hundreds."
     else:
         types = counted(len(study.prior.types), "record type")
-        size = f"The rule was made from {counted(study.records, 'record')} of {types}, smoothing {study.prior.alpha}."
+        size = f"The rule was made from {counted(study.records, 'record')} of {types}. The prior: {study.prior.belief}."
     cells = "column" if len(study.targets) == 1 else "columns"
     how = (
         "Some cells are changed at random, by a rule that everybody may know, so that less can be learned"

@@ -1,14 +1,15 @@
 """The report of a study: one HTML file for the person who signs, complete in itself.
 
-Nothing of a table becomes markup: every label is escaped. A content security policy lets no script run and nothing
-load. The public page has no prior, no counts below the threshold and no exact fractions: its numbers are rounded to
-three decimals.
+Nothing of a table becomes markup: every label is escaped. A content security policy lets nothing
+load, and no script run but that of the slider, which only the internal page has. The public page has no prior, no
+counts below the threshold and no exact fractions: its numbers are rounded to three decimals. It names no level that
+fewer records have than the threshold, and lists the levels of text by the alphabet: the order in which they appear in
+the table is that of its first records.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
 from collections.abc import Callable, Sequence
 from html import escape
@@ -19,13 +20,17 @@ from typing import Any
 import numpy as np
 
 from bap_cli.records.first_screen import first_screen, symbols
+from bap_cli.records.lines import lines_section, offered_path
 from bap_cli.records.tables import UNCHANGED
+from bap_cli.report.html import island, policy
 from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.small_cells import small_cells
+from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
+from bap_sdc.records.study import Study
 
 _CSS = Path(__file__).parents[1] / "report" / "page" / "page.css"
 _MORE = """
@@ -33,14 +38,14 @@ table { width: auto; } thead th { color: var(--soft); white-space: normal; } :is
 td.t { white-space: normal; }
 tbody th { font-weight: 500; background: none; max-width: 24rem; } tbody th.short { white-space: nowrap; }
 tr.best :is(td, th) { background: var(--good-wash); font-weight: 600; }
-.picture { overflow-x: auto; margin: .6rem 0; background: #fff; border-radius: 4px; }
-.picture img { max-width: 100%; min-width: 34rem; height: auto; display: block; }
+.picture { display: block; margin: .6rem 0; background: #fff; border-radius: 4px; }
+.picture img { max-width: 100%; height: auto; display: block; }
 .strip { display: block; width: 100%; height: 12px; border-radius: 6px; }
 .strip .track { fill: var(--track); } .bob .done { fill: var(--bob); } .eve .done { fill: var(--eve); }
 ul { padding-left: 1.2rem; } li { margin: .25rem 0; }
 .secret { background: var(--bad-wash); border-left: 5px solid var(--bad); padding: .5rem .8rem; }
 @media print { details::details-content { content-visibility: visible; }
-.picture { overflow: visible; break-inside: avoid; } .picture img { min-width: 0; max-width: 15cm; } }
+.picture { break-inside: avoid; } .picture img { max-width: 15cm; } }
 """
 _LISTED = 40
 _SHORT = 36  # characters of a row's name that are kept on one line
@@ -62,26 +67,31 @@ def report_page(
     audit = solution.audit(attackers=None if attackers else ())
     progress("alternatives")
     comparison = solution.compare(("logistic regression",) if attackers else ())
+    verdict = solution.verdict()
+    path = None if public else offered_path(solution, progress)
+    lines, document = ("", None) if path is None else lines_section(path, solution.lam)
     progress("drawing")
     body = [
-        first_screen(solution, audit, public, folder),
-        _columns(solution),
+        first_screen(solution, audit, public, folder, verdict.words(public)),
+        lines,
+        _columns(solution, threshold if public else 0),
         _released(solution, audit, public),
         _attack(solution, audit, public),
         _alternatives(comparison, public),
-        _disclosure(audit, threshold, public) if audit is not None else "",
+        _disclosure(audit, verdict, threshold, public),
         _mechanism(solution, threshold, public),
         _proof(solution, public),
         _limits(solution, audit),
         "" if public else _confidential(solution, threshold),
     ]
     style = _CSS.read_text(encoding="utf-8") + _MORE
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    script = "" if document is None else '"use strict";\n' + _CSS.with_name("lines.js").read_text(encoding="utf-8")
+    if script:
+        body.append(f'<script type="application/json" id="data">{island(document)}</script><script>{script}</script>')
     title = escape(clean(solution.study.title or "Release of records", 200))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script, "img-src data:; ")}">'
         '<meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
@@ -130,7 +140,16 @@ def _words(text: str) -> str:
     return f"<p>{symbols(clean(text, 2000))}</p>"
 
 
-def _columns(solution: StudySolution) -> str:
+def shown_levels(study: Study, k: int, threshold: int) -> list[int]:
+    """The levels of a column that a page may name: those that enough fitted records have; with a threshold, text is
+    sorted."""
+    column = study.columns[k]
+    count = np.bincount(study.codes[~study.left_out][:, k], minlength=len(column))
+    often = [v for v in range(len(column)) if count[v] >= threshold]
+    return sorted(often, key=lambda v: column.labels[v]) if threshold and not column.ordered else often
+
+
+def _columns(solution: StudySolution, threshold: int) -> str:
     """Every column that is used: its part in the study, and how its cells became levels."""
     study = solution.study
     rows = []
@@ -139,7 +158,10 @@ def _columns(solution: StudySolution) -> str:
         parts += [f"secret for {s.name}" for s in study.spies if s.secret == k]
         parts += [f"known to {s.name}" for s in study.spies if k in s.knows]
         how = "banded" if column.bands else "some levels merged" if column.merged else "as in the table"
-        shown = ", ".join(column.labels[:12]) + (", ..." if len(column) > 12 else "")
+        often = shown_levels(study, k, threshold)
+        shown = ", ".join(column.labels[v] for v in often[:12]) + (", ..." if len(often) > 12 else "")
+        if len(often) < len(column):
+            shown += f"{'; ' if shown else ''}and levels with fewer than {threshold} records"
         rows.append([column.name, "; ".join(parts), shown, how])
     return _section("The columns", _table(["column", "part", "levels", "recoding"], rows, texts=4))
 
@@ -179,7 +201,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
             kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
             lines += [[eve.name, how, _estimate(one, digits)] for how, one in kinds.items()]
         parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
-        parts.append(_picture(lambda: _drawn("eves", audit), "The risks of the table above, with two standard errors"))
+        parts.append(_picture("eves", audit, "The risks of the table above, with two standard errors"))
     else:
         parts.append(_words("No records were held out, so nothing was audited: these are the numbers of the model."))
     return _section("Who attacks, and what she learns", *parts)
@@ -197,14 +219,25 @@ def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
     best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
     text = "Other releases at the same lambda: the smaller R_A, the better."
     left = [_words(f"Left out: {name}, because {why}.") for name, why in comparison.omitted]
-    picture = _picture(lambda: _drawn("map", comparison), "Map of the releases in the table below")
+    picture = _picture("map", comparison, "Map of the releases in the table below")
     return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
 
 
-def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
+def _disclosure(audit: Audit | None, verdict: StudyVerdict, threshold: int, public: bool) -> str:
     def few(value: int) -> str:
         return f"fewer than {threshold}" if public and value < threshold else str(value)
 
+    a, b = verdict.before, verdict.after
+    groups: list[Any] = [
+        ["records alone with their published columns", few(a.unique), few(b.unique)],
+        ["smallest group that shares the published columns (k)", few(a.k), few(b.k)],
+    ]
+    for (name, own), (_, then) in zip(a.secrets, b.secrets, strict=True):
+        groups.append([f"fewest different values of {name} in such a group (l)", own, then])
+    title = "Measures of disclosure control"
+    whole = _table(["of the whole table", "as it is", "in a rehearsed release"], groups)
+    if audit is None:
+        return _section(title, whole)
     rows: list[Any] = []
     for eve in audit.eves:
         d = eve.disclosure
@@ -223,9 +256,7 @@ def _disclosure(audit: Audit, threshold: int, public: bool) -> str:
         ["distance of one-way margins", "", f"{u.one_way:.3f}"],
         ["distance of two-way margins", "", "" if isnan(u.two_way) else f"{u.two_way:.3f}"],
     ]
-    return _section(
-        "Measures of disclosure control", _table(["on held-out records", "without release", "with it"], rows)
-    )
+    return _section(title, whole, _table(["on held-out records", "without release", "with it"], rows))
 
 
 def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
@@ -241,17 +272,18 @@ def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
         labels = study.columns[k].labels
         table = np.zeros((len(labels), len(labels)))
         np.add.at(table, (types[row, k], told[:, j]), mass)
-        count = np.bincount(study.codes[~study.left_out][:, k], minlength=len(labels))
+        often = shown_levels(study, k, threshold if public else 0)
+        rare = ["levels with few records"] if len(often) < len(labels) else []
+        often = often[:_LISTED]
         rows = []
-        for v, label in enumerate(labels[:_LISTED]):
+        for v in often:
             total = table[v].sum()
             if total == 0:
                 continue
-            if public and count[v] < threshold:
-                rows.append([label, f"fewer than {threshold} records", *[""] * (min(len(labels), _LISTED) - 1)])
-            else:
-                rows.append([label, *(_share(x / total) for x in table[v][:_LISTED])])
-        parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(["", *labels[:_LISTED]], rows))
+            rest = [1 - table[v, often].sum() / total] if rare else []
+            rows.append([labels[v], *(_share(max(x, 0.0)) for x in (*(table[v, often] / total), *rest))])
+        heads = ["", *(labels[v] for v in often), *rare]
+        parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(heads, rows))
     return _section("The mechanism", *parts)
 
 
@@ -295,6 +327,11 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
     parts = ['<p class="secret">This part shows counts of records. It must not leave the office.</p>']
     for cells in small_cells(study, threshold):
         parts.append(_words(f"Warning: {cells}."))
+    parts.append(
+        _words("Records most at risk: how likely their secret is to an adversary before and after the release.")
+    )
+    risky = [[o.record, o.count, o.eve, f"{o.before:.0%}", f"{o.after:.0%}"] for o in records_at_risk(solution)]
+    parts.append(_table(["record type", "records", "adversary", "before", "after"], risky))
     types, counts = study.prior.types, study.prior.counts
     order = np.argsort(-counts, kind="stable")[:_LISTED]
     p = study.program.p
@@ -312,23 +349,31 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
     return _section("The prior", *parts)
 
 
-def _drawn(kind: str, what: Any) -> Any:
+def _drawn(kind: str, what: Any, narrow: bool) -> Any:
+    """A picture, for a wide screen or for a phone."""
+    import matplotlib.pyplot as plt
+
     from bap_sdc.records import plots
 
-    return plots.release_map(what) if kind == "map" else plots.eves_of_audit(what)
+    many = 5.8 if kind == "map" else 0.6 + 0.36 * len(what._grid().rows)
+    ax = plt.subplots(figsize=(4.1, many), layout="constrained")[1] if narrow else None
+    return plots.release_map(what, ax=ax) if kind == "map" else plots.eves_of_audit(what, ax=ax)
 
 
-def _picture(draw: Callable[[], Any], words: str) -> str:
+def _picture(kind: str, what: Any, words: str) -> str:
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    with matplotlib.rc_context({"text.usetex": False}):
-        figure = draw().figure
-        out = io.BytesIO()
-        figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
-        plt.close(figure)
-    data = base64.b64encode(out.getvalue()).decode()
-    image = f'<img alt="{words}" src="data:image/png;base64,{data}">'
-    return f'<div class="picture" tabindex="0" role="region" aria-label="{words}">{image}</div>'
+    images = []
+    for narrow in (False, True):
+        with matplotlib.rc_context({"text.usetex": False}):
+            figure = _drawn(kind, what, narrow).figure
+            out = io.BytesIO()
+            figure.savefig(out, format="png", dpi=200 if narrow else 150, metadata={"Software": None})
+            plt.close(figure)
+        images.append("data:image/png;base64," + base64.b64encode(out.getvalue()).decode())
+    wide, phone = images
+    image = f'<source media="screen and (max-width: 40rem)" srcset="{phone}"><img alt="{words}" src="{wide}">'
+    return f'<picture class="picture">{image}</picture>'

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
 from bap_cli.show import risk_table
-from bap_cli.terminal import console, plain_table, put, say, short
-from bap_lp.model.display import clean, counted, equals
+from bap_cli.terminal import console, paragraph, plain_table, put, say, short
+from bap_lp.model.display import clean, counted, equals, person
 from bap_sdc.records.audit.audit import Audit
+from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
+from bap_sdc.records.study import Study
 
+AGREE = 0.01  # of her risk without a release: risks on given and on fresh draws that differ by less agree
 UNCHANGED = "unchanged"  # a measure of what Eve knows anyway
 
 
-def show_solution(solution: StudySolution, source: str, choice: str) -> None:
-    """The optimum and its proof; `choice` says how lambda was chosen."""
+def show_solution(solution: StudySolution, source: str, choice: str, verdict: Sequence[str] = ()) -> None:
+    """The verdict, the optimum and its proof; `choice` says how lambda was chosen."""
     study = solution.study
     out = console()
     say(out, clean(study.title or source, 200))
+    out.print()
+    bullets(verdict, out)
     kind = "exact arithmetic" if solution.exact else "float arithmetic"
     types = counted(len(study.prior.types), "record type")
     say(
         out,
         f"{counted(study.records, 'record')} of {types}; {counted(study.decisions, 'possible release')} for each; "
-        f"{counted(solution.components, 'independent part')}; smoothing {study.prior.alpha}; {kind}",
+        f"{counted(solution.components, 'independent part')}; {kind}",
     )
+    say(out, f"The prior: {study.prior.belief}.")
+    _show_scores(out, study)
     say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
     risk_table(out, solution.risks, solution.lam)
@@ -40,6 +48,8 @@ def show_solution(solution: StudySolution, source: str, choice: str) -> None:
         knows = ", ".join(clean(study.names[k]) for k in spy.knows) or "nothing"
         table.add_row(clean(spy.name), clean(study.names[spy.secret]), knows, *map(short, risks))
     put(out, table)
+    for words in informed_words(solution):
+        say(out, words)
     out.print()
     if solution.exact and solution.gap == 0:
         say(out, f"This is proved exactly: no release has a smaller R_A. {equals('Value = bound', solution.value)}.")
@@ -47,6 +57,55 @@ def show_solution(solution: StudySolution, source: str, choice: str) -> None:
         ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
         say(out, f"This is proved up to {float(solution.gap):.2g}: {ends}.")
     out.print(f"Method: {solution.method}.")
+
+
+def _show_scores(out: Any, study: Study) -> None:
+    if not study.prior.scores:
+        return
+    table = plain_table("model of the prior", "log-likelihood of left-out secrets", "", right=(1,))
+    for name, score in study.prior.scores:
+        chosen = "chosen" if name == study.prior.model else ""
+        table.add_row(name, "cannot be fitted" if score is None else f"{score:.4f}", chosen)
+    put(out, table)
+
+
+def informed_words(solution: StudySolution) -> list[str]:
+    """For every informed Eve, whether the draws that she was given stand for those she was not given."""
+    out = []
+    for spy, risk, null, fresh in zip(solution.study.spies, solution.eves, solution.nulls, solution.fresh, strict=True):
+        if fresh is not None:
+            words = (
+                f"{person(spy.name, start=True)} knows which of {spy.informed} draws of the true shares is true. "
+                f"On fresh draws her risk is {fresh:.4f}, on those she was given {float(risk):.4f}"
+            )
+            far = abs(float(risk) - fresh) > AGREE * float(null)
+            out.append(words + (": these do not agree, so raise `informed`." if far else ", which agree."))
+    return out
+
+
+def bullets(lines: Sequence[str], out: Any) -> None:
+    """Sentences, one paragraph each."""
+    for line in lines:
+        paragraph(out, clean(line, 1000), "- ", "  ")
+    if lines:
+        out.print()
+
+
+def show_releases(comparison: ReleaseComparison, title: str, choice: str) -> None:
+    """The optimum next to the alternatives, in the model and on held-out records."""
+    out = console()
+    say(out, clean(title, 200))
+    say(out, f"{equals('lambda', comparison.lam)}, {choice}")
+    out.print()
+    grid = comparison._grid()
+    table = plain_table(*grid.columns, right=range(1, len(grid.columns)))
+    for name, *cells in grid.rows:
+        numbers = zip(grid.columns[1:], cells, strict=True)
+        shown = ["" if v != v else f"{v:.1%}" if head == "cells changed" else f"{v:.4f}" for head, v in numbers]
+        table.add_row(clean(name), *shown, *[""] * (len(grid.columns) - 1 - len(shown)))
+    put(out, table)
+    for name, why in comparison.omitted:
+        say(out, f"Left out: {clean(name)}, because {clean(why, 200)}.")
 
 
 def show_audit(audit: Audit) -> None:

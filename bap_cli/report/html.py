@@ -22,20 +22,29 @@ def report_page(document: Any) -> str:
     """The HTML page of a report's document."""
     style = _read("page.css")
     script = '"use strict";\n' + "\n".join(_read(name) for name in _SCRIPTS)
-    island = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPES.items():
-        island = island.replace(character, escape)
-    policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-    )
     page = _read("page.html")
-    for place, content in (("POLICY", policy), ("STYLE", style), ("SCRIPT", script), ("DATA", island)):
+    parts = (("POLICY", policy(style, script)), ("STYLE", style), ("SCRIPT", script), ("DATA", island(document)))
+    for place, content in parts:
         page = page.replace(f"[[{place}]]", content, 1)
     return page
 
 
 def _read(name: str) -> str:
     return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def island(document: Any) -> str:
+    """JSON that may stand inside a script element."""
+    out = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPES.items():
+        out = out.replace(character, escape)
+    return out
+
+
+def policy(style: str, script: str = "", images: str = "") -> str:
+    """A content security policy under which only this style and this script work, and nothing is loaded."""
+    runs = f"script-src {_hash(script)}; " if script else ""
+    return f"default-src 'none'; {images}{runs}style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
 
 
 def _hash(content: str) -> str:

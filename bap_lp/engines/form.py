@@ -7,6 +7,7 @@ is a block of its own, so that scaling treats its members alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,8 @@ class LinearForm(ReadOnly):
     lazy: Array
 
     @classmethod
-    def of(cls, program: Program) -> LinearForm:
+    def of(cls, program: Program, more: Callable[[ProgramBuilder, Array], None] | None = None) -> LinearForm:
+        """more: adds columns and rows of its own, given the columns of rho."""
         (N, S), field = program.shape, program.field
         make, one = ProgramBuilder(field), field.one
         rho = make.columns((N, S), program.cost)
@@ -60,6 +62,9 @@ class LinearForm(ReadOnly):
                 entries.append((np.arange(len(rows)), worst[0], -one))
             weights[rows.name] = make.rows(len(rows), entries, rows.rhs, rows.equal)
             lazy.append(np.zeros(len(rows), dtype=bool) if rows.lazy is None else rows.lazy)
+        if more is not None:
+            more(make, rho)
+            lazy.append(np.zeros(make.row_count - sum(map(len, lazy)), dtype=bool))
         shapes = {o.name: (o.views, o.columns) for o in program.observers}
         return cls(make.build(), rho, t, replies, weights, shapes, np.concatenate(lazy))
 

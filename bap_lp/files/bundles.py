@@ -29,7 +29,7 @@ from typing import Any
 from bap_lp.arguments import checked
 from bap_lp.files.canonical import canonical_problem, kind_of, normal
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
-from bap_lp.files.demands import other_demands, other_lambda, other_tiers
+from bap_lp.files.demands import other_demands, other_lambda, other_priors, other_tiers
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
@@ -55,21 +55,7 @@ _SOURCE: dict[str, Any] = {
     "properties": {"name": _TEXT, "sha256": _TEXT},
     "required": ["name", "sha256"],
 }
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "format": _TEXT,
-        "version": _TEXT,
-        "made": _TEXT,
-        "how": _TEXT,
-        "method": _TEXT,
-        "lambda": {},
-        "conditions": {},
-        "source": {},
-        "files": {"type": "object", "properties": dict.fromkeys(FILES, _TEXT), "required": list(FILES)},
-    },
-    "required": ["format", "version", "made", "how", "method", "lambda", "conditions", "source", "files"],
-}
+_KEYS = {**dict.fromkeys(("format", "version", "made", "how", "method"), _TEXT), "lambda": {}, "conditions": {}}
 
 
 class Mismatch(InputError):
@@ -134,6 +120,7 @@ class Bundle(Displayed):
             wrong = other_tiers(asked, self.weights, self.certificate)
         else:
             wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
+            wrong = wrong or other_priors(self.problems[0].priors, self.certificate)
         if wrong:
             return Verdict(False, wrong)
         several = self.robust or self.tiered
@@ -203,22 +190,48 @@ def bundle_files(
         price = whole["alice"]["lambda"]
         stated = conditions_document(certificate.conditions)
         whole |= {"conditions": stated} if stated else {}
+        whole |= {} if certificate.priors is None else {"priors": certificate.priors.document()}
     proved = certificate_document(certificate)
     parts = (whole, mechanism_document(mechanism), proved)
     files = {name: dumps(document).encode() for name, document in zip(FILES, parts, strict=True)}
-    origin = None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))}
+    return with_manifest(files, FORMAT, solution.method, price, stated, source, how)
+
+
+def with_manifest(
+    files: Mapping[str, bytes], form: str, method: str, lam: Any, conditions: Any, source: Any = None, how: str = ""
+) -> dict[str, bytes]:
+    """Files of a folder and the manifest that binds them: its own SHA-256 names all of them, and is what is signed."""
     manifest = {
-        "format": FORMAT,
+        "format": form,
         "version": _version(),
         "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "how": how,
-        "method": solution.method,
-        "lambda": price,
-        "conditions": stated,
-        "source": origin,
+        "method": method,
+        "lambda": lam,
+        "conditions": conditions,
+        "source": None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))},
         "files": {name: _sha256(raw) for name, raw in files.items()},
     }
-    return files | {MANIFEST: dumps(manifest).encode()}
+    return {**files, MANIFEST: dumps(manifest).encode()}
+
+
+def manifested(folder: Path, form: str, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest of a folder and the bytes of its files, which are those that the manifest names."""
+    raw, where = _read_files(folder, names), source_name(folder / MANIFEST)
+    manifest = document_of(raw[MANIFEST], folder / MANIFEST)
+    listed = {"type": "object", "properties": dict.fromkeys(names, _TEXT), "required": list(names)}
+    with located(where):
+        if isinstance(manifest, dict) and manifest.get("format", form) != form:
+            rule = f"must be {form!r}: solve the problem again to get one of this form"
+            raise InputError("format", manifest["format"], rule)
+        keys = {**_KEYS, "source": {}, "files": listed}
+        check(manifest, {"type": "object", "properties": keys, "required": list(keys)})
+        if manifest["source"] is not None:
+            check(manifest["source"], _SOURCE)
+    for name in names:
+        if manifest["files"][name] != _sha256(raw[name]):
+            raise Mismatch(where, None, f"does not fit {name}, which has another SHA-256")
+    return manifest, raw
 
 
 @checked
@@ -242,19 +255,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     ...     print(load_bundle(f"{folder}/coin").verify().reason)
     R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     """
-    raw = _read_files(Path(path))
-    manifest = document_of(raw[MANIFEST], Path(path) / MANIFEST)
+    manifest, raw = manifested(Path(path), FORMAT, FILES)
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
-    with located(where[0]):
-        check(manifest, _SCHEMA)
-        if manifest["source"] is not None:
-            check(manifest["source"], _SOURCE)
-        if manifest["format"] != FORMAT:
-            rule = f"must be {FORMAT!r}: solve the problem again to get one of this form"
-            raise InputError("format", manifest["format"], rule)
-    for name in FILES:
-        if manifest["files"][name] != _sha256(raw[name]):
-            raise Mismatch(where[0], None, f"does not fit {name}, which has another SHA-256")
     whole, mechanism, proved = (document_of(raw[name], Path(path) / name) for name in FILES)
     kind = kind_of(whole, where[1])
     check_effort((whole, mechanism, proved), _steps(kind, whole, proved), where[3])
@@ -269,6 +271,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
             raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
     if kind and any(file.conditions is not None for file in problems):
         raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a certificate of scenarios or tiers")
+    if kind and any(file.priors is not None for file in problems):
+        raise InputError(f"{where[1]}: priors", None, "cannot be kept by a certificate of scenarios or tiers")
     weights: tuple[Any, ...] = ()
     if kind == "tiers":
         with located(where[1]):
@@ -283,11 +287,14 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     with located(where[2]):
         normal(mechanism["channel"], "a row of channel")
     certificate = certificate_from_dict(proved, where[3])
-    if certificate.kind != (kind or "release"):
-        raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {kind or 'release'!r}, as problem.json says")
+    proved_kind = kind or ("priors" if "priors" in whole else "release")
+    if certificate.kind != proved_kind:
+        raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {proved_kind!r}, as problem.json says")
+    if _written(proved.get("priors")) != _written(whole.get("priors")):
+        raise Mismatch(where[3], None, "has another set of priors than problem.json, or writes it otherwise")
     if _written(proved.get("conditions", {})) != _written({} if kind else whole.get("conditions", {})):
         raise Mismatch(where[3], None, "has other conditions than problem.json, or writes them otherwise")
-    return Bundle(problems, channel, certificate, manifest, source_name(path), weights, _sha256(raw[MANIFEST]))
+    return Bundle(problems, channel, certificate, manifest, source_name(path), weights, digest_of(raw))
 
 
 def limits_for(path: str | os.PathLike[str]) -> list[str]:
@@ -303,13 +310,18 @@ def _steps(kind: str, whole: Any, proved: Any) -> int:
     return proof_steps({} if kind else whole, proved)
 
 
-def _read_files(folder: Path) -> dict[str, bytes]:
-    """The bytes of the four files; again, if the folder was replaced by another one between two of them."""
+def _read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """The bytes of the files; again, if the folder was replaced by another one between two of them."""
     for _ in range(10):
-        raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *FILES)}
+        raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *names)}
         if read_bytes(folder / MANIFEST, plain=True) == raw[MANIFEST]:
             break
     return raw
+
+
+def digest_of(raw: Mapping[str, bytes]) -> str:
+    """The SHA-256 of the manifest, which is what is signed."""
+    return _sha256(raw[MANIFEST])
 
 
 def _written(value: Any) -> str:

@@ -9,15 +9,16 @@ from bap_lp.files.problems import ProblemFile, problem_from_dict
 from bap_lp.files.tables import long_number
 from bap_lp.model.labels import ROUNDED
 from bap_lp.notions.conditions import Conditions
+from bap_lp.program.prior_set import PRIOR_KEYS
 from bap_lp.rational import InputError, number
 
 _TEXT = {"type": "string"}
 _LIST = {"type": "array"}
 _AGENT = {
     "type": "object",
-    "properties": {"name": _TEXT, "weight": {}, "decisions": _LIST, "loss": _LIST}
-    | dict.fromkeys(("harm", "prior", "knows", "knowledge"), _LIST),
-    "required": ["name", "weight", "decisions", "loss"],
+    "properties": {"name": _TEXT, "weight": {}, "loss": {}}
+    | dict.fromkeys(("decisions", "harm", "prior", "knows", "knowledge", "secret"), _LIST),
+    "required": ["name", "weight", "loss"],
 }
 _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is left to the reader
     "type": "object",
@@ -28,6 +29,7 @@ _CANONICAL: dict[str, Any] = {  # what problem_document writes: no default is le
         "eve": {"type": "array", "items": _AGENT},
         "alice": {"type": "object", "properties": {"lambda": {}}, "required": ["lambda"]},
         "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
+        "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
     },
     "required": ["title", "data", "bob", "eve", "alice"],
 }
@@ -55,7 +57,11 @@ def canonical_problem(document: Any, source: str) -> ProblemFile:
         for k, agent in enumerate((*document["bob"], *document["eve"])):
             normal([agent["prior"]] if "prior" in agent else [], f"prior of agent {k}")
             normal(agent.get("knowledge", []), f"knowledge of agent {k}")
+            normal([row for row in agent.get("secret", []) if isinstance(row, list)], f"secret of agent {k}")
+            if isinstance(agent["loss"], list) and "decisions" not in agent:
+                raise InputError(f"decisions of agent {k}", None, "must be given in a bundle")
         normal_conditions(document.get("conditions", {}))
+        normal(document.get("priors", {}).get("vertices", []), "a row of priors.vertices")
     return file
 
 

@@ -1,6 +1,6 @@
 """Certificate files: JSON <-> Certificate, one form for every proof; every error names file, field, value and rule.
 
-kind            "release", "conflict", "scenarios" or "tiers"
+kind            "release", "conflict", "scenarios", "tiers" or "priors"
 numbers         "exact", or "floats" if the problem is to be read in floats, each the fraction it is
 lambda          the price of privacy; a list for scenarios and tiers, and then `weights_of_tiers` for the latter
 value, gap      what is stated: R_A, and how far below it others could be
@@ -11,6 +11,12 @@ weights         of the rows of every condition, by name: {"shape": [rows], "at":
 cases           under max_signals or determinism, for every part of the mechanisms: signals (that are sent), states
                 ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
                 part is empty), replies and weights
+splits          for every Bob who reports probabilities the subdivision of his reports (`program.forecasts`): s for a
+                simplex that is split, whose halves follow, and . for one that is whole
+priors          in a proof over a set of priors: the set, as in a problem file
+listed          then: priors of the set, a row each, the worst one of the channel first
+witness         then, for a Wasserstein set: how mass is moved, a table per listed prior, one below the other; for a
+                polytope: multipliers of its rows, which prove largest sums over it
 conflict, attainable   in a conflict, for the reader
 Every number of a proof is exact. See `program.bound` for what the multipliers prove and `tables` for their forms.
 """
@@ -26,11 +32,12 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps
-from bap_lp.files.problems import conditions_document, conditions_from
+from bap_lp.files.problems import conditions_document, conditions_from, priors_from
 from bap_lp.files.tables import proof_table, read_proof_table, signed_number
 from bap_lp.files.writing import write_files
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
+from bap_lp.program.prior_set import PRIOR_KEYS
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.conflict import ConflictError
@@ -52,6 +59,10 @@ _PROPERTIES: dict[str, Any] = {
     "cases": {"type": "array", "items": _CASE},
     "conflict": {},
     "attainable": {},
+    "splits": {"type": "array", "items": {"type": "string"}},
+    "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
+    "listed": {},
+    "witness": {},
     **_TABLES,
 }
 _SCHEMA: dict[str, Any] = {
@@ -112,6 +123,13 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             if channel.ndim != 2:
                 raise InputError("channel", None, "must have 2 dimensions")
         conditions = conditions_from(document.get("conditions", {}))
+        over = document["kind"] == "priors"
+        for key, needed in (("priors", over), ("listed", over), ("witness", over and "witness" in document)):
+            if (key in document) != needed:
+                raise InputError(key, None, "is missing" if needed else "belongs to a certificate of kind priors")
+        listed, witness = (
+            read_proof_table(document[key], key) if key in document else None for key in ("listed", "witness")
+        )
         shape = (0, 0) if channel is None else channel.shape
         return Certificate(
             lams,
@@ -124,6 +142,10 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
             document["kind"],
             shares,
+            splits=tuple(document.get("splits", ())),
+            priors=priors_from(document["priors"]) if over else None,
+            listed=listed,
+            witness=witness,
         )
 
 
@@ -189,9 +211,15 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
         out["weights_of_tiers"] = [_exactly(w) for w in certificate.tier_weights]
     if not certificate.conditions.empty:
         out["conditions"] = conditions_document(certificate.conditions)
+    if certificate.priors is not None and certificate.listed is not None:
+        out["priors"] = certificate.priors.document()
+        out["listed"] = proof_table(certificate.listed)
+        out |= {} if certificate.witness is None else {"witness": proof_table(certificate.witness)}
     if certificate.channel is not None:
         out["channel"] = proof_table(certificate.channel)
     out |= _dual_document(certificate.dual)
+    if certificate.splits:
+        out["splits"] = list(certificate.splits)
     if certificate.cases:
         out["cases"] = [_case_document(case) for case in certificate.cases]
     return out

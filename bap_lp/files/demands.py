@@ -7,6 +7,7 @@ from typing import Any
 
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
+from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import EXACT, InputError, text
 
@@ -40,6 +41,14 @@ def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, cer
             theirs = "does not keep" if name not in supposed else "supposes another"
             wrong.append(f"it {theirs} {name}" if name in asked else f"it supposes {name}, which is not demanded")
     return "; ".join(filter(None, wrong))
+
+
+def other_priors(asked: PriorSet | None, certificate: Certificate) -> str:
+    """How the set of priors of a certificate differs from the one asked for, or ""."""
+    if asked is None or certificate.priors is None:
+        same = asked is None and certificate.priors is None
+        return "" if same else f"it is about {'one prior' if asked is not None else 'a set of priors'}"
+    return "" if asked == certificate.priors else "it is about another set of priors"
 
 
 def not_demanded(problem: Problem, asked: Conditions | None, supposed: Conditions) -> str:

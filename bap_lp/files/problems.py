@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ from bap_lp.files.writing import write_files
 from bap_lp.model.knowledge import text_of
 from bap_lp.model.labels import Numbers
 from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.reports import reports
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
+from bap_lp.program.prior_set import PriorSet
 from bap_lp.rational import Array, InputError, number, public, text
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
@@ -47,12 +49,13 @@ _FILE_FIELD = {
 @dataclass(frozen=True)
 class ProblemFile:
     """A problem, the lam its file asks for ("calibrated" or the number as written), what the file is called, and the
-    conditions it sets."""
+    conditions and the set of priors it sets."""
 
     problem: Problem
     lam: Any = "calibrated"
     source: str = ""
     conditions: Conditions | None = None
+    priors: PriorSet | None = field(default=None, kw_only=True)
 
 
 @checked
@@ -63,7 +66,7 @@ def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
         path: the file.
 
     Returns:
-        The file's `problem`, its `lam` and its `conditions` (None if it has none).
+        The file's `problem`, its `lam`, its `conditions` and its `priors` (None if it has none).
 
     Raises:
         InputError: the file cannot be read, or something in it breaks a rule; the message names the key.
@@ -108,7 +111,25 @@ def problem_from_dict(document: Any, source: str = "problem") -> ProblemFile:
         else:
             problem = Problem.from_model(theta["prior"], data["likelihood"], thetas=theta.get("labels"), **shared)
     with located(source):
-        return ProblemFile(problem, lam, source, conditions_for(document.get("conditions"), problem))
+        conditions = conditions_for(document.get("conditions"), problem)
+        return ProblemFile(problem, lam, source, conditions, priors=priors_for(document.get("priors"), problem))
+
+
+def priors_for(table: dict[str, Any] | None, problem: Problem) -> PriorSet | None:
+    """The set of priors, if there is one, that fits the problem."""
+    if table is None:
+        return None
+    priors = priors_from(table)
+    priors.on(problem.exactly.p, priors.exact)
+    return priors
+
+
+def priors_from(table: Any) -> PriorSet:
+    """A set of priors from its table; errors call the fields priors.*."""
+    priors = PriorSet.from_plain(table)
+    if priors is None:
+        raise InputError("priors", table, "must be a table")
+    return priors
 
 
 def conditions_for(table: dict[str, Any] | None, problem: Problem) -> Conditions | None:
@@ -161,7 +182,7 @@ def _one_prior(data: dict[str, Any], theta: Any) -> None:
 
 def _agents(tables: Any) -> list[Agent]:
     group = tables if isinstance(tables, list) else [tables]
-    own = ("harm", "prior", "knows", "knowledge")
+    own = ("harm", "prior", "knows", "knowledge", "secret")
     return [
         Agent(t["loss"], t.get("decisions"), t.get("name", ""), t.get("weight", 1), **{k: t.get(k) for k in own})
         for t in group
@@ -198,10 +219,20 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
     return _document(problem, lam, texts)
 
 
+def _secret(agent: Agent, table: Callable[[Array], Any]) -> dict[str, Any]:
+    """What an agent who reports probabilities wants, if it is not the state itself."""
+    if agent.secret is None:
+        return {}
+    return {"secret": list(agent.secret) if isinstance(agent.secret, tuple) else table(agent.secret)}
+
+
 def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict[str, Any]:
     def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
         return [
-            {"name": a.name, "weight": text(a.weight), "decisions": list(a.decisions or ()), "loss": table(a.loss)}
+            {"name": a.name, "weight": text(a.weight)}
+            | ({} if a.decisions is None else {"decisions": list(a.decisions)})
+            | {"loss": a.loss if reports(a) else table(a.loss)}
+            | _secret(a, table)
             | ({} if a.harm is None else {"harm": table(a.harm)})
             | ({} if a.prior is None else {"prior": [text(v) for v in a.prior.tolist()]})
             | text_of(a.knows, a.knowledge)

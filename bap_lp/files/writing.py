@@ -4,7 +4,8 @@ A file is staged next to its place under a name of its own and moved in when it 
 staged in a folder of their own, which takes the place of the old one in a single step: a reader sees the old bundle or
 the new one. Only files of the bundle are ever removed: whatever else the old folder holds goes back to its place, and
 stays in the hidden folder next to it if that fails. What is not a file is not replaced: a directory, a device, a pipe,
-or a link that somebody else made.
+or a link that somebody else made. What is private is for its owner alone, whatever was there before: files 0600, in
+a folder 0700.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ Content = str | bytes
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
-def write_files(contents: Mapping[Path, Content]) -> None:
+def write_files(contents: Mapping[Path, Content], private: bool = False) -> None:
     """Write all files, or none of them and raise.
 
     If a file cannot be moved in although its place was checked, the files before it are taken back.
     """
     places = {path: file_place(path) for path in contents}
-    with _staged({place: contents[path] for path, place in places.items()}) as staged:
+    with _staged({place: contents[path] for path, place in places.items()}, private) as staged:
         moved: list[tuple[Path, Path | None]] = []
         try:
             for place, temporary in staged.items():
@@ -51,7 +52,7 @@ def write_files(contents: Mapping[Path, Content]) -> None:
                     before.unlink(missing_ok=True)
 
 
-def write_bundle(folder: Path, contents: Mapping[str, Content]) -> None:
+def write_bundle(folder: Path, contents: Mapping[str, Content], private: bool = False) -> None:
     """Write a folder of files that belong together, in one step; other files of an existing folder stay in it."""
     import tempfile
 
@@ -64,7 +65,9 @@ def write_bundle(folder: Path, contents: Mapping[str, Content]) -> None:
         try:
             for name, content in contents.items():
                 _write(temporary / name, content)
-            os.chmod(temporary, _permissions(place, 0o777))
+                if private:
+                    os.chmod(temporary / name, 0o600)
+            os.chmod(temporary, 0o700 if private else _permissions(place, 0o777))
             if not place.exists():
                 with suppress(OSError):
                     os.rename(temporary, place)
@@ -135,7 +138,7 @@ def _make_parents(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _staged(contents: Mapping[Path, Content]) -> Iterator[dict[Path, Path]]:
+def _staged(contents: Mapping[Path, Content], private: bool) -> Iterator[dict[Path, Path]]:
     """Complete files next to their places; what is not moved in is removed."""
     import tempfile
 
@@ -146,7 +149,7 @@ def _staged(contents: Mapping[Path, Content]) -> Iterator[dict[Path, Path]]:
             os.close(handle)
             staged[place] = Path(name)
             _write(staged[place], content)
-            os.chmod(name, _permissions(place, 0o666))
+            os.chmod(name, 0o600 if private else _permissions(place, 0o666))
         yield staged
     finally:
         for temporary in staged.values():

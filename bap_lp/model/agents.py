@@ -17,7 +17,8 @@ import numpy as np
 from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of, values_of
-from bap_lp.model.labels import joined, joints, labels, probability, weight_of
+from bap_lp.model.labels import joined, joints, labels, probability, state_labels, weight_of
+from bap_lp.model.reports import SCORES, reports
 from bap_lp.model.sums.sizes import letters_of, require_memory
 from bap_lp.rational import EXACT, Array, InputError, array, floats, is_exact
 
@@ -29,7 +30,8 @@ class Agent:
     """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
 
     Args:
-        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3".
+        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3". An
+            agent who reports probabilities has the loss "log" or "brier" instead.
         decisions: a name for every column; by default their numbers.
         name: what results call the agent; needed if there are several.
         weight: what R_B or R_E counts of the agent's risk.
@@ -37,6 +39,9 @@ class Agent:
         knowledge: the same as k(z|x), a row per state, if what she knows is random.
         harm: what Alice counts instead of the loss, a table of the same shape. See `beliefs`.
         prior: what the agent believes about the states, instead of p(x).
+        secret: what an agent with the loss "log" or "brier" wants, a label per state (per theta for a Bob of a model);
+            by default the state itself, or theta. The agent reports probabilities of its values. What a Bob wants may
+            also be random: then a row of probabilities per state, and `decisions` names the columns. See `reports`.
 
     Raises:
         InputError: when a `Problem` is built with an agent whose tables do not fit it.
@@ -58,6 +63,7 @@ class Agent:
     knowledge: Any = None
     harm: Any = None
     prior: Any = None
+    secret: Any = None
 
 
 def read_agents(
@@ -70,15 +76,17 @@ def read_agents(
     out = []
     for k, agent in enumerate([Agent(loss, decisions)] if agents is None else several(f"{role}s", agents, Agent)):
         field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
+        if isinstance(agent.loss, str):
+            out.append(_read_reporter(agent, role, k, field, rows, per))
+            continue
+        if agent.secret is not None:
+            raise InputError(f"{role}s[{k}].secret", None, f'needs the loss "{SCORES[0]}" or "{SCORES[1]}"')
         table = array(agent.loss, field, 2)
         if len(table) != rows:
             raise InputError(field, None, f"has {len(table)} rows, must have {rows}, one per {per}")
         where = f"{role}_decisions" if alone else f"{role}s[{k}].decisions"
         names = labels(agent.decisions, where, table.shape[1])
-        weight = weight_of(agent.weight, f"{role}s[{k}].weight")
-        if not isinstance(agent.name, str):
-            raise InputError(f"{role}s[{k}].name", agent.name, "must be a string")
-        name = agent.name or role.capitalize() + (str(k + 1) if k else "")
+        weight, name = weight_of(agent.weight, f"{role}s[{k}].weight"), _name_of(agent, role, k)
         knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
         if role == "bob" and (knows is not None or knowledge is not None):
             rule = "is for an Eve: a Bob has the signal alone"
@@ -102,6 +110,42 @@ def read_agents(
     return tuple(out)
 
 
+def _name_of(agent: Agent, role: str, k: int) -> str:
+    if not isinstance(agent.name, str):
+        raise InputError(f"{role}s[{k}].name", agent.name, "must be a string")
+    return agent.name or role.capitalize() + (str(k + 1) if k else "")
+
+
+def _read_reporter(agent: Agent, role: str, k: int, field: str, rows: int, per: str) -> Agent:
+    """An agent who reports probabilities."""
+    if agent.loss not in SCORES:
+        raise InputError(field, agent.loss, 'must be a table, "log" or "brier"')
+    random = role == "bob" and _is_table(agent.secret)
+    for name in ("decisions", "harm", "prior") + (("knows", "knowledge") if role == "bob" else ()):
+        if getattr(agent, name) is not None and not (random and name == "decisions"):
+            raise InputError(f"{role}s[{k}].{name}", None, "is not for an agent who reports probabilities")
+    knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
+    weight = weight_of(agent.weight, f"{role}s[{k}].weight")
+    where, secret, decisions = f"{role}s[{k}].secret", agent.secret, None
+    if random:
+        table = array(secret, where, 2)
+        if len(table) != rows:
+            raise InputError(where, None, f"has {len(table)} rows, must have {rows}, one per {per}")
+        secret = np.array([probability(row, f"{where}[{x}]") for x, row in enumerate(table)])
+        decisions = labels(agent.decisions, f"{role}s[{k}].decisions", table.shape[1])
+    elif secret is not None:
+        secret = state_labels(secret, where, rows, per)
+    read = {"name": _name_of(agent, role, k), "weight": weight, "secret": secret, "decisions": decisions}
+    return replace(agent, **read, knows=knows, knowledge=knowledge)
+
+
+def _is_table(secret: Any) -> bool:
+    """Whether what an agent wants is given by a distribution per state."""
+    if isinstance(secret, np.ndarray):
+        return secret.ndim == 2
+    return isinstance(secret, (list, tuple)) and len(secret) > 0 and isinstance(secret[0], (list, tuple, np.ndarray))
+
+
 def float_agent(agent: Agent) -> Agent:
     return replace(changed_agent(agent, floats), weight=float(agent.weight))
 
@@ -110,12 +154,15 @@ def changed_agent(agent: Agent, change: Callable[[Array], Array]) -> Agent:
     """The agent with every array changed."""
     own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
     harm, prior, knowledge = own
-    return replace(agent, loss=change(agent.loss), harm=harm, prior=prior, knowledge=knowledge)
+    loss = agent.loss if reports(agent) else change(agent.loss)
+    secret = change(agent.secret) if isinstance(agent.secret, np.ndarray) else agent.secret
+    return replace(agent, loss=loss, harm=harm, prior=prior, knowledge=knowledge, secret=secret)
 
 
 def agent_numbers(agent: Agent) -> list[Any]:
     """The numbers of an agent."""
-    own = (agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
+    law = agent.secret if isinstance(agent.secret, np.ndarray) else None
+    own = (None if reports(agent) else agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge, law)
     return [part for part in own if part is not None]
 
 
@@ -128,6 +175,9 @@ def _require_joint(role: str, agents: Sequence[Agent], columns: int) -> None:
 
 def require_views(eves: Sequence[Agent]) -> None:
     """The same for the decisions of Eves at every value of what they know."""
+    eves = [eve for eve in eves if not reports(eve)]
+    if not eves:
+        return
     states, columns, rationals, letters = len(eves[0].loss), 0, 0, 0
     for eve in eves:
         known, own = values_of(eve.knows, eve.knowledge) or ("",), len(eve.decisions or ())
@@ -191,6 +241,8 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     if not eves:
         raise InputError("eves", None, "must not be empty")
     for k, eve in enumerate(eves):
+        if isinstance(eve.loss, str):
+            raise InputError(f"eves[{k}].loss", eve.loss, "is not possible here: the joint Eve needs tables of losses")
         if eve.harm is not None or eve.prior is not None:
             raise InputError(f"eves[{k}]", None, "must not have harm or a prior: the joint Eve shares Alice's")
         if eve.knowledge is not None:

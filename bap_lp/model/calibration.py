@@ -14,12 +14,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bap_lp.arguments import checked
+from bap_lp.model.agents import counted_loss
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
+from bap_lp.model.reports import reports, risk_ends
 from bap_lp.model.risks import Number
-from bap_lp.rational import UNIT, InputError, number, public
+from bap_lp.rational import EXACT, UNIT, InputError, number, public
+
+_LONGEST = 1e5  # beyond all logarithms of numbers that files hold
 
 
 @checked
@@ -40,6 +46,11 @@ def calibrate(problem: Problem) -> Number:
     1/3
     """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
+    if problem.reporting or problem.forecasting:
+        same = not problem.exact and float(abs(eve_null - eve_full)) <= 4 * (len(problem.p) + 6) * UNIT * float(
+            eve_null
+        )
+        return _reported_tie(problem, bob_null - bob_full, EXACT.zero if same else eve_null - eve_full)
     terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
     if problem.misaligned:
         same = not problem.exact and abs(eve_null - eve_full) <= terms * UNIT * (eve_null + eve_full)
@@ -57,6 +68,37 @@ def calibrate(problem: Problem) -> Number:
             f"{public(eve_null)} for both full and null release{rounding})",
         )
     return public(bob / eve)
+
+
+def _reported_tie(problem: Problem, bob: Any, eve: Any) -> Number:
+    """With logarithms the tie is irrational: the nearest float is taken."""
+    if eve == 0:
+        raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
+    told = {a.loss for a in (*problem.bobs, *problem.eves) if reports(a)}
+    exact = problem.exact and "log" not in told
+    return public(bob / eve) if exact else float(bob / eve)
+
+
+def _reported_extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """In rationals, log risks rounded down. Who sees the data reports them, and loses nothing."""
+    p, full, null = problem.p[:, None], EXACT.zero, EXACT.zero
+    for k, (n, _) in enumerate(problem.eve_views):
+        if k in problem.reporters:
+            null = null + risk_ends(problem.reporters[k], p)[0]
+        else:
+            share = 1 if problem.eve_shares is None else problem.eve_shares[:, [k]]
+            losses = p * share * counted_loss(problem.eves[n])
+            full, null = full + losses.min(axis=1).sum(), null + losses.sum(axis=0).min()
+    bobs = [EXACT.zero, EXACT.zero]
+    for k, bob in enumerate(problem.bobs):
+        if k in problem.forecasters:
+            one, each = problem.forecasters[k], p * EXACT.array(np.eye(len(p)))
+            ends = [one.risk_ends(each)[0], one.risk_ends(p)[0]]
+        else:
+            losses = p * counted_loss(bob)
+            ends = [losses.min(axis=1).sum(), losses.sum(axis=0).min()]
+        bobs = [a + b for a, b in zip(bobs, ends, strict=True)]
+    return (bobs[0], full), (bobs[1], null)
 
 
 def _counted_tie(bob: Any, eve: Any) -> Number:
@@ -86,6 +128,8 @@ def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
             _scored(problem, degenerate(to, max(to) + 1, problem.exact)) for to in (range(rows), [0] * rows)
         )
         return full_, null_
+    if problem.reporting or problem.forecasting:
+        return _reported_extremes(problem.exactly)
     return problem.arrays.extremes()
 
 
@@ -97,6 +141,10 @@ def lam_of(problem: Problem, lam: Any) -> Any:
         value = number(lam, "lam")
     if value < 0:
         raise InputError("lam", value, "must not be negative")
-    if value > 1 and public(value) > 1e300 / max(float(problem.arrays.rounded.E.max()), 1.0):  # E is at most 1e300
+    losses = problem.E if problem.forecasting and not problem.reporting else None
+    if losses is None and not problem.reporting:
+        losses = problem.arrays.rounded.E
+    largest = _LONGEST if losses is None else max(float(losses.max()), 1.0)
+    if value > 1 and public(value) > 1e300 / largest:  # losses are at most 1e300
         raise InputError("lam", value, "times Eve's largest loss must be at most 1e300")
     return value

@@ -7,6 +7,8 @@ the risks of K draws: q(c|x) = K! / (c_1! ... c_m!) q(1|x)^c_1 ... q(m|x)^c_m.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
 
@@ -15,7 +17,7 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.model.labels import joined
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.rational import InputError
+from bap_lp.rational import InputError, field_of
 
 _MOST = 2_000_000  # entries of the channel of counts
 _MOST_PRODUCTS = 4_000_000  # an entry is a product of as many probabilities as there are draws
@@ -52,7 +54,29 @@ def composed(mechanism: Mechanism, draws: int) -> Mechanism:
     names, columns = [], []
     for drawn in combinations_with_replacement(range(signals), draws):
         counts = [drawn.count(s) for s in range(signals)]
-        orders = factorial(draws) // prod(map(factorial, counts))
         names.append(joined([f"{c} x {mechanism.signals[s]}" for s, c in enumerate(counts) if c], " + "))
-        columns.append(orders * np.prod([mechanism.q[:, s] for s in drawn], axis=0))
+        columns.append(orders(drawn) * np.prod([mechanism.q[:, s] for s in drawn], axis=0))
     return Mechanism.of(np.stack(columns, axis=1), names, mechanism.states, f"{draws} draws of {mechanism.name}")
+
+
+def orders(drawn: Sequence[int]) -> int:
+    """In how many orders these signals can be drawn."""
+    return factorial(len(drawn)) // prod(map(factorial, Counter(drawn).values()))
+
+
+def without_end(mechanism: Mechanism) -> Mechanism:
+    """What draws without end tell: which of the different rows of the channel the state has.
+
+    Any number of draws can be made from it, so it leaves Eve no more risk than they do.
+
+    >>> from bap_lp import Mechanism
+    >>> without_end(Mechanism([["1/2", "1/2"], ["1/2", "1/2"], [0, 1]])).q.tolist()
+    [[1, 0], [1, 0], [0, 1]]
+    """
+    rows = list(map(tuple, mechanism.q.tolist()))
+    place = {row: k for k, row in enumerate(dict.fromkeys(rows))}
+    q = field_of(mechanism.q).zeros((len(rows), len(place)))
+    for x, row in enumerate(rows):
+        q[x, place[row]] = field_of(mechanism.q).number(1)
+    names = [f"row {k + 1}" for k in range(len(place))]
+    return Mechanism.of(q, names, mechanism.states, f"draws of {mechanism.name} without end")

@@ -78,8 +78,13 @@ def people(names: Iterable[str]) -> str:
     return listed([person(name) for name in names], " and ")
 
 
+REPORTS = "reports probabilities: "  # how the decision of an agent begins who reports them
+
+
 def decided(agent: str, decisions: Sequence[str], exact: bool) -> str:
     """One sentence: what an agent decides, or between what it is indifferent."""
+    if len(decisions) == 1 and decisions[0].startswith(REPORTS):
+        return f"{person(agent, start=True)} {clean(decisions[0])}."
     if len(decisions) == 1:
         return f"{person(agent, start=True)} decides {clean(decisions[0])}."
     how = "exactly indifferent" if exact else "indifferent, up to rounding,"

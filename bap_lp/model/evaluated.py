@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import log
 
 from bap_lp.model.display import (
     LISTED,
@@ -25,7 +26,8 @@ class AgentDecisions:
     """All optimal decisions of one agent at a signal; `role` is "bob" or "eve".
 
     An Eve who knows something decides for every value z that is possible at the signal: `known` is z, `probability` its
-    probability given the signal, `posterior` what she believes about the data.
+    probability given the signal, `posterior` what she believes about the data. Who reports probabilities has a
+    `report`, and one decision that says the same in words.
     """
 
     agent: str
@@ -34,6 +36,7 @@ class AgentDecisions:
     known: str | None = None
     probability: Number | None = None
     posterior: dict[str, Number] | None = None
+    report: dict[str, Number] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +91,8 @@ class Evaluation(Tabular, Risks):
         bob_error: how far R_B may be off; 0 if exact.
         eve_error: how far R_E may be off; 0 if exact.
         signals: every signal that is sent, with its probability, the posterior and the decisions of all agents.
-        agents: every Bob's and Eve's own unweighted risk, by name.
+        agents: every Bob's and Eve's own unweighted risk, by name; with the log loss it is H(A|S), in nats.
+        information: I(A;S) in nats, by the names of the agents with the log loss; given what they know, if they do.
 
     >>> from bap_lp import Mechanism, Problem, evaluate
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -98,6 +102,7 @@ class Evaluation(Tabular, Risks):
 
     signals: tuple[Signal, ...] = ()
     agents: dict[str, Number] = field(default_factory=dict)
+    information: dict[str, Number] = field(default_factory=dict)
 
     @property
     def risks(self) -> Risks:
@@ -105,8 +110,11 @@ class Evaluation(Tabular, Risks):
 
     def summary(self) -> str:
         """The risks, and what happens at the signals, in plain sentences."""
-        exact = not isinstance(self.bob, float)
+        exact = not any(isinstance(s.probability, float) for s in self.signals)
         lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
+        for name, gained in self.information.items():
+            left = float(self.agents[name]) / log(2)
+            lines.append(f"{clean(name)} learns {float(gained) / log(2):.6g} bits, and {left:.6g} bits stay hidden.")
         for s in self.signals[:LISTED]:
             acts = " ".join(decided(d.agent, d.decisions, exact) for d in s.decisions)
             lines.append(f"Signal “{clean(s.signal)}” is sent with probability {both(s.probability)}. {acts}")

@@ -14,12 +14,15 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.model.beliefs import TIE, Belief, replies, shared
+from bap_lp.model.display import LISTED, REPORTS
 from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.reports import reports, risk_ends
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import class_sums
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import (
     EXACT,
@@ -50,7 +53,39 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
     rho, _ = joint(problem, mechanism)
     if problem.misaligned:
         return _own_risks(problem, mechanism, rho)[0]
-    return joint_risks(problem.arrays, rho)
+    plain = not (problem.reporting or problem.forecasting)
+    return joint_risks(problem.arrays, rho) if plain else _shared_risks(problem, rho)[0]
+
+
+def _shared_risks(problem: Problem, rho: Array) -> tuple[Risks, list[Any], list[Array | None]]:
+    """Risks of agents who share Alice's prior and count, each weighted risk, and the losses of decisions at signals.
+
+    Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up.
+    Who reports probabilities has no decisions. A log risk is a float within the error that is stated.
+    """
+    field_, bobs = field_of(rho), len(problem.bobs)
+    told = [None if reports(bob) else signal_losses(rho, bob.loss) for bob in problem.bobs]
+    tables = [*told, *_heard(problem, rho)]
+    weights = [bob.weight for bob in problem.bobs] + [problem.eves[n].weight for n, _ in problem.eve_views]
+    own = [
+        field_.zero if t is None else field_.number(weight) * tree_sum(t.min(axis=1))
+        for t, weight in zip(tables, weights, strict=True)
+    ]
+    found = Risks.summed(sum(own[:bobs]), sum(own[bobs:]), len(rho))
+    if not (problem.reporting or problem.forecasting):
+        return found, own, tables
+    risk, error = [found.bob, found.eve], [found.bob_error, found.eve_error]
+    exactly, whole = problem.exactly, EXACT.array(rho)
+    ends = {k: (one.kind, one.risk_ends(whole)) for k, one in exactly.forecasters.items()}
+    ends |= {bobs + k: (one.kind, risk_ends(one, whole)) for k, one in exactly.reporters.items()}
+    for k, (kind, (low, high)) in ends.items():
+        own[k] = low if is_exact(rho) and kind == "brier" else float((low + high) / 2)
+        risk[k >= bobs] = risk[k >= bobs] + public(own[k])
+        if isinstance(own[k], float):
+            # masses with a relative error d change sum m log(M/m) by at most d times itself and twice the mass
+            units = 4 if is_exact(rho) else len(rho) + 8
+            error[k >= bobs] += float(high - low) + units * 2.0**-52 * float(high + 2 * EXACT.number(weights[k]))
+    return Risks(risk[0], risk[1], error[0], error[1]), own, tables
 
 
 def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:
@@ -99,30 +134,44 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     """
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
+        if problem.reporting:
+            raise InputError("eve_prior", None, "and eve_acts_on need Eves with tables of losses")
         shared(problem, "eve_prior or eve_acts_on")
         return _misaligned(problem, mechanism, rho, eve_prior, eve_acts_on)
     group = (*problem.bobs, *problem.eves)
     owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
     deciders, field_ = [group[owner] for owner in owners], field_of(rho)
-    # Bobs on the product of their decision spaces each decide for themselves, and so do the Eves: weighted risks add up
     if problem.misaligned:
         found, played, own = _own_risks(problem, mechanism, rho)
         decisions = _own_decisions(problem, mechanism, rho, deciders, played)
     else:
-        tables = [*(signal_losses(rho, bob.loss) for bob in problem.bobs), *_heard(problem, rho)]
-        sums = [tree_sum(t.min(axis=1)) for t in tables]
-        own = [field_.number(agent.weight) * risk for agent, risk in zip(deciders, sums, strict=True)]
-        found = Risks.summed(sum(own[: len(problem.bobs)]), sum(own[len(problem.bobs) :]), len(rho))
+        found, own, tables = _shared_risks(problem, rho)
+        heard = list(zip(tables, deciders, strict=True))
         signals = range(len(mechanism.signals))
-        decisions = [[_best(t[s], agent) for t, agent in zip(tables, deciders, strict=True)] for s in signals]
-    agents = {
-        a.name: public(
-            sum((risk for risk, k in zip(own, owners, strict=True) if k == n), field_.zero) / field_.number(a.weight)
-        )
-        for n, a in enumerate(group)
-    }
+        decisions = [[() if t is None else _best(t[s], agent) for t, agent in heard] for s in signals]
+    agents = {}
+    for n, a in enumerate(group):
+        risk = sum(risk for risk, k in zip(own, owners, strict=True) if k == n)
+        agents[a.name] = public(risk / (float(a.weight) if isinstance(risk, float) else field_.number(a.weight)))
     told = _signals(problem, mechanism, rho, decisions)
-    return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, told, agents)
+    gained = _information(problem, rho, agents)
+    return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, told, agents, gained)
+
+
+def _information(problem: Problem, rho: Array, agents: dict[str, Any]) -> dict[str, Any]:
+    """I(A;S|Z) = H(A|Z) - H(A|S,Z) of every agent with the log loss, in nats; a Bob knows no Z."""
+    out: dict[str, float] = {}
+    before = EXACT.array(rho).sum(axis=1)[:, None]
+    for k, forecaster in problem.exactly.forecasters.items():
+        bob = problem.bobs[k]
+        if forecaster.kind == "log":
+            out[bob.name] = float(forecaster.risk_ends(before)[0]) / float(bob.weight) - float(agents[bob.name])
+    for k, reporter in problem.exactly.reporters.items():
+        eve = problem.eves[problem.eve_views[k][0]]
+        if reporter.kind == "log":
+            first = out.get(eve.name, -float(agents[eve.name]))
+            out[eve.name] = first + float(risk_ends(reporter, before)[0]) / float(eve.weight)
+    return {name: max(value, 0.0) for name, value in out.items()}
 
 
 def _share(problem: Problem, k: int, rho: Array) -> Array:
@@ -131,12 +180,14 @@ def _share(problem: Problem, k: int, rho: Array) -> Array:
     return field_of(rho).array(problem.eve_shares[:, k])
 
 
-def _heard(problem: Problem, rho: Array) -> list[Array]:
-    """sum_x rho[x,s] k(z|x) E(x,j), unweighted, for every Eve and every value that she may know."""
-    out = []
+def _heard(problem: Problem, rho: Array) -> list[Array | None]:
+    """sum_x rho[x,s] k(z|x) E(x,j), unweighted, for every Eve and every value that she may know; None: she reports."""
+    out: list[Array | None] = []
     for k, (n, z) in enumerate(problem.eve_views):
         loss = problem.eves[n].loss
-        if z is None:
+        if k in problem.reporters:
+            out.append(None)
+        elif z is None:
             out.append(signal_losses(rho, loss))
         else:
             share = _share(problem, k, rho)
@@ -177,17 +228,22 @@ def _signals(
         if problem.theta is not None:
             table = posterior.dot(field_of(rho).array(problem.theta.posterior))
             theta = dict(zip(problem.theta.labels, map(public, table.tolist()), strict=True))
-        told = [AgentDecisions(a.name, "bob", own) for a, own in zip(problem.bobs, decisions[s][:bobs], strict=True)]
+        told = []
+        for k, (bob, own) in enumerate(zip(problem.bobs, decisions[s][:bobs], strict=True)):
+            report = _forecast(problem, k, posterior)
+            told.append(AgentDecisions(bob.name, "bob", own if report is None else (_words(report),), report=report))
         for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
+            seen = rho[:, s] if z is None else rho[:, s] * _share(problem, k, rho)
+            report = _report(problem, k, seen)
+            own = own if report is None else (_words(report),)
             if z is None:
-                told.append(AgentDecisions(problem.eves[n].name, "eve", own))
+                told.append(AgentDecisions(problem.eves[n].name, "eve", own, report=report))
                 continue
-            seen = rho[:, s] * _share(problem, k, rho)
             total = seen.sum()
             if total > 0:
                 chance = public(total / mass)
                 belief = dict(zip(problem.states, map(public, (seen / total).tolist()), strict=True))
-                told.append(AgentDecisions(problem.view_name(n, z), "eve", own, z, chance, belief))
+                told.append(AgentDecisions(problem.view_name(n, z), "eve", own, z, chance, belief, report))
         out.append(
             Signal(
                 name,
@@ -198,6 +254,30 @@ def _signals(
             )
         )
     return tuple(out)
+
+
+def _forecast(problem: Problem, k: int, posterior: Array) -> dict[str, Any] | None:
+    """What a Bob reports who has this posterior of the data; None if he does not report."""
+    if k not in problem.forecasters:
+        return None
+    one = problem.forecasters[k]
+    return dict(zip(one.values, map(public, field_of(posterior).array(one.law.T).dot(posterior).tolist()), strict=True))
+
+
+def _report(problem: Problem, k: int, seen: Array) -> dict[str, Any] | None:
+    """What an Eve reports who sees these masses; None if she does not report."""
+    reporter, total = problem.reporters.get(k), seen.sum()
+    if reporter is None or not total > 0:
+        return None
+    m = class_sums(seen, reporter.where, len(reporter.values))
+    return dict(zip(reporter.values, map(public, (m / total).tolist()), strict=True))
+
+
+def _words(report: dict[str, Any]) -> str:
+    """A report as a decision: the most probable values first."""
+    order = sorted(report, key=lambda value: -report[value])
+    shown = ", ".join(f"{value} {float(report[value]):.4g}" for value in order[:LISTED])
+    return REPORTS + shown + (f" and {len(order) - LISTED} more" if len(order) > LISTED else "")
 
 
 def _best(losses: Array, agent: Agent) -> tuple[str, ...]:

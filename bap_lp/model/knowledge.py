@@ -7,12 +7,11 @@ So an Eve with knowledge is one Eve per value z, with the losses k(z|x) E(x,j): 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bap_lp.model.labels import probability
+from bap_lp.model.labels import probability, state_labels
 from bap_lp.rational import Array, Field, InputError, array, floats, is_exact, text
 
 
@@ -21,15 +20,7 @@ def knowledge_of(knows: Any, knowledge: Any, field: str, rows: int) -> tuple[tup
     if knows is not None and knowledge is not None:
         raise InputError(f"{field}.knowledge", None, "must not be given with knows: one of the two")
     if knows is not None:
-        if isinstance(knows, (str, bytes, dict)) or not isinstance(knows, (Sequence, np.ndarray)):
-            raise InputError(f"{field}.knows", knows, "must be a list of labels, one per state")
-        if len(knows) != rows:
-            raise InputError(f"{field}.knows", None, f"has {len(knows)} labels, must have {rows}, one per state")
-        for k, label in enumerate(knows):
-            whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
-            if not (whole or (isinstance(label, str) and label)):
-                raise InputError(f"{field}.knows[{k}]", label, "must be a non-empty string or an integer")
-        return tuple(map(str, knows)), None
+        return state_labels(knows, f"{field}.knows", rows), None
     if knowledge is not None:
         table = array(knowledge, f"{field}.knowledge", 2)
         if len(table) != rows:

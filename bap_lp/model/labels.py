@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from bap_lp.rational import EXACT, Array, InputError, array, is_exact, number
 
 _MANY = 10_000
@@ -22,6 +24,19 @@ def probability(values: Any, field: str) -> Array:
     if total != 1 and (is_exact(p) or abs(total - 1) > _SUM_TOLERANCE):
         raise InputError(f"sum of {field}", total, "must be 1")
     return p if is_exact(p) or abs(total - 1) <= ROUNDED else p / total
+
+
+def state_labels(values: Any, field: str, rows: int, per: str = "state") -> tuple[str, ...]:
+    """Read a label per state, such as what an Eve knows: a string or a whole number; labels may repeat."""
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, (Sequence, np.ndarray)):
+        raise InputError(field, values, f"must be a list of labels, one per {per}")
+    if len(values) != rows:
+        raise InputError(field, None, f"has {len(values)} labels, must have {rows}, one per {per}")
+    for k, label in enumerate(values):
+        whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+        if not (whole or (isinstance(label, str) and label)):
+            raise InputError(f"{field}[{k}]", label, "must be a non-empty string or an integer")
+    return tuple(map(str, values))
 
 
 def exact_distribution(values: Any) -> Array:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
 from bap_lp.model.labels import exact_distribution, joints, labels, probability, quoted
+from bap_lp.model.reports import Forecaster, Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.model.sums.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
@@ -46,6 +48,7 @@ from bap_lp.rational import (
     objects,
     public,
     same_kind,
+    text,
 )
 
 
@@ -89,6 +92,7 @@ class Problem(ReadOnly, Tabular):
     """
 
     of_floats = False  # whether these rationals are what floats are
+    report_tables: tuple[Array, ...] | None = None  # what Eves who report probabilities choose from
 
     def __init__(
         self,
@@ -120,23 +124,92 @@ class Problem(ReadOnly, Tabular):
         self.bobs, self.eves = groups
         self.theta = theta
         self.p = p
-        self.B = product_loss(self.bobs)
         require_views(self.eves)
         shares = [shares_of(a.knows, a.knowledge, len(p), field_of(p)) for a in self.eves]
-        weighted = [expanded_losses(counted_loss(a), share) for a, share in zip(self.eves, shares, strict=True)]
-        self.E = weighted[0] if len(weighted) == 1 else np.hstack(weighted)
         self.eve_views = tuple(
             (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
         )
-        self.eve_groups = groups_of([self.eves[n].loss.shape[1] for n, _ in self.eve_views])
         self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
         self.bob_decisions = tuple(joints([a.decisions or () for a in self.bobs]))
-        self.eve_decisions = tuple(
-            d if len(self.eves) == 1 and z is None else f"{quoted(self.view_name(n, z), ': ')}: {d}"
-            for n, z in self.eve_views
-            for d in self.eves[n].decisions or ()
-        )
+        self.reporting, self.forecasting = any(map(reports, self.eves)), any(map(reports, self.bobs))
+        if not self.forecasting:
+            _ = self.B
+        if not self.reporting:
+            _ = self.E, self.eve_groups, self.eve_decisions
+        if (self.reporting or self.forecasting) and self.misaligned:
+            role = "eves" if self.reporting else "bobs"
+            raise InputError(role, None, "must not report probabilities if an agent has harm or a prior of his own")
         self._freeze()
+
+    @cached_property
+    def B(self) -> Array:
+        """What Bob loses, weighted, a column per decision of all Bobs together."""
+        if self.forecasting:
+            name = next(a.name for a in self.bobs if reports(a))
+            raise InputError("problem", None, f"needs Bobs with tables of losses here: {name} reports probabilities")
+        return product_loss(self.bobs)
+
+    @cached_property
+    def forecasters(self) -> dict[int, Forecaster]:
+        """The Bobs who report probabilities, by their number."""
+        return {k: Forecaster.of(a, self.states, self.p) for k, a in enumerate(self.bobs) if reports(a)}
+
+    @cached_property
+    def E(self) -> Array:
+        """Eve's losses, weighted; an Eve who reports probabilities has them for a list of reports only."""
+        found, tables = [], iter(self._listed())
+        for n, agent in enumerate(self.eves):
+            own = [k for k, (m, _) in enumerate(self.eve_views) if m == n]
+            if reports(agent):
+                found += [self.reporters[k].losses(next(tables)) for k in own]
+            else:
+                share = shares_of(agent.knows, agent.knowledge, len(self.p), field_of(self.p))
+                found.append(expanded_losses(counted_loss(agent), share))
+        return found[0] if len(found) == 1 else np.hstack(found)
+
+    @cached_property
+    def eve_groups(self) -> tuple[slice, ...]:
+        """The columns of E of every Eve, at every value that she may know."""
+        tables = iter(self._listed())
+        agents = (self.eves[n] for n, _ in self.eve_views)
+        return groups_of([len(next(tables)) if reports(a) else a.loss.shape[1] for a in agents])
+
+    @cached_property
+    def eve_decisions(self) -> tuple[str, ...]:
+        out: list[str] = []
+        alone = len(self.eve_views) == 1
+        for (n, z), group in zip(self.eve_views, self.eve_groups, strict=True):
+            own = self.eves[n].decisions or [f"report {k + 1}" for k in range(group.stop - group.start)]
+            out += own if alone and z is None else [f"{quoted(self.view_name(n, z), ': ')}: {d}" for d in own]
+        return tuple(out)
+
+    @cached_property
+    def reporters(self) -> dict[int, Reporter]:
+        """The Eves who report probabilities, by the number of their view."""
+        out = {}
+        for k, (n, z) in enumerate(self.eve_views):
+            eve, field_ = self.eves[n], field_of(self.p)
+            if reports(eve):
+                shares = self.eve_shares
+                share = field_.full(len(self.p), 1) if z is None or shares is None else shares[:, k]
+                labels_ = self.states if eve.secret is None else eve.secret
+                out[k] = Reporter.of(eve.loss, labels_, self.p * share, field_.number(eve.weight) * share)
+        return out
+
+    def reported(self, tables: Sequence[Array]) -> Problem:
+        """The exact problem whose reporting Eves choose from lists of reports: a table each, reports x values."""
+        out = object.__new__(Problem)
+        dropped = ("E", "eve_groups", "eve_decisions", "arrays", "eve_loss")
+        vars(out).update({name: value for name, value in vars(self).items() if name not in dropped})
+        vars(out)["report_tables"] = tuple(tables)
+        return out
+
+    def _listed(self) -> tuple[Array, ...]:
+        """The lists of reports."""
+        if self.reporting and self.report_tables is None:
+            name = next(a.name for a in self.eves if reports(a))
+            raise InputError("problem", None, f"needs Eves with tables of losses here: {name} reports probabilities")
+        return self.report_tables or ()
 
     def _freeze(self) -> None:
         super()._freeze()
@@ -170,6 +243,8 @@ class Problem(ReadOnly, Tabular):
                 tuple(a.decisions or ()),
                 a.weight,
                 a.knows,
+                None if isinstance(a.secret, np.ndarray) else a.secret,
+                a.loss if reports(a) else "",
                 *(own is None for own in (a.harm, a.prior, a.knowledge)),
             )
             for a in (*self.bobs, *self.eves)
@@ -241,8 +316,9 @@ class Problem(ReadOnly, Tabular):
             raise InputError("likelihood", None, f"has {len(channel)} rows, must have {len(prior)}, one per theta")
         channel = np.array([probability(row, f"likelihood[{k}]") for k, row in enumerate(channel)])
         models = read_agents(bobs, bob_loss, bob_decisions, "bob", len(prior), "theta")
-        harms = [a.loss if a.harm is None else a.harm for a in models]
-        prior, channel, *tables = same_kind(prior, channel, *(a.loss for a in models), *harms)
+        laws = [_law_of(a, names) if reports(a) else a.loss for a in models]
+        harms = [law if a.harm is None else a.harm for a, law in zip(models, laws, strict=True)]
+        prior, channel, *tables = same_kind(prior, channel, *laws, *harms)
         joint = prior[:, None] * channel  # theta, x
         p = joint.sum(axis=0)
         # a state of probability zero has no posterior: its rows are zero and never used
@@ -252,7 +328,9 @@ class Problem(ReadOnly, Tabular):
         return cls(
             prior=p,
             bobs=[
-                replace(a, loss=loss, harm=None if a.harm is None else harm)
+                _forecasting(a, loss, p, names)
+                if reports(a)
+                else replace(a, loss=loss, harm=None if a.harm is None else harm)
                 for a, loss, harm in zip(models, losses, harms, strict=True)
             ],
             eve_loss=eve_loss,
@@ -296,8 +374,14 @@ class Problem(ReadOnly, Tabular):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(N, b, e): states, Bob's decisions, Eve's decisions (of all Eves together)."""
-        return len(self.p), self.B.shape[1], self.E.shape[1]
+        """(N, b, e): states, Bob's decisions, Eve's decisions (of all Eves together), or values that they report."""
+        told = self.forecasters if self.forecasting else {}
+        bobs = prod(len(told[k].values) if k in told else a.loss.shape[1] for k, a in enumerate(self.bobs))
+        if self.reporting and self.report_tables is None:
+            views = enumerate(self.eve_views)
+            own = [len(self.reporters[k].values if k in self.reporters else self.eves[n].loss.T) for k, (n, _) in views]
+            return len(self.p), bobs, sum(own)
+        return len(self.p), bobs, self.E.shape[1]
 
     @cached_property
     def null_states(self) -> tuple[str, ...]:
@@ -324,7 +408,10 @@ class Problem(ReadOnly, Tabular):
                 whole = replace(changed_agent(a, lifted), weight=EXACT.number(a.weight))
                 prior = None if a.prior is None else exact_distribution(a.prior)
                 known = None if a.knowledge is None else np.array([exact_distribution(row) for row in a.knowledge])
-                out.append(replace(whole, prior=prior, knowledge=known))
+                law = a.secret
+                if isinstance(law, np.ndarray):
+                    law = np.array([exact_distribution(row) for row in law])
+                out.append(replace(whole, prior=prior, knowledge=known, secret=law))
             return out
 
         out = self._with(exact_distribution(self.p), agents(self.bobs), agents(self.eves), self.states, None)
@@ -350,7 +437,11 @@ class Problem(ReadOnly, Tabular):
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
             whole = [replace(changed_agent(a, read), weight=number(str(a.weight), "weight")) for a in group]
             own = [[None if v is None else scaled(v) for v in (a.prior, a.knowledge)] for a in whole]
-            return [replace(a, prior=prior, knowledge=known) for a, (prior, known) in zip(whole, own, strict=True)]
+            laws = [scaled(a.secret) if isinstance(a.secret, np.ndarray) else a.secret for a in whole]
+            return [
+                replace(a, prior=prior, knowledge=known, secret=law)
+                for a, (prior, known), law in zip(whole, own, laws, strict=True)
+            ]
 
         theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
         return self._with(scaled(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
@@ -383,6 +474,11 @@ class Problem(ReadOnly, Tabular):
         for agent in (*self.bobs, *self.eves):
             values = values_of(agent.knows, agent.knowledge)
             knows = "" if values is None else f" She already knows which of {counted(len(values), 'case')} holds."
+            if reports(agent):
+                what = "the data" if agent.secret is None else counted(_values(agent), "value")
+                score = {"log": "logarithmic", "brier": "Brier"}[agent.loss]
+                lines.append(f"{clean(agent.name)} reports probabilities of {what}, with the {score} loss.{knows}")
+                continue
             lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.{knows}")
         lines.append("All numbers are exact." if self.exact else "The numbers are floats.")
         return "\n".join(lines)
@@ -391,11 +487,44 @@ class Problem(ReadOnly, Tabular):
         return titled(self.title, f"{kind(self.exact)}, (N, b, e) = {self.shape}")
 
     def _grid(self, most: int | None = None) -> Grid:
-        columns = [f"{a.name}: {d}" for a in (*self.bobs, *self.eves) for d in a.decisions or ()]
-        losses = [public(a.loss[:most]).tolist() for a in (*self.bobs, *self.eves)]
+        agents = (*self.bobs, *self.eves)
+        columns = [f"{a.name}: {d}" for a in agents for d in (("secret",) if reports(a) else a.decisions or ())]
+        losses = [
+            [[v] for v in _secrets(a, self.states)[:most]] if reports(a) else public(a.loss[:most]).tolist()
+            for a in agents
+        ]
         rows = zip(self.states[:most], public(self.p[:most]).tolist(), *losses, strict=True)
         table = [(state, share, *(v for part in parts for v in part)) for state, share, *parts in rows]
         return Grid(("data", "probability", *columns), table, len(self.p))
+
+
+def _law_of(agent: Agent, thetas: Sequence[str]) -> Array:
+    """The law of what a Bob of a model wants given theta, a row per theta."""
+    if isinstance(agent.secret, np.ndarray):
+        return agent.secret
+    given = agent.secret or thetas
+    values = dict.fromkeys(given)
+    return EXACT.list(EXACT.number(int(a == b)) for a in given for b in values).reshape(len(given), -1)
+
+
+def _forecasting(agent: Agent, law: Array, p: Array, thetas: Sequence[str]) -> Agent:
+    """A Bob of a model as one of the data, with the law of what he wants given the data."""
+    law[p == 0] = law[np.flatnonzero(p != 0)[0]]  # a state of probability zero has no posterior
+    values = agent.decisions if isinstance(agent.secret, np.ndarray) else [*dict.fromkeys(agent.secret or thetas)]
+    return replace(agent, secret=law, decisions=values)
+
+
+def _values(agent: Agent) -> int:
+    """How many values an agent reports probabilities of."""
+    return agent.secret.shape[1] if isinstance(agent.secret, np.ndarray) else len(set(agent.secret))
+
+
+def _secrets(agent: Agent, states: Sequence[str]) -> list[str]:
+    """What an agent wants in every state, in words."""
+    if not isinstance(agent.secret, np.ndarray):
+        return list(agent.secret or states)
+    names = agent.decisions or ()
+    return [", ".join(f"{a} {text(v)}" for a, v in zip(names, row, strict=True) if v) for row in agent.secret]
 
 
 class MergedProblem(Problem):

@@ -66,7 +66,8 @@ class Conditions:
         max_signals: how many signals there may be.
         margin: every agent's decision is better than any other by at least this, at every signal.
         delta: sum_s max(0, q(s|x) - exp(eps) q(s|x')) may be up to delta, with exp_epsilon or epsilon.
-        posterior_caps: a list of {"event": states, "at_most": c, "at_least": c}: one or both bound P(event | signal).
+        posterior_caps: a list of {"event": states, "at_most": c, "at_least": c}: one or both bound P(event | signal);
+            with "eve": her name, P(event | signal, what she knows).
         posterior_ratio: a list of {"event": states, "exp_epsilon": K}: P(event | signal) / P(event) between 1/K and K.
         signal_floor: every Eve's risk given any signal is at least this; or a table of floors by Eve's name.
         max_leakage: sum_s max_x q(s|x) is at most this.

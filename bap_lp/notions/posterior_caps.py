@@ -1,7 +1,9 @@
-"""posterior_caps: P(A|s) <= at_most and P(A|s) >= at_least for every signal s.
+"""posterior_caps: P(A|s) <= at_most and P(A|s) >= at_least for every signal s; or P(A|s,z), for what an Eve knows.
 
 Multiplied by P(s) these are rows of a cone, g(x) = p(x) (1_A(x) - c) and p(x) (c - 1_A(x)); demand by demand, at_most
-before at_least. An event of probability zero has posterior zero at every signal.
+before at_least. Where an Eve is named, P(A|s,z) is limited for every z that she may know: multiplied by P(s,z) it has
+p(x) k(z|x) in place of p(x), for her first z and then for the next. An event of probability zero has posterior zero at
+every signal.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bap_lp.model.display import person
 from bap_lp.notions.base import limit
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import Event, event_named, hundred, indicator, named, read_event, read_number
@@ -22,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PosteriorCap:
-    """P(event | signal) <= at_most and >= at_least, whatever the signal."""
+    """P(event | signal) <= at_most and >= at_least, whatever the signal, and whatever the Eve who is named knows."""
 
     event: Event
     at_most: Any = None
     at_least: Any = None
+    eve: str | None = None
     required: ClassVar[str] = "event"
 
     def read(self, field: str) -> PosteriorCap:
@@ -37,7 +41,9 @@ class PosteriorCap:
             raise InputError(field, None, "needs at_most or at_least")
         if len(ends) == 2 and ends["at_least"] > ends["at_most"]:
             raise InputError(f"{field}.at_least", ends["at_least"], f"must not be above at_most = {ends['at_most']}")
-        return PosteriorCap(event, **ends)
+        if self.eve is not None and not isinstance(self.eve, str):
+            raise InputError(f"{field}.eve", self.eve, "must be the name of an Eve")
+        return PosteriorCap(event, **ends, eve=self.eve)
 
     @property
     def exact(self) -> bool:
@@ -46,7 +52,22 @@ class PosteriorCap:
     def __str__(self) -> str:
         low = "" if self.at_least is None else f"{self.at_least} <= "
         high = "" if self.at_most is None else f" <= {self.at_most}"
-        return f"{low}P({named(self.event)} | signal){high}"
+        return f"{low}P({named(self.event)} | {self.seen}){high}"
+
+    @property
+    def seen(self) -> str:
+        """What the probability is given."""
+        return "signal" if self.eve is None else f"signal, what {self.eve} knows"
+
+    def masses(self, problem: Problem, field: str) -> list[Array]:
+        """p(x), or p(x) k(z|x) for every z that the Eve may know."""
+        if self.eve is None:
+            return [problem.p]
+        names = [eve.name for eve in problem.eves]
+        if self.eve not in names:
+            raise InputError(f"{field}.eve", self.eve, f"names no Eve: there is {', '.join(names)}")
+        views = [k for k, (n, _) in enumerate(problem.eve_views) if names[n] == self.eve]
+        return [problem.p if problem.eve_shares is None else problem.p * problem.eve_shares[:, k] for k in views]
 
 
 class PosteriorCaps(SignalCone):
@@ -58,15 +79,17 @@ class PosteriorCaps(SignalCone):
         for cap in given.posterior_caps or ():
             ends = {"at most": cap.at_most, "at least": cap.at_least}
             words = " and ".join(f"{name} {hundred(c)}" for name, c in ends.items() if c is not None)
-            yield f"After every message, the probability of {event_named(cap.event)} is {words} in 100."
+            who = "" if cap.eve is None else f" for {person(cap.eve)}, whatever she knows,"
+            yield f"After every message,{who} the probability of {event_named(cap.event)} is {words} in 100."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
-        p = problem.p
         for k, cap in enumerate(stated):
             inside = indicator(problem, cap.event, f"{cls.name}[{k}].event")
+            masses = cap.masses(problem, f"{cls.name}[{k}]")
             for name, sign, end in (("at_most", 1, EXACT.one), ("at_least", -1, EXACT.zero)):
                 if getattr(cap, name) is not None:
                     c = limit(getattr(cap, name), sign, problem)
-                    words = f"P({named(cap.event)} | signal) must be {name.replace('_', ' ')} {getattr(cap, name)}"
-                    yield sign * p * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, p, c, sign, end)
+                    words = f"P({named(cap.event)} | {cap.seen}) must be {name.replace('_', ' ')} {getattr(cap, name)}"
+                    for here in masses:
+                        yield sign * here * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, here, c, sign, end)

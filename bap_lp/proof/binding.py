@@ -16,9 +16,11 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
+from bap_lp.program.bound import NoProof
+from bap_lp.program.forecasts import ToldProblem
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
 from bap_lp.program.signals import signals_of
-from bap_lp.proof.certificate import Certificate, Verdict, ends_of, verify
+from bap_lp.proof.certificate import Certificate, Verdict, ends_of, numbers_of, verify
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown
 
 
@@ -56,6 +58,8 @@ def verify_mechanism(
         names, finer = _names(problems, mechanism, certificate)
     except InputError as error:
         return Verdict(False, f"its conditions do not fit the problem: {error}")
+    except NoProof as error:
+        return Verdict(False, str(error))
     where: dict[str, int] = {}
     for k, name in enumerate(names):
         where.setdefault(name, k)
@@ -79,9 +83,12 @@ def _names(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certi
     if certificate.kind == "tiers":
         tiers_of(problems, 0, None)  # refuses too many tuples of decisions
         return tier_names(problems), None
+    if one.forecasting:
+        one = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits).finite
     demands = certificate.conditions.demands(one.exactly)
     names = signals_of(one, any(demand.tuples for demand in demands)).names
-    if demands or set(mechanism.signals) <= set(names):
+    plain = not problems[0].forecasting and certificate.kind != "priors"
+    if demands or not plain or set(mechanism.signals) <= set(names):
         return names, None
     pairs = signals_of(one, True)
     if not set(mechanism.signals) <= set(pairs.names):
@@ -108,7 +115,7 @@ def _other(problem: Problem, mechanism: Mechanism, certificate: Certificate, pla
     for x in (q != proved).any(axis=1).nonzero()[0].tolist():
         s = int((q[x] != proved[x]).argmax())
         there, said = (shown(EXACT.number(v), not certificate.exact) for v in (q[x, s], proved[x, s]))
-        name = problem.bob_decisions[s] if proved.shape[1] == len(problem.bob_decisions) else s
+        name = problem.bob_decisions[s] if proved.shape[1] == len(problem.bob_decisions) else f"signal {s}"
         return f"in state {problem.states[x]} it sends {name} with probability {there}, the proof says {said}"
     return ""
 

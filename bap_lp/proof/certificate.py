@@ -30,15 +30,18 @@ from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
+from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
 from bap_lp.program.lowering import LoweredProblem, SentSignals
+from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, scenario_program, tier_program, tiers_of
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
+from bap_lp.proof.prior_proofs import ends_over_priors
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
 
 _NONE = Conditions()
 _HUGE = 10**308  # beyond it floats are infinite
-_NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
+NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
 
@@ -57,9 +60,14 @@ class Certificate(ReadOnly, Displayed):
         exact: whether the numbers of the problem are read exactly, or as floats.
         conditions: what the mechanism must satisfy.
         cases: multipliers for parts of the mechanisms, where these are not a convex set.
-        kind: "release", "conflict", "scenarios" or "tiers".
+        kind: "release", "conflict", "scenarios", "tiers" or "priors".
         tier_weights: how much each tier counts.
         prior: p(x) of the problem, so that `rho` can be shown.
+        priors: the set of priors whose worst case counts.
+        listed: priors of the set, a row each: the worst one of the channel, then those that prove the bound.
+        witness: what shows that these lie in a Wasserstein ball (how mass is moved, a table per prior), or what proves
+            the largest sums over a polytope (multipliers of its rows).
+        splits: the subdivision of the reports of every Bob who reports probabilities.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -79,6 +87,10 @@ class Certificate(ReadOnly, Displayed):
     kind: str = "release"
     tier_weights: tuple[Number, ...] = ()
     prior: Array | None = None
+    priors: PriorSet | None = None
+    listed: Array | None = None
+    witness: Array | None = None
+    splits: tuple[str, ...] = ()
 
     @property
     def lam(self) -> Number:
@@ -268,9 +280,14 @@ def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_we
     return Statement(program, layout, conditions, lam, bob_weight)
 
 
+def numbers_of(problems: Sequence[Problem], certificate: Certificate) -> list[Problem]:
+    """The problems in rationals, as the certificate reads them."""
+    return [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
+
+
 def statement_of(problems: Sequence[Problem], certificate: Certificate) -> Statement:
     """What a certificate says about these problems."""
-    numbers = [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
+    numbers = numbers_of(problems, certificate)
     lams = [EXACT.number(lam) for lam in certificate.lams]
     if certificate.kind == "scenarios":
         profiles, _ = profiles_of(numbers)
@@ -326,8 +343,12 @@ def verify(
     wrong = _misfit(problems, certificate, allow_float)
     if wrong:
         return Verdict(False, wrong)
+    if certificate.splits or any(problem.forecasting for problem in problems):
+        return _verify_forecast(problems, certificate, slack)
     if certificate.kind == "release" and certificate.conditions.empty and not problems[0].misaligned:
         return _verify_free(problems[0] if certificate.exact else problems[0].as_float(), certificate, slack)
+    if certificate.kind == "priors":
+        return _verify_priors(problems[0], certificate, slack)
     try:
         statement = statement_of(problems, certificate)
     except InputError as error:
@@ -345,6 +366,34 @@ def verify(
     except NoProof as error:
         return Verdict(False, str(error))
     return _judged(problems, certificate, value, bound, slack, how)
+
+
+def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slack: Any) -> Verdict:
+    """Where Bobs report probabilities, the bound is that of a finite problem, and the value is the true R_A."""
+    if certificate.kind not in ("release", "conflict"):
+        return Verdict(False, f"{certificate.kind} need Bobs with tables of losses")
+    if set(NOT_FORECAST) & set(certificate.conditions.given()):
+        return Verdict(False, "a condition is not possible with a Bob who reports probabilities")
+    try:
+        told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
+        lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
+        weight = int(certificate.kind != "conflict")
+        statement = release_statement(told.finite, lam, certificate.conditions, weight)
+        if certificate.kind == "conflict":
+            return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
+        channel = certificate.channel
+        assert channel is not None
+        channel = channel if is_exact(channel) else lifted(channel)
+        wrong = statement.broken(channel)
+        if wrong:
+            return Verdict(False, wrong)
+        value = statement.value(channel) + told.excess(told.problem.p[:, None] * channel)
+        bound = statement.program.bound(certificate.dual) - told.added
+    except InputError as error:
+        return Verdict(False, f"its conditions do not fit the problem: {error}")
+    except NoProof as error:
+        return Verdict(False, str(error))
+    return _judged([told.finite], certificate, value, bound, slack, "the prices prove that no mechanism{} goes below")
 
 
 def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
@@ -365,6 +414,17 @@ def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verd
     return _judged([problem], certificate, value, bound, slack, "")
 
 
+def _verify_priors(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
+    try:
+        value, bound, attained = ends_over_priors(problem, certificate)
+    except InputError as error:
+        return Verdict(False, f"its conditions or its set of priors do not fit the problem: {error}")
+    except NoProof as error:
+        return Verdict(False, str(error))
+    how = "rho attains it and the listed priors prove that no mechanism{} goes below"
+    return _judged([problem], certificate, value, bound, slack, how if attained else "")
+
+
 def _judged(
     problems: Sequence[Problem], certificate: Certificate, value: Any, bound: Any, slack: Any, how: str
 ) -> Verdict:
@@ -380,25 +440,34 @@ def _judged(
         return Verdict(False, reason, found, low, gap)
     conditioned = not certificate.conditions.empty
     what = {"scenarios": "the worst case ", "tiers": ""}.get(certificate.kind, "R_A = ")
+    if certificate.kind == "priors":
+        what = "over all priors of the set the worst R_A = " if how else "over all priors of the set R_A <= "
     under = " under the conditions" if conditioned else ""
     if gap == 0:
         if certificate.kind == "scenarios":
             how = "the mixture of scenarios proves that none goes below"
         elif certificate.kind == "tiers":
             how = "rho attains it and no nested releases go below"
+        elif certificate.kind == "priors":
+            how = how.format(" with these conditions" if conditioned else "") or "no mechanism goes below"
         elif not conditioned and not certificate.dual.weights:
             how = "rho attains it and u proves that no mechanism goes below"
         else:
             how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
         return Verdict(True, f"{what}{shown(value, not exact)} is optimal{under}: {how}", found, low, gap, True)
-    spread = sum(p.arrays.rounded.spread(float(lam)) for p, lam in zip(problems, certificate.lams, strict=True))
-    near = not exact and bool(gap <= _NEAR * spread)
+    if certificate.kind == "priors":  # where one prior leaves nothing to change, another may
+        rounded = problems[0].arrays.rounded
+        spread = float(np.ptp(rounded.B)) + float(certificate.lam) * float(np.ptp(rounded.E))
+    else:
+        spread = sum(p.arrays.rounded.spread(float(lam)) for p, lam in zip(problems, certificate.lams, strict=True))
+    bracketed = certificate.kind == "priors" or bool(certificate.splits)
+    near = (not exact or bracketed) and bool(gap <= NEAR * spread)
     reason = f"{what}{shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
 
 
 def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: bool) -> str:
-    if certificate.kind not in ("release", "conflict", "scenarios", "tiers"):
+    if certificate.kind not in ("release", "conflict", "scenarios", "tiers", "priors"):
         return f"a certificate of kind {certificate.kind[:40]!r} is not known"
     several = certificate.kind in ("scenarios", "tiers")
     if len(problems) != (len(certificate.lams) if several else 1):
@@ -408,6 +477,9 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     if certificate.kind == "tiers" and len(certificate.tier_weights) != len(problems):
         return f"the certificate has {len(certificate.tier_weights)} weights, there are {len(problems)} tiers"
     able = all(problem.exact for problem in problems) and certificate.conditions.exact
+    able = able and (certificate.priors is None or certificate.priors.exact)
+    if (certificate.priors is None) != (certificate.kind != "priors"):
+        return "a set of priors belongs to a certificate of that kind"
     if certificate.exact and not able:
         return "the certificate is exact and the problem or a condition is not"
     if able and not certificate.exact and not allow_float:
@@ -421,6 +493,8 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     if not certificate.exact:
         for problem in problems:
             rounded = problem.as_float()
+            if rounded.forecasting:
+                continue
             if not (np.isfinite(rounded.B).all() and np.isfinite(rounded.E).all()):
                 return "the numbers of the problem are too large for floats"
     return ""

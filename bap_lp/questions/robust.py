@@ -72,6 +72,9 @@ class WorstCase(Displayed):
 def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None) -> RobustSolution:
     """Minimise the largest R_A over several scenarios: problems with the same states and their own priors and losses.
 
+    Every scenario's Bob knows it and decides what is best for him there. For one rule that Bob follows whatever the
+    prior is, and for balls and boxes of priors, use `solve(problem, lam, priors=...)`.
+
     Args:
         problems: the scenarios.
         lams: one lam for all scenarios, or one for each; "calibrated" is calibrated scenario by scenario.

@@ -1,24 +1,28 @@
 """Study files: TOML -> Study; every error names the file, and its fields as the file spells them.
 
 data        the table, CSV or Parquet, relative to the file          publish.COLUMN   loss, weight
-[[eve]]     secret, knows, loss, name, weight                        prior            smoothing, toward
-columns     levels, bands or merge by column                         audit            holdout, seed
-release     keep: known columns to publish as they are               alice            lambda
-conditions  as in problem files, on record types                     title
+[[eve]]     secret, knows, loss, name, weight, informed              prior            model, margins, smoothing, toward
+columns     levels, bands, names, merge, missing by column           audit            holdout, seed
+release     keep: known columns to publish as they are               alice            lambda, or eve_gain
+[[cap]]     secret, level, at_most, eve                              [[floor]]        eve, at_least
+[[dp]]      column, exp_epsilon                                      min_cell         also in conditions
+conditions  as in problem files, on record types                     title, missing, strip
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import check, located, read_document, source_name
-from bap_lp.files.problems import SCHEMA, conditions_from
 from bap_lp.rational import InputError, number, public
 from bap_sdc.records.data.tables import read_table
+from bap_sdc.records.optimum.risks import TIES
+from bap_sdc.records.path import gain_of
 from bap_sdc.records.release.drawing import check_kept
 from bap_sdc.records.study import Eve, Study
 
@@ -31,32 +35,42 @@ def _table(*required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-_EVE = _table("secret", name=_TEXT, secret=_TEXT, knows=_LIST, loss=_ANY, weight=_ANY)
+_EVE = _table("secret", name=_TEXT, secret=_TEXT, knows=_LIST, loss=_ANY, weight=_ANY, informed=_ANY)
 STUDY_SCHEMA = _table(
     "data", "publish", "eve",
     title={"type": "string"},
     data=_TEXT,
     publish=_ANY,
     eve={"oneOf": [_EVE, {"type": "array", "items": _EVE}]},
-    prior=_table(smoothing=_ANY, toward=_TEXT),
+    prior=_table(model=_TEXT, margins=_LIST, smoothing=_ANY, toward=_TEXT),
     columns=_ANY,
+    missing=_LIST,
+    strip={"type": "boolean"},
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
-    alice=_table(**{"lambda": _ANY}),
-    conditions=SCHEMA["properties"]["conditions"],
+    alice=_table(**{"lambda": _ANY, "eve_gain": _ANY}),
+    conditions=_ANY,
+    cap=_LIST,
+    floor=_LIST,
+    dp=_LIST,
+    min_cell=_ANY,
 )  # fmt: skip
-STUDY_SCHEMA["$defs"] = SCHEMA.get("$defs", {})
+_OWN = ("cap", "floor", "dp", "min_cell")  # conditions that may stand outside of [conditions]
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study, the lam its file asks for, the columns a release keeps, and what the file and its data are called."""
+    """A study, the lam its file asks for, the columns a release keeps, and what the file and its data are called.
+
+    If eve_gain is a share, it chooses lam: no Eve may be better off by more than it.
+    """
 
     study: Study
     lam: Any
     keep: tuple[str, ...]
     source: str
     data: str
+    eve_gain: Any = None
 
 
 def load_study(path: str | os.PathLike[str]) -> StudyFile:
@@ -88,37 +102,51 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
         for field in ("publish", "columns"):
             _tables(document.get(field, {}), field)
         eves = _eves(document["eve"])
-        lam = _lam(document.get("alice", {}).get("lambda", "calibrated"))
+        lam, gain = _price(document.get("alice", {}))
         keep = _names(document.get("release", {}).get("keep", []), "release.keep")
-        conditions = conditions_from(document["conditions"]) if document.get("conditions") else None
+        conditions = document.get("conditions", {})
+        if not isinstance(conditions, dict):
+            raise InputError("conditions", conditions, "must be a table")
+        conditions = dict(conditions)
+        for name in (name for name in _OWN if name in document):
+            if name in conditions:
+                raise InputError(f"conditions.{name}", None, f"is given twice: also as {name}")
+            conditions[name] = document[name]
     data = Path(path).parent / document["data"]
     frame = read_table(data)
     shown = source_name(data)
     prior, audit = document.get("prior", {}), document.get("audit", {})
     several = isinstance(document["eve"], list)
-    with _fields(source, shown, several):
+    with _fields(source, shown, several, [name for name in _OWN if name in document]):
         study = Study(
             frame,
             document["publish"],
             eves,
             smoothing=prior.get("smoothing", 0),
             toward=prior.get("toward", "margins"),
+            model=prior.get("model", "counts"),
+            margins=prior.get("margins", ()),
             columns=document.get("columns"),
             holdout=audit.get("holdout", 0),
             seed=audit.get("seed", 0),
             conditions=conditions,
+            missing=document.get("missing", ()),
+            strip=document.get("strip", False),
             title=document.get("title", ""),
             source=shown,
         )
         check_kept(study, keep)
-    return StudyFile(study, lam, keep, source, shown)
+    return StudyFile(study, lam, keep, source, shown, gain)
 
 
 class _fields:
     """Errors of Study with the names of the file; errors about the data name the data."""
 
-    def __init__(self, source: str, data: str, several: bool) -> None:
-        self.source, self.data, self.several = source, data, several
+    def __init__(self, source: str, data: str, several: bool, own: Collection[str]) -> None:
+        self.source, self.data, self.several, self.own = source, data, several, own
+
+    def _own(self, match: re.Match[str]) -> str:
+        return match[1] if match[1] in self.own else match[0]
 
     def __enter__(self) -> None:
         return None
@@ -129,9 +157,10 @@ class _fields:
         if error.field.startswith(self.data):
             return
         field = re.sub(r"^eves\[(\d+)\]", lambda m: f"eve[{m[1]}]" if self.several else "eve", error.field)
-        field = re.sub(r"^(smoothing|toward)\b", r"prior.\1", field)
+        field = re.sub(r"^(smoothing|toward|model|margins)\b", r"prior.\1", field)
         field = re.sub(r"^(holdout|seed)\b", r"audit.\1", field)
         field = re.sub(r"^keep\b", "release.keep", field)
+        field = re.sub(r"^conditions\.(cap|floor|dp|min_cell)\b", self._own, field)
         raise InputError(f"{self.source}: {field}", error.value, error.rule) from None
 
 
@@ -156,14 +185,24 @@ def _eves(tables: Any) -> list[Eve]:
     for n, table in enumerate(tables if several else [tables]):
         field = f"eve[{n}]" if several else "eve"
         knows = _names(table.get("knows", []), f"{field}.knows")
-        out.append(Eve(table["secret"], knows, table.get("loss", "0-1"), table.get("name", ""), table.get("weight", 1)))
+        more = {key: table[key] for key in ("loss", "name", "weight", "informed") if key in table}
+        out.append(Eve(table["secret"], knows, **more))
     return out
 
 
-def _lam(value: Any) -> Any:
-    if isinstance(value, str) and value.strip().lower() == "calibrated":
-        return "calibrated"
+def _price(alice: dict[str, Any]) -> tuple[Any, Any]:
+    """lambda as a number or by its name, and eve_gain as a share; only one of them may be given."""
+    value = alice.get("lambda", "calibrated")
+    if "eve_gain" in alice:
+        if "lambda" in alice:
+            raise InputError("alice.eve_gain", alice["eve_gain"], "chooses lambda: leave out one of the two")
+        try:
+            return value, public(gain_of(alice["eve_gain"]))
+        except InputError as error:
+            raise InputError("alice.eve_gain", error.value, error.rule) from None
+    if isinstance(value, str) and value.strip().lower() in TIES:
+        return value.strip().lower(), None
     lam = number(value, "alice.lambda")
     if lam < 0:
         raise InputError("alice.lambda", value, "must not be negative")
-    return public(lam)
+    return public(lam), None

@@ -1,14 +1,15 @@
 """StudySolution: the optimal release of a study, its risks and proof, and what is done with it.
 
-Without conditions the program splits by what the Eves know and is solved with priced decisions
-(`optimum.optimise`); with conditions it is an ordinary Problem on record types. Either way the channel has a row
-per record type of the fit, and a rule for all other types: Alice's rule argmin_i B(x,i) - u_i.E(x), or under
-conditions the overall distribution of the signals, which tells nothing.
+The program splits by what the Eves know. Without conditions it is solved with priced decisions (`optimum.optimise`),
+with conditions part by part, each an ordinary problem (`conditions.solving`). Either way the channel has a row per
+record type of the fit, and a rule for all other types: Alice's rule argmin_i B(x,i) - u_i.E(x), or under conditions
+the overall distribution of the signals, which tells nothing; if a column has differential privacy, the mean row of the
+fitted types that differ in such columns only, which is within the ratio of each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,20 +19,36 @@ from flint import fmpq
 
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
-from bap_lp.proof.certificate import Certificate, Verdict
-from bap_lp.rational import Array, InputError, floats, is_exact, lifted, number, objects, public, text
+from bap_lp.proof.certificate import Verdict
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    floats,
+    in_floats,
+    is_exact,
+    lifted,
+    number,
+    objects,
+    public,
+    stated,
+    text,
+    tree_sum,
+)
+from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
-from bap_sdc.records.release.channel_risks import channel_risks
+from bap_sdc.records.optimum.risks import extremes_of, summed
+from bap_sdc.records.release.channel_risks import fresh_risk
 from bap_sdc.records.release.channels import TableChannel
-from bap_sdc.records.release.rule import alices_rule
 from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
     from bap_lp.engines.compact.workers import Workers
     from bap_sdc.records.audit.audit import Audit
+    from bap_sdc.records.audit.verdict import StudyVerdict
     from bap_sdc.records.release.alternatives import ReleaseComparison
-    from bap_sdc.records.release.posterior import RecordPosterior
+    from bap_sdc.records.release.estimates import ReleaseEstimates
+    from bap_sdc.records.release.published import PublishedChannel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +69,7 @@ class StudySolution(Tabular):
         components: the number of independent parts of the program.
         method: how it was computed, in words.
         channel: the mechanism: for every record type, the records it may be released as.
-        proof: the optimum by components, or a certificate under conditions.
+        proof: the optimum by components, or under conditions the certificates of the parts.
 
     >>> import pandas
     >>> from bap_sdc import Eve, Study
@@ -76,7 +93,7 @@ class StudySolution(Tabular):
     components: int
     method: str
     channel: TableChannel
-    proof: RecordOptimum | Certificate
+    proof: RecordOptimum | StudyProof
 
     @property
     def exact(self) -> bool:
@@ -84,29 +101,43 @@ class StudySolution(Tabular):
 
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
-        if isinstance(self.proof, RecordOptimum):
-            return self.proof.verify()
-        from bap_lp import verify
-        from bap_lp.files.demands import other_demands
+        verdict = self.proof.verify()
+        if verdict.optimal or not verdict or (isinstance(self.proof, StudyProof) and self.proof.chosen):
+            return verdict
+        return Verdict(False, verdict.reason)
 
-        problem = self.study.problem()
-        if wrong := other_demands(problem, self.lam, self.study.conditions, self.proof):
-            return Verdict(False, wrong)
-        verdict = verify(problem, self.proof)
-        if verdict and (verdict.bound, verdict.gap) != (self.bound, self.gap):
-            return Verdict(False, "the bound is not the one that the certificate proves")
-        return verdict if verdict.optimal else Verdict(False, verdict.reason)
+    @cached_property
+    def shadow_prices(self) -> dict[str, Number]:
+        """How fast R_A falls as the number of a condition is relaxed, by its name; none without conditions."""
+        return {} if isinstance(self.proof, RecordOptimum) else self.proof.shadow_prices()
 
-    def release(self, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
+    @cached_property
+    def unconstrained(self) -> RecordOptimum:
+        """The optimum at this lam without the conditions."""
+        from bap_sdc.records.optimum.optimise import optimise
+
+        return self.proof if isinstance(self.proof, RecordOptimum) else optimise(self.study.program, self.lam)
+
+    @property
+    def price_of_conditions(self) -> Number:
+        """What the conditions cost in R_A."""
+        return self.value - self.unconstrained.value
+
+    def release(
+        self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False
+    ) -> Any:
         """Draw the file to publish.
 
         Args:
             frame: the records, with the columns of the study.
             keep: known columns to publish as they are (banded and merged as in the study); every Eve must know them.
             seed: makes the draws reproducible, for rehearsals only. Without it they are exact and secure.
+            keep_order: leave the rows in the order of the records. Never publish such a file if the order of the
+                records may tell something about them.
 
         Returns:
-            A DataFrame with the published and kept columns in their order; `attrs["log"]` counts what was changed.
+            A DataFrame with the published and kept columns in their order, its rows shuffled, with an index of its own;
+            `attrs["log"]` counts what was changed.
 
         Raises:
             InputError: a column or level is not one of the study.
@@ -115,12 +146,12 @@ class StudySolution(Tabular):
         >>> from bap_sdc import Eve, Study
         >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
         >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
-        >>> best.release(frame)["pay"].tolist()
+        >>> sorted(best.release(frame)["pay"])
         [1, 1, 2]
         """
         from bap_sdc.records.release.drawing import draw_release
 
-        return draw_release(self, frame, keep, seed)
+        return draw_release(self, frame, keep, seed, keep_order=keep_order)
 
     def audit(self, frame: Any = None, *, attackers: Sequence[str] | None = None) -> Audit | None:
         """Judge the mechanism on records that were not used to fit it.
@@ -159,40 +190,96 @@ class StudySolution(Tabular):
 
         return compare_releases(self, attackers)
 
-    def posterior(
-        self, released: Any, draws: int = 1000, seed: int = 0, concentration: float | None = None
-    ) -> RecordPosterior:
-        """What an analyst who knows the channel learns about the population from a released file.
+    @cached_property
+    def published(self) -> PublishedChannel:
+        """The channel on published columns: what an analyst may know about how a released file was made."""
+        from bap_sdc.records.release.published import published_channel
+
+        return published_channel(self.study, self.channel)
+
+    def posterior(self, released: Any) -> ReleaseEstimates:
+        """What an analyst who knows the channel on published columns estimates from a released file.
 
         Args:
             released: a file drawn with `release`.
-            draws: how many draws from the posterior are kept.
-            seed: of the Markov chain.
-            concentration: a of the Dirichlet prior of the shares; min(1, sqrt(records) / types) by default.
 
         Returns:
-            Draws of the shares of record types, with credible intervals for tables of one or two columns.
-        """
-        from bap_sdc.records.release.posterior import posterior_of
+            Estimates of the shares of levels of one or two columns, with intervals.
 
-        return posterior_of(self, released, draws, seed, concentration)
+        Raises:
+            InputError: a published column is missing, or a cell is not one of its levels.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> best.posterior(best.release(frame)).table("pay").round(3).values.tolist()
+        [[0.667, 0.208, 0.939, 0.667], [0.333, 0.061, 0.792, 0.333]]
+        """
+        from bap_sdc.records.release.estimates import estimates
+
+        return estimates(self.published, released)
+
+    def believes(
+        self, column: str, released: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    ) -> dict[str, Number]:
+        """What an Eve with the prior of the study believes about a column of one record.
+
+        Args:
+            column: the column she wants.
+            released: the released cells of the record, by published column.
+            known: the cells she knows, by column.
+
+        Returns:
+            The probability of every level.
+
+        Raises:
+            InputError: no such column or level, or no fitted record type is possible.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(0)
+        >>> print(best.believes("ill", {"pay": 2})["yes"])
+        1
+        """
+        from bap_sdc.records.release.beliefs import believed
+
+        return believed(self, column, released, known or {})
+
+    @cached_property
+    def fresh(self) -> tuple[float | None, ...]:
+        """The risk of each informed Eve if she knows other draws of the true shares than those the release hides.
+
+        As many draws, made in the same way. If it is well below her risk in `eves`, she needs more draws.
+        """
+        return tuple(fresh_risk(self.study, self.channel, spy) for spy in self.study.spies)
 
     @cached_property
     def changed(self) -> tuple[Number, ...]:
         """The expected share of changed cells, by published column."""
-        types, p = self.study.prior.types, self.study.program.p
+        types, p = self.study.prior.types, self.study.fractions(self.exact).p
         row, signal, q = self.channel.rows(types)
         told = self.channel.decode(signal)
-        if not (is_exact(p) and is_exact(q)):
-            p, q = floats(p), floats(q)
-        mass = p[row] * q
-        shares = [mass[told[:, j] != types[row, k]].sum() for j, k in enumerate(self.study.published)]
-        return tuple(public(v + fmpq(0)) if is_exact(mass) else float(v) for v in shares)
+        mass = p[row] * EXACT.array(q)
+        shares = [tree_sum(mass[told[:, j] != types[row, k]]) for j, k in enumerate(self.study.published)]
+        return tuple(stated(v, self.exact) for v in shares)
 
-    def document(self, audit: Audit | None = None) -> dict[str, Any]:
+    def verdict(self) -> StudyVerdict:
+        """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
+
+        Returns:
+            The verdict; its `words` are sentences.
+        """
+        from bap_sdc.records.audit.verdict import verdict_of
+
+        return verdict_of(self)
+
+    def document(self, audit: Audit | None = None, verdict: StudyVerdict | None = None) -> dict[str, Any]:
         """The result as one JSON document."""
         study = self.study
         return {
+            "verdict": None if verdict is None else verdict.document(),
             "exact": self.exact,
             "lambda": text(self.lam),
             "risks": {"bob": text(self.risks.bob), "eve": text(self.risks.eve), "alice": text(self.value)},
@@ -208,10 +295,15 @@ class StudySolution(Tabular):
             ],
             "eves": [
                 {"name": s.name, "secret": study.names[s.secret], "knows": [study.names[k] for k in s.knows],
-                 "risk": text(risk), "null": text(null), "full": text(full), "weight": text(s.weight)}
-                for s, risk, null, full in zip(study.spies, self.eves, self.nulls, self.fulls, strict=True)
+                 "risk": text(risk), "null": text(null), "full": text(full), "weight": text(s.weight),
+                 "informed": s.informed, "fresh": fresh}
+                for s, risk, null, full, fresh in zip(
+                    study.spies, self.eves, self.nulls, self.fulls, self.fresh, strict=True
+                )
             ],
             "audit": None if audit is None else audit.document(),
+            "model": study.prior.model,
+            "scores": [list(pair) for pair in study.prior.scores],
             "smoothing": text(study.prior.alpha),
             "toward": study.prior.toward,
             "likelihoods": [[text(a), value] for a, value in study.prior.likelihoods],
@@ -266,7 +358,9 @@ def solve_study(
 ) -> StudySolution:  # fmt: skip
     """The optimal release of a study; see `Study.solve`."""
     if study.conditions is not None:
-        return _conditioned(study, lam, exact)
+        from bap_sdc.records.conditions.solving import solve_parts
+
+        return conditioned_solution(study, solve_parts(study, lam, exact, progress))
     from bap_sdc.records.optimum.optimise import optimise
 
     return solution_of(study, optimise(study.program, lam, exact, workers, client, progress))
@@ -279,7 +373,9 @@ def solution_of(study: Study, best: RecordOptimum) -> StudySolution:
     channel = _channel(study, start, decision, working(q), _alices_rule(study, best))
     weights = [t.weight for t in study.targets]
     columns = [v / (public(w) if best.exact else float(w)) for v, w in zip(best.columns, weights, strict=True)]
-    return _solution(study, best, Risks(best.bob, best.eve), columns, best.eves, len(best.components), channel, best)
+    return _solution(
+        study, best, Risks(best.bob, best.eve), columns, study.by_eve(best.eves), len(best.components), channel, best
+    )
 
 
 def _channel(study: Study, start: Array, decision: Array, q: Array, rule: Any) -> TableChannel:
@@ -291,17 +387,11 @@ def _solution(
     study: Study, best: Any, risks: Risks, columns: Any, eves: Any, components: int, channel: TableChannel, proof: Any
 ) -> StudySolution:
     exact = not isinstance(best.value, float)
-    program = study.program if exact else study.program.as_float()
-    nulls, fulls = [], []
-    for eve in program.eves:
-        _, z = np.unique(eve.known, return_inverse=True)
-        mass = np.full((z.max() + 1, len(eve.loss)), fmpq(0) if exact else 0.0, dtype=object if exact else float)
-        np.add.at(mass, (z, eve.secret), program.p)
-        nulls.append(public(mass.dot(eve.loss).min(axis=1).sum()))
-        fulls.append(public(mass.sum(axis=0).dot(eve.loss.min(axis=1))))
+    (_, full), (_, null) = extremes_of(study.fractions(exact))
+    fulls, nulls = ([stated(v, exact) for v in risks] for risks in (full, null))
     return StudySolution(
-        study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), tuple(nulls),
-        tuple(fulls), components, best.method, channel, proof,
+        study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), study.by_eve(nulls),
+        study.by_eve(fulls), components, best.method, channel, proof,
     )  # fmt: skip
 
 
@@ -316,48 +406,54 @@ def _alices_rule(study: Study, best: RecordOptimum) -> Any:
     one = objects([fmpq(1)]) if best.exact else np.ones(1)
 
     def rule(types: Array) -> list[tuple[Array, Array]]:
-        known = np.column_stack([study.known(types, spy) for spy in study.spies])
-        secrets = types[:, [spy.secret for spy in study.spies]]
+        spies = [spy for spy in study.spies for _ in range(max(spy.informed, 1))]
+        known = np.column_stack([study.known(types, spy) for spy in spies])
+        secrets = types[:, [spy.secret for spy in spies]]
         codes = types[:, list(study.published)]
-        return [(np.array([i], dtype=np.int64), one) for i in alices_rule(best, codes, secrets, known).tolist()]
+        return [(np.array([i], dtype=np.int64), one) for i in best.rules(codes, secrets, known).tolist()]
 
     return rule
 
 
-def _conditioned(study: Study, lam: Any, exact: bool | None) -> StudySolution:
-    from bap_lp import solve
+def conditioned_solution(study: Study, proof: StudyProof) -> StudySolution:
+    """The solution with this proof."""
+    row, decision, q = proof.rows
+    q = q if proof.exact else in_floats(q)
+    start = np.searchsorted(row, np.arange(len(study.prior.types) + 1))
+    told, eves = proof.risks
+    shown = public if proof.exact else float
+    columns = [
+        shown(v) / (public(t.weight) if proof.exact else float(t.weight))
+        for v, t in zip(told, study.targets, strict=True)
+    ]
+    weights = [EXACT.number(spy.weight) for spy in study.spies]
+    bob, eve = sum(told, EXACT.zero), sum((w * r for w, r in zip(weights, eves, strict=True)), EXACT.zero)
+    channel = _channel(study, start, decision, q, _told_nothing(study, row, decision, q))
+    risks, own = Risks(shown(bob), shown(eve)), [shown(v) for v in eves]
+    return _solution(study, proof, risks, columns, own, proof.size, channel, proof)
 
-    if study.conditions is not None and study.conditions.margin is not None:
-        rule = "is not available for records: its signals are more than published records"
-        raise InputError("conditions.margin", study.conditions.margin, rule)
-    try:
-        found = solve(study.problem(), lam, exact, conditions=study.conditions)
-    except InputError as error:
-        wrong = error.field.split("[")[0].split(".")[0] in type(study.conditions).__dataclass_fields__
-        raise InputError(f"conditions.{error.field}" if wrong else error.field, error.value, error.rule) from None
-    return conditioned_solution(study, found.certificate, found)
 
+def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
+    """The overall distribution; of the fitted types that differ in private columns only, if there are any."""
+    mass = study.program.lifted().p[row] * exact_row(q)
+    asked = study.conditions
+    private = {column for column, _ in asked.private(study)} if asked is not None else set()
+    rest = [k for k in range(len(study.names)) if k not in private]
 
-def conditioned_solution(study: Study, certificate: Certificate, found: Any) -> StudySolution:
-    """The solution with this certificate; `found` has lam, value, bound, gap and method."""
-    assert certificate.channel is not None
-    q = certificate.channel if certificate.exact else floats(certificate.channel)
-    row, decision = np.nonzero(q != 0)
-    start = np.searchsorted(row, np.arange(len(q) + 1))
-    p = study.program.p if is_exact(q) else floats(study.program.p)
-    overall = (p[:, None] * q).sum(axis=0)
-    sent = np.flatnonzero(overall != 0)
+    def mean(live: Array) -> tuple[Array, Array]:
+        sent, at = np.unique(decision[live], return_inverse=True)
+        total = summed(mass[live], at.ravel(), len(sent))
+        share = total / total.sum()
+        return sent, share if is_exact(q) else floats(share)
 
     def rule(types: Array) -> list[tuple[Array, Array]]:
-        return [(sent, overall[sent])] * len(types)
+        overall, own = mean(np.arange(len(row))), study.prior.types[row][:, rest]
+        if not private:
+            return [overall] * len(types)
+        near = [np.flatnonzero((own == one).all(axis=1)) for one in types[:, rest]]
+        return [mean(live) if len(live) else overall for live in near]
 
-    channel = _channel(study, start, decision, q[row, decision], rule)
-    own = channel_risks(study, channel)
-    columns = [
-        v / (public(t.weight) if own.exact else float(t.weight))
-        for v, t in zip(own.columns, study.targets, strict=True)
-    ]
-    return _solution(study, found, own.risks, columns, own.eves, 1, channel, certificate)
+    return rule
 
 
 def exact_row(q: Array) -> Array:

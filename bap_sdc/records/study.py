@@ -9,29 +9,34 @@ fitted to their counts (`bap_sdc.records.data.prior`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from flint import fmpq
 
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
-from bap_lp.rational import Array, InputError, floats, is_exact, number, public, show
-from bap_sdc.records.data.levels import Column, column_of
+from bap_lp.rational import Array, InputError, floats, is_exact, number, objects, public, show
+from bap_sdc.records.conditions.stated import StudyConditions
+from bap_sdc.records.data.levels import Column, Reading, column_of
 from bap_sdc.records.data.losses import loss_table
-from bap_sdc.records.data.prior import Prior, fit, held_out, keys
+from bap_sdc.records.data.models import CHANCES, model_prior
+from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
 from bap_sdc.records.data.tables import check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
 if TYPE_CHECKING:
     from bap_lp import Conditions, Problem
     from bap_lp.engines.compact.workers import Workers
+    from bap_sdc.records.path import StudyPath
     from bap_sdc.records.solution import StudySolution
 
 MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem
+MOST_DRAWS = 1000  # of the true shares, which an informed Eve knows
 _TOWARD = ("margins", "pooled")
 
 
@@ -45,12 +50,13 @@ class Eve:
         loss: "0-1", "absolute", "squared", or a table with a row per level of the secret and a column per guess.
         name: what results call her.
         weight: what R_E counts of her risk.
+        informed: she also knows which of this many draws of the true shares is true.
 
     Raises:
         InputError: when a `Study` is made with an Eve whose columns or losses do not fit it.
 
     >>> Eve("affair", knows=["age"], loss=[[0, 1], [3, 0]])
-    Eve(secret='affair', knows=('age',), loss=[[0, 1], [3, 0]], name='', weight=1)
+    Eve(secret='affair', knows=('age',), loss=[[0, 1], [3, 0]], name='', weight=1, informed=None)
     """
 
     secret: str
@@ -58,6 +64,7 @@ class Eve:
     loss: Any = "0-1"
     name: str = ""
     weight: Any = 1
+    informed: int | None = None
 
     def __post_init__(self) -> None:
         knows = (self.knows,) if isinstance(self.knows, str) else tuple(self.knows)
@@ -82,6 +89,7 @@ class Spy:
     knows: tuple[int, ...]
     loss: Array
     weight: Any
+    informed: int = 0
 
 
 class Study(Displayed):
@@ -92,12 +100,18 @@ class Study(Displayed):
         publish: by column, its loss: "0-1", "absolute", "squared" (in ranks divided by levels - 1), a table (row:
             truth, column: published), or a mapping with `loss` and `weight`.
         eves: the Eves.
-        smoothing: alpha of the prior, a non-negative number, or "held-out".
-        columns: by column, `levels`, `bands` or `merge`.
+        smoothing: alpha of the counts, a non-negative number, or "held-out".
+        columns: by column, `levels`, or `bands` with `names` if they shall have some, or `merge`; and `missing`.
         holdout: the share of records that are kept from the fit for the audit.
-        conditions: Conditions the mechanism must satisfy, on record types.
+        conditions: what the release must satisfy: a mapping with `cap`, `floor`, `dp` and `min_cell` in the words of
+            columns, and conditions on record types as in `Conditions`.
         toward: what smoothing shrinks to, "margins" or "pooled".
+        model: of the prior: "counts", "independent", "loglinear", "conditional" (the secrets given all other columns,
+            by a classifier), or "held-out": the one with the largest likelihood of left-out secrets.
+        margins: groups of columns whose joint shares a log-linear model keeps; all pairs by default.
         seed: of the split into fitted and held-out records.
+        missing: cells that mean a missing one in all columns, such as "?".
+        strip: whether blanks around the text of a cell are left out.
         title: a name for tables.
         source: what errors call the table.
 
@@ -121,9 +135,13 @@ class Study(Displayed):
         smoothing: Any = 0,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         holdout: Any = 0,
-        conditions: Conditions | Mapping[str, Any] | None = None,
+        conditions: StudyConditions | Conditions | Mapping[str, Any] | None = None,
         toward: str = "margins",
+        model: str = "counts",
+        margins: Sequence[Sequence[str]] = (),
         seed: int = 0,
+        missing: Sequence[Any] = (),
+        strip: bool = False,
         title: str = "",
         source: str = "frame",
     ) -> None:
@@ -137,12 +155,15 @@ class Study(Displayed):
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError("seed", seed, "must be a non-negative integer")
         self.title, self.source, self.seed = title, source, seed
-        self.conditions = _conditions(conditions)
+        self.conditions = StudyConditions.of(conditions)
         eves = list(eves)
         wanted = _wanted(publish, eves, names, columns or {}, source)
         kept = [name for name in names if name in wanted]
         given = columns or {}
-        self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source) for c in kept)
+        if not isinstance(strip, bool):
+            raise InputError("strip", strip, "must be true or false")
+        reading = Reading(strip=strip).extended(missing, "missing")
+        self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source, reading) for c in kept)
         self.names = tuple(kept)
         self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())
         self.spies = tuple(self._spy(eve, n) for n, eve in enumerate(eves))
@@ -154,7 +175,14 @@ class Study(Displayed):
         if self.left_out.all():
             raise InputError("holdout", str(self.holdout), "must leave at least one record for the fit")
         joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
-        self.prior: Prior = fit(self.codes[~self.left_out], self.levels, smoothing, toward, joined, seed)
+        secrets = tuple(sorted({spy.secret for spy in self.spies}))
+        sample = Sample(
+            self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
+            smoothing, toward, _margins(margins, self.names), seed,
+        )  # fmt: skip
+        self.prior: Prior = model_prior(sample, model, [spy.informed for spy in self.spies if spy.informed])
+        if self.conditions is not None:
+            self.conditions.fit(self)
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]
@@ -164,7 +192,11 @@ class Study(Displayed):
         table = loss_table(eve.loss, self[eve.secret], f"{field}.loss")
         knows = tuple(sorted({self.names.index(c) for c in eve.knows}))
         name = eve.name or f"Eve{n + 1 if n else ''}"
-        return Spy(name, self.names.index(eve.secret), knows, table, weight_of(eve.weight, f"{field}.weight"))
+        draws, weight = eve.informed, weight_of(eve.weight, f"{field}.weight")
+        whole = isinstance(draws, int) and not isinstance(draws, bool)
+        if draws is not None and not (whole and 1 <= draws <= MOST_DRAWS):
+            raise InputError(f"{field}.informed", draws, f"must be an integer from 1 to {MOST_DRAWS}")
+        return Spy(name, self.names.index(eve.secret), knows, table, weight, draws or 0)
 
     def _pooled(self) -> list[list[int]]:
         known = {k for spy in self.spies for k in spy.knows}
@@ -210,8 +242,28 @@ class Study(Displayed):
         """The compact program, as sums over columns."""
         types, p = self.prior.types, self.prior.p
         losses = [_times(t.weight, t.loss) for t in self.targets]
-        eves = [TableEve(s.name, types[:, s.secret], self.known(types, s), s.loss, s.weight) for s in self.spies]
+        eves = []
+        for spy in self.spies:
+            eve = TableEve(spy.name, types[:, spy.secret], self.known(types, spy), spy.loss, spy.weight)
+            several = self.chances(spy)
+            eves += [eve] if several is None else [replace(eve, chance=chance) for chance in several.T]
         return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
+
+    def fractions(self, exact: bool = True) -> RecordProgram:
+        """The program in fractions: its own if exact, or those that its nearest floats are."""
+        return self.program if exact else self.program.as_float().lifted()
+
+    def chances(self, spy: Spy) -> Array | None:
+        """k(omega | x) of an informed Eve, a row per record type, as rationals."""
+        if spy.informed < 2:
+            return None
+        table = self.prior.draws[spy.informed]
+        return objects(fmpq(int(v), CHANCES) for v in table.ravel()).reshape(table.shape)
+
+    def by_eve(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Numbers of the Eves of `program`, added up by Eve of the study: an informed one has one per draw."""
+        rest = iter(values)
+        return tuple(sum((next(rest) for _ in range(max(spy.informed, 1))), start=0) for spy in self.spies)
 
     def state_names(self, types: Array | None = None) -> list[str]:
         """Record types in words: the labels of their levels."""
@@ -225,6 +277,7 @@ class Study(Displayed):
             InputError: record types times decisions are too many for a table.
         """
         from bap_lp import Agent, Problem
+        from bap_lp.model.informed import knowing
 
         types = self.prior.types
         cells = len(types) * self.decisions
@@ -240,21 +293,26 @@ class Study(Displayed):
             labels = self.columns[spy.secret].labels
             guesses = labels if spy.loss.shape[1] == len(labels) else [f"guess {j}" for j in range(spy.loss.shape[1])]
             more: dict[str, Any] = {"knows": [str(z) for z in self.known(types, spy)]} if spy.knows else {}
-            eves.append(Agent(spy.loss[types[:, spy.secret]], list(guesses), spy.name, spy.weight, **more))
+            eve = Agent(spy.loss[types[:, spy.secret]], list(guesses), spy.name, spy.weight, **more)
+            chance = self.chances(spy)
+            eves.append(eve if chance is None else knowing(eve, chance))
         return Problem(self.prior.p, bobs=bobs, eves=eves, states=self.state_names(), title=self.title)
 
     def solve(
         self, lam: Any = "calibrated", exact: bool | None = None, *, workers: Workers = None, client: Any = None,
-        progress: Any = None,
+        progress: Any = None, eve_gain: Any = None,
     ) -> StudySolution:  # fmt: skip
         """The optimal release.
 
         Args:
-            lam: a non-negative number, or "calibrated": full and null release are equally good.
+            lam: a non-negative number; "calibrated": no release and the whole record, secrets included, are equally
+                good; or "as is": no release and the published columns as they are are equally good.
             exact: True insists on rationals, False works in floats, None follows the numbers given.
             workers: processes for the components; None: this process alone; "all": one per core, for large tables.
             client: a Dask client instead.
             progress: called with the record types solved so far, and all of them.
+            eve_gain: instead of lam, such as "2%": the release of least R_B on the path that leaves no Eve better off
+                by more than this share of her risk without a release.
 
         Returns:
             The solution: its risks and their proof, and what to do with it.
@@ -269,7 +327,35 @@ class Study(Displayed):
         """
         from bap_sdc.records.solution import solve_study
 
+        if eve_gain is not None:
+            lam = self.path(workers=workers, client=client).within_gain(eve_gain).lam
         return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
+
+    def path(
+        self, *, workers: Workers = None, client: Any = None, progress: Any = None, time_limit: float | None = None
+    ) -> StudyPath:
+        """The best release for every lam at once: exact pieces, or under conditions certified points.
+
+        Args:
+            workers: processes for the components; None: this process alone; "all": one per core, for large tables.
+            client: a Dask client instead.
+            progress: called with words.
+            time_limit: seconds after which it gives up, or under conditions answers with the points it has.
+
+        Returns:
+            The path; its `audited` adds what held-out records say.
+
+        Raises:
+            InputError: the conditions cannot be met or are too large to solve.
+
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": ["low", "low", "high"]})
+        >>> Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).path().breakpoints
+        (Fraction(1, 1),)
+        """
+        from bap_sdc.records.path import study_path
+
+        return study_path(self, workers=workers, client=client, progress=progress, time_limit=time_limit)
 
     def _headline(self) -> str:
         types = counted(len(self.prior.types), "record type")
@@ -318,6 +404,23 @@ def _target(name: str, how: Any, column: Column) -> Target:
     return Target(name, table, weight_of(options.get("weight", 1), f"publish.{name}.weight"))
 
 
+def _margins(given: Any, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Groups of columns as positions."""
+    rule = 'must be a list of lists of columns, such as [["age", "ill"]]'
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
+        raise InputError("margins", given, rule)
+    out = []
+    for k, group in enumerate(given):
+        if isinstance(group, (str, Mapping)) or not isinstance(group, Sequence) or not group:
+            raise InputError(f"margins[{k}]", group, rule)
+        for name in group:
+            if name not in names:
+                listed = ", ".join(map(repr, names))
+                raise InputError(f"margins[{k}]", None, f"names column {show(name)}, which is not one of {listed}")
+        out.append(tuple(sorted({names.index(name) for name in group})))
+    return tuple(out)
+
+
 def _times(weight: Any, table: Array) -> Array:
     if weight == 1:
         return table
@@ -329,12 +432,3 @@ def _share(holdout: Any) -> Fraction:
     if not 0 <= value < 1:
         raise InputError("holdout", public(value), "must be at least 0 and below 1")
     return Fraction(public(value))
-
-
-def _conditions(given: Any) -> Any:
-    if given is None or (isinstance(given, Mapping) and not given):
-        return None
-    from bap_lp import Conditions
-
-    given = Conditions.from_plain(given) or given
-    return None if given.empty else given

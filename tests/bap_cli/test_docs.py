@@ -32,14 +32,14 @@ def blocks(text: str, language: str) -> list[str]:
 @pytest.mark.slow
 def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     *texts, model = blocks(FILES, "toml")
-    shown, several, knowing, own, conditions = map(tomllib.loads, texts)
+    shown, several, knowing, reporting, own, conditions = map(tomllib.loads, texts)
     (tmp_path / "model.toml").write_text(model)
     assert load_model(tmp_path / "model.toml").problem is not None
     judged = problem_from_dict({"data": {"prior": ["7/10", "3/10"]}, "bob": {"loss": [[0], [0]]}, **own}).problem
     assert judged.misaligned
     assert shown == tomllib.loads((DOCS.parent / "examples" / "coin_toss.toml").read_text())
     example = tomllib.loads((DOCS.parent / "examples" / "two_eves.toml").read_text())
-    for part in (several, knowing):
+    for part in (several, knowing, reporting):
         problem_from_dict({**example, **part})
     loaded = problem_from_dict({**shown, **conditions})
     with pytest.raises(ConflictError, match="cannot be met"):
@@ -68,7 +68,7 @@ def test_the_commands_of_the_tutorial_end_with_a_signal(
         capsys.readouterr()
         assert main(shlex.split(command)) == 0
     assert capsys.readouterr().out.strip() in ("no visit", "visit")
-    names = ("problem.json", "mechanism.json", "certificate.json", "manifest.json")
+    names = ("problem.json", "mechanism.json", "certificate.json", "manifest.json", "ledger.jsonl")
     assert sorted(path.name for path in Path("release").iterdir()) == sorted(names)
     assert 'type="range"' in Path("report.html").read_text(encoding="utf-8")  # the slider
 
@@ -94,7 +94,7 @@ def test_the_options_on_the_page_are_those_of_the_commands() -> None:
         for command in commands.split(", "):
             told.setdefault(command, set()).update(re.findall(r"(?<![\w-])--?[a-z][\w-]*", names))
     assert told.pop("before the command") == {"--limit"}
-    records = (DOCS / "microdata.md").read_text()
+    records = (DOCS / "microdata_reference.md").read_text()
     for command, options in options_of(typer.main.get_command(app)).items():
         group = command.split()[0]
         if group == "microdata":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 import sys
@@ -19,8 +20,7 @@ from bap_cli.main import main
 from bap_lp import solve
 from bap_lp.rational import objects
 from bap_sdc import Eve, Study, load_study
-from bap_sdc.records.bundle import WrittenReplies
-from bap_sdc.records.optimum.result import RecordOptimum, joint_table
+from bap_sdc.records.optimum.result import RecordOptimum, TabledReplies, joint_table
 from bap_sdc.records.optimum.risks import eve_risk, extremes_of, weighted_risk
 
 STUDY = """
@@ -82,7 +82,7 @@ def test_a_table_is_solved_released_audited_and_reported(folder, capsys):
     assert code == 0
     assert "This is proved exactly" in out
     assert sorted(p.name for p in (folder / "D").iterdir()) == [
-        "certificate.json", "mechanism.json", "prior.json", "result.json", "study.json",
+        "certificate.json", "manifest.json", "mechanism.json", "prior.json", "result.json", "study.json",
     ]  # fmt: skip
     code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
     assert (code, err) == (0, "")
@@ -149,7 +149,7 @@ def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder
 
     again = load_solution("D")
     assert again.verify()
-    assert again.document(again.audit()) == result
+    assert again.document(again.audit(), again.verdict()) == result
     assert "warning" not in err
 
 
@@ -204,7 +204,7 @@ def test_a_rehearsal_is_repeated_and_warned_of(folder, capsys):
         texts.append((folder / name).read_text())
     assert texts[0] == texts[1]
     assert texts[0].splitlines()[0] == "age,rating,faith"
-    assert {line.split(",")[0] for line in texts[0].splitlines()[1:]} == {"0 to 30", "30 to 100"}
+    assert {line.split(",")[0] for line in texts[0].splitlines()[1:]} == {"0-29", "30-100"}
 
 
 def test_parquet_is_read_and_written(folder, capsys):
@@ -255,7 +255,7 @@ def test_a_search_that_stopped_is_reported_and_warned_of_and_not_released(folder
 def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, capsys):
     (folder / "study.toml").write_text(STUDY.replace("holdout = 0", 'holdout = "1/2"'))
     _, _, err = run(capsys, "solve", "study.toml", "--out", "D", "--threshold", "40", "--no-attackers")
-    small = "1 combination of the columns that the neighbour knows with fewer than 40 records: age=0 to 30"
+    small = "1 combination of the columns that the neighbour knows with fewer than 40 records: age=0-29"
     assert f"warning: {small}" in err
     run(capsys, "report", "D", "-o", "internal.html", "--no-attackers")
     code, out, _ = run(capsys, "report", "D", "-o", "public.html", "--public", "--no-attackers")
@@ -274,7 +274,7 @@ def test_a_public_report_has_no_counts_and_no_fractions_of_the_prior(folder, cap
     shown = [re.search(smallest, text)[1] for text in (internal, public, (folder / "more.html").read_text())]
     assert shown == ["9", "fewer than 10", "9"]
     run(capsys, "report", "D", "-o", "less.html", "--public", "--no-attackers", "--threshold", "61")
-    assert (folder / "less.html").read_text().count("fewer than 61 records") == 7  # all levels of both columns
+    assert (folder / "less.html").read_text().count("and levels with fewer than 61 records") == 4  # of every column
 
 
 def test_without_pandas_one_line_says_what_to_install(folder, capsys, monkeypatch):
@@ -289,7 +289,7 @@ def test_labels_of_a_hostile_table_are_escaped_in_the_report(folder, capsys):
     frame.to_csv("survey.csv", index=False)
     assert run(capsys, "solve", "study.toml", "--out", "D")[0] == 0
     assert run(capsys, "report", "D", "-o", "r.html", "--no-attackers")[0] == 0
-    assert "<script>" not in (folder / "r.html").read_text()
+    assert "<script>alert" not in (folder / "r.html").read_text()
 
 
 def test_a_changed_proof_is_not_released(folder, capsys):
@@ -385,7 +385,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
         ),
         (("release", "D", "survey.csv", "-o", "no/x.csv"), "must be in a directory that exists"),
         (("audit", "D", "bad.csv"), "bad.csv: column 'rating'"),
-        (("audit", "empty", "survey.csv"), "study.json cannot be read"),
+        (("audit", "empty", "survey.csv"), "must be a folder written by `bap microdata solve --out`"),
         (("report", "D", "-o", "no/r.html"), "must be in a directory that exists"),
         (("init", "short.csv"), "needs at least two columns"),
         (("solve", "study.toml", "--lambda", "-1"), "--lambda = -1 must not be negative"),
@@ -405,14 +405,15 @@ def test_the_other_commands_refuse_in_one_line_too(folder, capsys, arguments, wo
 
 def _forged(folder, changes):
     """Change documents of the folder D, and write digests that fit them."""
-    from bap_sdc.records.bundle import _digests
-
-    documents = {p.name: json.loads(p.read_text()) for p in (folder / "D").iterdir()}
+    manifest = json.loads((folder / "D" / "manifest.json").read_text())
+    documents = {name: json.loads((folder / "D" / name).read_text()) for name in manifest["files"]}
     for name, change in changes.items():
         change(documents[name])
-    documents["prior.json"]["sha256"] = _digests(documents)
     for name, document in documents.items():
-        (folder / "D" / name).write_text(json.dumps(document))
+        raw = json.dumps(document).encode()
+        (folder / "D" / name).write_bytes(raw)
+        manifest["files"][name] = hashlib.sha256(raw).hexdigest()
+    (folder / "D" / "manifest.json").write_text(json.dumps(manifest))
 
 
 def _more(document):
@@ -510,27 +511,30 @@ def test_an_exact_study_needs_an_exact_proof(folder, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "place", ["states", "row", "decision", "rho", "v", "reply_of", "groups", "replies", "a float", "eves"]
+    "place", ["states", "rows", "levels", "probability", "reply_of", "groups", "replies", "a float", "eves"]
 )
 def test_tables_that_do_not_fit_each_other_prove_nothing(folder, capsys, place):
     run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+
+    def mechanism(document):
+        row = document["rows"][-1]
+        row[{"rows": 0, "levels": 1, "probability": -1, "a float": -1}[place]] = 0.25 if place == "a float" else 10**6
 
     def change(document):
         part = next(c for c in document["components"] if c["groups"])
         if place == "eves":
             document["eves"].append("0")
-        elif place == "a float":
-            part["rho"][0] = 0.25
         elif place == "groups":
-            part["groups"] = [[7, 0]]
+            part["groups"][0]["eve"] = 7
         elif place == "replies":
-            part["replies"] = [row[:1] for row in part["replies"]]
-        elif place in ("rho", "v"):
-            part[place].append(part[place][-1])
+            part["groups"][0]["replies"] = [row[:1] for row in part["groups"][0]["replies"]]
+        elif place == "reply_of":
+            part["groups"][0]["reply_of"][-1] = 10**6
         else:
-            part[place][-1] = 10**6
+            part["states"][-1] = 10**6
 
-    _forged(folder, {"certificate.json": change})
+    own = place in ("rows", "levels", "probability", "a float")
+    _forged(folder, {"mechanism.json": mechanism} if own else {"certificate.json": change})
     code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
     assert (code, out, len(err.splitlines())) == (1, "", 1)
     assert "does not prove its optimum" in err
@@ -548,16 +552,68 @@ def test_a_huge_loss_does_not_make_a_false_float_proof_true():
     for part in best.components:
         own = program.codes[part.states, 0]  # the data as they are
         table = {"row": np.arange(len(own)), "decision": own, "rho": program.p[part.states]}
-        parts.append(replace(part, **table, v=part.v + 0.4))
+        parts.append(replace(part, **table))
     full, _ = extremes_of(program)
     state, decision, rho = joint_table(parts)
     eve = [eve_risk(one, state, decision, rho) for one in program.eves]
-    value = full[0] - 2 * weighted_risk(program, eve)
-    bound = sum(float(program.p[part.states] @ part.v) for part in parts)
+    value = float(full[0] - 2 * weighted_risk(program, eve))
     assert value > best.value + 1e-3
-    claims = {"value": value, "bob": full[0], "eve": weighted_risk(program, eve), "bound": bound, "gap": value - bound}
-    forged = replace(best, components=tuple(parts), eves=tuple(eve), columns=(full[0],), **claims)
-    assert not forged.verify()
+    claims = {"value": value, "bob": float(full[0]), "eve": float(weighted_risk(program, eve))}
+    forged = replace(best, components=tuple(parts), eves=(float(eve[0]),), columns=(float(full[0]),), **claims)
+    assert "the optimum claims" in forged.verify().reason  # the gap that is claimed
+    honest = replace(forged, gap=forged.verify().gap).verify()
+    assert honest.ok
+    assert not honest.optimal
+
+
+def test_a_constant_in_the_losses_of_bob_gives_no_room_for_a_false_risk_of_eve(folder, capsys):
+    """R_E = 1/3 was believed to be 1/2 beside a constant of 1e15, because all claims had one allowance."""
+    (folder / "t.csv").write_text("ill,pay\nno,1\nno,2\nyes,3\n")
+    far = [[1e15 + 2 * (i != j) for j in range(3)] for i in range(3)]
+    text = f'data = "t.csv"\n[publish.pay]\nloss = {far}\n[[eve]]\nsecret = "ill"\n[alice]\nlambda = 10\n'
+    (folder / "study.toml").write_text(text)
+    assert run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0
+    assert run(capsys, "release", "D", "t.csv", "-o", "out.csv", "--seed", "1")[0] == 0
+    result = json.loads((folder / "D" / "result.json").read_text())
+    assert result["risks"]["eve"] == pytest.approx(1 / 3)
+    (folder / "out.csv").unlink()
+
+    def claim(document):
+        document["eves"][0] = document["eve"] = 0.5
+
+    def say(document):
+        document["risks"]["eve"] = document["eves"][0]["risk"] = 0.5
+
+    _forged(folder, {"certificate.json": claim, "result.json": say})
+    code, out, err = run(capsys, "release", "D", "t.csv", "-o", "out.csv")
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+    assert "does not prove its optimum" in err
+
+
+def test_what_holds_the_prior_is_for_its_owner_alone(folder, capsys):
+    (folder / "D").mkdir(mode=0o755)
+    (folder / "report.html").touch(mode=0o644)
+    run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+    assert (folder / "D").stat().st_mode & 0o777 == 0o700
+    assert {p.stat().st_mode & 0o777 for p in (folder / "D").iterdir()} == {0o600}
+    run(capsys, "report", "D", "-o", "report.html", "--no-attackers")
+    assert (folder / "report.html").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_public_report_names_no_level_that_few_records_have_and_lists_text_by_the_alphabet(folder, capsys):
+    jobs = ["the mayor"] + ["nurse", "baker", "smith"] * 20
+    lines = [f"{job},{k % 2},{'yes' if k % 3 else 'no'}" for k, job in enumerate(jobs)]
+    (folder / "t.csv").write_text("\n".join(["job,pay,ill", *lines]) + "\n")
+    text = 'data = "t.csv"\n[publish.job]\n[publish.pay]\n[[eve]]\nsecret = "ill"\n[alice]\nlambda = 1\n'
+    (folder / "study.toml").write_text(text)
+    run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+    for options in ((), ("--public",)):
+        run(capsys, "report", "D", "-o", "r.html", "--no-attackers", *options)
+        page = (folder / "r.html").read_text()
+        assert ("the mayor" in page) == (not options)
+    assert "baker, nurse, smith; and levels with fewer than 10 records" in page
+    run(capsys, "report", "D", "-o", "r.html", "--no-attackers", "--public", "--threshold", "21")
+    assert "baker" not in (folder / "r.html").read_text()
 
 
 def test_an_eve_cannot_reply_to_each_record_by_itself():
@@ -568,9 +624,9 @@ def test_an_eve_cannot_reply_to_each_record_by_itself():
     (part,), p, parts = best.components, best.program.p, []
     for x, (secret, pay) in enumerate(zip(best.program.eves[0].secret, best.program.codes[:, 0], strict=True)):
         table = objects(fmpq(5) if j == secret else fmpq(0) for j in range(2)).reshape(1, 2)
-        replies = WrittenReplies(table, np.zeros(best.decisions, dtype=int))
+        replies = TabledReplies(table, np.zeros(best.decisions, dtype=int))
         place = {"states": np.array([x]), "row": np.array([0]), "decision": np.array([pay]), "rho": p[x : x + 1]}
-        parts.append(replace(part, **place, v=objects([fmpq(0)]), replies=replies))
+        parts.append(replace(part, **place, replies=replies))
     claims = dict.fromkeys(("value", "bob", "eve", "bound", "gap"), F(0))
     forged = replace(best, components=tuple(parts), eves=(F(0),), columns=(F(0),), **claims)
     assert best.value == -2

@@ -215,7 +215,7 @@ def test_too_many_draws_are_refused_at_once(run: Run, bundle: str, count: str) -
     assert (code, out, err.count("\n")) == (2, "", 1)
     code, out, err = run("release", bundle, state, "--count", "5000")
     assert (code, len(out.splitlines())) == (0, 5000)
-    assert "Eve's risk may be lower than 3/4 (0.75) (draws = 5000 give too many outcomes" in err
+    assert "Eve's risk falls from 3/4 (0.75) to no less than 0, which draws without end would leave" in err
 
 
 def test_a_closed_stdin_is_one_line(bundle: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:

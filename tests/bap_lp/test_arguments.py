@@ -46,6 +46,7 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda junk: bap_lp.robust([COIN, junk]), r"problems\[1\] must be a Problem"),
     (lambda junk: bap_lp.tiers([junk]), r"problems\[0\] must be a Problem"),
     (lambda junk: bap_lp.minimum_of([junk]), r"eves\[0\] must be an Agent"),
+    (lambda junk: bap_lp.informed(junk, [[1]]), "eve must be an Agent"),
     (lambda junk: Problem([1], bobs=[junk], eves=[Agent([[0]])]), r"bobs\[0\] must be an Agent"),
     (lambda junk: bap_lp.sweep([COIN], junk), "function .*must be a function"),
 ]

@@ -19,6 +19,7 @@ from bap_lp import (
     Conditions,
     Family,
     Mechanism,
+    PriorSet,
     Problem,
     compare,
     condition_costs,
@@ -75,6 +76,7 @@ RESULTS = {
     "<Piece: lambda from 1/10 to infinity, R_B = 13/40, R_E = 3/4>": lambda_path(coin()).pieces[1],
     "<Corner: R_B = 1/4, R_E = 3/4, not attained>": corner(coin()),
     "<DisclosureControl: R_B = 3/10, R_E = 1/2, price = 1/10>": sdc(coin(), min_eve_risk="1/2"),
+    "<PriorSet: even if the shares are wrong by 5 percentage points in total>": PriorSet.total_variation("1/20"),
     "<RobustSolution: exact, 1 scenario, worst R_A = 3/40, 2 signals>": robust([coin()], ["1/3"]),
     "<TierSolution: exact, 1 tier, value = 3/40, price of nesting = 0>": tiers([coin()], ["1/3"]),
     "<Uniqueness: unique, R_A = 3/40, 2 signals at least>": uniqueness(coin(), "1/3"),
@@ -109,6 +111,7 @@ OTHERS: list[Any] = [
     verify(coin(), BEST.certificate),
     robust([coin()], ["1/3"]).certificate,
     tiers([coin()], ["1/3"]).certificate,
+    solve(coin(), "1/3", priors=PriorSet.total_variation("1/20")).certificate,
     PRIVATE.certificate,
     lambda_path(coin(), conditions=Conditions(exp_epsilon=2)).pieces[0],
 ]

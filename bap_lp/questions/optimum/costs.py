@@ -70,7 +70,7 @@ def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
     given = solution.certificate.conditions
     if given.empty and not solution.problem.misaligned:
         return ()
-    prices = shadow_prices(solution)
+    prices = shadow_prices(solution) if solution.priors is None else {}
     stated = [kind for kind in TABLE.values() if kind.name in _stated(solution, given)]
     out = []
     for kind in stated:
@@ -79,7 +79,8 @@ def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
         if len(stated) == 1 and solution.unconstrained is not None:
             without = solution.unconstrained
         else:
-            without = solve(solution.problem, solution.lam, solution.exact, conditions=rest).value
+            problem, lam, priors = solution.problem, solution.lam, solution.priors
+            without = solve(problem, lam, solution.exact, conditions=rest, priors=priors).value
         name = "margin" if kind is Obedience else kind.name
         out.append(ConditionCost(name, solution.value - without, prices.get(kind.name, {})))
     return tuple(out)

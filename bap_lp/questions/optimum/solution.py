@@ -14,6 +14,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_grid, on_simplex
+from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import Array, by_rows, field_of, is_exact
 
@@ -36,6 +37,8 @@ class Solution(Tabular):
         certificate: the proof, which `verify` checks without a solver.
         unconstrained: the optimum without the conditions; None if there are none.
         randomised: the optimum without determinism or a limit on signals; None if neither was asked for.
+        worst_prior: the prior of a set under which the mechanism has its largest R_A, and `risks`; None without a set.
+        attained: whether `value` is the worst R_A itself; if not, it is a number that no prior of the set exceeds.
 
     >>> from bap_lp import Problem, solve
     >>> best = solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]))
@@ -54,6 +57,13 @@ class Solution(Tabular):
     certificate: Certificate
     unconstrained: Number | None = None
     randomised: Number | None = None
+    worst_prior: Array | None = None
+    attained: bool = True
+
+    @property
+    def priors(self) -> PriorSet | None:
+        """The set of priors whose worst case counts; None if the problem's own prior counts."""
+        return self.certificate.priors
 
     @property
     def exact(self) -> bool:
@@ -77,15 +87,21 @@ class Solution(Tabular):
     def summary(self) -> str:
         """The optimum and its proof in plain sentences."""
         among = "" if self.conditions is None else " that meets the conditions"
+        what = "R_A" if self.priors is None else "worst R_A"
         lines = [
             f"At {equals('lambda', self.lam)} the least risk of Alice is {equals('R_A', self.value)}.",
             f"A mechanism with {counted(len(self.mechanism.signals), 'signal')} attains it: "
             f"{equals('R_B', self.risks.bob)}, {equals('R_E', self.risks.eve)}.",
         ]
+        if self.priors is not None:
+            worst = "the largest R_A that any prior of the set can cause" if self.attained else "above the largest R_A"
+            lines[0] = f"At {equals('lambda', self.lam)} the least worst risk of Alice is {equals('R_A', self.value)}."
+            lines.append(f"It holds even if {self.priors.words()}: it is {worst}.")
         if self.exact and self.gap == 0:
-            lines.append(f"This is proved exactly: no mechanism{among} has a smaller R_A.")
+            lines.append(f"This is proved exactly: no mechanism{among} has a smaller {what}.")
         else:
-            bound = f"no mechanism{among} has an R_A below {float(self.bound):.12g}"
+            own = "an R_A" if self.priors is None else "a worst R_A"
+            bound = f"no mechanism{among} has {own} below {float(self.bound):.12g}"
             lines.append(f"This is proved up to {float(self.gap):.2g}: {bound}.")
         if self.conditions is not None and not self.exact:
             lines.append("In floats, limits are read looser by 2^-48 of their size.")

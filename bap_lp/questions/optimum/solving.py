@@ -31,6 +31,7 @@ from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.finish import on_simplex
+from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, published
 from bap_lp.rational import Array, InputError, is_exact, public
@@ -50,6 +51,7 @@ def solve(
     workers: int | None = None,
     client: Any = None,
     time_limit: float | None = None,
+    priors: PriorSet | None = None,
 ) -> Solution:
     """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
@@ -69,6 +71,9 @@ def solve(
         time_limit: seconds after which the computation ends, looked at between its steps. A float solution is then the
             best certified pair so far: its gap says how far it may be from the optimum, and `method` says that it was
             stopped.
+        priors: a set of priors whose worst case counts instead of the problem's own prior. Bob follows the signal, one
+            published rule for all priors, and Eve knows the prior. (In `robust` the Bobs know it too, and decide
+            differently in every scenario.) "calibrated" and conditions are about the problem's own prior.
 
     Returns:
         The optimal mechanism with its risks and its certificate.
@@ -89,7 +94,19 @@ def solve(
             raise InputError("formulation", formulation, 'must be "compact" or "paper"')
         if formulation != "compact" and asked:
             raise InputError("formulation", formulation, 'must be "compact" under conditions')
-        if problem.misaligned or asked:
+        if priors is not None:
+            from bap_lp.questions.prior_sets.solving import solve_over_priors
+
+            if formulation != "compact":
+                raise InputError("formulation", formulation, 'must be "compact" over a set of priors')
+            found = solve_over_priors(problem, price, exact, conditions or Conditions(), priors, progress)
+        elif problem.forecasting:
+            from bap_lp.questions.optimum.forecast import solve_forecast  # few Bobs report probabilities
+
+            if formulation != "compact":
+                raise InputError("formulation", formulation, 'must be "compact" if a Bob reports probabilities')
+            found = solve_forecast(problem, price, exact, conditions or Conditions(), progress)
+        elif problem.misaligned or asked:
             from bap_lp.questions.optimum.conditioned import solve_conditioned  # most problems have no conditions
 
             found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)

@@ -115,11 +115,24 @@ def audit_channel(
     study: Study, channel: RecordChannel, types: Array, counts: Array, attackers: Sequence[str] | None = None
 ) -> Audit:
     """Judge a channel on records given as types and counts; attackers: names, all if None."""
-    with one_blas_thread():  # the products are many and small: threads would only wait for each other
-        return _judged(study, channel, types, counts, list(ATTACKERS) if attackers is None else list(attackers))
+    names = list(ATTACKERS) if attackers is None else list(attackers)
+    return _judged(study, channel, types, counts, names)[0]
 
 
-def _judged(study: Study, channel: RecordChannel, types: Array, counts: Array, names: list[str]) -> Audit:
+def difference(
+    study: Study, channel: RecordChannel, other: RecordChannel, types: Array, counts: Array, lam: float
+) -> tuple[AuditedRisk, AuditedRisk]:
+    """R_A of a channel minus that of another, record by record: with the Eves of the prior, and with informed ones."""
+    (bob, eve, informed), (bob2, eve2, informed2) = (_judged(study, c, types, counts, [])[1] for c in (channel, other))
+    by_prior, at_least = (bob - bob2 - lam * (a - b) for a, b in ((eve, eve2), (informed, informed2)))
+    return _estimate(by_prior, counts), _estimate(at_least, counts)
+
+
+@one_blas_thread()  # the products are many and small: threads would only wait for each other
+def _judged(
+    study: Study, channel: RecordChannel, types: Array, counts: Array, names: list[str]
+) -> tuple[Audit, tuple[Array, Array, Array]]:
+    """The audit, and of every type its part in R_B, in R_E by the prior, and in R_E of informed Eves."""
     fitted, p = study.prior.types, floats(study.program.p).astype(float)
     unseen = 0
     if isinstance(channel, TableChannel):
@@ -143,7 +156,8 @@ def _judged(study: Study, channel: RecordChannel, types: Array, counts: Array, n
             sums[k] += float(spy.weight) * part
     eve, informed = (_estimate(part, counts) for part in sums)
     told = utility(study, channel, types, counts)
-    return Audit(int(counts.sum()), unseen, _estimate(total, counts), columns, eve, informed, tuple(eves), told)
+    found = Audit(int(counts.sum()), unseen, _estimate(total, counts), columns, eve, informed, tuple(eves), told)
+    return found, (total, sums[0], sums[1])
 
 
 def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array:

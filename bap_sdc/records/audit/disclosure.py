@@ -27,6 +27,7 @@ from bap_sdc.records.study import Spy, Study
 
 _PAIRS = 30  # two-way margins that are measured
 _TABLE = 4_000_000
+_NODES = 12  # of a panel: the integral is right to 1e-10
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,12 @@ def disclosure(
 
 
 def _linked(study: Study, channel: RecordChannel, spy: Spy, types: Array, counts: Array) -> float:
-    """Expected correct links: sum over z of n_z max_w f(w|z) / E[N_w], N_w the records that show w, her own included.
+    """Expected correct links: sum over z of max_w sum_{x in z} n_x f(w|x) E[1 / N_w], N_w the records that show w, her
+    own included.
 
-    w has the true values of the known columns that are not published, and the released symbols of those that are.
+    w has the true values of the known columns that are not published, and the released symbols of those that are. The
+    other records show w independently, with probabilities f, so N_w - 1 has the generating function
+    g(t) = prod (1 - f + f t), and E[1 / N_w] is the integral of g from 0 to 1.
     """
     z = study.known(types, spy)
     values, at = np.unique(z, return_inverse=True)
@@ -120,19 +124,33 @@ def _linked(study: Study, channel: RecordChannel, spy: Spy, types: Array, counts
     symbols = [channel.symbols[j] for j in shown]
     told = keys(channel.decode(np.arange(channel.signals))[:, shown], symbols)
     words, word = np.unique(told, return_inverse=True)
-    rest, other = np.unique(keys(types[:, hidden], [study.levels[k] for k in hidden]), return_inverse=True)
-    if len(values) * max(channel.signals, len(words)) > _TABLE:
+    if len(types) * len(words) > _TABLE:
         return float("nan")
-    joint = channel.joint(types, counts.astype(float), at, len(values))
-    shows = np.zeros((len(values), len(words)))
-    np.add.at(shows.T, word, joint.T)  # expected records of each z that show each word
-    size = np.bincount(at, counts)
-    home = np.zeros(len(values), dtype=np.int64)
-    home[at] = other
-    total = np.zeros((len(rest), len(words)))
-    np.add.at(total, home, shows)
-    own = shows / size[:, None]
-    return float((size * (own / (1.0 + total[home] - own)).max(axis=1)).sum())
+    shows = np.zeros((len(types), len(words)))
+    step = max(1, _TABLE // channel.signals)
+    for low in range(0, len(types), step):
+        block = np.arange(low, min(low + step, len(types)))
+        joint = channel.joint(types[block], np.ones(len(block)), block - low, len(block))
+        np.add.at(shows[block[0] : block[-1] + 1].T, word, joint.T)
+    shows = np.clip(shows, 0.0, 1.0)
+    t, weight = _graded(int(counts.sum()))
+    linked = np.zeros((len(values), len(words)))
+    home = np.unique(keys(types[:, hidden], [study.levels[k] for k in hidden]), return_inverse=True)[1]
+    for mine in np.split(np.argsort(home, kind="stable"), np.cumsum(np.bincount(home))[:-1]):
+        for w in range(len(words)):
+            able = mine[shows[mine, w] > 0]
+            apart = np.log1p(-shows[able, w, None] * (1.0 - t))
+            others = np.exp(counts[able] @ apart - apart)  # all records but one of the type
+            np.add.at(linked[:, w], at[able], counts[able] * shows[able, w] * (others @ weight))
+    return float(linked.max(axis=1).sum())
+
+
+def _graded(records: int) -> tuple[Array, Array]:
+    """Nodes and weights on [0, 1], with panels that halve towards 1: g is large within 1 / records of it."""
+    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    ends = np.r_[0.0, 2.0 ** np.arange(-int(records).bit_length() - 2, 1)]
+    half = np.diff(ends)[:, None] / 2
+    return 1.0 - (ends[:-1, None] + half * (1 + node)).ravel(), (half * weight).ravel()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,9 @@
 Levels are, in this order of precedence: bands of a numeric column, [a, b) with the last one closed; levels that are
 given; numbers, truth values and dates by value; text in order of appearance. Numbers written as text are numbers:
 "1", "1.0" and "01" are one level. Missing cells are a level of their own, after all others.
+
+A released cell is written from its level alone. How the cell of a record was spelled (" 30.0", 3e1) could tell whose
+record it is, so no spelling of the table is copied: a number has one text, and digits of equal width (007) keep it.
 """
 
 from __future__ import annotations
@@ -10,10 +13,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,26 +28,70 @@ from bap_sdc.records.data.tables import pandas_module
 
 MOST_LEVELS = 1000
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
-_KEYS = ("levels", "bands", "merge")
+_KEYS = ("levels", "bands", "names", "merge", "missing")
 _LABEL = "(missing)"
+_DIGITS = 1000  # longer ones are text: Python reads integers of 4300 digits and refuses longer ones
+_ZEROS = 20  # zeros that a text of a number may add
 _KINDS = "must be text, a number, a truth value or a date"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a cell of text means: codes for missing cells, and whether blanks around it count."""
+
+    missing: tuple[str, ...] = ()
+    strip: bool = False
+
+    def read(self, cell: Any) -> Any:
+        """The cell that is meant; None if it is missing."""
+        if self.strip and isinstance(cell, str):
+            cell = cell.strip() or None
+        if cell is None or not self.missing:
+            return cell
+        return None if str(cell).strip() in self.missing or (is_number(cell) and plain(cell) in self.missing) else cell
+
+    def extended(self, codes: Any, field: str) -> Reading:
+        """With further codes for missing cells."""
+        if codes is None:
+            return self
+        if isinstance(codes, (str, Mapping)) or not isinstance(codes, Sequence):
+            raise InputError(field, codes, 'must be a list of cells such as ["?", "n/a"]')
+        for k, code in enumerate(codes):
+            if isinstance(code, bool) or not isinstance(code, (str, int, float)):
+                raise InputError(f"{field}[{k}]", code, "must be text or a number")
+        texts = [plain(code) if is_number(code) else str(code).strip() for code in codes]
+        return replace(self, missing=(*self.missing, *texts))
+
+
+AS_IT_IS = Reading()
 
 
 @dataclass(frozen=True)
 class Column:
     """A column with its levels.
 
-    labels: the levels as people read them. values: the text a release writes, None where missing. numeric: whether
-    cells are compared as numbers. bands: the ends of the bands, or none. merged: the level that stands for several,
-    by cell.
+    values: the text a release writes, None where missing. numeric: whether cells are compared as numbers. bands: the
+    ends of the bands, or none. merged: the level that stands for several, by cell. whole: the bands hold integers only.
+    reading: what cells mean before they are levels. ordered: whether the order of the levels means something.
     """
 
     name: str
-    labels: tuple[str, ...]
     values: tuple[str | None, ...]
     numeric: bool
     bands: tuple[Fraction, ...] = ()
     merged: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
+    reading: Reading = AS_IT_IS
+    ordered: bool = True
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The levels as people read them: the missing level has a name that no other level has."""
+        texts = [text for text in self.values if text is not None]
+        label = _LABEL
+        while label in texts:
+            label = f"({label})"
+        return (*texts, label) if self.missing is not None else tuple(texts)
 
     @property
     def missing(self) -> int | None:
@@ -50,18 +99,23 @@ class Column:
         return len(self.values) - 1 if self.values[-1] is None else None
 
     @property
+    def named(self) -> bool:
+        """Whether its bands have names of their own."""
+        return bool(self.bands) and list(self.values[: len(self.bands) - 1]) != band_names(self.bands, self.whole)
+
+    @property
     def recoded(self) -> bool:
         """Whether levels differ from the cells, as bands and merged levels do."""
         return bool(self.bands or self.merged)
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.values)
 
     def codes(self, cells: Any, source: str) -> Array:
         """The level of each cell; a cell that is not a level is refused."""
-        inverse, found = distinct(cells, f"{source}: column {show(self.name)}")
+        inverse, found = distinct(cells, f"{source}: column {show(self.name)}", self.reading)
         table = {key_of(value, self.numeric): k for k, value in enumerate(self.values) if value is not None}
-        band = banding(self.bands, f"{source}: column {show(self.name)}") if self.bands else None
+        band = banding(self.bands, f"{source}: column {show(self.name)}", self.whole) if self.bands else None
         at = np.array([self._code(value, table, band) for value in found], dtype=np.int64)
         if (at < 0).any():
             row = int(np.flatnonzero((at < 0)[inverse])[0])
@@ -77,37 +131,34 @@ class Column:
         if value is None:
             return -1 if self.missing is None else self.missing
         if self.merged and (stands := self.merged.get(str(key_of(value, self.numeric)))) is not None:
-            return self.labels.index(stands)
+            return self.values.index(stands)
         if band is not None:
             return band(value)
         return table.get(key_of(value, self.numeric), -1)
 
     def cells(self, codes: Array, like: Any) -> Any:
-        """Cells of these levels as a pandas Series with the type of `like`, the original column."""
+        """Cells of these levels as a pandas Series with the type of `like`, the original column, and an index of its
+        own; categories are those that occur."""
         pandas = pandas_module()
         dtype = like.dtype
         if self.recoded:
-            return pandas.Series(np.array([*self.values], dtype=object)[codes], index=like.index, dtype="str")
-        cells = [v for v in distinct(like, self.name)[1] if v is not None]
-        categories = dtype.categories.tolist() if isinstance(dtype, pandas.CategoricalDtype) else []
-        originals = {key_of(v, self.numeric): v for v in (*categories, *cells)}
-        sample = next((v for v in (*cells, *categories)), None)
+            return pandas.Series(np.array([*self.values], dtype=object)[codes], dtype="str")
+        sample = next(iter(like.dropna()), None)
+        if isinstance(sample, np.generic) and not isinstance(sample, np.datetime64):
+            sample = sample.item()
         values = np.empty(len(self), dtype=object)
-        for k, text in enumerate(self.values):
-            if text is not None:
-                key = key_of(text, self.numeric)
-                values[k] = originals[key] if key in originals else _typed(text, dtype, sample, pandas)
+        values[:] = [None if text is None else _typed(text, dtype, sample, pandas) for text in self.values]
         if isinstance(dtype, pandas.CategoricalDtype):
-            extra = [v for v in values if v is not None and v not in dtype.categories]
-            dtype = pandas.CategoricalDtype([*dtype.categories, *extra], dtype.ordered) if extra else dtype
+            used = [values[k] for k in np.unique(codes).tolist() if self.values[k] is not None]
+            dtype = pandas.CategoricalDtype(used, dtype.ordered)
         holes = self.missing is not None and (codes == self.missing).any()
         if holes and dtype.kind in "iub" and isinstance(dtype, np.dtype):
             dtype = pandas.Series([], dtype=dtype).convert_dtypes().dtype  # Int64 or boolean: they can be missing
-        return pandas.Series(pandas.array(list(values[codes]), dtype=dtype), index=like.index)
+        return pandas.Series(pandas.array(list(values[codes]), dtype=dtype))
 
 
 def _typed(text: str, dtype: Any, sample: Any, pandas: Any) -> Any:
-    """A level that the released file does not have, in the type of its column; `sample` is one of its cells."""
+    """A level in the type of its column; `sample` is one of its cells."""
     kind = getattr(dtype, "kind", "O")
     if kind == "O" and isinstance(sample, bool):
         kind = "b"
@@ -117,8 +168,8 @@ def _typed(text: str, dtype: Any, sample: Any, pandas: Any) -> Any:
         return int(Decimal(text))
     if kind in "iuf" or (kind == "O" and isinstance(sample, (int, float))):
         return float(text)
-    if kind in "Mm":
-        return (pandas.Timestamp if kind == "M" else pandas.Timedelta)(text)
+    if kind in "Mm" or isinstance(sample, (pandas.Timestamp, pandas.Timedelta)):
+        return (pandas.Timestamp if kind == "M" or isinstance(sample, pandas.Timestamp) else pandas.Timedelta)(text)
     if isinstance(sample, Decimal):
         return Decimal(text)
     return type(sample).fromisoformat(text) if isinstance(sample, (date, time)) else text
@@ -128,10 +179,10 @@ def _is_integer(text: str) -> bool:
     return Decimal(text) == Decimal(text).to_integral_value()
 
 
-def distinct(cells: Any, where: str) -> tuple[Array, list[Any]]:
+def distinct(cells: Any, where: str, reading: Reading = AS_IT_IS) -> tuple[Array, list[Any]]:
     """(index, values): the distinct cells in order of appearance, None where missing, and which one each cell is.
 
-    where: what an error calls the column.
+    where: what an error calls the column. Cells that reading makes equal keep a place each.
     """
     pandas = pandas_module()
     try:
@@ -146,7 +197,9 @@ def distinct(cells: Any, where: str) -> tuple[Array, list[Any]]:
     if (index < 0).any():
         index = np.where(index < 0, len(out), index)
         out.append(None)
-    return index, out
+    if any(isinstance(v, int) and abs(v) >= 10**_DIGITS for v in out):
+        raise InputError(where, None, f"must have integers of at most {_DIGITS} digits")
+    return index, [reading.read(v) for v in out]
 
 
 def key_of(value: Any, numeric: bool) -> Any:
@@ -156,14 +209,17 @@ def key_of(value: Any, numeric: bool) -> Any:
 
 def is_number(value: Any) -> bool:
     if isinstance(value, str):
-        return _NUMBER.fullmatch(value) is not None
+        return len(value) <= _DIGITS and _NUMBER.fullmatch(value) is not None
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
         return False
-    return bool(-np.inf < value < np.inf)
+    return bool(-np.inf < value < np.inf) and abs(value) < 10**_DIGITS
 
 
-def column_of(cells: Any, name: str, given: Mapping[str, Any] | None, source: str, most: int = MOST_LEVELS) -> Column:
-    """The levels of a column of a table: `given` may have levels, bands or merge."""
+def column_of(
+    cells: Any, name: str, given: Mapping[str, Any] | None, source: str, reading: Reading = AS_IT_IS,
+    most: int = MOST_LEVELS,
+) -> Column:  # fmt: skip
+    """The levels of a column of a table: `given` may have levels, or bands with names, or merge, and missing codes."""
     pandas = pandas_module()
     where = f"{source}: column {show(name)}"
     options = dict(given or {})
@@ -172,14 +228,17 @@ def column_of(cells: Any, name: str, given: Mapping[str, Any] | None, source: st
             raise InputError(f"columns.{name}.{key}", None, f"is not a known key: a column may have {', '.join(_KEYS)}")
     if "levels" in options and "bands" in options:
         raise InputError(f"columns.{name}", None, "must have levels or bands, not both")
-    values = distinct(cells, where)[1]
+    reading = reading.extended(options.get("missing"), f"columns.{name}.missing")
+    values = list(dict.fromkeys(distinct(cells, where, reading)[1]))
     holes = None in values
     values = [v for v in values if v is not None]
     if len(values) > most and "bands" not in options and "merge" not in options:
         raise InputError(where, None, f"has {len(values)} levels, at most {most} are allowed: give bands or merge")
     numeric = bool(values) and all(map(is_number, values))
+    if "names" in options and "bands" not in options:
+        raise InputError(f"columns.{name}.names", None, "needs bands")
     if (bands := options.get("bands")) is not None:
-        return _banded(values, name, bands, numeric, holes, where)
+        return _banded(values, name, bands, options.get("names"), numeric, holes, where, reading)
     merged, values = _merged(values, name, options.get("merge"), numeric, where)
     if (levels := options.get("levels")) is not None:
         ordered, numeric = _given(values, name, levels, where)
@@ -189,17 +248,18 @@ def column_of(cells: Any, name: str, given: Mapping[str, Any] | None, source: st
         ordered = _natural(values, cells, numeric, pandas, where, most)
     if len(ordered) > most:
         raise InputError(where, None, f"has {len(ordered)} levels, at most {most} are allowed: give bands or merge")
-    return _column(name, [str(v) for v in ordered], numeric, holes, where, merged=merged)
+    width = _width(values) if numeric and not merged else 0
+    texts = [plain(v, width) if numeric and is_number(v) else str(v) for v in ordered]
+    plainly = numeric or "levels" in options or cells.dtype.kind in "Mm" or not any(isinstance(v, str) for v in values)
+    ordered_by = plainly or isinstance(cells.dtype, pandas.CategoricalDtype)
+    return _column(name, texts, numeric, holes, where, merged=merged, reading=reading, ordered=ordered_by)
 
 
 def _column(name: str, texts: list[str], numeric: bool, holes: bool, where: str, **more: Any) -> Column:
     values: list[str | None] = [*texts, None] if holes else [*texts]
     if len(values) < 2:
         raise InputError(where, None, f"has only one level{f', {texts[0]!r}' if texts else ''}: nothing can be learned")
-    label = _LABEL
-    while label in texts:
-        label = f"({label})"
-    return Column(name, (*texts, label) if holes else tuple(texts), tuple(values), numeric, **more)
+    return Column(name, tuple(values), numeric, **more)
 
 
 def _natural(values: list[Any], cells: Any, numeric: bool, pandas: Any, where: str, most: int) -> list[Any]:
@@ -214,7 +274,7 @@ def _natural(values: list[Any], cells: Any, numeric: bool, pandas: Any, where: s
     mixed = next((v for v in values if is_number(v) != is_number(values[0])), None)
     if mixed is not None:
         one, other = (values[0], mixed) if is_number(values[0]) else (mixed, values[0])
-        rule = f"mixes numbers such as {show(one)} and text such as {str(other)!r}: give levels, or bands"
+        rule = f"mixes numbers such as {show(one)} and text such as {show(str(other))}: give levels, or bands"
         raise InputError(where, None, rule)
     if wrong := next((v for v in values if not isinstance(v, str)), None):
         raise InputError(where, str(wrong), _KINDS)
@@ -235,8 +295,7 @@ def _given(values: list[Any], name: str, levels: Any, where: str) -> tuple[list[
     known = set(keys)
     if unknown := [v for v in values if key_of(v, numeric) not in known]:
         raise InputError(where, str(unknown[0]), f"is not one of columns.{name}.levels")
-    texts = {key_of(v, numeric): v for v in reversed(values)}  # as the file spells them
-    return [texts.get(key, level) for key, level in zip(keys, levels, strict=True)], numeric
+    return list(levels), numeric
 
 
 def _merged(values: list[Any], name: str, merge: Any, numeric: bool, where: str) -> tuple[dict[str, str], list[Any]]:
@@ -265,7 +324,9 @@ def _merged(values: list[Any], name: str, merge: Any, numeric: bool, where: str)
     return merged, list({str(v): v for v in left}.values())
 
 
-def _banded(values: list[Any], name: str, bands: Any, numeric: bool, holes: bool, where: str) -> Column:
+def _banded(
+    values: list[Any], name: str, bands: Any, names: Any, numeric: bool, holes: bool, where: str, reading: Reading
+) -> Column:
     field = f"columns.{name}.bands"
     if isinstance(bands, (str, Mapping)) or not isinstance(bands, Sequence) or len(bands) < 3:
         raise InputError(field, bands, "must be a list of at least three increasing numbers")
@@ -279,19 +340,70 @@ def _banded(values: list[Any], name: str, bands: Any, numeric: bool, holes: bool
     if not numeric:
         text = next((v for v in values if not is_number(v)), None)
         raise InputError(where, None if text is None else str(text), "must be a number, because the column has bands")
-    band = banding(tuple(ends), where)
+    # a pair of integer ends holds integers only if all cells are: then [5, 20) is 5-19, and 4.5 is refused later
+    whole = all(end.denominator == 1 for end in ends) and all(key_of(v, True).denominator == 1 for v in values)
+    band = banding(tuple(ends), where, whole)
     for value in values:
         band(value)
-    names = [f"{a} to {b}" for a, b in zip(map(_plain, ends), map(_plain, ends[1:]), strict=False)]
-    return _column(name, names, True, holes, where, bands=tuple(ends))
+    texts = band_names(tuple(ends), whole)
+    if names is not None:
+        texts = _band_names_given(names, len(texts), f"columns.{name}.names")
+    return _column(name, texts, True, holes, where, bands=tuple(ends), whole=whole, reading=reading)
+
+
+def _band_names_given(names: Any, count: int, field: str) -> list[str]:
+    good = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(n, str) and n for n in names)
+    if not good or len(names) != count or len(set(names)) != count:
+        raise InputError(field, names, f"must be a list of {count} different names, one per band")
+    return list(names)
+
+
+def band_names(ends: tuple[Fraction, ...], whole: bool) -> list[str]:
+    """The bands in words: of integers "4" or "5-19" with both ends, of other numbers "0.5 to 2" without its end."""
+    last = len(ends) - 2
+    out = []
+    for k, (a, b) in enumerate(pairwise(ends)):
+        top = b if k == last or not whole else b - 1
+        between = "-" if whole and a >= 0 else " to "
+        out.append(_plain(a) if whole and a == top else f"{_plain(a)}{between}{_plain(top)}")
+    return out
 
 
 def _plain(value: Fraction) -> str:
     return str(value) if value.denominator == 1 else f"{float(value):.15g}"
 
 
-def banding(ends: tuple[Fraction, ...], where: str) -> Callable[[Any], int]:
-    """The band of a cell; cells outside all bands are refused.
+def plain(value: Any, width: int = 0) -> str:
+    """The one text of a number, exact: 30 for " 30.0" and 3e1, 1E+40 where zeros would be many; digits of a width."""
+    if isinstance(value, Fraction):
+        return str(value)
+    decimal = Decimal(str(value).strip())
+    sign, digits, exponent = decimal.as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).lstrip("0")
+    if not text:
+        return "0".zfill(width)
+    kept = text.rstrip("0")
+    exponent += len(text) - len(kept)
+    minus = "-" if sign else ""
+    if not -_ZEROS <= exponent <= _ZEROS:
+        return f"{minus}{kept[0]}{'.' if kept[1:] else ''}{kept[1:]}E{exponent + len(kept) - 1:+d}"
+    if exponent >= 0:
+        return f"{minus}{(kept + '0' * exponent).zfill(width)}"
+    whole = kept.zfill(1 - exponent)
+    return f"{minus}{whole[:exponent]}.{whole[exponent:]}"
+
+
+def _width(values: Sequence[Any]) -> int:
+    """The width of codes such as 007, if all cells are digits of one width and some start with 0; else 0."""
+    if not all(isinstance(v, str) and v.isascii() and v.isdigit() for v in values):
+        return 0
+    widths = {len(v) for v in values}
+    return widths.pop() if len(widths) == 1 and any(v[0] == "0" for v in values) else 0
+
+
+def banding(ends: tuple[Fraction, ...], where: str, whole: bool = False) -> Callable[[Any], int]:
+    """The band of a cell; cells outside all bands are refused, and fractions if the bands are of integers.
 
     Rounding to floats keeps order, so a float strictly between two rounded ends decides; ties are compared exactly.
     """
@@ -300,6 +412,8 @@ def banding(ends: tuple[Fraction, ...], where: str) -> Callable[[Any], int]:
     def band(value: Any) -> int:
         if not is_number(value):
             raise InputError(where, str(value), "must be a number, because the column has bands")
+        if whole and not isinstance(value, int) and Fraction(str(value).strip()).denominator != 1:
+            raise InputError(where, str(value), "must be an integer, as in the table of the study")
         near = _rough(value)
         if rough[0] < near < rough[-1] and near not in rough:
             return bisect_right(rough, near) - 1

@@ -2,7 +2,7 @@
 
 Over L levels that are not missing, "0-1" is 1 for every error, "absolute" |i - j| / (L - 1) and "squared" its
 square: ranks divided by the largest difference. To publish a level for a missing cell, or the other way round,
-costs 1.
+costs 1. The ranks of text mean something only if `levels` gives them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ def loss_table(loss: Any, column: Column, field: str) -> Array:
     if isinstance(loss, str):
         if loss not in NAMES:
             raise InputError(field, loss, f"must be one of {', '.join(NAMES)}, or a table")
+        levels = size - (column.missing is not None)
+        if loss != "0-1" and levels > 2 and not column.ordered:
+            shown = ", ".join(column.labels[:4])
+            rule = f"needs an order, and text has none ({shown}): give columns.{column.name}.levels in their order"
+            raise InputError(field, loss, rule)
         return _named(loss, size, column.missing)
     table = array(loss, field, 2)
     if len(table) != size:

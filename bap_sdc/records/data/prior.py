@@ -15,9 +15,10 @@ every machine, and unrelated to the order of the file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -37,6 +38,9 @@ class Prior(ReadOnly):
     """Record types (rows of levels), the records counted as each, and their probabilities.
 
     alpha: the smoothing. likelihoods: mean log-likelihood of a left-out record by candidate, if alpha was chosen.
+    model: where the probabilities come from (`models`). margins: groups of columns of a log-linear model. scores: by
+    model, if it was chosen. draws, fresh: by the number K of draws of the true shares, the table k(omega | x) in units
+    of 1/CHANCES; Eves know the former.
     """
 
     types: Array
@@ -45,10 +49,77 @@ class Prior(ReadOnly):
     alpha: Any = 0
     toward: str = "margins"
     likelihoods: tuple[tuple[Fraction, float], ...] = ()
+    model: str = "counts"
+    margins: tuple[tuple[int, ...], ...] = ()
+    scores: tuple[tuple[str, float | None], ...] = ()
+    draws: Mapping[int, Array] = field(default_factory=dict)
+    fresh: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
         return int(self.counts.sum())
+
+    @property
+    def belief(self) -> str:
+        """What the prior believes, in words."""
+        if self.model != "counts":
+            return {
+                "independent": "the columns are independent",
+                "loglinear": "a log-linear model with the chosen margins",
+                "conditional": "the secrets follow a classifier given the other columns",
+            }[self.model]
+        if self.alpha == 0:
+            return "the shares are those of the fitted records, exactly"
+        share = float(self.alpha) / (self.records + float(self.alpha))
+        kind = "the independence model" if self.toward == "margins" else "independence of the known columns"
+        return f"{share:.0%} of it is {kind}, the rest are the shares of the fitted records"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The fitted records, as rows of levels, and which columns are secret.
+
+    margins: groups of columns of the log-linear model. joined, alpha, toward: of the counts, see `fit`.
+    """
+
+    codes: Array
+    levels: tuple[int, ...]
+    names: tuple[str, ...]
+    secrets: tuple[int, ...]
+    joined: tuple[tuple[int, ...], ...]
+    alpha: Any = 0
+    toward: str = "margins"
+    margins: tuple[tuple[int, ...], ...] = ()
+    seed: int = 0
+
+    @cached_property
+    def _types(self) -> tuple[Array, Array, Array]:
+        found, kind, counts = np.unique(keys(self.codes, self.levels), return_inverse=True, return_counts=True)
+        return rows_of(found, self.levels), counts, kind
+
+    @property
+    def rows(self) -> Array:
+        """The record types, in the order of their keys."""
+        return self._types[0]
+
+    @property
+    def counts(self) -> Array:
+        """How many records are of each type."""
+        return self._types[1]
+
+    @property
+    def rest(self) -> list[int]:
+        """The columns that are not secret."""
+        return [k for k in range(len(self.levels)) if k not in self.secrets]
+
+    def key(self, rows: Array, columns: Sequence[int]) -> Array:
+        return keys(rows[:, list(columns)], [self.levels[k] for k in columns])
+
+    def folds(self, count: int = FOLDS) -> list[Array]:
+        """For every fold, how many records of each type are left out."""
+        order = shuffled(len(self.codes), self.seed + 1)  # a split of its own: the one for the audit uses the seed
+        kinds = [self._types[2][order[k::count]] for k in range(min(count, len(order)))]
+        return [np.bincount(kind, minlength=len(self.rows)) for kind in kinds]
 
 
 def keys(codes: Array, levels: Sequence[int]) -> Array:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,10 @@ from bap_lp.rational import InputError
 
 MISSING = ("", "NA", "NaN")
 _PARQUET = (".parquet", ".pq")
+_TEXT = (".csv", ".tsv", ".txt")
+_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # what a spreadsheet takes for the start of a formula
+_QUOTED = re.compile(f"\\A'(?={_FORMULA.pattern})")
+_NEGATIVE = re.compile(r"-[0-9]+(\.[0-9]+)?(E[+-][0-9]+)?")
 
 
 def pandas_module() -> Any:
@@ -103,11 +108,12 @@ def _csv(path: str | os.PathLike[str], source: str) -> Any:
             records.append(cells)
     except csv.Error as error:
         raise InputError(f"{source}: line {lines.line_num}", None, f"is not CSV: {error}") from None
+    names = [_QUOTED.sub("", name) for name in names]
     check_names(names, source)
     columns = zip(*records, strict=True) if records else [()] * len(names)
     none = dict.fromkeys(MISSING)
     data = {
-        name: pandas.array([none.get(c, c) for c in cells], dtype="str")
+        name: pandas.array([none.get(c, c) if c[:1] != "'" else _QUOTED.sub("", c) for c in cells], dtype="str")
         for name, cells in zip(names, columns, strict=True)
     }
     frame = pandas.DataFrame(data)
@@ -140,14 +146,32 @@ def _require_room(metadata: Any, source: str) -> None:
         raise InputError(source, None, f"has {cells} cells, must have at most {limit('bytes')} {raising('bytes')}")
 
 
+def check_ending(path: str | os.PathLike[str], field: str) -> None:
+    """Refuse a name whose ending says no format that tables are written in."""
+    if Path(path).suffix.lower() not in (*_TEXT, *_PARQUET):
+        raise InputError(field, str(path), f"must end in one of {', '.join((*_TEXT, *_PARQUET))}")
+
+
 def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") -> bytes:
-    """The bytes of a table: Parquet if the name says so, else CSV with empty cells where values are missing."""
+    """The bytes of a table: Parquet if the name says so, else text with empty cells where values are missing.
+
+    A cell of text that a spreadsheet would take for a formula gets an apostrophe in front, as spreadsheets need;
+    `read_table` takes it away again.
+    """
     out = io.BytesIO()
     if is_parquet(path):
         frame.to_parquet(out, index=False)
     else:
-        frame.to_csv(out, index=False, sep=separator, lineterminator="\n", encoding="utf-8")
+        shown = frame.rename(columns=_harmless).apply(lambda cells: cells.map(_harmless))
+        mark = "\t" if Path(path).suffix.lower() == ".tsv" else separator
+        shown.to_csv(out, index=False, sep=mark, lineterminator="\n", encoding="utf-8")
     return out.getvalue()
+
+
+def _harmless(cell: Any) -> Any:
+    if not isinstance(cell, str) or not _FORMULA.match(cell) or _NEGATIVE.fullmatch(cell):
+        return cell
+    return f"'{cell}"
 
 
 def typed_table(frame: Any) -> Any:

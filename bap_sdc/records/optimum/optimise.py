@@ -11,7 +11,6 @@ two such types in a release changes no risk, so some optimum treats them alike: 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,30 @@ import numpy as np
 from bap_lp.engines.compact.ties import weight_at
 from bap_lp.engines.compact.workers import Workers
 from bap_lp.engines.compact.workers import answers as solved_parts
-from bap_lp.rational import EXACT, Array, InputError, field_of, floats, is_exact, public
+from bap_lp.program.finish import on_grid
+from bap_lp.rational import (
+    EXACT,
+    TOLERANCE,
+    Array,
+    InputError,
+    field_of,
+    floats,
+    is_exact,
+    lifted,
+    public,
+    tree_sum,
+)
 from bap_sdc.records.optimum.columns import all_decisions
 from bap_sdc.records.optimum.paired_parts import PairedTask
 from bap_sdc.records.optimum.parts import Parts, parts_of, spreads_of
 from bap_sdc.records.optimum.program import RecordProgram
-from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, RoundedReplies, conclude_records
+from bap_sdc.records.optimum.proof import bound_of, spread_of
+from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies, conclude_records
 from bap_sdc.records.optimum.risks import record_lam, summed
 
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
-_REPAIRED = 200_000  # record types times decisions up to which floats are repaired, which takes seconds
+_HOW = "components with priced decisions"
+_AGAIN = 200_000  # record types times decisions up to which a wide gap of floats is closed exactly, in seconds
 _PAIRS = True  # whether parts with one Eve of two guesses are solved by pairs; tests compare the two ways
 
 
@@ -73,36 +86,48 @@ def optimise(
         rule = 'must be exact, such as "1/3", for an exact solution'
         raise InputError("lam" if program.exact else "program", public(price) if program.exact else None, rule)
     if exact:
-        return _optimum(program, price, workers, client, progress)
-    found = _optimum(program.as_float(), float(price), workers, client, progress)
-    if found.types * found.decisions <= _REPAIRED and not found.verify():
-        return _repaired(found)
+        parts, bound = _solved(program, price, workers, client, progress)
+        return conclude_records(program, price, parts, bound, f"{_HOW}, exact")
+    rough, price = program.as_float(), float(price)
+    whole, lam = rough.lifted(), EXACT.number(price)
+    parts, _ = _solved(rough, price, workers, client, progress)
+    found = _finished(whole, price, parts, f"{_HOW}, in floats")
+    if len(whole.p) * whole.decisions <= _AGAIN and not found.gap <= TOLERANCE * float(spread_of(whole, lam)):
+        parts, _ = _solved(whole, lam, None, None, None)
+        return _finished(whole, price, parts, f"{_HOW}, exact optimum in floats")
     return found
 
 
-def _repaired(found: RecordOptimum) -> RecordOptimum:
-    """Floats that miss the tolerance of their own check are replaced by the exact optimum of these floats, rounded."""
-    program, price = found.program, EXACT.number(found.lam)
-    best = _optimum(program.lifted(), price, None, None, None)
-    every, parts = np.arange(best.decisions), []
-    for part in best.components:
+def _finished(program: RecordProgram, lam: float, parts: list[RecordComponent], how: str) -> RecordOptimum:
+    """Parts in fractions: channel and replies are rounded to multiples of 2^-52 and 2^-52 lam with the right sums."""
+    done, guesses = [], [eve.loss.shape[1] for eve in program.eves]
+    for part in parts:
+        order = np.argsort(part.row, kind="stable")
+        row, decision, rho = part.row[order], part.decision[order], part.rho[order]
+        mass = program.p[part.states][row]
+        place = np.arange(len(row)) - np.searchsorted(row, row)
+        q = np.zeros((len(part.states), int(place.max()) + 1))
+        q[row, place] = floats(rho / (mass if is_exact(rho) else floats(mass)))
+        channel = on_grid(q / q.sum(axis=1, keepdims=True))[row, place]
+        kept = np.flatnonzero(channel)
         replies = None
         if part.replies is not None:
-            replies = RoundedReplies(floats(part.replies.of(best.program, every)))
-        rho = floats(part.rho)
-        sums = np.bincount(part.row, weights=rho, minlength=len(part.states))
-        rho = rho * (program.p[part.states] / sums)[part.row]
-        parts.append(RecordComponent(part.states, part.row, part.decision, rho, floats(part.v), part.groups, replies))
-    return conclude_records(program, found.lam, parts, "components with priced decisions, exact optimum in floats")
+            u, which = np.unique(floats(part.replies_of(program)), axis=0, return_inverse=True)
+            cuts = np.cumsum([guesses[n] for n, _ in part.groups])[:-1]
+            shares = [on_grid(own / np.maximum(own.sum(axis=1, keepdims=True), 1e-300)) for own in np.hsplit(u, cuts)]
+            replies = TabledReplies(lifted(np.hstack(shares)) * EXACT.number(lam), which.ravel())
+        rho = mass[kept] * lifted(channel[kept])
+        done.append(RecordComponent(part.states, row[kept], decision[kept], rho, part.groups, replies))
+    return conclude_records(program, lam, done, bound_of(program, done, EXACT.number(lam)), how, False)
 
 
-def _optimum(
+def _solved(
     program: RecordProgram, price: Any, workers: Workers, client: Any, progress: RecordProgress | None
-) -> RecordOptimum:
-    """The optimum in the numbers of the program."""
+) -> tuple[list[RecordComponent], Any]:
+    """The parts of the optimum in the numbers of the program, and the bound that is proved where these are exact."""
     small, index = merged_records(program)
     parts = parts_of(small)
-    plans = [_plan(small, parts, members, price) for members in parts.members]
+    plans = [plan(small, parts, members, price) for members in parts.members]
     done, total = len(parts.free), len(small.p)
     tell = progress or (lambda *_: None)
     tell(done, total)
@@ -111,15 +136,12 @@ def _optimum(
         answers[k] = answer
         done += len(plans[k][1])
         tell(done, total)
-    found = [
-        RecordComponent(parts.free, *_free_rows(small, parts.free), base_of(small, parts, parts.free, price), (), None)
-    ]
+    found = [RecordComponent(parts.free, *_free_rows(small, parts.free), (), None)]
+    bound = tree_sum(small.p * base_of(small, parts, np.arange(len(small.p)), price))
     for (_, states, groups), a in zip(plans, answers, strict=True):
-        v = base_of(small, parts, states, price) + a.v
-        found.append(RecordComponent(states, a.row, a.decision, a.rho, v, groups, a.replies))
-    whole = [expanded(program, small, index, part) for part in found if len(part.states)]
-    how = "components with priced decisions"
-    return conclude_records(program, price, whole, how + (", exact" if program.exact else ", in floats"))
+        bound = bound + tree_sum(small.p[states] * a.v)
+        found.append(RecordComponent(states, a.row, a.decision, a.rho, groups, a.replies))
+    return [expanded(program, small, index, part) for part in found if len(part.states)], bound
 
 
 def base_of(program: RecordProgram, parts: Parts, states: Array, lam: Any) -> Array:
@@ -128,7 +150,7 @@ def base_of(program: RecordProgram, parts: Parts, states: Array, lam: Any) -> Ar
     for k, table in enumerate(program.losses):
         out = out + table.min(axis=1)[program.codes[states, k]]
     for rows, eve in zip(parts.eves, program.eves, strict=True):
-        out = out - (rows.least * lam)[eve.secret[states]]
+        out = out - eve.heard((rows.least * lam)[eve.secret[states]], states)
     return out
 
 
@@ -142,7 +164,7 @@ def _free_rows(program: RecordProgram, states: Array) -> tuple[Array, Array, Arr
     return row[first], decision[first], program.p[states[row[first]]]
 
 
-def _plan(
+def plan(
     program: RecordProgram, parts: Parts, members: Array, lam: Any
 ) -> tuple[Any, Array, tuple[tuple[int, int], ...]]:
     """The task of a part, its records in the order of the task, and its groups."""
@@ -153,7 +175,7 @@ def _plan(
         for z in np.unique(program.eves[n].known[members[parts.eves[n].group[members] >= 0]])
     )
     n = touching[0]
-    if _PAIRS and len(groups) == 1 and parts.eves[n].guesses == 2:
+    if _PAIRS and len(groups) == 1 and parts.eves[n].guesses == 2 and program.eves[n].chance is None:
         spread, side = spreads_of(parts.eves[n])
         secret = program.eves[n].secret[members]
         states = members[np.argsort(side[secret], kind="stable")]
@@ -176,6 +198,8 @@ def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:
         level = _alike(eve.loss)[eve.secret]
         idle = (eve.loss == 0).all(axis=1)[eve.secret]  # then it does not matter what she knows
         keys += [level, np.where(idle, -1, eve.known)]
+        if eve.chance is not None:
+            keys.append(_alike(eve.chance[:, None]))
     _, first, place = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
     place = place.ravel()
     if len(first) == len(program.p):
@@ -184,7 +208,7 @@ def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:
     index = np.argsort(order)[place]
     chosen = first[order]
     p = summed(program.p, index, len(chosen))
-    eves = tuple(replace(eve, secret=eve.secret[chosen], known=eve.known[chosen]) for eve in program.eves)
+    eves = tuple(eve.among(chosen) for eve in program.eves)
     return RecordProgram(p, program.codes[chosen], program.losses, eves), index
 
 
@@ -211,6 +235,4 @@ def expanded(program: RecordProgram, small: RecordProgram, index: Array, part: R
     row = offset[part.row[entry]] + within
     share = program.p[states[row]] / small.p[part.states[part.row[entry]]]
     replies = part.replies
-    return RecordComponent(
-        states, row, part.decision[entry], part.rho[entry] * share, np.repeat(part.v, sizes), part.groups, replies
-    )
+    return RecordComponent(states, row, part.decision[entry], part.rho[entry] * share, part.groups, replies)

@@ -65,11 +65,12 @@ def eve_rows(program: RecordProgram) -> tuple[EveRows, ...]:
         least = np.array([row.min() for row in loss], dtype=loss.dtype)
         relative = loss - least[:, None]
         count = int(eve.known.max()) + 1
-        touches = (relative != 0).any(axis=1)[eve.secret]
+        here = np.ones(len(program.p), dtype=bool) if eve.chance is None else np.asarray(eve.chance > 0, dtype=bool)
+        touches = (relative != 0).any(axis=1)[eve.secret] & here
         # a guess is still free in a group as long as no record there loses by it
         free = np.ones((count, loss.shape[1]), dtype=bool)
         for level, row in enumerate(relative != 0):
-            free[np.ix_(np.unique(eve.known[eve.secret == level]), np.flatnonzero(row))] = False
+            free[np.ix_(np.unique(eve.known[(eve.secret == level) & here]), np.flatnonzero(row))] = False
         settled = np.where(free.any(axis=1), free.argmax(axis=1), -1)
         group = np.where(touches & (settled[eve.known] < 0), first + eve.known, -1)
         out.append(EveRows(relative, least, group, loss.shape[1], settled))

@@ -13,16 +13,7 @@ from bap_lp.rational import Array, field_of, floats
 from bap_sdc.records.optimum.paired_parts import PartAnswer
 from bap_sdc.records.optimum.parts import Parts
 from bap_sdc.records.optimum.program import RecordProgram
-
-
-@dataclass(frozen=True, eq=False)
-class StoredReplies:
-    """u for every decision, the groups of a part side by side."""
-
-    table: Array
-
-    def of(self, program: RecordProgram, decision: Array) -> Array:
-        return self.table[decision]
+from bap_sdc.records.optimum.result import TabledReplies
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +49,7 @@ class PricedTask:
         program = PricedProgram(self.p, table, entries, self.group, self.loss, self.widths, self.lam, self.places)
         found = solve_priced(program)
         inside = np.arange(self.loss.shape[2]) < self.widths[:, None]
-        replies = StoredReplies(found.u[:, inside])
+        replies = TabledReplies(found.u[:, inside], np.arange(len(found.u)))
         return PartAnswer(found.state, found.decision, found.rho, found.v, replies)
 
 
@@ -75,7 +66,9 @@ def priced_task(
         rows, eve = parts.eves[n], program.eves[n]
         live = np.flatnonzero(rows.group[members] >= 0)
         group[live, s] = [number[n, int(z)] for z in eve.known[members[live]]]
-        loss[live, s, : rows.guesses] = rows.relative[eve.secret[members[live]]]
+        relative = rows.relative[eve.secret[members[live]]]
+        chance = None if eve.chance is None else eve.chance[members[live], None]
+        loss[live, s, : rows.guesses] = relative if chance is None else relative * chance
     widths = np.array([parts.eves[n].guesses for n, _ in groups])
     places = members * program.decisions
     return PricedTask(program.p[members], program.codes[members], program.losses, group, loss, widths, lam, places)

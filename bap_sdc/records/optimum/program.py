@@ -6,11 +6,14 @@ that
     B(x,i) = sum_k L_k(x_k, i_k),        E_n(x,j) = w_n L_n(s_n(x), j),        one Eve group per pair (n, z).
 All tuples are decisions, also those that no record has; a decision is numbered with the last column changing fastest.
 Only the small tables L_k and L_n are stored: never a table of record types times decisions.
+
+An Eve may stand for one value of something random that is known besides z: then `chance` is k(x), the probability of
+that value at x, her losses are k(x) w_n L_n(s_n(x), j), and one such Eve per value is an Eve who knows it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -33,6 +36,7 @@ class TableEve(ReadOnly):
         known: (N,) codes of the joint value of the columns she knows (all zero if she knows none).
         loss: her loss, a row per level of the secret, a column per guess.
         weight: of her risk in R_E.
+        chance: (N,) the probability that she is the Eve who attacks this record; 1 if left out.
 
     Raises:
         InputError: when a `RecordProgram` is made with an Eve who does not fit it.
@@ -47,6 +51,16 @@ class TableEve(ReadOnly):
     known: Array
     loss: Any
     weight: Any = 1
+    chance: Any = None
+
+    def heard(self, mass: Array, state: Any = slice(None)) -> Array:
+        """Masses of record types as she hears them: times her chance."""
+        return mass if self.chance is None else mass * self.chance[state]
+
+    def among(self, chosen: Array) -> TableEve:
+        """The same Eve on some of the record types."""
+        chance = None if self.chance is None else self.chance[chosen]
+        return replace(self, secret=self.secret[chosen], known=self.known[chosen], chance=chance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +106,23 @@ class RecordProgram(ReadOnly):
         if not (p > 0).all():
             at = int(np.flatnonzero(~(p > 0))[0])
             raise InputError(f"p[{at}]", p[at], "must be positive: leave out record types of probability zero")
-        tables, weights = [], []
+        tables, weights, chances = [], [], []
         for n, eve in enumerate(eves):
             tables.append(array(eve.loss, f"eves[{n}].loss", 2))
             weights.append(weight_of(eve.weight, f"eves[{n}].weight"))
-        exact = all(map(is_exact, (p, *losses, *tables, *weights)))
+            chances.append(None if eve.chance is None else _chance(eve.chance, f"eves[{n}].chance", len(p)))
+        exact = all(map(is_exact, (p, *losses, *tables, *weights, *(c for c in chances if c is not None))))
         if not exact:
             p, losses, tables = floats(p), [floats(t) for t in losses], [floats(t) for t in tables]
-            p, weights = p / p.sum(), [float(w) for w in weights]
+            weights = [float(w) for w in weights]
+            chances = [None if c is None else floats(c) for c in chances]
         read = []
         for n, (eve, table, weight) in enumerate(zip(eves, tables, weights, strict=True)):
             secret, known = (
                 _codes(a, f"eves[{n}].{f}", (len(p),)) for f, a in (("secret", eve.secret), ("known", eve.known))
             )
             _within(secret, len(table), f"eves[{n}].secret")
-            read.append(TableEve(eve.name or f"Eve{n + 1 if n else ''}", secret, known, table, weight))
+            read.append(TableEve(eve.name or f"Eve{n + 1 if n else ''}", secret, known, table, weight, chances[n]))
         for name, value in (("p", p), ("codes", codes), ("losses", tuple(losses)), ("eves", tuple(read))):
             object.__setattr__(self, name, value)
         if self.decisions > _MOST:
@@ -145,7 +161,13 @@ class RecordProgram(ReadOnly):
             return self
         p = lifted(self.p)
         eves = tuple(
-            TableEve(e.name, e.secret, e.known, lifted(e.loss), lifted(np.array([e.weight]))[0]) for e in self.eves
+            replace(
+                e,
+                loss=lifted(e.loss),
+                weight=lifted(np.array([e.weight]))[0],
+                chance=None if e.chance is None else lifted(e.chance),
+            )
+            for e in self.eves
         )
         return RecordProgram(p / p.sum(), self.codes, tuple(map(lifted, self.losses)), eves)
 
@@ -157,6 +179,16 @@ def _codes(values: Any, field: str, shape: tuple[int, ...]) -> Array:
     if out.dtype.kind not in "iu" or (out < 0).any():
         raise InputError(field, None, "must be non-negative integers")
     return out.astype(np.int64)
+
+
+def _chance(values: Any, field: str, count: int) -> Array:
+    out = array(values, field, 1)
+    if len(out) != count:
+        raise InputError(field, None, f"has {len(out)} entries, must have {count}, one per record type")
+    if not ((out >= 0) & (out <= 1)).all():
+        at = int(np.flatnonzero(~((out >= 0) & (out <= 1)))[0])
+        raise InputError(f"{field}[{at}]", out[at], "must be a probability")
+    return out
 
 
 def _within(codes: Array, count: int, field: str) -> None:

@@ -1,8 +1,8 @@
 """RecordOptimum: an optimal release of records with its risks, its channel row by row, its rule and its proof.
 
-The proof is the one of the compact program. Every part has v(x) for its records and, for every decision i and group
-g, replies u[i,g] >= 0 that sum to lam, with B(x,i) - sum_g u[i,g].E_g(x) >= v(x) for all x and i; so sum_x p(x) v(x)
-bounds R_A of every release from below, and the joint table attains it.
+For every part, decision i and group g the proof has replies u[i,g] >= 0 that sum to lam; `proof` has what they prove.
+Numbers are rational inside. Where the program or lam is in floats, they are the fractions that the floats are, the
+channel is in multiples of 2^-52, and value, bound and gap are told in floats.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind, risks_line
 from bap_lp.model.risks import Number
-from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import UNIT, Array, InputError, ReadOnly, field_of, number, public, tree_sum
+from bap_lp.program.summed import SummedCost
+from bap_lp.proof.certificate import Verdict, reported
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, field_of, floats, public, stated, tree_sum
 from bap_sdc.records.optimum.parts import EveRows, eve_rows
 from bap_sdc.records.optimum.program import RecordProgram
-from bap_sdc.records.optimum.risks import column_risks, eve_risk, extremes_of, summed, weighted_risk
+from bap_sdc.records.optimum.risks import extremes_of, risks_of, summed
 
 
 class Replies(Protocol):
@@ -31,13 +32,14 @@ class Replies(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RoundedReplies(ReadOnly):
-    """Replies that were found in rationals and rounded: a row per decision."""
+class TabledReplies(ReadOnly):
+    """Replies in a table: decision i has its row place[i]."""
 
     table: Array
+    place: Array
 
     def of(self, program: RecordProgram, decision: Array) -> Array:
-        return self.table[decision]
+        return self.table[self.place[decision]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +47,23 @@ class RecordComponent(ReadOnly):
     """One independent part: its record types, the joint table on them, and its proof.
 
     states: (n,) record types. row, decision, rho: the non-zero entries of the joint table, row counted within states.
-    v: (n,) the least B - u.E of each. groups: the pairs (Eve, z) in it. replies: gives u for any decisions.
+    groups: the pairs (Eve, z) in it. replies: gives u for any decisions.
     """
 
     states: Array
     row: Array
     decision: Array
     rho: Array
-    v: Array
     groups: tuple[tuple[int, int], ...]
     replies: Replies | None
+
+    def replies_of(self, program: RecordProgram) -> Array:
+        """u of all decisions, worked out once."""
+        if "_u" not in vars(self):
+            assert self.replies is not None
+            object.__setattr__(self, "_u", self.replies.of(program, np.arange(program.decisions)))
+        u: Array = vars(self)["_u"]
+        return u
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,18 +71,19 @@ class RecordOptimum(Displayed):
     """The optimum of a RecordProgram at lam. `optimise` makes it.
 
     Attributes:
-        program: the program.
+        program: the program, in fractions.
         lam: the price of privacy.
         value: R_A = bob - lam * eve.
         bob: R_B.
         eve: R_E.
         bound: no release has a smaller R_A.
-        gap: value - bound, 0 if exact.
+        gap: how far below the value other releases could be, at most; 0 if exact.
         eves: the unweighted risk of each Eve.
         columns: the part of each published column in Bob's risk, weights included.
         components: the parts into which the program falls. The first may hold the records that no Eve can use; it
             has no groups.
         method: how it was computed, in words.
+        exact: whether the numbers are those that were given, or floats near to them.
 
     >>> import numpy as np
     >>> from bap_sdc import TableEve, RecordProgram, optimise
@@ -96,10 +106,7 @@ class RecordOptimum(Displayed):
     columns: tuple[Number, ...]
     components: tuple[RecordComponent, ...]
     method: str
-
-    @property
-    def exact(self) -> bool:
-        return self.program.exact
+    exact: bool = True
 
     @property
     def types(self) -> int:
@@ -119,14 +126,15 @@ class RecordOptimum(Displayed):
     @cached_property
     def full(self) -> tuple[Number, tuple[Number, ...]]:
         """Bob's risk and each Eve's unweighted risk if the records are released as they are."""
-        bob, eves = extremes_of(self.program)[0]
-        return public(bob), tuple(map(public, eves))
+        return self._told(extremes_of(self.program)[0])
 
     @cached_property
     def null(self) -> tuple[Number, tuple[Number, ...]]:
         """Bob's risk and each Eve's unweighted risk if nothing is released: she still has the columns she knows."""
-        bob, eves = extremes_of(self.program)[1]
-        return public(bob), tuple(map(public, eves))
+        return self._told(extremes_of(self.program)[1])
+
+    def _told(self, risks: tuple[Any, Sequence[Any]]) -> tuple[Number, tuple[Number, ...]]:
+        return stated(risks[0], self.exact), tuple(stated(v, self.exact) for v in risks[1])
 
     @cached_property
     def _table(self) -> tuple[Array, Array, Array]:
@@ -141,12 +149,15 @@ class RecordOptimum(Displayed):
         if not 0 <= x < self.types:
             raise InputError("x", x, f"must be a record type from 0 to {self.types - 1}")
         cut = slice(self._starts[x], self._starts[x + 1])
-        return self._table[1][cut], public(self._table[2][cut] / self.program.p[x])
+        return self._table[1][cut], self._shares(self._table[2][cut] / self.program.p[x])
 
     def rows(self) -> tuple[Array, Array, Array]:
         """The whole channel as triples (record type, decision, probability), sorted by record type, then decision."""
         state, decision, rho = self._table
-        return state, decision, public(rho / self.program.p[state])
+        return state, decision, self._shares(rho / self.program.p[state])
+
+    def _shares(self, q: Array) -> Array:
+        return public(q) if self.exact else floats(q)  # which hold multiples of 2^-52
 
     def replies(self, decision: int, eve: int, known: int) -> Array:
         """u of an Eve who knows z = `known` and sees this decision: non-negative numbers that sum to lam.
@@ -171,36 +182,31 @@ class RecordOptimum(Displayed):
                 start += self._rows[eve].guesses
         return out
 
-    @cached_property
-    def _cache(self) -> dict[int, Array]:
-        return {}
-
-    def _all_replies(self, part: RecordComponent) -> Array:
-        assert part.replies is not None
-        key = id(part)
-        if key not in self._cache:
-            self._cache[key] = part.replies.of(self.program, np.arange(self.decisions))
-        return self._cache[key]
-
     def _replies(self, decision: Array, eve: int, known: int) -> Array:
         rows, field = self._rows[eve], field_of(self.program.p)
         home = self._homes.get((eve, known))
         if home is not None:
             part, start = home
-            return self._all_replies(part)[decision, start : start + rows.guesses]
+            return part.replies_of(self.program)[decision, start : start + rows.guesses]
         out = field.zeros((len(decision), rows.guesses))
         seen = 0 <= known < len(rows.settled)
         guess = int(rows.settled[known]) if seen else -1
         if guess < 0:
             theirs = self.program.eves[eve]
-            prior = summed(self.program.p, theirs.secret, len(theirs.loss))
+            prior = summed(theirs.heard(self.program.p), theirs.secret, len(theirs.loss))
             guess = int(prior.dot(theirs.loss).argmin())
         out[:, guess] = field.number(self._lam)
         return out
 
+    @cached_property
+    def _chances(self) -> list[Any]:
+        """The overall chance of each Eve, which a record never seen is given."""
+        p = self.program.p
+        return [EXACT.one if eve.chance is None else tree_sum(eve.heard(p)) for eve in self.program.eves]
+
     @property
     def _lam(self) -> Any:
-        return self.lam if isinstance(self.lam, float) else number(self.lam, "lam")
+        return EXACT.number(self.lam)
 
     def rule(self, codes: Sequence[int], secrets: Sequence[int], known: Sequence[int]) -> int:
         """Alice's rule argmin_i B(x,i) - u_i.E(x) for any record, also one never seen; the first decision if tied.
@@ -217,24 +223,28 @@ class RecordOptimum(Displayed):
         Raises:
             InputError: a code is not a level.
         """
-        program, field = self.program, field_of(self.program.p)
-        score = field.zeros(1)
-        for k, (table, code) in enumerate(zip(program.losses, codes, strict=True)):
+        for k, (table, code) in enumerate(zip(self.program.losses, codes, strict=True)):
             if not 0 <= code < len(table):
                 raise InputError(f"codes[{k}]", int(code), f"must be a level from 0 to {len(table) - 1}")
-            score = (score[:, None] + table[int(code)]).ravel()
-        everything, size = np.arange(self.decisions), abs(score).max()  # rounding is judged on the terms of the score
-        for n, (eve, secret, z) in enumerate(zip(program.eves, secrets, known, strict=True)):
+        for n, (eve, secret) in enumerate(zip(self.program.eves, secrets, strict=True)):
             if not 0 <= secret < len(eve.loss):
                 raise InputError(f"secrets[{n}]", int(secret), f"must be a level from 0 to {len(eve.loss) - 1}")
-            if self._lam:
-                prices = self._replies(everything, n, int(z)).dot(eve.loss[int(secret)] * eve.weight)
-                score, size = score - prices, size + abs(prices).max()
-        slack = 0 if self.exact else 1e-12 * (float(size) + 1e-300)
-        return int(np.flatnonzero(score <= score.min() + slack)[0])
+        return int(self.rules(*(np.array([part]) for part in (codes, secrets, known)))[0])
+
+    def rules(self, codes: Array, secrets: Array, known: Array) -> Array:
+        """Alice's rule for many records, a row each."""
+        out, every = np.empty(len(codes), dtype=np.int64), np.arange(self.decisions)
+        values, group = np.unique(known, axis=0, return_inverse=True)
+        tables = [chance * eve.loss * eve.weight for chance, eve in zip(self._chances, self.program.eves, strict=True)]
+        for g, row in enumerate(values.tolist()):
+            mine = np.flatnonzero(group.ravel() == g)
+            u = np.hstack([self._replies(every, n, z) for n, z in enumerate(row)])
+            losses = np.hstack([table[secrets[mine, n]] for n, table in enumerate(tables)])
+            out[mine] = SummedCost(self.program.losses, codes[mine]).least(losses, u)[1]
+        return out
 
     def verify(self) -> Verdict:
-        """Check the optimum with arithmetic alone: marginals, replies, and value = bound (to rounding in floats)."""
+        """Check the optimum with arithmetic alone: marginals, replies, value, bound and the gap between them."""
         from bap_sdc.records.optimum.proof import verify_records
 
         return verify_records(self)
@@ -257,30 +267,16 @@ def joint_table(parts: Sequence[RecordComponent]) -> tuple[Array, Array, Array]:
     return state[order], decision[order], rho[order]
 
 
-def conclude_records(program: RecordProgram, lam: Any, parts: Sequence[RecordComponent], method: str) -> RecordOptimum:
-    """Put the parts together: risks from the joint table, the bound from v."""
-    state, decision, rho = joint_table(parts)
-    columns = column_risks(program, state, decision, rho)
-    eves = [eve_risk(eve, state, decision, rho) for eve in program.eves]
-    bob, eve = sum(columns[1:], columns[0]), weighted_risk(program, eves)
-    bound = sum((tree_sum(program.p[part.states] * part.v) for part in parts), field_of(program.p).zero)
-    value = bob - lam * eve
-    if program.exact:
-        if value != bound:
-            raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
-    else:
-        size = max(abs(bob) + lam * abs(eve), 1e-300)
-        bound = min(bound - 8 * (len(program.p) + 20) * UNIT * size, value)
+def conclude_records(
+    program: RecordProgram, lam: Any, parts: Sequence[RecordComponent], bound: Any, method: str, exact: bool = True
+) -> RecordOptimum:
+    """Put the parts together: risks from the joint table, and a proved bound."""
+    columns, eves, bob, eve = risks_of(program, *joint_table(parts))
+    value = bob - EXACT.number(lam) * eve
+    if exact and value != bound:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    told = reported(value, bound, exact)
     return RecordOptimum(
-        program,
-        public(lam),
-        public(value),
-        public(bob),
-        public(eve),
-        public(bound),
-        public(value) - public(bound),
-        tuple(map(public, eves)),
-        tuple(map(public, columns)),
-        tuple(parts),
-        method,
-    )
+        program, public(lam), told[0], stated(bob, exact), stated(eve, exact), *told[1:],
+        tuple(stated(v, exact) for v in eves), tuple(stated(v, exact) for v in columns), tuple(parts), method, exact,
+    )  # fmt: skip

@@ -39,7 +39,7 @@ def eve_risk(eve: TableEve, state: Array, decision: Array, rho: Array) -> Any:
     levels = len(eve.loss)
     known = eve.known[state]
     seen, place = np.unique(decision * (int(eve.known.max()) + 1) + known, return_inverse=True)
-    mass = summed(rho, place * levels + eve.secret[state], len(seen) * levels).reshape(-1, levels)
+    mass = summed(eve.heard(rho, state), place * levels + eve.secret[state], len(seen) * levels).reshape(-1, levels)
     return tree_sum(mass.dot(eve.loss).min(axis=1))
 
 
@@ -51,7 +51,7 @@ def extremes_of(program: RecordProgram) -> tuple[tuple[Any, list[Any]], tuple[An
         mass = summed(p, program.codes[:, k], len(table))
         full_bob = full_bob + mass.dot(table.min(axis=1))
         null_bob = null_bob + mass.dot(table).min()
-    full = [summed(p, eve.secret, len(eve.loss)).dot(eve.loss.min(axis=1)) for eve in program.eves]
+    full = [summed(eve.heard(p), eve.secret, len(eve.loss)).dot(eve.loss.min(axis=1)) for eve in program.eves]
     null = [eve_risk(eve, everywhere, np.zeros(len(p), dtype=np.int64), p) for eve in program.eves]
     return (full_bob, full), (null_bob, null)
 
@@ -61,20 +61,50 @@ def weighted_risk(program: RecordProgram, risks: list[Any]) -> Any:
     return sum((eve.weight * risk for eve, risk in zip(program.eves, risks, strict=True)), field_of(program.p).zero)
 
 
+def as_is_of(program: RecordProgram) -> tuple[Any, list[Any]]:
+    """(R_B, unweighted risks of the Eves) if the published columns are released as they are."""
+    (bob, _), _ = extremes_of(program)
+    everywhere = np.arange(len(program.p))
+    sizes = tuple(len(table) for table in program.losses)
+    told = np.ravel_multi_index(tuple(program.codes.T), sizes)
+    return bob, [eve_risk(eve, everywhere, told, program.p) for eve in program.eves]
+
+
+TIES = {  # lambdas with a name: the release that is as good as none, and what Eve may do no better with
+    "calibrated": ("full", "the data"),
+    "as is": ("published columns as they are", "the published columns as they are"),
+}
+
+
+def risks_of(
+    program: RecordProgram, state: Array, decision: Array, rho: Array
+) -> tuple[tuple[Any, ...], list[Any], Any, Any]:
+    """The part of each column in R_B, the unweighted risk of each Eve, R_B and R_E."""
+    columns = column_risks(program, state, decision, rho)
+    risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
+    return columns, risks, sum(columns[1:], columns[0]), weighted_risk(program, risks)
+
+
 def record_lam(program: RecordProgram, lam: Any) -> Any:
-    """Read lam: a non-negative number, or "calibrated": full and null release are equally good."""
-    if not (isinstance(lam, str) and lam.strip().lower() == "calibrated"):
+    """Read lam: a non-negative number, or a lam at which no release is as good as another one.
+
+    "calibrated": as the full release, the whole record with its secrets. "as is": as the published columns unchanged.
+    """
+    name = lam.strip().lower() if isinstance(lam, str) else ""
+    if name not in TIES:
         value = number(lam, "lam")
         if value < 0:
             raise InputError("lam", value, "must not be negative")
         return value
-    (bob_full, full), (bob_null, null) = extremes_of(program)
-    eve_full, eve_null = weighted_risk(program, full), weighted_risk(program, null)
+    full, (bob_null, null) = extremes_of(program)
+    bob_other, other = full if name == "calibrated" else as_is_of(program)
+    eve_other, eve_null = weighted_risk(program, other), weighted_risk(program, null)
     gains = []
-    for low, high in ((bob_full, bob_null), (eve_full, eve_null)):
+    for low, high in ((bob_other, bob_null), (eve_other, eve_null)):
         rounding = 0 if program.exact else 2 * (len(program.p) + 8) * UNIT * (low + high)
         gains.append(high - low if high - low > rounding else field_of(program.p).zero)
     if gains[1] == 0:
-        rule = "is undefined: Eve does no better with the data than without (R_E = "
-        raise InputError("lam", "calibrated", f"{rule}{public(eve_null)} for both full and null release)")
+        release, what = TIES[name]
+        rule = f"is undefined: Eve does no better with {what} than without (R_E = {public(eve_null)} for both"
+        raise InputError("lam", name, f"{rule} {release} and null release)")
     return gains[0] / gains[1]

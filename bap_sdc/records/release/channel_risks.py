@@ -18,8 +18,9 @@ from flint import fmpq
 
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import Array, common_denominator, floats, is_exact, objects, public, tree_sum
+from bap_sdc.records.data.models import CHANCES
 from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel, TableChannel, contracted
-from bap_sdc.records.study import Study
+from bap_sdc.records.study import Spy, Study
 
 _SAFE = 2**62
 _CELLS = 2_000_000  # of a joint table that is made at once
@@ -48,23 +49,33 @@ def channel_risks(study: Study, channel: RecordChannel) -> ChannelRisks:
     """The risks of a channel under the prior of a study."""
     program = study.program
     columns = [
-        _least(study, channel, np.zeros(len(program.p), dtype=np.int64), program.codes[:, k], loss)
+        _least(study, channel, program.p, np.zeros(len(program.p), dtype=np.int64), program.codes[:, k], loss)
         for k, loss in enumerate(program.losses)
     ]
-    eves = [_least(study, channel, eve.known, eve.secret, eve.loss) for eve in program.eves]
+    eves = [_least(study, channel, eve.heard(program.p), eve.known, eve.secret, eve.loss) for eve in program.eves]
     if any(isinstance(v, float) for v in (*columns, *eves)):
         columns, eves = [float(v) for v in columns], [float(v) for v in eves]
         weights: list[Any] = [float(eve.weight) for eve in program.eves]
         total = float(sum(w * v for w, v in zip(weights, eves, strict=True)))
-        return ChannelRisks(float(sum(columns)), total, tuple(columns), tuple(eves))
+        return ChannelRisks(float(sum(columns)), total, tuple(columns), study.by_eve(eves))
     total = sum((eve.weight * v for eve, v in zip(program.eves, eves, strict=True)), fmpq(0))
     bob = sum(columns, fmpq(0))
-    return ChannelRisks(public(bob), public(total), tuple(map(public, columns)), tuple(map(public, eves)))
+    return ChannelRisks(public(bob), public(total), tuple(map(public, columns)), study.by_eve(list(map(public, eves))))
 
 
-def _least(study: Study, channel: RecordChannel, known: Array, wanted: Array, loss: Array) -> Any:
-    """sum_{s,z} min_j sum_v J[s, (z, v)] L(v, j), in working numbers."""
-    p = study.program.p
+def fresh_risk(study: Study, channel: RecordChannel, spy: Spy) -> float | None:
+    """The unweighted risk of an informed Eve who knows draws of the true shares that the mechanism was not made for."""
+    table = study.prior.fresh.get(spy.informed)
+    if table is None:
+        return None
+    types = study.prior.types
+    known, wanted = study.known(types, spy), types[:, spy.secret]
+    p = floats(study.program.p) * table.T / CHANCES
+    return float(sum(_least(study, channel, part, known, wanted, spy.loss) for part in p))
+
+
+def _least(study: Study, channel: RecordChannel, p: Array, known: Array, wanted: Array, loss: Array) -> Any:
+    """sum_{s,z} min_j sum_v J[s, (z, v)] L(v, j), in working numbers, where p are the masses of the record types."""
     if isinstance(channel, TableChannel):
         return _of_table(study, channel, p, known, wanted, loss)
     levels, z = np.unique(known, return_inverse=True)

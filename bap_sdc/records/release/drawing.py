@@ -2,11 +2,15 @@
 
 A row of the channel is written over its least common denominator d, and a uniform integer below d picks the released
 record, so an exact channel is drawn from exactly; the integers come from the operating system's secure source
-unless a seed is given. Draws of different records are independent.
+unless a seed is given. Draws of different records are independent. The released rows are shuffled by the same source:
+in the order of a sorted table the position of a row would tell what the mechanism hides. Types are drawn in the order
+of their levels, so that the file depends on the records and on the source, and not on the order of the records.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -65,34 +69,48 @@ class ReleaseLog(Tabular, dict[str, Any]):
         return Grid(("column", "changed cells", "share"), rows[:most], len(rows))
 
 
-def draw_release(solution: StudySolution, frame: Any, keep: Sequence[str] = (), seed: int | None = None) -> Any:
-    """Draw a release; see `StudySolution.release`."""
+def draw_release(
+    solution: StudySolution, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *,
+    keep_order: bool = False, source: Random | None = None,
+) -> Any:  # fmt: skip
+    """Draw a release; see `StudySolution.release`. `source` gives the integers, if there is no seed."""
     study = solution.study
     kept = check_kept(study, keep)
     codes = study.encode(frame)
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     new = solution.channel.unseen(codes)
     channel = solution.channel.over(codes)
-    told = channel.decode(draw_signals(channel, codes, None if seed is None else Random(seed)))
+    source = (source or secrets.SystemRandom()) if seed is None else Random(seed)
+    told = channel.decode(draw_signals(channel, codes, source))
+    place_of = list(range(len(codes)))
+    if not keep_order:
+        source.shuffle(place_of)
+        place_of = np.argsort(keys(codes, study.levels), kind="stable")[place_of].tolist()
     place = {t.column: j for j, t in enumerate(study.targets)}
     changed, cells = {}, {}
     for name in frame.columns:
         if name in place:
             j, k = place[name], study.published[place[name]]
-            cells[name] = study.columns[k].cells(told[:, j], frame[name])
+            cells[name] = study.columns[k].cells(told[place_of, j], frame[name])
             changed[name] = int((told[:, j] != codes[:, k]).sum())
         elif name in kept:
             k = study.names.index(name)
-            column = study.columns[k]
-            cells[name] = column.cells(codes[:, k], frame[name]) if column.recoded else frame[name].copy()
+            cells[name] = study.columns[k].cells(codes[place_of, k], frame[name])
     touched = int((told != codes[:, list(study.published)]).any(axis=1).sum())
     dropped = tuple(name for name in frame.columns if name not in cells)
     log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, seed)
     import pandas
 
-    out = pandas.DataFrame(cells, index=frame.index)
+    out = pandas.DataFrame(cells)
     out.attrs["log"] = log
     return out
+
+
+def input_digest(study: Study, frame: Any) -> str:
+    """SHA-256 of the records as the study sees them: their levels, whatever their order and spelling."""
+    codes = study.encode(frame)
+    names = json.dumps([[column.name, column.labels] for column in study.columns])
+    return hashlib.sha256(names.encode() + np.sort(keys(codes, study.levels)).astype("<i8").tobytes()).hexdigest()
 
 
 def check_kept(study: Study, keep: Sequence[str]) -> tuple[str, ...]:
@@ -108,9 +126,8 @@ def check_kept(study: Study, keep: Sequence[str]) -> tuple[str, ...]:
     return (keep,) if isinstance(keep, str) else tuple(keep)
 
 
-def draw_signals(channel: Any, codes: Array, generator: Random | None = None) -> Array:
-    """One signal per record, drawn with integers."""
-    source = generator or secrets.SystemRandom()
+def draw_signals(channel: Any, codes: Array, source: Random) -> Array:
+    """One signal per record, drawn with integers; types in the order of their levels."""
     distinct, inverse = np.unique(keys(codes, channel.levels), return_inverse=True)
     row, signal, q = channel.rows(rows_of(distinct, channel.levels))
     start = np.searchsorted(row, np.arange(len(distinct) + 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from bap_sdc import Eve, Study
 from bap_sdc.records.audit.attackers import ATTACKERS
 from bap_sdc.records.audit.audit import audit_channel, counted_types
 from bap_sdc.records.release.alternatives import alternatives
-from bap_sdc.records.release.channels import sample
+from bap_sdc.records.release.channels import ColumnChannel, sample
 
 
 def records(n: int, seed: int) -> pd.DataFrame:
@@ -147,6 +148,39 @@ def test_links_are_fewer_if_a_known_column_is_released_perturbed():
     d = found.audit(frame, attackers=()).eves[0].disclosure
     assert d.reidentified_before == 4
     assert changed == 0 or d.reidentified < 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_expected_links_are_those_of_all_outcomes_of_the_release(seed):
+    """Every outcome is listed: Eve picks at random among the records that show what she looks for."""
+    generator = np.random.default_rng(seed)
+    frame = pd.DataFrame({"z": [0, 0, 1, 1, 2], "town": [0, 1, 0, 0, 1], "ill": [0, 1, 1, 0, 1]})
+    study = Study(frame, {"z": "0-1"}, [Eve("ill", knows=["z", "town"] if seed % 2 else ["z"])])
+    matrix = generator.dirichlet(np.ones(3) / 2, 3)
+    channel = ColumnChannel("random", study.published, (matrix,))
+    types, counts = counted_types(study.codes, study.levels)
+    found = audit_channel(study, channel, types, counts, ()).eves[0].disclosure.reidentified
+    z, town = frame["z"], frame["town"] if seed % 2 else [0] * 5
+    want = {}  # (what she knows of her target, the word she looks for): expected correct links
+    for outcome in product(range(3), repeat=5):
+        chance = np.prod([matrix[a, b] for a, b in zip(z, outcome, strict=True)])
+        shown = list(zip(outcome, town, strict=True))
+        for r in range(5):
+            key = (z[r], town[r], outcome[r])
+            want[key] = want.get(key, 0.0) + chance / shown.count(shown[r])
+    best = {}
+    for (level, place, _), links in want.items():
+        best[level, place] = max(best.get((level, place), 0.0), links)
+    assert found == pytest.approx(sum(best.values()), abs=1e-12)
+
+
+def test_the_records_that_show_a_word_are_averaged_as_one_over_their_number():
+    """Three records a, b, b; a is released as b with probability 1/2: 1/2 for a, and for the two b (1/2 + 1/3) / 2."""
+    frame = pd.DataFrame({"z": list("abb"), "ill": [0, 1, 0]})
+    study = Study(frame, {"z": "0-1"}, [Eve("ill", knows=["z"])])
+    channel = ColumnChannel("half", study.published, (np.array([[0.5, 0.5], [0.0, 1.0]]),))
+    found = audit_channel(study, channel, *counted_types(study.codes, study.levels), ()).eves[0].disclosure
+    assert found.reidentified == pytest.approx(1 / 2 + 5 / 6, abs=1e-12)
 
 
 def test_an_audit_needs_scikit_learn_only_for_attackers(monkeypatch):

@@ -119,11 +119,11 @@ def test_draws_have_the_probabilities_of_the_channel(study, channels, name):
     assert abs(share - q).max() < 5 * np.sqrt(0.25 / n)
     assert (share[q == 0] == 0).all()
     if isinstance(channel, TableChannel):
-        from random import Random
+        from random import Random, SystemRandom
 
         exact = np.bincount(draw_signals(channel, np.tile(x, (n, 1)), Random(4)), minlength=channel.signals) / n
         assert abs(exact - q).max() < 5 * np.sqrt(0.25 / n)
-        assert len(draw_signals(channel, np.tile(x, (9, 1)))) == 9
+        assert len(draw_signals(channel, np.tile(x, (9, 1)), SystemRandom())) == 9
 
 
 def test_float_priors_give_float_risks_near_the_exact_ones(study, channels):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bap_lp import InputError
 from bap_lp.rational import public
-from bap_sdc.records.data.levels import banding, column_of
+from bap_sdc.records.data.levels import Reading, banding, column_of
 from bap_sdc.records.data.losses import loss_table
 
 
@@ -25,12 +25,12 @@ def column(values, given=None, dtype=None):
     ("values", "labels"),
     [
         ([3, 1, 2, 1], ("1", "2", "3")),
-        ([10.5, -1.0, 2.0], ("-1.0", "2.0", "10.5")),
+        ([10.5, -1.0, 2.0], ("-1", "2", "10.5")),
         (["10", "9", "1e1", "010"], ("9", "10")),
         (["b", "a", "b"], ("b", "a")),
         ([True, False], ("False", "True")),
         (["b", None, "a"], ("b", "a", "(missing)")),
-        ([2.0, np.nan, 1.0], ("1.0", "2.0", "(missing)")),
+        ([2.0, np.nan, 1.0], ("1", "2", "(missing)")),
         (["(missing)", None, "a"], ("(missing)", "a", "((missing))")),
     ],
 )
@@ -182,3 +182,56 @@ def test_cells_may_be_larger_than_floats():
 def test_narrow_bands_have_names_of_their_own():
     narrow = column([0, 1.00000015, 1.00000025], {"bands": [0, 1.0000001, 1.0000002, 1.0000003, 2]})[0]
     assert len(set(narrow.labels)) == 4
+
+
+def test_bands_of_integers_name_the_integers_they_hold():
+    made, cells = column(["4", "5", "19", "20", "-3"], {"bands": [-5, 4, 5, 20, 30]})
+    assert made.labels == ("-5 to 3", "4", "5-19", "20-30")
+    assert made.codes(cells, "t").tolist() == [1, 2, 2, 3, 0]
+    with pytest.raises(InputError, match=r"'4\.5' must be an integer"):
+        made.codes(pd.Series(["4.5"]), "t")
+    assert column([4, 4.5, 20], {"bands": [4, 5, 20]})[0].labels == ("4 to 5", "5 to 20")
+
+
+def test_bands_may_be_named():
+    made, cells = column([1, 30, 70, None], {"bands": [0, 25, 60, 99], "names": ["young", "middle", "old"]})
+    assert made.labels == ("young", "middle", "old", "(missing)")
+    assert made.cells(made.codes(cells, "t"), cells).tolist()[:3] == ["young", "middle", "old"]
+    for names in (["a", "b"], ["a", "b", "a"], "abc", ["a", "b", ""], [1, 2, 3]):
+        with pytest.raises(InputError, match="must be a list of 3 different names"):
+            column([1, 30, 70], {"bands": [0, 25, 60, 99], "names": names})
+    with pytest.raises(InputError, match=r"columns\.c\.names needs bands"):
+        column([1, 30, 70], {"names": ["a", "b"]})
+
+
+def test_codes_for_missing_cells_and_blanks_are_read_as_what_they_mean():
+    reading = Reading(strip=True).extended(["?", "n/a", 99], "missing")
+    cells = pd.Series(["a", " a", "?", " n/a ", "b", None, "  "])
+    made = column_of(cells, "c", None, "t", reading)
+    assert made.labels == ("a", "b", "(missing)")
+    assert made.codes(cells, "t").tolist() == [0, 0, 2, 2, 1, 2, 2]
+    numbers = pd.Series([1, 99, 2, 99.0])
+    assert column_of(numbers, "c", {"missing": [99]}, "t").codes(numbers, "t").tolist() == [0, 2, 1, 2]
+    with pytest.raises(InputError, match=r"columns\.c\.missing = '\?' must be a list"):
+        column(["a", "?"], {"missing": "?"})
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_losses_in_ranks_are_refused_for_text_without_an_order(loss):
+    school = ["bachelor", "highschool", "ged", "none"]
+    with pytest.raises(InputError, match=r"needs an order, and text has none \(bachelor, highschool, ged, none\)"):
+        loss_table(loss, column(school)[0], "publish.c.loss")
+    assert len(loss_table(loss, column(school, {"levels": school[::-1]})[0], "f")) == 4
+    assert len(loss_table(loss, column(["no", "yes", None])[0], "f")) == 3  # two levels need no order
+    assert len(loss_table(loss, column_of(pd.Series(pd.Categorical(school)), "c", None, "t"), "f")) == 4
+
+
+def test_numbers_beyond_floats_are_levels_and_very_long_ones_are_text_or_refused_in_one_line():
+    made, cells = column(["1e899", "2", "3"])
+    assert made.codes(cells, "t").tolist() == [2, 0, 1]
+    assert made.labels == ("2", "3", "1E+899")
+    assert column(["1" * 5000, "x"])[0].labels == ("1" * 5000, "x")
+    for mixed in (["1" * 5000, "2"], [10**5000, 1, 2]):
+        with pytest.raises(InputError) as error:
+            column(mixed, dtype=object)
+        assert len(str(error.value)) < 400

@@ -15,6 +15,7 @@ from bap_lp.model.calibration import extremes
 from bap_lp.rational import EXACT, public
 from bap_sdc import RecordOptimum, RecordProgram, TableEve, optimise
 from bap_sdc.records.optimum import optimise as module
+from bap_sdc.records.optimum.result import TabledReplies
 
 LOSSES = {
     "absolute": lambda n: [[Fraction(abs(i - j), max(n - 1, 1)) for j in range(n)] for i in range(n)],
@@ -181,8 +182,11 @@ def test_progress_ends_with_all_records() -> None:
 def test_a_false_proof_is_refused() -> None:
     found = optimise(table(), "1/2")
     part = found.components[-1]
-    better = replace(part, v=part.v + 1)
-    assert "too large" in replace(found, components=(*found.components[:-1], better)).verify().reason
+    u = part.replies_of(found.program)
+    turned = replace(part, replies=TabledReplies(u[:, ::-1], np.arange(len(u))))
+    assert "the optimum claims" in replace(found, components=(*found.components[:-1], turned)).verify().reason
+    louder = replace(part, replies=TabledReplies(u * 2, np.arange(len(u))))
+    assert "their price is 1/2" in replace(found, components=(*found.components[:-1], louder)).verify().reason
     moved = replace(part, decision=(part.decision + 1) % found.decisions)
     assert not replace(found, components=(*found.components[:-1], moved)).verify()
     short = replace(part, rho=part.rho / 2)
@@ -236,3 +240,29 @@ def test_hostile_floats_still_have_a_certified_gap(lam: float) -> None:
 def test_a_number_that_is_none_proves_nothing() -> None:
     found = optimise(table(), 0.5, exact=False)
     assert not replace(found, value=float("nan")).verify()
+
+
+@given(
+    record_programs(eves=1), st.lists(st.integers(0, 5), min_size=30, max_size=30), st.sampled_from(["0", "2/3", "2"])
+)
+@settings(max_examples=40, deadline=None)
+def test_one_eve_per_value_of_a_random_knowledge_is_an_eve_who_knows_it(
+    program: RecordProgram, raw: list[int], lam: str
+) -> None:
+    """Against the ordinary problem with the table k(z, omega | x)."""
+    eve, N = program.eves[0], len(program.p)
+    weights = np.array(raw[: 3 * N]).reshape(N, -1)
+    weights = np.where(weights.sum(axis=1)[:, None] > 0, weights, 1)
+    kernel = [[Fraction(int(w), int(row.sum())) for w in row] for row in weights]
+    split = [replace(eve, name=f"{k}", chance=[row[k] for row in kernel]) for k in range(weights.shape[1])]
+    found = optimise(RecordProgram(program.p, program.codes, program.losses, tuple(split)), lam)
+    values = np.unique(eve.known).tolist()
+    knowledge = [[v * (z == mine) for z in values for v in row] for mine, row in zip(eve.known, kernel, strict=True)]
+    one = Agent(eve.loss[eve.secret], weight=eve.weight, knowledge=knowledge)
+    best = solve(Problem(program.p, ordinary(program).bob_loss, eves=[one]), lam)
+    assert (found.value, found.bound) == (best.value, best.value)
+    assert found.verify()
+    assert sum(found.eves) * public(eve.weight) == found.eve
+    floated = optimise(found.program.as_float(), float(Fraction(lam)))
+    assert abs(floated.value - float(best.value)) < 1e-9
+    assert floated.verify()

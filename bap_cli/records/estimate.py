@@ -1,0 +1,70 @@
+"""`bap microdata estimate`: what a released file says about the population, from the file and its channel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bap_cli.app import Json
+from bap_cli.outputs import print_json
+from bap_cli.terminal import console, plain_table, put, say
+from bap_lp.files.documents import located, read_document, source_name
+from bap_lp.model.display import clean, counted
+
+
+def estimate_command(
+    channel: Annotated[
+        Path,
+        typer.Argument(metavar="CHANNEL", help="channel.json, a folder that has it, or the folder of a solved study."),
+    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The released file, CSV or Parquet.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--columns", metavar="A,B", help="A column, or a pair; repeated. All columns by default."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="How often an interval covers.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Estimate shares from a released file and the channel on its columns, with intervals."""
+    from bap_sdc import estimates, read_table
+
+    found = estimates(_channel(channel), read_table(file))
+    asked = [tuple(part.strip() for part in one.split(",")) for one in columns or found.codes]
+    tables = {names: found.table(list(names), level) for names in asked}
+    if as_json:
+        print_json({"records": found.records, "level": level, "tables": [_document(*pair) for pair in tables.items()]})
+        return
+    out = console()
+    say(out, f"{counted(found.records, 'released record')}; intervals cover {level:.3g} of the time")
+    for names, table in tables.items():
+        out.print()
+        shown = plain_table(*map(clean, names), "share", "low", "high", "in the file", right=range(len(names), 8))
+        for index, row in table.iterrows():
+            labels = index if isinstance(index, tuple) else (index,)
+            shown.add_row(*(clean(str(v)) for v in labels), *(f"{v:.4f}" for v in row))
+        put(out, shown)
+        for words in table.attrs["warnings"]:
+            say(out, words)
+
+
+def _channel(path: Path) -> Any:
+    from bap_sdc import PublishedChannel
+
+    if path.is_dir() and not (path / "channel.json").exists():
+        from bap_sdc.records.bundle import load_solution
+
+        return load_solution(path).published
+    file = path / "channel.json" if path.is_dir() else path
+    document = read_document(file)
+    with located(source_name(file)):
+        return PublishedChannel.from_document(document)
+
+
+def _document(names: tuple[str, ...], table: Any) -> dict[str, Any]:
+    rows = [
+        {"levels": [str(v) for v in (index if isinstance(index, tuple) else (index,))], **row.to_dict()}
+        for index, row in table.iterrows()
+    ]
+    return {"columns": list(names), "rows": rows, "warnings": table.attrs["warnings"]}

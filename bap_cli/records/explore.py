@@ -1,0 +1,143 @@
+"""`bap microdata path`, and what `bap path`, `compare` and `plot` do with a study or its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bap_cli.app import Json
+from bap_cli.outputs import print_json
+from bap_cli.progress import Progress
+from bap_cli.records.opening import Opened, StudyOrFolder, called, choice_words, opened
+from bap_lp.model.display import clean, counted, equals
+from bap_lp.rational import InputError, public
+
+_ROWS = 40  # lines shown before the rest is only counted
+
+
+def path_command(
+    file: StudyOrFolder,
+    in_model: Annotated[bool, typer.Option("--no-held-out", help="Leave out what held-out records say.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Give up after S seconds.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the best release for every lambda, in the model and on held-out records."""
+    from bap_sdc.records.path import study_path
+
+    with Progress("reading") as progress:
+        found = opened(file, progress)
+        with called(found.source, None):
+            path = study_path(
+                found.study, workers="all" if workers is None else workers, progress=progress, time_limit=time_limit
+            )
+            if not in_model:
+                path = path.audited(progress=progress)
+    if as_json:
+        print_json(path.document())
+    else:
+        show_path(path, found)
+
+
+def show_path(path: Any, found: Opened) -> None:
+    """The lines as a table, and where the lambdas with a name lie."""
+    from bap_cli.terminal import console, plain_table, put, say, short
+
+    study, out = path.study, console()
+    say(out, clean(study.title or found.source, 200))
+    audited = any(line.audit for line in path.lines)
+    held = ["R_B held-out", "R_E held-out", "R_E informed"] if audited else []
+    start = "lambda from" if path.whole else "lambda"
+    table = plain_table("line", start, "R_B", "R_E", "Eve gains", *held, right=range(5 + len(held)))
+    for k, line in enumerate(path.lines[:_ROWS], start=1):
+        cells = [str(k), short(line.start, 12), f"{float(line.risks.bob):.4f}", f"{float(line.risks.eve):.4f}"]
+        cells.append(f"{100 * max(map(float, path.gains(line))):.1f}%")
+        if audited:
+            one = line.audit
+            cells += [""] * 3 if one is None else [f"{v.value:.4f}" for v in (one.bob, one.eve, one.informed)]
+        table.add_row(*cells)
+    out.print()
+    put(out, table)
+    if len(path.lines) > _ROWS:
+        out.print(f"... and {counted(len(path.lines) - _ROWS, 'more line')} (--json gives all)")
+    out.print()
+    say(out, "Eve gains: how much better off she is than without a release, as a share of her risk without one;")
+    say(out, "of several Eves the one who gains most. Informed: she knows the shares of the held-out records.")
+    named = [(found.lam, found.choice)] if found.eve_gain is None else []
+    named += [(name, choice_words(name, None, True)) for name in ("calibrated", "as is") if name != found.lam]
+    for lam, words in named:
+        _where(out, path, lam, words)
+    for gain in dict.fromkeys([*([] if found.eve_gain is None else [found.eve_gain]), "2%"]):
+        try:
+            line = path.within_gain(gain)
+        except InputError:
+            continue
+        share = gain if isinstance(gain, str) else f"{100 * float(gain):.3g}%"
+        first = f"Line {1 + path.lines.index(line)} is the first on which no Eve gains more than {share}"
+        say(out, f"{first}: --eve-gain {share} chooses it.")
+    if path.whole:
+        say(
+            out,
+            "Every line is exact. A --lambda between its start and the next one solves for it, with proof.",
+        )
+    else:
+        say(out, f"Each point is proved. Between two of them the least R_A is known up to {float(path.width):.2g}.")
+
+
+def _where(out: Any, path: Any, lam: Any, words: str) -> None:
+    from bap_cli.terminal import say
+    from bap_sdc.records.optimum.risks import record_lam
+
+    try:
+        price = public(record_lam(path.study.program, lam))
+    except InputError as error:
+        say(out, f"lambda = {error.value!r} {error.rule}.")
+        return
+    line = 1 + path.lines.index(path.line(price))
+    say(out, f"{equals('lambda', price)} ({words}) is on line {line} of {len(path.lines)}.")
+
+
+def compare_study(file: str, lam: str | None, as_json: bool) -> None:
+    """The optimum of a study next to what people would have used instead."""
+    from bap_cli.records.tables import show_releases
+
+    with Progress("reading") as progress:
+        found = opened(file, progress, lam)
+        with called(found.source, lam):
+            solution = found.solved(progress)
+        progress("comparing")
+        comparison = solution.compare()
+    if as_json:
+        print_json(comparison.document())
+    else:
+        show_releases(comparison, found.study.title or found.source, found.choice)
+
+
+def plot_study(file: str, lam: str | None, kind: str, out: Path) -> None:
+    """The frontier of a study with its alternatives, or its path in the model and on held-out records."""
+    from bap_cli.pictures import FORMATS, check_file, save
+
+    check_file(out, FORMATS)
+    if kind not in ("map", "path"):
+        raise InputError("--kind", kind, "is not drawn for a study: map and path are")
+    import matplotlib
+
+    matplotlib.use("agg")
+    from bap_sdc.records import plots
+
+    with Progress("reading") as progress, matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
+        found = opened(file, progress, lam)
+        with called(found.source, lam):
+            path = found.study.path(workers="all", progress=progress)
+            if kind == "path":
+                ax = plots.frontier(path.audited(progress=progress))
+            else:
+                solution = found.solved(progress)
+                progress("comparing")
+                ax = plots.release_map(solution.compare(()), path=path)
+        save(ax.figure, out)

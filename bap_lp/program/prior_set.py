@@ -1,0 +1,292 @@
+"""PriorSet: the priors that are possible, as users write them; `on` gives the polytope around a problem's own p(x).
+
+vertices          the mixtures of some priors
+box               lower(x) <= p(x) <= upper(x)
+total_variation   sum_x |p(x) - p0(x)| / 2 <= radius
+polytope          A p <= b
+wasserstein       p is p0 with mass moved at a total cost sum_xy moved(x,y) d(x,y) <= radius
+Each is a part of the simplex. In floats, numbers are the fractions their floats are, and the limits lower, upper and b
+are looser by 2^-48 of their size, so that a set that is one point stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bap_lp.model.display import Displayed, fraction
+from bap_lp.model.labels import exact_distribution, nearest, probability
+from bap_lp.program.credal import Ball, Box, Credal, Hull, Polytope, Transport
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    InputError,
+    ReadOnly,
+    array,
+    common_denominator,
+    floats,
+    is_exact,
+    number,
+    objects,
+    public,
+    text,
+)
+
+_LOOSE = EXACT.number(2.0**-48)
+_LARGEST = 10**300
+PRIOR_KEYS = ("total_variation", "lower", "upper", "vertices", "polytope", "wasserstein")
+_MOST_METRIC = 2_000  # states up to which the triangle inequality is checked, a table at a time
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorSet(ReadOnly, Displayed):
+    """The priors that are possible. One of the five class methods makes it; `solve(problem, lam, priors=...)` takes it.
+
+    Args:
+        kind: which of the five it is.
+        numbers: its numbers by name: working arrays, exact unless one was given as a float.
+
+    >>> from bap_lp import PriorSet, Problem, solve
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> best = solve(coin, "1/3", priors=PriorSet.total_variation("1/20"))
+    >>> print(best.value, best.gap, *best.worst_prior)
+    12/115 0 7/10 3/10
+    """
+
+    kind: str
+    numbers: Mapping[str, Array]
+
+    @classmethod
+    def vertices(cls, priors: Any) -> PriorSet:
+        """The mixtures of some priors, a row each: what several surveys say, for example."""
+        rows = array(priors, "vertices", 2)
+        return cls(
+            "vertices", {"vertices": _stacked([probability(row, f"vertices[{k}]") for k, row in enumerate(rows)])}
+        )
+
+    @classmethod
+    def box(cls, lower: Any = None, upper: Any = None) -> PriorSet:
+        """Between two limits for every state: intervals of the shares."""
+        if lower is None and upper is None:
+            raise InputError("lower", None, "or upper must be given")
+        given = {"lower": lower, "upper": upper}
+        numbers = {name: array(values, name, 1) for name, values in given.items() if values is not None}
+        if len({len(own) for own in numbers.values()}) > 1:
+            raise InputError("upper", None, f"has {len(numbers['upper'])} entries, must have {len(numbers['lower'])}")
+        if lower is not None and upper is not None:
+            above = np.flatnonzero(EXACT.array(numbers["lower"]) > EXACT.array(numbers["upper"]))
+            if len(above):
+                x = int(above[0])
+                raise InputError(f"lower[{x}]", public(numbers["lower"][x]), f"must be at most upper[{x}]")
+        return cls("box", numbers)._boxed()
+
+    def _boxed(self) -> PriorSet:
+        for name, sign, words in (("lower", 1, "at most"), ("upper", -1, "at least")):
+            if name in self.numbers:
+                exact = is_exact(self.numbers[name])
+                total = _loosened(EXACT.array(self.numbers[name]), -sign, exact).sum()
+                if sign * (total - 1) > 0:
+                    rule = f"must be {words} 1, or the box holds no distribution"
+                    raise InputError(f"sum of {name}", self.numbers[name].sum(), rule)
+        return self
+
+    @classmethod
+    def total_variation(cls, radius: Any) -> PriorSet:
+        """Shares that are wrong by at most `radius` in total: the largest error of the probability of any event."""
+        found = _not_negative(radius, "total_variation")
+        if found > 1:
+            raise InputError("total_variation", found, "must be at most 1")
+        return cls("total_variation", {"radius": _single(found)})
+
+    @classmethod
+    def polytope(cls, A: Any, b: Any) -> PriorSet:
+        """The distributions with A p <= b, a row per condition: known margins, orderings, bounds on means."""
+        rows, limits = _signed(A, "polytope.A", 2), _signed(b, "polytope.b", 1)
+        if len(rows) != len(limits):
+            raise InputError("polytope.b", None, f"has {len(limits)} entries, must have {len(rows)}, one per row of A")
+        return cls("polytope", {"A": rows, "b": limits})
+
+    @classmethod
+    def wasserstein(cls, radius: Any, metric: Any) -> PriorSet:
+        """Mass moved from p0 at a cost of at most `radius`, d(x,y) = metric[x][y] per unit of mass."""
+        d = array(metric, "wasserstein.metric", 2)
+        _require_metric(d)
+        return cls("wasserstein", {"radius": _single(_not_negative(radius, "wasserstein.radius")), "metric": d})
+
+    @classmethod
+    def from_plain(cls, given: Any, name: str = "priors", states: Any = None) -> PriorSet | None:
+        """A set from the table of a file, whose errors call the fields priors.*; None if it is no table."""
+        if not isinstance(given, Mapping):
+            return None
+        try:
+            return cls._from_table(dict(given))
+        except InputError as error:
+            field = f"sum of {name}.{error.field[7:]}" if error.field[:7] == "sum of " else f"{name}.{error.field}"
+            raise InputError(field, error.value, error.rule) from None
+
+    @classmethod
+    def _from_table(cls, given: dict[str, Any]) -> PriorSet:
+        for key in given:
+            if key not in PRIOR_KEYS:
+                near = nearest(str(key), PRIOR_KEYS)
+                raise InputError(str(key), None, f"is not known: {f'did you mean {near}?' if near else _keys()}")
+        ways = [name for name in PRIOR_KEYS if name in given and name != "upper"] or ["lower"]
+        if len(ways) > 1 or ("upper" in given and ways != ["lower"]) or not given:
+            raise InputError(" and ".join(map(str, given)) or "table", None, f"must be one set: {_keys()}")
+        if ways == ["total_variation"]:
+            return cls.total_variation(given["total_variation"])
+        if ways == ["vertices"]:
+            return cls.vertices(given["vertices"])
+        if ways == ["lower"]:
+            return cls.box(given.get("lower"), given.get("upper"))
+        [way] = ways
+        wanted = ("A", "b") if way == "polytope" else ("radius", "metric")
+        if not isinstance(given[way], Mapping) or set(given[way]) != set(wanted):
+            raise InputError(way, None, f"must be a table with {wanted[0]} and {wanted[1]}")
+        own = [given[way][key] for key in wanted]
+        return cls.polytope(*own) if way == "polytope" else cls.wasserstein(*own)
+
+    def document(self) -> dict[str, Any]:
+        """The [priors] table that says the same."""
+
+        def plain(values: Array) -> Any:
+            return [plain(row) for row in values] if values.ndim > 1 else [text(v) for v in values.tolist()]
+
+        own: dict[str, Any] = {name: plain(values) for name, values in self.numbers.items()}
+        if "radius" in own:
+            [own["radius"]] = own["radius"]
+        if self.kind in ("polytope", "wasserstein"):
+            return {self.kind: own}
+        return {"total_variation": own["radius"]} if self.kind == "total_variation" else own
+
+    @property
+    def exact(self) -> bool:
+        return all(map(is_exact, self.numbers.values()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PriorSet) and self.document() == other.document()
+
+    def __hash__(self) -> int:
+        return hash((self.kind, *(str(v) for values in self.numbers.values() for v in values.ravel())))
+
+    def on(self, prior: Array, exact: bool = True) -> Credal:
+        """The polytope, in rationals, around a prior in rationals; refuses numbers that do not fit its states."""
+        count = len(prior)
+        for name, values in self.numbers.items():
+            long = values.shape[-1] if name not in ("radius", "b") else count
+            if long != count:
+                place = {"A": "polytope.A[0]", "metric": "wasserstein.metric[0]", "vertices": "vertices[0]"}
+                rule = f"has {long} entries, must have {count}, one per state"
+                raise InputError(f"priors.{place.get(name, name)}", None, rule)
+        own = {name: EXACT.array(values if exact else floats(values)) for name, values in self.numbers.items()}
+        if self.kind == "vertices":
+            return Hull(np.array([exact_distribution(row) for row in own["vertices"]]))
+        if self.kind == "box":
+            lower = _loosened(own.get("lower", EXACT.zeros(count)), -1, exact)
+            upper = _loosened(own.get("upper", EXACT.full(count, 1)), 1, exact)
+            return Box(lower, np.minimum(upper, EXACT.one))
+        if self.kind == "total_variation":
+            return Ball(prior, own["radius"][0])
+        if self.kind == "polytope":
+            return Polytope(own["A"], _loosened(own["b"], 1, exact))
+        return Transport(prior, own["radius"][0], own["metric"])
+
+    def words(self) -> str:
+        """What may be wrong, in words that follow "even if"."""
+        if self.kind == "total_variation":
+            return f"the shares are wrong by {_points(self.numbers['radius'][0])} in total"
+        if self.kind == "vertices":
+            return f"the shares are any mixture of {len(self.numbers['vertices'])} given priors"
+        if self.kind == "box":
+            return "every share lies anywhere between its limits"
+        if self.kind == "polytope":
+            return f"the shares are any that meet {len(self.numbers['b'])} linear conditions"
+        return f"mass is moved between states at a cost of {fraction(public(self.numbers['radius'][0]))} in total"
+
+    def _headline(self) -> str:
+        return f": even if {self.words()}"
+
+
+def _points(radius: Any) -> str:
+    points = f"{float(100 * radius):.6g}"
+    return f"{points} percentage point{'' if points == '1' else 's'}"
+
+
+def _keys() -> str:
+    return "total_variation, lower and upper, vertices, polytope or wasserstein"
+
+
+def _single(value: Any) -> Array:
+    return np.array([value]) if isinstance(value, float) else objects([value])
+
+
+def _stacked(rows: list[Array]) -> Array:
+    return np.array(rows) if all(map(is_exact, rows)) else np.array([floats(row) for row in rows])
+
+
+def _not_negative(value: Any, field: str) -> Any:
+    found = number(value, field)
+    if found < 0:
+        raise InputError(field, public(found), "must not be negative")
+    if found > _LARGEST:
+        raise InputError(field, public(found), "must be at most 1e300")
+    return found
+
+
+def _signed(values: Any, field: str, ndim: int) -> Array:
+    """A vector or a table of numbers of any sign."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    rows = values if ndim == 2 else [values]
+    if (
+        not isinstance(rows, (list, tuple))
+        or not rows
+        or not all(isinstance(row, (list, tuple)) and row for row in rows)
+    ):
+        raise InputError(field, None, f"must be a {'table' if ndim == 2 else 'list'} of numbers")
+    found = []
+    for k, row in enumerate(rows):
+        name = f"{field}[{k}]" if ndim == 2 else field
+        if len(row) != len(rows[0]):
+            raise InputError(name, None, f"has {len(row)} entries, must have {len(rows[0])} like {field}[0]")
+        found += [number(v, f"{name}[{j}]") for j, v in enumerate(row)]
+    for v in found:
+        if abs(v) > _LARGEST:
+            raise InputError(field, public(v), "must be at most 1e300 in size")
+    flat = np.array([float(v) for v in found]) if any(isinstance(v, float) for v in found) else objects(found)
+    return flat.reshape(len(rows), -1) if ndim == 2 else flat
+
+
+def _loosened(values: Array, sign: int, exact: bool) -> Array:
+    """Limits in rationals, those of floats looser by a stated part of their size."""
+    return values if exact else values + sign * _LOOSE * abs(values)
+
+
+def _require_metric(d: Array) -> None:
+    count = len(d)
+    if d.shape != (count, count):
+        rule = f"has {count} rows and {d.shape[1]} columns, must be square: one per state"
+        raise InputError("wasserstein.metric", None, rule)
+    field = "wasserstein.metric"
+    for x in range(count):
+        if d[x, x] != 0:
+            raise InputError(f"{field}[{x}][{x}]", public(d[x, x]), "must be 0: no cost to stay")
+    uneven = np.argwhere(d != d.T)
+    if len(uneven):
+        x, y = uneven[0].tolist()
+        raise InputError(f"{field}[{x}][{y}]", public(d[x, y]), f"must be metric[{y}][{x}], as a metric is symmetric")
+    if count > _MOST_METRIC:
+        raise InputError(field, None, f"has {count} states, more than {_MOST_METRIC}")
+    whole: Array = d if not is_exact(d) else d * common_denominator(d)
+    if is_exact(d) and all(v.p < 2**52 for v in whole.ravel()):
+        whole = floats(whole)  # integers, and sums of two of them, that floats hold
+    slack = 0 if is_exact(d) else 1e-12 * float(d.max())
+    for z in range(count):
+        long = np.argwhere(whole > whole[:, [z]] + whole[z] + slack)
+        if len(long):
+            x, y = long[0].tolist()
+            rule = f"is longer than the way over state {z}: a metric obeys the triangle inequality"
+            raise InputError(f"{field}[{x}][{y}]", public(d[x, y]), rule)

@@ -1,0 +1,94 @@
+"""Both ends of the worst case over a set of priors, from a certificate, with arithmetic alone.
+
+The listed priors lie in the set, so that the bound of their program holds for the whole set. The first of them is the
+worst one of the channel: R_A under it is the value, and the search of `program.worst_prior`, which needs nothing but
+sorting (and the multipliers of a polytope), proves that no prior of the set has a larger one. If the first prior does
+not attain the value, the value is an upper end, and is proved as such.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp.model.problem import Problem
+from bap_lp.program.bound import NoProof
+from bap_lp.program.credal import Credal, Polytope, Transport
+from bap_lp.program.lowering import SentSignals
+from bap_lp.program.signals import signals_of
+from bap_lp.program.worst_prior import Search, conditions_program, listed_program, most_nodes
+from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, stated
+
+if TYPE_CHECKING:
+    from bap_lp.notions.conditions import Conditions
+    from bap_lp.proof.certificate import Certificate
+
+_NOT_HERE = ("margin", "deterministic", "max_signals")
+
+
+def refuse_beliefs(problem: Problem, conditions: Conditions) -> None:
+    """Refuse what has no meaning, or no program of this form, over a set of priors."""
+    if problem.misaligned:
+        raise InputError("priors", None, "cannot be a set where an agent has a prior or harm of his own")
+    for name in _NOT_HERE:
+        if name in conditions.given():
+            raise InputError(f"conditions.{name}", None, "cannot be combined with a set of priors")
+
+
+def ends_over_priors(problem: Problem, certificate: Certificate) -> tuple[Any, Any, bool]:
+    """Value, bound, and whether the value is attained; raises NoProof, and InputError if the parts do not fit."""
+    if certificate.priors is None or certificate.listed is None or certificate.channel is None:
+        raise NoProof("the certificate has no set of priors, or lists none of it")
+    whole = problem.exactly if certificate.exact else problem.as_float().exactly
+    refuse_beliefs(whole, certificate.conditions)
+    arrays, lam = whole.arrays, EXACT.number(certificate.lam)
+    credal = certificate.priors.on(whole.p, certificate.exact)
+    credal = _inside(credal, certificate.listed, certificate.witness)
+    signals, demands = signals_of(whole, False), certificate.conditions.demands(whole)
+    base = conditions_program(arrays, signals, demands)
+    q = certificate.channel if is_exact(certificate.channel) else lifted(certificate.channel)
+    if q.shape != base.shape:
+        raise NoProof(f"the channel has shape {q.shape}, must have {base.shape}")
+    if (q < 0).any() or (q.sum(axis=1) != 1).any():
+        raise NoProof("a row of the channel is not a distribution")
+    broken = base.broken(q)
+    sent = SentSignals(arrays, signals, q)
+    told = next(filter(None, (demand.broken(sent) for demand in demands)), "")
+    if told or broken is not None:
+        raise NoProof(str(told) if told or broken is None else f"the channel breaks row {broken[1]} of {broken[0]}")
+    bound = listed_program(base, arrays, lam, certificate.listed).bound(certificate.dual)
+    search = Search(arrays, lam, q, credal.support, certificate.listed[0], credal.listed)
+    attained = stated(search.best, certificate.exact) == certificate.value
+    claim = search.best if attained else EXACT.number(certificate.value)
+    if claim < search.best:
+        raise NoProof(f"a listed prior has R_A = {shown(search.best, not certificate.exact)}, above the value")
+    top = search.run(claim, most_nodes(credal))
+    if top > claim:
+        most = shown(top, not certificate.exact)
+        raise NoProof(f"the worst case over the set is only proved to be at most {most}, not the value")
+    return claim, bound, attained
+
+
+def _inside(credal: Credal, listed: Array, witness: Array | None) -> Credal:
+    """The set, with the multipliers of the certificate if it is a polytope; refuses priors that are not in it."""
+    K, N = len(listed), credal.states
+    if listed.shape != (K, N) or not K or not is_exact(listed):
+        raise NoProof(f"the listed priors have shape {listed.shape}, must have {N} columns")
+    rows = {Polytope: None, Transport: K * N}.get(type(credal), 0)
+    width = len(credal.b) if isinstance(credal, Polytope) else N
+    if witness is None or rows == 0:
+        if witness is not None or rows:
+            raise NoProof("the certificate lacks how mass is moved, or has it where it is not needed")
+    elif witness.ndim != 2 or witness.shape[1] != width or rows not in (None, len(witness)) or (witness < 0).any():
+        raise NoProof("the moves or multipliers of the certificate do not fit the set")
+    for k, p in enumerate(listed):
+        if (p < 0).any() or p.sum() != 1:
+            raise NoProof(f"listed prior {k} is not a distribution")
+        moved = witness[k * N : (k + 1) * N] if isinstance(credal, Transport) and witness is not None else None
+        wrong = credal.outside(p, moved)
+        if wrong:
+            raise NoProof(f"listed prior {k} {wrong}")
+    if isinstance(credal, Polytope):
+        return Polytope(credal.A, credal.b, witness if witness is not None else np.empty((0, width), dtype=object))
+    return credal

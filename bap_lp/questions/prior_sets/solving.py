@@ -1,0 +1,326 @@
+"""solve over a set of priors: the mechanism with the least worst R_A, where Bob follows the signal and Eve knows p.
+
+Floats find the channel and the tuples of replies that bind (`cuts`); the exact program over these tuples (`blocks`)
+then ends at a gap of zero, unless some other tuple is worse, which is added. Where that program would be too large, the
+float channel is published as the fractions it is, and the gap, an exact number, is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bap_lp.engines.game.solver import SolveProgress
+from bap_lp.engines.linear.exact import Infeasible
+from bap_lp.engines.linear.highs import SolverError
+from bap_lp.engines.solve import inner_channel, solve_program
+from bap_lp.model.display import counted
+from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Risks
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.bound import Dual, Program
+from bap_lp.program.credal import Credal, Polytope
+from bap_lp.program.finish import STOPPED, feasible, priced
+from bap_lp.program.prior_set import PriorSet
+from bap_lp.program.signals import signals_of
+from bap_lp.program.worst_prior import (
+    ROWS,
+    Search,
+    conditions_program,
+    listed_program,
+    most_nodes,
+    replies_at,
+    risks_under,
+)
+from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.proof.prior_proofs import refuse_beliefs
+from bap_lp.questions.optimum.asked import AskedProblem, exactly
+from bap_lp.questions.optimum.conflicts import refusal
+from bap_lp.questions.optimum.solution import Solution
+from bap_lp.questions.prior_sets.blocks import Closed, by_blocks
+from bap_lp.questions.prior_sets.cuts import Cuts, by_cuts, sized
+from bap_lp.questions.prior_sets.oracles import ExactOracle, float_oracle, near_prior, some_prior
+from bap_lp.rational import EXACT, Array, InputError, float_above, floats, in_floats, public
+from bap_lp.rational import stated as as_stated
+
+_MOST_ENTRIES = 400_000  # of the exact program over tuple blocks
+_MOST_TABLE = 200_000  # probabilities of the channel
+_ENDS = 30  # rounds of tuples that the exact program is given
+_NEAR = 1e-9  # of the losses: a float gap that is not worth an exact solution
+_LEAST = 1e-12  # weights of cuts below this are rounding
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A feasible channel, multipliers of the conditions, and priors of the set with their weights and Eve's replies."""
+
+    q: Array
+    dual: Dual
+    weights: Sequence[Any]
+    priors: Sequence[Array]
+    moved: Sequence[Array | None]
+    replies: Sequence[Array]
+    how: str
+    stopped: bool = False
+
+
+def solve_over_priors(
+    problem: Problem,
+    lam: Any,
+    exact: bool | None,
+    conditions: Conditions,
+    priors: PriorSet,
+    progress: SolveProgress | None = None,
+) -> Solution:
+    """Minimise the worst R_A over the priors of a set, over all mechanisms or those that satisfy the conditions."""
+    refuse_beliefs(problem, conditions)
+    if exact and not priors.exact:
+        raise InputError("priors", None, 'must be exact, such as "1/20", for an exact solution')
+    exact = exactly(problem, lam, None if exact is None and not priors.exact else exact, conditions) and priors.exact
+    problem = problem if exact else problem.as_float()
+    whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
+    credal = priors.on(whole.p, exact)
+    task = _Task.of(problem, whole, price, conditions, credal, exact)
+    best = task.conclude(task.solve(progress), priors)
+    if conditions.empty:
+        return best
+    free = _Task.of(problem, whole, price, Conditions(), credal, exact)
+    return replace(best, unconstrained=free.conclude(free.solve(progress), priors).value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    problem: Problem
+    whole: Problem
+    lam: Any
+    conditions: Conditions
+    credal: Credal
+    exact: bool
+    base: Program
+
+    @classmethod
+    def of(
+        cls, problem: Problem, whole: Problem, lam: Any, conditions: Conditions, credal: Credal, exact: bool
+    ) -> _Task:
+        N, b, _ = whole.shape
+        if N * b > _MOST_TABLE:
+            raise InputError("priors", None, f"need {N} x {b} probabilities, more than {_MOST_TABLE}")
+        base = conditions_program(whole.arrays, signals_of(whole, False), conditions.demands(whole))
+        task = cls(problem, whole, lam, conditions, credal, exact, base)
+        task._reached()
+        return task
+
+    @property
+    def arrays(self) -> Arrays:
+        return self.whole.arrays
+
+    def _reached(self) -> None:
+        """Refuse a state that a prior of the set may have and whose losses are not defined."""
+        if self.problem.theta is None:
+            return
+        some_prior(self.credal)
+        oracle = ExactOracle(self.credal)
+        for x in np.flatnonzero(self.whole.p == 0).tolist():
+            one = EXACT.zeros(len(self.whole.p))
+            one[x] = EXACT.one
+            if oracle(one)[0] > 0:
+                name = self.problem.states[x]
+                rule = f"reach state {name}, which has probability zero and so no posterior of the parameter"
+                raise InputError("priors", None, rule)
+
+    def solve(self, progress: SolveProgress | None) -> _Found:
+        if any(len(rows) for rows in self.base.rows):
+            try:
+                solve_program(self.base, exact=False, near=1.0)
+            except Infeasible:
+                raise refusal(AskedProblem.of(self.problem, self.conditions, self.exact)) from None
+        start = some_prior(self.credal)
+        arrays, scale = sized(self.arrays, self.lam)
+        flat = self.credal.rounded
+        if self.credal.listed is not None and self._small(len(self.credal.listed)):
+            return self._listed()
+        cuts = by_cuts(self.base, arrays, float_oracle(flat), floats(start), progress)
+        near = cuts.high - cuts.low <= _NEAR
+        if not cuts.stopped and (self.exact or not near):
+            closed = self._closed(cuts, arrays)
+            if closed is not None:
+                return closed
+        return self._bracketed(cuts, scale)
+
+    def _small(self, blocks: int) -> bool:
+        """Whether an exact program with so many blocks is worth its time."""
+        form = self.credal.dual_form()
+        entries = (form.count + 1) * self.base.shape[1] + len(form.rows[0])
+        return blocks * entries <= _MOST_ENTRIES
+
+    def _listed(self) -> _Found:
+        """A hull has finitely many vertices: all of them are scenarios of one program."""
+        assert self.credal.listed is not None
+        program = listed_program(self.base, self.arrays, self.lam, self.credal.listed)
+        spread = float(self.arrays.spread(self.lam))
+        pair = solve_program(program, exact=self.exact, near=1e-10 * spread)
+        names = {o.name for o in self.base.observers}, {rows.name for rows in self.base.rows}
+        dual = Dual(
+            {k: v for k, v in pair.dual.replies.items() if k in names[0]},
+            {k: v for k, v in pair.dual.weights.items() if k in names[1]},
+        )
+        K = len(self.credal.listed)
+        replies = [pair.dual.replies[f"eve {k}"] for k in range(K)]
+        nothing: list[Array | None] = [None] * K
+        return _Found(
+            pair.rho, dual, pair.dual.weights[ROWS].tolist(), list(self.credal.listed), nothing, replies, pair.how
+        )
+
+    def _closed(self, cuts: Cuts, arrays: Arrays) -> _Found | None:
+        """The exact optimum over tuple blocks; None if it is too large, or tuples are added for too long."""
+        replies = cuts.active(arrays, 1.0)
+        known = {t.tobytes() for t in replies}
+        flat, rounded = self.credal.rounded, self.base.rounded
+        oracle, exact = float_oracle(flat), False
+        for _ in range(_ENDS):
+            if not self._small(len(replies)):
+                return None
+            try:
+                closed: Closed
+                if exact:
+                    closed = by_blocks(self.base, self.arrays, self.lam, self.credal, replies)
+                    search = Search(self.arrays, self.lam, closed.q, ExactOracle(self.credal), self._heaviest(closed))
+                else:
+                    closed = by_blocks(rounded, arrays, 1.0, flat, replies)
+                    search = Search(arrays, 1.0, closed.q, oracle, self._heaviest(closed))
+            except (SolverError, ArithmeticError):
+                return None
+            search.climb()
+            search.run()
+            if not search.best > closed.value + (0 if exact else 1e-9):
+                if not exact:
+                    exact = True
+                    continue
+                return self._of_blocks(closed, replies)
+            t = replies_at(search.arrays, search.prior, closed.q)
+            if t.tobytes() in known:
+                if exact:
+                    return None
+                exact = True
+                continue
+            replies, known = [*replies, t], known | {t.tobytes()}
+        return None
+
+    @staticmethod
+    def _heaviest(closed: Closed) -> Array:
+        best = max(range(len(closed.weights)), key=lambda k: closed.weights[k])
+        p = closed.priors[best]
+        assert p is not None
+        return p
+
+    def _of_blocks(self, closed: Closed, replies: Sequence[Array]) -> _Found:
+        live = [k for k, w in enumerate(closed.weights) if w > 0]
+        shape = self.base.shape[1], self.arrays.E.shape[1]
+        return _Found(
+            closed.q,
+            closed.dual,
+            [closed.weights[k] for k in live],
+            [p for k in live if (p := closed.priors[k]) is not None],
+            [closed.moved[k] for k in live],
+            [_paid(replies[k], shape, self.lam * closed.weights[k]) for k in live],
+            f"tuple blocks, {closed.how}",
+        )
+
+    def _bracketed(self, cuts: Cuts, scale: float) -> _Found:
+        """The float channel and the cuts that weigh, as fractions: their priors are found again in rationals."""
+        assert cuts.q is not None
+        assert cuts.dual is not None
+        q = feasible(self.base, cuts.q)
+        if q is None:
+            inner = inner_channel(self.base)
+            q = None if inner is None else feasible(self.base, cuts.q, inner)
+        if q is None:
+            rule = "leave no room for rounding over this set of priors: give exact numbers, or looser conditions"
+            raise InputError("conditions", None, rule)
+        live = [k for k, w in enumerate(cuts.weights.tolist()) if w > _LEAST] or [0]
+        shares = [EXACT.number(float(cuts.weights[k])) for k in live] if len(cuts.weights) else [EXACT.one]
+        total = sum(shares, EXACT.zero)
+        shares = [share / total for share in shares]
+        shape = self.base.shape[1], self.arrays.E.shape[1]
+        again = [near_prior(self.credal, cuts.priors[k], cuts.moved[k]) for k in live]
+        return _Found(
+            q,
+            cuts.dual.each(lambda table: scale * table),
+            shares,
+            [p for p, _ in again],
+            [moved for _, moved in again],
+            [_paid(cuts.replies[k], shape, self.lam * share) for k, share in zip(live, shares, strict=True)],
+            f"cuts, {counted(cuts.rounds, 'round')}" + (f", {STOPPED}" if cuts.stopped else ""),
+            cuts.stopped,
+        )
+
+    def _worst(self, found: _Found) -> tuple[Search, Any, Array | None]:
+        """The worst prior of the channel, what is proved to be above all, and the proofs of a polytope."""
+        heaviest = max(range(len(found.weights)), key=lambda k: found.weights[k])
+        search = Search(
+            self.arrays, self.lam, found.q, ExactOracle(self.credal), found.priors[heaviest], self.credal.listed
+        )
+        search.moved = found.moved[heaviest]
+        search.climb()
+        nodes = 0 if found.stopped else most_nodes(self.credal)
+        top = search.run(nodes=nodes)
+        if not isinstance(self.credal, Polytope):
+            return search, top, None
+        oracle = ExactOracle(self.credal)  # what the check asks for, which starts at the worst prior
+        again = Search(self.arrays, self.lam, found.q, oracle, search.prior)
+        top = again.run(nodes=nodes)
+        return again, top, np.array(list(oracle.proofs.values()))
+
+    def conclude(self, found: _Found, priors: PriorSet) -> Solution:
+        """The solution with its certificate: both ends in rationals, from the channel and the listed priors."""
+        search, top, proofs = self._worst(found)
+        listed, moved, weights, replies = [search.prior], [search.moved], [EXACT.zero], [0 * found.replies[0]]
+        for p, how, weight, reply in zip(found.priors, found.moved, found.weights, found.replies, strict=True):
+            same = next((k for k, other in enumerate(listed) if (other == p).all()), len(listed))
+            if same == len(listed):
+                if not weight:
+                    continue
+                listed.append(p)
+                moved.append(how)
+                weights.append(EXACT.zero)
+                replies.append(0 * reply)
+            weights[same], replies[same] = weights[same] + weight, replies[same] + reply
+        program = listed_program(self.base, self.arrays, self.lam, np.array(listed))
+        own = {f"eve {k}": reply for k, reply in enumerate(replies)}
+        dual = Dual({**found.dual.replies, **own}, {**found.dual.weights, ROWS: EXACT.list(weights)})
+        dual = priced(program, program.completed(dual))
+        bound, exact = program.bound(dual), self.exact
+        attained = bool(top == search.best)
+        if not attained and not exact:
+            top = EXACT.number(float_above(top))
+        stated, least, gap = reported(top, bound, exact)
+        bob, eve = (v if exact else float(v) for v in risks_under(self.arrays, search.prior, found.q))
+        moves = [table for table in moved if table is not None]
+        witness = np.concatenate(moves) if moves else proofs
+        at = as_stated(self.lam, exact)
+        certificate = Certificate(
+            (at,), stated, gap, found.q, dual, exact, self.conditions, kind="priors", prior=self.whole.p,
+            priors=priors, listed=np.array(listed), witness=witness,
+        )  # fmt: skip
+        kept, signals = without_unused(found.q, self.problem.bob_decisions)
+        mechanism = Mechanism.of(
+            kept if exact else in_floats(kept), signals, self.problem.states, "smallest worst case"
+        )
+        method = f"worst prior of a set, {found.how}"
+        return Solution(
+            self.problem, at, stated, mechanism, Risks.summed(bob, eve, 1), least, gap, method, certificate,
+            worst_prior=public(search.prior if exact else floats(search.prior)), attained=attained,
+        )  # fmt: skip
+
+
+def _paid(replies: Array, shape: tuple[int, int], price: Any) -> Array:
+    """The table of replies, signals x columns, with this price on the chosen ones."""
+    out = EXACT.zeros(shape)
+    for i, row in enumerate(replies.tolist()):
+        out[i, row] = price
+    return out

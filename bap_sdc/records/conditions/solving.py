@@ -1,0 +1,313 @@
+"""The optimal release of a study under conditions: parts solved one by one, joined by a master program.
+
+Without numbers that couple the parts, each part is solved by itself and the parts side by side are the optimum. A
+floor or a cap on R_B couples them. The releases of a part are then the *columns* of a master program with a variable
+for the share of each: minimise R_A of the mixture subject to the floors and caps. Its multipliers are prices; every
+part is solved at these prices, which gives a new column and, with all parts, a bound (module `parts`). When bound and
+value meet, the mixture is optimal. A mixture keeps every condition, since they are convex, and no Eve's risk is below
+the mean of her risks: mixing two releases without saying which one was used pools their signals.
+
+The columns of a part start with its optimum without prices and the null release, which meets every condition but a cap
+on R_B. For that the least R_B is found first, in the same way, with lam = 0.
+
+min_cell. A combination that is released too rarely is forbidden and the study solved again, the rarest ones first,
+until all that is released is frequent enough. The bound is that of the study without min_cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bap_lp import ConflictError, solve
+from bap_lp.clock import check
+from bap_lp.engines.solve import solve_program
+from bap_lp.model.display import counted
+from bap_lp.program.bound import Program, Rows
+from bap_lp.program.finish import STOPPED, on_grid
+from bap_lp.proof.certificate import Certificate, reported, statement_of
+from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, lifted, public
+from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
+from bap_sdc.records.conditions.proof import PartsProof, PricedProof, StudyProof, sorted_rows
+from bap_sdc.records.conditions.stated import StudyConditions
+from bap_sdc.records.optimum.optimise import optimise
+from bap_sdc.records.optimum.proof import bound_of
+from bap_sdc.records.optimum.result import RecordOptimum, conclude_records, joint_table
+from bap_sdc.records.optimum.risks import column_risks, eve_risk, record_lam, summed
+
+if TYPE_CHECKING:
+    from bap_sdc.records.study import Study
+
+Tell = Callable[[int, int], None]
+_NEAR = 1e-10  # of what a release can change: a gap in floats that is not worth another round
+_ROUNDS = 200  # of the master program
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A release of a part as rows (record type, decision, q), with R_B and every Eve's risk there."""
+
+    rows: tuple[Array, Array, Array]
+    bob: Any
+    eves: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """Every part at some prices: releases, certificates, and the sum of the bounds; or a mixture of releases."""
+
+    prices: Prices
+    mix: list[_Column]
+    certificates: list[Certificate] | RecordOptimum
+    bound: Any
+
+
+def solve_parts(study: Study, lam: Any, exact: bool | None, progress: Tell | None = None) -> StudyProof:
+    """The optimal release under the study's conditions, with its proof."""
+    asked = study.conditions
+    assert asked is not None
+    price = record_lam(study.program, lam)
+    able = study.program.exact and is_exact(price) and asked.exact
+    if exact and not able:
+        wrong = "conditions" if study.program.exact and is_exact(price) else "lam" if study.program.exact else "program"
+        raise InputError(wrong, None, 'must be exact, such as "1/3", for an exact solution')
+    asked.require(study)
+    exact = able if exact is None else exact
+    price = EXACT.number(price if exact else float(price))
+    if asked.types.signal_floor is not None and asked.floor and price == 0 and len(study.spies) > 1:
+        rule = "cannot be combined with a floor at lambda = 0 where there are several Eves: their losses have no weight"
+        raise InputError("conditions.signal_floor", None, rule)
+    task = _Task(study, asked, study_parts(study), price, exact, progress or (lambda *_: None))
+    return task.optimum() if asked.min_cell is None else task.with_cells()
+
+
+class _Task:
+    def __init__(
+        self, study: Study, asked: StudyConditions, parts: Sequence[StudyPart], lam: Any, exact: bool, tell: Tell
+    ) -> None:
+        self.study, self.asked, self.parts, self.lam, self.exact, self.tell = study, asked, parts, lam, exact, tell
+        self.program = study.program.lifted()
+        self.weights = tuple(EXACT.number(spy.weight) for spy in study.spies)
+        self.free = not asked.local
+        for part in () if self.free else parts:
+            part.require()
+        self.conditions = [] if self.free else [part.conditions() for part in parts]
+        self.columns: list[list[_Column]] = [[] for _ in parts]
+        self.limits = coupling(study)
+        self.kept: Array | None = None  # decisions of the study that may be sent
+        self.stopped = False
+
+    # one round: every part at some prices
+
+    def _solved(self, lam: Any, prices: Prices) -> _Round:
+        """The optimum of every part at these prices; its release becomes a column."""
+        found = self._by_record(lam, prices) if self.free else self._by_part(lam, prices)
+        for own, column in zip(self.columns, found.mix, strict=True):
+            if all((old.bob, old.eves) != (column.bob, column.eves) for old in own):
+                own.append(column)
+        return found
+
+    def _by_record(self, lam: Any, prices: Prices) -> _Round:
+        """All parts at once, if nothing but prices binds them."""
+        check()
+        program, at = priced_program(self.study, lam, prices)
+        best = optimise(program, at, self.exact, progress=self.tell)
+        state, decision, rho = joint_table(best.components)
+        q = rho / best.program.p[state]
+        home = np.empty(len(best.program.p), dtype=np.int64)
+        for k, part in enumerate(self.parts):
+            home[part.states] = k
+        order = np.argsort(home[state], kind="stable")
+        cuts = np.searchsorted(home[state][order], np.arange(1, len(self.parts)))
+        mix = [self._column(k, state[mine], decision[mine], q[mine]) for k, mine in enumerate(np.split(order, cuts))]
+        return _Round(prices, mix, best, EXACT.number(best.bound))
+
+    def _by_part(self, lam: Any, prices: Prices) -> _Round:
+        done, total, mix = 0, len(self.study.prior.types), []
+        certificates, bound = [], EXACT.zero
+        self.tell(0, total)
+        for k, part in enumerate(self.parts):
+            if self.exact:
+                check()  # a solution in floats is the best pair that there was time for
+            only = np.arange(len(part.decisions)) if self.kept is None else self._allowed(part)
+            problem, at = part.problem(lam, prices, None if self.kept is None else only)
+            try:
+                found = solve(problem, at, self.exact, conditions=self.conditions[k])
+            except ConflictError as error:
+                raise InputError(*self._named(error, part)) from None
+            self.stopped = self.stopped or STOPPED in found.method
+            q = found.certificate.channel
+            assert q is not None
+            x, s = np.nonzero(q != 0)
+            share = q[x, s] if is_exact(q) else lifted(q[x, s])
+            mix.append(self._column(k, part.states[x], part.decisions[only[s]], share))
+            certificates.append(found.certificate)
+            bound = bound + part.share * EXACT.number(found.bound)
+            done += len(part.states)
+            self.tell(done, total)
+        return _Round(prices, mix, certificates, bound)
+
+    def _allowed(self, part: StudyPart) -> Array:
+        """The decisions of a part that may be sent."""
+        every = part.decisions
+        return np.arange(len(every)) if self.kept is None else np.flatnonzero(np.isin(every, self.kept))
+
+    def _column(self, k: int, state: Array, decision: Array, q: Array) -> _Column:
+        rho = self.program.p[state] / self.parts[k].share * q
+        bob = sum(column_risks(self.program, state, decision, rho), EXACT.zero)
+        eves = self.study.by_eve([eve_risk(eve, state, decision, rho) for eve in self.program.eves])
+        return _Column((state, decision, q), bob, eves)
+
+    def _null(self, k: int) -> None:
+        """The release of a part that always sends the decision that is best for Bob."""
+        part = self.parts[k]
+        p, types = self.program.p[part.states], self.study.prior.types[part.states]
+        cost = EXACT.zeros(1)
+        for table, column, own in zip(self.program.losses, self.study.published, part.levels, strict=True):
+            cost = (cost[:, None] + p.dot(table[types[:, column]][:, list(own)])).ravel()
+        best = min(self._allowed(part).tolist(), key=lambda i: cost[i])
+        sent = np.full(len(p), part.decisions[best])
+        self.columns[k].append(self._column(k, part.states, sent, EXACT.full(len(p), 1)))
+
+    def _named(self, error: ConflictError, part: StudyPart) -> tuple[str, Any, str]:
+        field = part.labels().get(error.field, error.field)
+        return f"conditions.{field}", error.value, f"{error.rule} ({part.named()})"
+
+    # the master program
+
+    def optimum(self) -> StudyProof:
+        """The optimum with its proof."""
+        return self._proof(self._best())
+
+    def _best(self) -> _Round:
+        """The optimum; refuses a cap on R_B that the other conditions exclude."""
+        for cap in (limit for limit in self.limits if limit.bob):
+            last = self._joined(EXACT.zero, [limit for limit in self.limits if not limit.bob])
+            least = sum((part.share * one.bob for part, one in zip(self.parts, last.mix, strict=True)), EXACT.zero)
+            if least > cap.rhs:
+                rule = "cannot be met: under the other conditions R_B is at least "
+                if self.kept is not None:
+                    rule = "is not met by any choice of cells that was tried: R_B is at least "
+                rule += str(public(least)) if self.exact and len(str(least)) < 24 else f"{float(least):.9g}"
+                raise InputError(f"conditions.{cap.name}", self.asked.types.max_bob_risk, rule)
+        return self._joined(self.lam, self.limits)
+
+    def _joined(self, lam: Any, limits: Sequence[Coupling]) -> _Round:
+        """The best mixture of the releases of the parts, with the prices and certificates that prove it."""
+        last = self._solved(lam, Prices())
+        if not limits:
+            return last
+        for k in range(len(self.parts)):
+            self._null(k)
+        for _ in range(_ROUNDS):
+            mix, prices, value = self._master(lam, limits)
+            if prices != last.prices:
+                last = self._solved(lam, prices)
+            last = replace(last, mix=mix)
+            bound = last.bound - sum((prices.of(limit.name) * limit.rhs for limit in limits), EXACT.zero)
+            if value - bound <= self._enough() or self.stopped:
+                break
+        return last
+
+    def _master(self, lam: Any, limits: Sequence[Coupling]) -> tuple[list[_Column], Prices, Any]:
+        count = max(map(len, self.columns))
+        shape = len(self.parts), count
+        cost, allowed = EXACT.zeros(shape), np.zeros(shape, dtype=bool)
+        sides = [EXACT.zeros(shape) for _ in limits]
+        for k, own in enumerate(self.columns):
+            share = self.parts[k].share
+            for c, column in enumerate(own):
+                allowed[k, c] = True
+                eve = sum((w * r for w, r in zip(self.weights, column.eves, strict=True)), EXACT.zero)
+                cost[k, c] = share * (column.bob - lam * eve)
+                for side, limit in zip(sides, limits, strict=True):
+                    side[k, c] = share * limit.of(column.bob, column.eves)
+        part, column_at = np.indices(shape).reshape(2, -1)
+        rows = tuple(
+            Rows(limit.name, EXACT.full(1, limit.rhs), (0 * part, part, column_at, side.ravel()))
+            for limit, side in zip(limits, sides, strict=True)
+        )
+        found = solve_program(Program(EXACT.full(shape[0], 1), cost, (), rows), allowed=allowed)
+        weights = {name: w[0] for name, w in found.dual.weights.items()}
+        floors = {int(name[6:]): w for name, w in weights.items() if name.startswith("floor ")}
+        prices = Prices(floors, weights.get("min_eve_risk", EXACT.zero), weights.get("max_bob_risk", EXACT.zero))
+        mix = []
+        for k, own in enumerate(self.columns):
+            live = np.flatnonzero(found.rho[k] != 0).tolist()
+            if len(live) == 1:
+                mix.append(own[live[0]])
+                continue
+            x, i, q = (np.concatenate([own[c].rows[at] for c in live]) for at in range(3))
+            q = q * np.concatenate([np.full(len(own[c].rows[0]), found.rho[k][c], dtype=object) for c in live])
+            place, at = np.unique(np.stack([x, i], axis=1), axis=0, return_inverse=True)
+            mix.append(self._column(k, place[:, 0], place[:, 1], summed(q, at.ravel(), len(place))))
+        return mix, prices, found.value
+
+    def _enough(self) -> Any:
+        if self.exact:
+            return EXACT.zero
+        bob = sum((table.max() for table in self.program.losses), EXACT.zero)
+        eve = sum((eve.weight * eve.loss.max() for eve in self.program.eves), EXACT.zero)
+        return EXACT.number(_NEAR) * (bob + self.lam * eve)
+
+    def _proof(self, last: _Round, mix: Sequence[_Column] | None = None) -> StudyProof:
+        """The certificates at the prices, with the releases of the mixture in place of their own."""
+        mix = mix or last.mix
+        how = f"{'exact' if self.exact else 'in floats'}{f', {STOPPED}' if self.stopped else ''}"
+        if isinstance(last.certificates, RecordOptimum):
+            best = _mixed(last.certificates, mix)
+            method = f"components with priced decisions, at the prices of the conditions, {how}"
+            return PricedProof.of(self.study, self.lam, last.prices, method, best=best)
+        made = []
+        for part, certificate, one in zip(self.parts, last.certificates, mix, strict=True):
+            place, (x, i, q) = np.argsort(part.decisions), one.rows
+            channel = EXACT.zeros((len(part.states), len(part.decisions)))
+            row = np.argsort(part.states)[np.searchsorted(np.sort(part.states), x)]
+            channel[row, place[np.searchsorted(part.decisions[place], i)]] = q
+            problem, _ = part.problem(self.lam, last.prices)
+            statement = statement_of([problem], certificate)
+            value = statement.value(channel)
+            bound = statement.bound(certificate.dual, certificate.cases, value)[0]
+            stated, _, gap = reported(value, bound, self.exact)
+            made.append(replace(certificate, channel=channel, value=stated, gap=gap))
+        method = f"{counted(len(made), 'part')} under conditions, {how}"
+        proof = {"parts": tuple(self.parts), "certificates": tuple(made)}
+        return PartsProof.of(self.study, self.lam, last.prices, method, **proof)
+
+    def with_cells(self) -> StudyProof:
+        """The release in which no combination is rarer than min_cell, with the bound of the study without it."""
+        least = EXACT.number(self.asked.min_cell) / self.study.records
+        relaxed = self._best()
+        found, kept = self._proof(relaxed), np.arange(self.study.decisions)
+        while True:
+            used, mass = found.cells
+            rare = sorted((float(m), i) for m, i in zip(mass, used.tolist(), strict=True) if m < least)
+            if not rare:
+                return found
+            self.kept = kept = np.setdiff1d(kept, [i for _, i in rare[: (len(rare) + 1) // 2]])
+            self.columns = [[] for _ in self.parts]
+            found = self._proof(relaxed, self._best().mix)
+
+
+def _mixed(best: RecordOptimum, mix: Sequence[_Column]) -> RecordOptimum:
+    """An optimum with another release, which is one too; in floats its probabilities are multiples of 2^-52."""
+    x, i, q = sorted_rows(*(np.concatenate([one.rows[at] for one in mix]) for at in range(3)))
+    if not best.exact:
+        place = np.arange(len(x)) - np.searchsorted(x, x)
+        wide = np.zeros((len(best.program.p), int(place.max()) + 1))
+        wide[x, place] = floats(q)
+        q = lifted(on_grid(wide)[x, place])
+    program, parts = best.program, []
+    home, place = np.empty(len(program.p), dtype=np.int64), np.empty(len(program.p), dtype=np.int64)
+    for k, part in enumerate(best.components):
+        home[part.states], place[part.states] = k, np.arange(len(part.states))
+    for k, part in enumerate(best.components):
+        mine = np.flatnonzero((home[x] == k) & (q != 0))
+        rows = {"row": place[x[mine]], "decision": i[mine], "rho": program.p[x[mine]] * q[mine]}
+        parts.append(replace(part, **rows))
+    lam = EXACT.number(best.lam)
+    bound = EXACT.number(best.bound) if best.exact else bound_of(program, parts, lam)
+    return conclude_records(program, lam if best.exact else best.lam, parts, bound, best.method, best.exact)

@@ -1,0 +1,160 @@
+"""Folders of records are checked by two programs that share no code: the package, and one file without it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bap_cli.main import main
+from bap_lp import verify_standalone
+from bap_lp.files.writing import write_bundle
+from bap_sdc import Eve, Study
+from bap_sdc.records.bundle import bundle_texts
+
+ILL = Eve("ill", ["age"], [[0, 1], [3, 0]])
+CASES: dict[str, dict[str, Any]] = {
+    "counts": {},
+    "smoothed": {"smoothing": 5},
+    "pooled": {"smoothing": "1/3", "toward": "pooled", "holdout": "1/3"},
+    "a float": {"smoothing": 0.7},
+    "float losses": {"publish": {"a": {"loss": "squared", "weight": 0.3}, "b": "0-1"}},
+    "weights": {"publish": {"a": {"loss": "absolute", "weight": "3/7"}}},
+    "two Eves": {"eves": [ILL, Eve("job", ["b"], name="boss", weight=2)]},
+    "nobody can use it": {"eves": [Eve("ill", ["age"], [[0], [3]])]},
+    "an informed Eve": {"eves": [Eve("ill", ["age"], [[0, 1], [3, 0]], informed=3)], "smoothing": 2},
+    "a model": {"model": "independent"},
+}
+
+
+def table(seed: int, count: int = 60) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "a": random.integers(0, 3, count),
+            "b": random.integers(0, 2, count),
+            "ill": random.choice(["no", "yes"], count, p=[0.7, 0.3]),
+            "job": random.integers(0, 3, count),
+            "age": random.integers(0, 3, count),
+        }
+    )
+
+
+def folder(place: Path, exact: bool | None = None, lam: Any = "1/2", **more: Any) -> Path:
+    settings = {"publish": {"a": "absolute", "b": "0-1"}, "eves": [ILL]} | more
+    solution = Study(table(1), **settings).solve(lam, exact)
+    write_bundle(place, bundle_texts(solution, solution.document()))
+    return place
+
+
+def changed(place: Path, name: str, change: Callable[[Any], Any]) -> None:
+    """Change a document, and write a manifest that fits it."""
+    manifest, document = (json.loads((place / n).read_text()) for n in ("manifest.json", name))
+    change(document)
+    raw = json.dumps(document).encode()
+    (place / name).write_bytes(raw)
+    manifest["files"][name] = hashlib.sha256(raw).hexdigest()
+    (place / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_checkers_accept_what_was_solved(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    place = folder(tmp_path / "D", **CASES[name])
+    assert "is optimal" in (words := verify_standalone.check(str(place))) or "within" in words
+    assert main(["verify", str(place)]) == 0
+    assert "To sign: SHA-256 of manifest.json" in capsys.readouterr().out
+
+
+def test_floats_of_an_exact_study_must_be_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = folder(tmp_path / "D", exact=False)
+    assert "R_A = -0.2" in verify_standalone.check(str(place), True)
+    with pytest.raises(verify_standalone.Refused, match="the study is exact and its proof in floats"):
+        verify_standalone.check(str(place))
+    assert main(["verify", str(place)]) == 1
+    assert main(["verify", str(place), "--allow-float"]) == 0
+    assert "floats (--allow-float accepts it)" in capsys.readouterr().err
+
+
+def test_the_checker_needs_no_package(tmp_path: Path) -> None:
+    place = folder(tmp_path / "D")
+    copy = tmp_path / "checker.py"
+    copy.write_text(Path(verify_standalone.__file__).read_text())
+    done = subprocess.run([sys.executable, "-I", "-S", str(copy), str(place)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("verified: R_A = ")
+
+
+def _worse(rows: list[Any]) -> None:
+    """Publish everything as it is."""
+    for row in rows:
+        row[-1] = "1" if row[-1] == "1" else row[-1]
+    mixed = next(row for row in rows if row[-1] != "1")
+    mixed[1] = (mixed[1] + 1) % 3
+
+
+def _group(document: Any) -> Any:
+    return next(part for part in document["components"] if part["groups"])["groups"][0]
+
+
+FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a prior that the counts do not give": ("prior.json", lambda d: d["fitted"][0].__setitem__(-1, 40)),
+    "another prior": ("prior.json", lambda d: d["p"][0].__setitem__(slice(0, 2), d["p"][0][1::-1])),
+    "another mechanism": ("mechanism.json", lambda d: _worse(d["rows"])),
+    "a mechanism that is none": ("mechanism.json", lambda d: d["rows"].pop()),
+    "other levels": ("mechanism.json", lambda d: d["levels"]["a"].reverse()),
+    "another loss": ("study.json", lambda d: d["eves"][0]["loss"][1].__setitem__(0, "4")),
+    "less knowledge": ("study.json", lambda d: d["eves"][0].update(knows=[])),
+    "another weight": ("study.json", lambda d: d["publish"][0].update(weight="2")),
+    "a key nobody knows": ("study.json", lambda d: d["eves"][0].update(armed=True)),
+    "another lambda": ("certificate.json", lambda d: d.update({"lambda": "1/3"})),
+    "replies to somebody else": ("certificate.json", lambda d: _group(d)["reply_of"].reverse()),
+    "too large replies": ("certificate.json", lambda d: _group(d)["replies"].__setitem__(0, ["1/2", "1/2"])),
+    "replies of nobody": ("certificate.json", lambda d: _group(d).update(known=99)),
+    "no component": ("certificate.json", lambda d: d["components"].pop()),
+    "a group twice": ("certificate.json", lambda d: d["components"].append({"states": [], "groups": [_group(d)]})),
+    "another risk": ("result.json", lambda d: d["risks"].update(eve="1")),
+    "another gap": ("result.json", lambda d: d.update(gap="1/7")),
+    "another null": ("result.json", lambda d: d["eves"][0].update(null="1")),
+    "fewer changes": ("result.json", lambda d: d["columns"][0].update(changed="0")),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_both_checkers_refuse_a_changed_folder(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    place = folder(tmp_path / "D")
+    assert json.loads((place / "result.json").read_text())["columns"][0]["changed"] != "0"
+    changed(place, *FORGERIES[name])
+    with pytest.raises(verify_standalone.Refused):
+        verify_standalone.check(str(place))
+    assert main(["verify", str(place)]) == 1
+
+
+def test_a_folder_of_the_older_form_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = folder(tmp_path / "D")
+    (place / "manifest.json").unlink()
+    assert main(["verify", str(place)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "'bap microdata 2'" in error
+    with pytest.raises(verify_standalone.Refused, match="'bap microdata 2'"):
+        verify_standalone.check(str(place))
+
+
+def test_a_huge_constant_in_the_losses_hides_no_false_risk(tmp_path: Path) -> None:
+    """One slack for all claims let a loss of 1e15 hide a risk of 1/2 for 1/3."""
+    loss = [[10**15 + (i != j) for j in range(3)] for i in range(3)]
+    place = folder(tmp_path / "D", publish={"a": loss}, exact=False)
+    verify_standalone.check(str(place), True)
+    risk = json.loads((place / "result.json").read_text())["risks"]["eve"]
+    changed(place, "result.json", lambda d: d["risks"].update(eve=risk * 1.5))
+    with pytest.raises(verify_standalone.Refused, match=r"result\.json has another risks"):
+        verify_standalone.check(str(place), True)
+    assert main(["verify", str(place), "--allow-float"]) == 1

@@ -1,0 +1,148 @@
+"""The verdict: what it counts is counted again by hand, and its sentences say both sides."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bap_cli.main import main
+from bap_sdc import Eve, Study
+from bap_sdc.records.audit.audit import counted_types, difference
+from bap_sdc.records.audit.verdict import as_is, records_at_risk
+from bap_sdc.records.release.channels import ColumnChannel
+
+
+def table(n: int = 400, seed: int = 1) -> pd.DataFrame:
+    draws = np.random.default_rng(seed)
+    ill = draws.random(n) < 0.3
+    return pd.DataFrame(
+        {
+            "age": draws.integers(0, 3, n),
+            "pay": np.clip(draws.integers(0, 4, n) - ill, 0, 3),
+            "town": draws.integers(0, 2, n),
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
+
+
+def study_of(frame: pd.DataFrame, **more) -> Study:
+    eve = Eve("ill", knows=["age"], loss=[[0, 1], [2, 0]], name="boss")
+    return Study(frame, {"pay": "absolute", "town": "0-1"}, [eve], columns={"ill": {"levels": ["no", "yes"]}}, **more)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return study_of(table(), holdout="1/2").solve(1)
+
+
+def test_the_difference_to_the_file_as_it_is_is_that_of_two_audits(solved):
+    rows = {row.name: row.audit for row in solved.compare(()).rows}
+    lam = float(solved.lam)
+    for name, other in (("as is", "as is"), ("nothing", "suppress all")):
+        own, theirs = rows["optimum"], rows[other]
+        model, informed = solved.verdict().against[name]
+        assert model.value == pytest.approx(own.bob.value - theirs.bob.value - lam * (own.eve.value - theirs.eve.value))
+        gap = own.informed.value - theirs.informed.value
+        assert informed.value == pytest.approx(own.bob.value - theirs.bob.value - lam * gap)
+
+
+def test_value_and_standard_error_are_those_of_the_records_one_by_one():
+    """The file as it is against nothing, written out for every held-out record."""
+    study = study_of(table(), holdout="1/2")
+    fitted, held = study.codes[~study.left_out], study.codes[study.left_out]
+    age, ill, pay, town = (study.names.index(name) for name in ("age", "ill", "pay", "town"))
+    loss = np.array([[0, 1], [2, 0]])
+    votes = defaultdict(lambda: np.zeros(2))
+    for record in fitted:
+        votes[record[age], record[pay], record[town]][record[ill]] += 1
+        votes[record[age]][record[ill]] += 1
+    middle = min(range(4), key=lambda level: np.abs(fitted[:, pay] - level).sum())
+    usual = int(np.bincount(fitted[:, town]).argmax())
+    values = []
+    for record in held:
+        told = votes.get((record[age], record[pay], record[town]), votes[record[age]])
+        costs = [loss[record[ill], int((count @ loss).argmin())] for count in (told, votes[record[age]])]
+        values.append(-abs(record[pay] - middle) / 3 - (record[town] != usual) - 0.7 * (costs[0] - costs[1]))
+    nothing = ColumnChannel("nothing", study.published, (np.ones((4, 1)), np.ones((2, 1))))
+    found, _ = difference(study, as_is(study), nothing, *counted_types(held, study.levels), 0.7)
+    assert found.value == pytest.approx(np.mean(values))
+    assert found.error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def test_certainty_is_counted_as_by_hand(solved):
+    study = solved.study
+    channel, types = solved.channel, study.prior.types
+    age, ill = study.names.index("age"), study.names.index("ill")
+    possible, alone = defaultdict(set), defaultdict(set)
+    row, signal, q = channel.rows(types)
+    for x, s in zip(row.tolist(), signal.tolist(), strict=True):
+        possible[types[x, age], s].add(types[x, ill])
+        alone[types[x, age]].add(types[x, ill])
+    p = [float(v) for v in study.program.p]
+    share = sum(
+        p[x] * float(v)
+        for x, s, v in zip(row.tolist(), signal.tolist(), q.tolist(), strict=True)
+        if len(possible[types[x, age], s]) == 1 and len(alone[types[x, age]]) > 1
+    )
+    assert solved.verdict().certain[0].after == pytest.approx(share)
+    assert study.solve(0).verdict().certain[0].after >= share > 0
+
+
+def test_a_release_that_gives_nothing_away_says_so_and_one_that_does_says_both():
+    frame = pd.DataFrame({"ill": ["no", "no", "yes", "yes"], "pay": [0, 0, 1, 1]})
+    study = Study(frame, {"pay": "0-1"}, [Eve("ill", name="boss")])
+    given, hidden = study.solve(0).verdict(), study.solve(2).verdict()
+    assert given.certain[0].after == 1
+    assert hidden.certain[0].after == 0
+    assert "No cell is changed" in given.words()[0]
+    assert any("leaves one secret only" in line and "keeps 0%" in line for line in given.words())
+    assert any("keeps 100%" in line and "No released record makes" in line for line in hidden.words())
+    assert "No records were held out" in hidden.words()[0]
+
+
+def test_groups_of_the_published_columns_are_those_of_pandas():
+    frame = table(60)
+    verdict = study_of(frame).solve(0).verdict()
+    sizes = frame.groupby(["pay", "town"])["ill"].agg(["size", "nunique"])
+    for groups in (verdict.before, verdict.after):  # at lambda = 0 nothing is changed
+        assert groups.k == sizes["size"].min()
+        assert groups.unique == (sizes["size"] == 1).sum()
+        assert dict(groups.secrets)["ill"] == sizes["nunique"].min()
+
+
+def test_the_prior_says_how_much_of_it_is_a_model():
+    frame = table(130)
+    assert "65% of it is the independence model" in study_of(frame, smoothing="1690/7").solve(0).verdict().prior
+    assert "shares are those of the fitted records" in study_of(frame).solve(0).verdict().prior
+    assert (
+        "independence of the known columns" in study_of(frame, smoothing=10, toward="pooled").solve(0).verdict().prior
+    )
+
+
+def test_records_at_risk_are_those_whose_secret_becomes_likelier(solved):
+    listed = records_at_risk(solved, 5)
+    assert len(listed) == 5
+    rises = [one.after - one.before for one in listed]
+    assert rises == sorted(rises, reverse=True)
+    assert all(0 <= one.before <= 1 and 0 <= one.after <= 1 and one.count > 0 for one in listed)
+    everything = records_at_risk(study_of(table(), holdout="1/2").solve(0), 5)
+    assert everything[0].after == 1
+
+
+def test_the_first_words_of_solve_are_the_verdict_and_no_record_is_in_the_result(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("a.csv", index=False)
+    text = 'data = "a.csv"\n[publish.pay]\n[[eve]]\nsecret = "ill"\nknows = ["age"]\n[audit]\nholdout = "1/2"\n'
+    (tmp_path / "study.toml").write_text(text)
+    assert main(["microdata", "solve", "study.toml", "--no-attackers", "--out", "solved"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("On 200 held-out records this release is") < out.index("R_A   Alice's")
+    result = json.loads((tmp_path / "solved" / "result.json").read_text())
+    assert result["verdict"]["words"][0].startswith("On 200 held-out records")
+    assert set(result["verdict"]) == {"words", "held_out", "certain", "released"}
+    assert "age=" not in json.dumps(result)
+    assert main(["microdata", "path", "solved", "--json"]) == 0  # the folder still proves its optimum

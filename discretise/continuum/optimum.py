@@ -12,12 +12,13 @@ that is better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bap_lp.clock import check
 from bap_lp.engines.game.solver import solve_game
 from bap_lp.model.sums.arrays import Arrays
 from discretise.continuum.envelope import lower_envelope
@@ -92,9 +93,9 @@ class DataLaw:
         return full, null
 
 
-def optimise_rule(law: DataLaw, lam: float) -> RuleOptimum:
+def optimise_rule(law: DataLaw, lam: float, tell: Callable[[str], None] = lambda _: None) -> RuleOptimum:
     """The best u and the best rule that were found."""
-    return _on_atoms(law, lam) if law.panels is None else _on_panels(law, law.panels, lam)
+    return _on_atoms(law, lam) if law.panels is None else _on_panels(law, law.panels, lam, tell)
 
 
 def _game(law: DataLaw, masses: Array, lam: float) -> tuple[Array, Array]:
@@ -132,7 +133,7 @@ def _on_atoms(law: DataLaw, lam: float) -> RuleOptimum:
     return RuleOptimum(u, bound, value, table, sent)
 
 
-def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> RuleOptimum:
+def _on_panels(law: DataLaw, panels: PanelLaw, lam: float, tell: Callable[[str], None]) -> RuleOptimum:
     b = law.decisions
     cuts = [np.linspace(-1, 1, _FIRST + 1) for _ in panels.low]
     scale = float(law.totals[1 : 1 + b].max()) + lam * sum(float(law.totals[1 + b :][g].max()) for g in law.groups)
@@ -142,7 +143,9 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> RuleOptimum:
         [RuleOptimum(np.zeros((0, 0)), -np.inf, np.inf, _nowhere(), np.zeros((0, 0)))] * 2,
     )
     for _ in range(_ROUNDS):
+        check()
         table = _table(panels, *_cells(cuts))
+        tell(f"a game on {len(table.panel)} cells" + (f", bracket of width {gaps[-1]:.1e}" if gaps else ""))
         u, rows = _game(law, table.masses, lam)
         bound, switched = _dual(law, panels, u)
         if bound > best[0]:

@@ -174,7 +174,7 @@ class Likelihood:
             return paced(rows_of, len(each), len(x), each[0])
 
     def density(self, x: Array) -> Array:
-        """f(x|theta), or P(x|theta) of a discrete law; 0 where it is infinite, at a point such as an end of the support."""
+        """f(x|theta), or P(x|theta) of a discrete law; 0 where it is infinite, such as at the end of a support."""
         found = self.table("pmf" if self.discrete else "pdf", x)
         return np.where(np.isfinite(found), found, 0.0)
 

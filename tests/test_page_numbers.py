@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -233,28 +232,3 @@ def test_a_binary_file_has_less_than_half_the_size_of_json(tmp_path: Path) -> No
     for name in ("large.npz", "large.json"):
         save_problem(tmp_path / name, problem)
     assert 2 * (tmp_path / "large.npz").stat().st_size < (tmp_path / "large.json").stat().st_size
-
-
-def test_the_study_on_the_page_is_that_of_the_notebook() -> None:
-    """The notebook is executed by its own test; here its stored table is compared with the page."""
-    book = json.loads((ROOT / "notebooks/5_microdata.ipynb").read_text(encoding="utf-8"))
-    outputs = [o for cell in book["cells"] if cell["cell_type"] == "code" for o in cell["outputs"]]
-    text = "\n".join("".join(o.get("text") or o.get("data", {}).get("text/plain", "")) for o in outputs)
-    shown = rows((ROOT / "docs/microdata.md").read_text())
-    for name in ("optimum", "as is", "swap 5%", "PRAM", "generalise", "suppress all"):
-        lines = re.findall(rf"^{re.escape(name)} +(-?[\d. -]+)$", text, re.MULTILINE)
-        printed = [float(number) for line in lines for number in line.replace("\\", "").split()]
-        assert [float(number) for number in shown[name]] == printed[: len(shown[name])], name
-    text = page("docs/microdata.md")
-    table = "\n".join("".join(o.get("data", {}).get("text/plain", "")) for o in outputs)
-    lines = re.findall(r"^employer +(\S.*?) +([\d.]+) +([\d.]+)$", table, re.MULTILINE)
-    found = {how: (float(risk), float(error)) for how, risk, error in lines}
-    told = re.search(
-        r"employer of the model \(([\d.]+)\) nor the attackers \(([\d., ]+); standard errors up to ([\d.]+)\)", text
-    )
-    assert told is not None
-    learned = [found[how] for how in ("logistic regression", "gradient boosting", "nearest neighbours")]
-    assert float(told[1]) == pytest.approx(found["Alice's prior"][0], abs=6e-4)
-    assert [float(v) for v in told[2].split(", ")] == pytest.approx([risk for risk, _ in learned], abs=6e-4)
-    assert max(error for _, error in learned) <= float(told[3])
-    assert min(found["Alice's prior"][0], *(risk for risk, _ in learned)) > found["null release"][0]

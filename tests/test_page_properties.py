@@ -139,6 +139,9 @@ def test_signals_are_drawn_with_integers_of_the_secure_source(monkeypatch: pytes
             asked.append(count)
             return count - 1
 
+        def shuffle(self, places: list[int]) -> None:
+            """In their order."""
+
     monkeypatch.setattr(secrets, "SystemRandom", Source)
     assert Mechanism([["1/3", "2/3"], ["1/4", "3/4"]], states=["a", "b"]).release("b") == "1"
     assert asked == [4]

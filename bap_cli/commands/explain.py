@@ -29,6 +29,7 @@ from bap_lp.model.evaluation import Evaluation, evaluate
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
+from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.prior_set import PriorSet
@@ -37,6 +38,10 @@ from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import Array, floats, public
 
 _CHANGE = "What would change the answer"
+_FORECAST = (
+    "Who reports probabilities has infinitely many reports, and another signal could always help. The bound counts all "
+    "signals and all reports: it comes from tangents to the loss on small parts of the reports."
+)
 _NAMED = 6  # states, signals and decisions that are named one by one
 _COIN = (
     "The smallest example first. A coin is fair, or it always shows tails; Alice has seen one toss. Bob wants to know "
@@ -121,13 +126,18 @@ def explanation(
     """The chapters about a problem and its optimum at lam; `choice` says in words how lam was chosen."""
     best = solve(problem, lam, progress=progress, conditions=conditions, priors=priors)
     found = evaluate(best.problem, best.mechanism)
-    chapters = [
+    chapters: list[tuple[str, Iterable[str]]] = [
         ("What is asked", _question(best, choice)),
         ("Why these signals", _signals(best, found)),
         ("Who is indifferent", _indifferent(best, found)),
         ("Which data are randomised, and why", _randomised(best)),
-        ("What may be wrong", _wrong(best)) if priors is not None else (_CHANGE, changes(best, progress)),
     ]
+    if priors is not None:
+        chapters.append(("What may be wrong", _wrong(best)))
+    elif problem.forecasting:
+        chapters.append(("What is proved", [*best.summary().splitlines()[-1:], _FORECAST]))
+    else:
+        chapters.append((_CHANGE, changes(best, progress)))
     return [Chapter(title, tuple(lines)) for title, lines in chapters]
 
 
@@ -144,6 +154,11 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
         for agent in agents:
             known = values_of(agent.knows, agent.knowledge)
             also = f" and already knows which of {counted(len(known), 'case')} holds" if known else ""
+            if reports(agent):
+                what = "the data" if agent.secret is None else "a parameter" if agents is problem.bobs else "a secret"
+                name, score = person(agent.name, start=True), {"log": "logarithmic", "brier": "Brier"}[agent.loss]
+                yield f"{name} reports probabilities of {what}{also}, and {want} ({score} loss)."
+                continue
             if len(agent.decisions or ()) == 1:
                 continue
             between = listed(agent.decisions or (), " and ")
@@ -213,6 +228,9 @@ def _signals(best: Solution, found: Evaluation) -> Iterator[str]:
                 or values_of(agent.knows, agent.knowledge)
             ):
                 continue
+            if reports(agent):
+                yield f"  {person(agent.name, start=True)} {own[0].decisions[0]}."
+                continue
             yield "  " + _choice(agent, own[0].decisions, _costs(problem, mechanism, s, np.asarray(agent.loss)))
     if count > _NAMED:
         yield f"{count - _NAMED} more signals are left out here; `bap solve` lists them."
@@ -268,7 +286,8 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
 def margins(best: Solution) -> Array | None:
     """m(x,i) = B(x,i) - u_i.E(x,.), row per state; None where conditions or beliefs add prices of their own."""
     proof = best.certificate
-    if not proof.conditions.empty or best.problem.misaligned or best.priors is not None:
+    reporting = best.problem.reporting or best.problem.forecasting
+    if not proof.conditions.empty or best.problem.misaligned or best.priors is not None or reporting:
         return None
     u = proof.u if best.exact else floats(proof.u)
     return public(best.problem.B - best.problem.E.dot(u.T))

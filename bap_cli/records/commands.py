@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
 from bap_cli.records.estimate import estimate_command
+from bap_cli.records.exchange import compare_command
 from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, asked
 from bap_lp.files.documents import document_of, read_bytes, source_name
@@ -46,20 +48,42 @@ def init_command(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="STUDY", help="Write it to this new file, ready to be edited.")
     ] = None,
+    secret: Annotated[str | None, typer.Option(metavar="C", help="The column that Eve wants.")] = None,
+    knows: Annotated[str | None, typer.Option(metavar="C,C", help="The columns that she has already.")] = None,
+    publish: Annotated[str | None, typer.Option(metavar="C,C", help="The columns to publish.")] = None,
 ) -> None:
-    """Print a commented study file: the columns found, their levels, and proposals."""
-    from bap_sdc.records.data.proposals import proposal
+    """Print a commented study file: the columns found, what was seen in them, and proposals that run as they are."""
+    from bap_sdc.records.data.proposals import SEEN, proposal
     from bap_sdc.records.data.tables import read_table
 
+    given: dict[str, Any] = {
+        "secret": secret,
+        "knows": _names(knows, "--knows"),
+        "publish": _names(publish, "--publish"),
+    }
     if out is None:
-        sys.stdout.write(proposal(read_table(file), str(file)))
+        sys.stdout.write(proposal(read_table(file), str(file), **given))
         return
     check_file(out)
     if out.exists():
         raise InputError("--out", str(out), "is there already, and may have been edited")
     data = os.path.relpath(file, out.parent)  # a study names its table as seen from its own folder
-    write_files({out: proposal(read_table(file), data)})
+    text = proposal(read_table(file), data, **given)
+    write_files({out: text})
+    for line in text.splitlines():
+        if line.startswith(SEEN):
+            print(clean(line.removeprefix("# "), 500))
     print(f"Wrote {source_name(out)}: edit it, then  bap microdata solve {shlex.quote(str(out))} --out DIR")
+
+
+def _names(given: str | None, option: str) -> list[str] | None:
+    """The columns of a list with commas."""
+    if given is None:
+        return None
+    names = [name.strip() for name in given.split(",")]
+    if not all(names):
+        raise InputError(option, given, "must be names of columns, with commas between them")
+    return names
 
 
 @app.command("solve")
@@ -75,6 +99,7 @@ def solve_command(
         int | None,
         typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
     ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,
     as_json: Json = False,
@@ -93,8 +118,9 @@ def solve_command(
         found = asked(loaded, lam, eve_gain)
         with _called(loaded.source, lam):
             solution = found.solved(
-                progress, exact=False if use_floats else None, workers="all" if workers is None else workers
-            )
+                progress, exact=False if use_floats else None, workers="all" if workers is None else workers,
+                time_limit=time_limit,
+            )  # fmt: skip
         progress("auditing")
         audit = solution.audit(attackers=None if attackers else ())
         verdict = solution.verdict()
@@ -122,6 +148,7 @@ def solve_command(
 
 
 app.command("path")(path_command)
+app.command("compare")(compare_command)
 app.command("estimate")(estimate_command)
 
 
@@ -343,7 +370,7 @@ def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None
         elif error.field == "eve_gain":
             field = "--eve-gain"
         elif error.field.startswith(("conditions", "problem", "smoothing")):
-            field = f"{source}: {error.field}"
+            field = f"{source}: {re.sub(r'^conditions[.](?=(cap|floor|dp|min_cell))', '', error.field)}"
         else:
             field = (names or {}).get(error.field, error.field)
         raise InputError(field, error.value, error.rule) from None

@@ -37,6 +37,7 @@ def first_screen(
         f'<section id="plain"><h2>In plain words</h2><ul>{_items(plain)}</ul></section>' if plain else "",
         '<section id="sign"><h2>What is released</h2>',
         f'<p class="released">{symbols(_released(solution, public))}</p>',
+        _promises(solution),
         f'<div class="figures" id="short">{_columns(solution, audit, public)}{_eves(solution, audit, public)}</div>',
         f'<h3 class="sub">What λ means</h3><p id="meaning">{symbols(_meaning(solution, public))}</p>',
         _origin(folder, public),
@@ -103,6 +104,14 @@ def _released(solution: StudySolution, public: bool) -> str:
         else "No cell is changed: at this λ that is best, whatever can be learned"
     )
     return f"Every record, with the {cells} {columns}. {how} about {secrets}. {size}"
+
+
+def _promises(solution: StudySolution) -> str:
+    """What the conditions promise and cost."""
+    if not solution.promises:
+        return ""
+    rows = "".join(f"<li>{symbols(clean(words, 500))}</li>" for words in solution.promises)
+    return f'<h3 class="sub">What is promised</h3><ul id="promises">{rows}</ul>'
 
 
 def _card(role: str, name: str, what: str, value: str, rest: Sequence[str], done: float | None, ends: str) -> str:

@@ -42,7 +42,9 @@ class Opened:
             return self.solution
         lam = self.lam
         if self.eve_gain is not None:
-            path = self.study.path(progress=progress, **{k: v for k, v in options.items() if k == "workers"})
+            path = self.study.path(
+                progress=progress, **{k: v for k, v in options.items() if k in ("workers", "time_limit")}
+            )
             lam = path.within_gain(self.eve_gain).lam
         tell = lambda done, total: progress(f"solving: {done} of {total} record types")  # noqa: E731
         return self.study.solve(lam, progress=tell, **options)

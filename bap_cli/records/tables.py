@@ -51,6 +51,14 @@ def show_solution(solution: StudySolution, source: str, choice: str, verdict: Se
     for words in informed_words(solution):
         say(out, words)
     out.print()
+    if solution.promises:
+        say(out, "Conditions:")
+        bullets(solution.promises, out)
+        rates = {name: price for name, price in solution.shadow_prices.items() if price}
+        if rates:
+            told = ", ".join(f"{clean(name)} {float(price):.3g}" for name, price in rates.items())
+            say(out, f"R_A falls, per unit by which a number is relaxed, at the rate: {told}.")
+        out.print()
     if solution.exact and solution.gap == 0:
         say(out, f"This is proved exactly: no release has a smaller R_A. {equals('Value = bound', solution.value)}.")
     else:

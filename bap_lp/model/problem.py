@@ -347,6 +347,11 @@ class Problem(ReadOnly, Tabular):
         return Arrays(self.p, self.B, self.E, self.eve_groups, self.eve_shares)
 
     @cached_property
+    def without_bob(self) -> Arrays:
+        """The same, of a Bob who loses nothing."""
+        return Arrays(self.p, field_of(self.p).zeros((len(self.p), 1)), self.E, self.eve_groups, self.eve_shares)
+
+    @cached_property
     def beliefs(self) -> tuple[Belief, ...]:
         """What every agent acts on and what Alice counts: one per Bob, then one per group of Eve's columns."""
         return beliefs_of(self)

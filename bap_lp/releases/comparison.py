@@ -72,6 +72,9 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         played, _ = own_replies(problem, mechanism.q, rho)
         bob, eves = joint_decision(problem, played), played[len(problem.bobs) :]
         replies = np.stack([own + g.start for own, g in zip(eves, problem.eve_groups, strict=True)], axis=1)
+    elif problem.forecasting:  # no condition that holds with such a Bob speaks of his decisions
+        bob = np.zeros(rho.shape[1], dtype=int)
+        replies = signal_losses(rho, problem.E).argmin(axis=1)[:, None].repeat(len(problem.eve_groups), axis=1)
     else:
         bob = signal_losses(rho, problem.B).argmin(axis=1)
         replies = problem.arrays.reply_columns(signal_losses(rho, problem.E))
@@ -82,7 +85,8 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         cap, margin = (None if v is None else float(v) for v in (conditions.max_bob_risk, conditions.margin))
         conditions = replace(conditions, max_bob_risk=cap, margin=margin)
         channels.append((1 - _TRACE) * channels[0] + _TRACE * whole.p.dot(channels[0]))
-    sent = [SentSignals(whole.arrays, signals, q) for q in channels]
+    arrays = whole.without_bob if whole.forecasting else whole.arrays
+    sent = [SentSignals(arrays, signals, q) for q in channels]
     for demand in conditions.demands(whole):
         wrong = [demand.broken(one) for one in sent]
         if all(wrong):

@@ -106,7 +106,8 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "columns": [
             {"name": c.name, "labels": list(c.labels), "values": list(c.values), "numeric": c.numeric,
              "bands": [str(v) for v in c.bands], "named": c.named, "merged": dict(c.merged), "whole": c.whole,
-             "missing": list(c.reading.missing), "strip": c.reading.strip, "ordered": c.ordered}
+             "missing": list(c.reading.missing), "strip": c.reading.strip,
+             "decimal": c.reading.decimal, "ordered": c.ordered}
             for c in study.columns
         ],
         "publish": [{"column": t.column, "loss": texts(t.loss), "weight": text(t.weight)} for t in study.targets],
@@ -201,7 +202,7 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
             tuple(Fraction(value_of(v)) for v in c["bands"]),
             c["merged"],
             c["whole"],
-            Reading(tuple(c["missing"]), c["strip"]),
+            Reading(tuple(c["missing"]), c["strip"], c["decimal"]),
             c["ordered"],
         )
         for c in document["columns"]

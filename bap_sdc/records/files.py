@@ -6,7 +6,7 @@ columns     levels, bands, names, merge, missing by column           audit      
 release     keep: known columns to publish as they are               alice            lambda, or eve_gain
 [[cap]]     secret, level, at_most, eve                              [[floor]]        eve, at_least
 [[dp]]      column, exp_epsilon                                      min_cell         also in conditions
-conditions  as in problem files, on record types                     title, missing, strip
+conditions  as in problem files, on record types                     title, missing, strip, decimal
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ STUDY_SCHEMA = _table(
     columns=_ANY,
     missing=_LIST,
     strip={"type": "boolean"},
+    decimal=_TEXT,
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
     alice=_table(**{"lambda": _ANY, "eve_gain": _ANY}),
@@ -132,6 +133,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
             conditions=conditions,
             missing=document.get("missing", ()),
             strip=document.get("strip", False),
+            decimal=document.get("decimal", "."),
             title=document.get("title", ""),
             source=shown,
         )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.clock import check
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
@@ -122,6 +123,19 @@ class StudySolution(Tabular):
     def price_of_conditions(self) -> Number:
         """What the conditions cost in R_A."""
         return self.value - self.unconstrained.value
+
+    @cached_property
+    def promises(self) -> list[str]:
+        """What the conditions promise and what they cost, in sentences; none without conditions."""
+        asked = self.study.conditions
+        if asked is None:
+            return []
+        free, out = self.unconstrained, asked.sentences(self.study)
+        cost = f"This costs {float(self.price_of_conditions):.3g} of R_A"
+        out.append(f"{cost}: R_B is {float(self.risks.bob):.3g}, and {float(free.bob):.3g} without the conditions.")
+        if asked.min_cell is not None and self.gap > 0:
+            out.append(f"Another choice of what is never released may be better, by at most {float(self.gap):.3g}.")
+        return out
 
     def release(
         self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False
@@ -301,6 +315,7 @@ class StudySolution(Tabular):
                     study.spies, self.eves, self.nulls, self.fulls, self.fresh, strict=True
                 )
             ],
+            "conditions": self._conditions_document(),
             "audit": None if audit is None else audit.document(),
             "model": study.prior.model,
             "scores": [list(pair) for pair in study.prior.scores],
@@ -309,6 +324,17 @@ class StudySolution(Tabular):
             "likelihoods": [[text(a), value] for a, value in study.prior.likelihoods],
             "method": self.method,
         }  # fmt: skip
+
+    def _conditions_document(self) -> dict[str, Any] | None:
+        if self.study.conditions is None:
+            return None
+        free = self.unconstrained
+        return {
+            "promises": self.promises,
+            "price": text(self.price_of_conditions),
+            "without": {"bob": text(free.bob), "eve": text(free.eve), "alice": text(free.value)},
+            "shadow_prices": {name: text(price) for name, price in self.shadow_prices.items()},
+        }
 
     def summary(self) -> str:
         """The optimum, its proof and every agent's risk, in plain sentences."""
@@ -331,7 +357,7 @@ class StudySolution(Tabular):
                 f"{person(s.name, start=True)} wants {study.names[s.secret]} and knows {knows}: risk {both(risk)}, "
                 f"{float(null):.6g} without a release, {float(full):.6g} with the whole record."
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.promises])
 
     def _headline(self) -> str:
         value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
@@ -363,7 +389,12 @@ def solve_study(
         return conditioned_solution(study, solve_parts(study, lam, exact, progress))
     from bap_sdc.records.optimum.optimise import optimise
 
-    return solution_of(study, optimise(study.program, lam, exact, workers, client, progress))
+    def tell(done: int, total: int) -> None:
+        check()
+        if progress is not None:
+            progress(done, total)
+
+    return solution_of(study, optimise(study.program, lam, exact, workers, client, tell))
 
 
 def solution_of(study: Study, best: RecordOptimum) -> StudySolution:

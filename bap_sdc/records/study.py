@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.clock import time_limited
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.rational import Array, InputError, floats, is_exact, number, objects, public, show
@@ -112,6 +113,7 @@ class Study(Displayed):
         seed: of the split into fitted and held-out records.
         missing: cells that mean a missing one in all columns, such as "?".
         strip: whether blanks around the text of a cell are left out.
+        decimal: "," if numbers are written with decimal commas.
         title: a name for tables.
         source: what errors call the table.
 
@@ -142,6 +144,7 @@ class Study(Displayed):
         seed: int = 0,
         missing: Sequence[Any] = (),
         strip: bool = False,
+        decimal: str = ".",
         title: str = "",
         source: str = "frame",
     ) -> None:
@@ -162,7 +165,9 @@ class Study(Displayed):
         given = columns or {}
         if not isinstance(strip, bool):
             raise InputError("strip", strip, "must be true or false")
-        reading = Reading(strip=strip).extended(missing, "missing")
+        if decimal not in (".", ","):
+            raise InputError("decimal", decimal, 'must be "." or ","')
+        reading = Reading((), strip, decimal).extended(missing, "missing")
         self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source, reading) for c in kept)
         self.names = tuple(kept)
         self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())
@@ -300,7 +305,7 @@ class Study(Displayed):
 
     def solve(
         self, lam: Any = "calibrated", exact: bool | None = None, *, workers: Workers = None, client: Any = None,
-        progress: Any = None, eve_gain: Any = None,
+        progress: Any = None, eve_gain: Any = None, time_limit: float | None = None,
     ) -> StudySolution:  # fmt: skip
         """The optimal release.
 
@@ -313,12 +318,15 @@ class Study(Displayed):
             progress: called with the record types solved so far, and all of them.
             eve_gain: instead of lam, such as "2%": the release of least R_B on the path that leaves no Eve better off
                 by more than this share of her risk without a release.
+            time_limit: seconds after which it gives up. Under conditions a solution in floats is then the best release
+                so far: its gap says how far it may be from the optimum, and `method` says that it was stopped.
 
         Returns:
             The solution: its risks and their proof, and what to do with it.
 
         Raises:
             InputError: lam is negative or undefined, or the conditions cannot be met or are too large to solve.
+            TimeoutError: the time is over before there is a proved optimum.
 
         >>> import pandas
         >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": ["low", "low", "high"]})
@@ -327,9 +335,10 @@ class Study(Displayed):
         """
         from bap_sdc.records.solution import solve_study
 
-        if eve_gain is not None:
-            lam = self.path(workers=workers, client=client).within_gain(eve_gain).lam
-        return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
+        with time_limited(time_limit):
+            if eve_gain is not None:
+                lam = self.path(workers=workers, client=client).within_gain(eve_gain).lam
+            return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
 
     def path(
         self, *, workers: Workers = None, client: Any = None, progress: Any = None, time_limit: float | None = None

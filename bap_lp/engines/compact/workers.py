@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from math import isinf
 from typing import Any, Literal, Protocol
 
+from bap_lp.clock import remaining, time_limited
 from bap_lp.rational import InputError
 
 Workers = int | Literal["all"] | None
@@ -50,7 +52,7 @@ def answers(tasks: Sequence[Task], workers: Workers = None, client: Any = None) 
     try:
         # largest first, so that no worker starts a long task when the others are done
         for k in sorted(range(len(tasks)), key=lambda k: -tasks[k].effort):
-            futures[executor.submit(_solved, tasks[k])] = k
+            futures[executor.submit(_solved, tasks[k], remaining())] = k
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
@@ -60,5 +62,7 @@ def answers(tasks: Sequence[Task], workers: Workers = None, client: Any = None) 
             executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _solved(task: Task) -> Any:
-    return task.solve()
+def _solved(task: Task, seconds: float) -> Any:
+    """The deadline of the process that asks goes along."""
+    with time_limited(None if isinf(seconds) else max(seconds, 0.0)):
+        return task.solve()

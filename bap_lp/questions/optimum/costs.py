@@ -17,6 +17,7 @@ from bap_lp.model.risks import Number
 from bap_lp.notions.beliefs import Obedience
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.table import TABLE
+from bap_lp.program.forecasts import ToldProblem
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.certificate import release_statement
 from bap_lp.questions.optimum.solution import Solution
@@ -39,7 +40,10 @@ class ConditionCost(Displayed):
 def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     """The shadow prices of every condition's numbers, by condition and label; none if the conditions are not convex."""
     certificate = solution.certificate
-    layout = release_statement(solution.problem.exactly, EXACT.zero, certificate.conditions).layout
+    problem = solution.problem.exactly
+    if problem.forecasting:
+        problem = ToldProblem.of(problem, certificate.splits).finite
+    layout = release_statement(problem, EXACT.zero, certificate.conditions).layout
     if layout is None or certificate.conditions.combinatorial or certificate.channel is None:
         return {}
     sent = SentSignals(layout.whole, layout.signals, certificate.channel)

@@ -102,7 +102,10 @@ def solve_forecast(
         splits = finer
     assert proof is not None
     assert sent is not None
-    return _solution(problem, lam if exact else float(lam), exact, conditions, proof, sent, how)
+    best = _solution(problem, lam if exact else float(lam), exact, conditions, proof, sent, how)
+    if conditions.empty:
+        return best
+    return replace(best, unconstrained=solve_forecast(problem, lam, exact, Conditions()).value)
 
 
 def _first(corners: int) -> str:

@@ -28,6 +28,7 @@ from bap_sdc.records.data.tables import pandas_module
 
 MOST_LEVELS = 1000
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
+COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+", re.ASCII)  # 3,5 and 1.234,5
 _KEYS = ("levels", "bands", "names", "merge", "missing")
 _LABEL = "(missing)"
 _DIGITS = 1000  # longer ones are text: Python reads integers of 4300 digits and refuses longer ones
@@ -37,15 +38,18 @@ _KINDS = "must be text, a number, a truth value or a date"
 
 @dataclass(frozen=True)
 class Reading:
-    """What a cell of text means: codes for missing cells, and whether blanks around it count."""
+    """What a cell of text means: codes for missing cells, whether blanks around it count, and decimal commas."""
 
     missing: tuple[str, ...] = ()
     strip: bool = False
+    decimal: str = "."
 
     def read(self, cell: Any) -> Any:
         """The cell that is meant; None if it is missing."""
         if self.strip and isinstance(cell, str):
             cell = cell.strip() or None
+        if self.decimal == "," and isinstance(cell, str) and COMMA.fullmatch(cell.strip()):
+            cell = cell.strip().replace(".", "").replace(",", ".")
         if cell is None or not self.missing:
             return cell
         return None if str(cell).strip() in self.missing or (is_number(cell) and plain(cell) in self.missing) else cell
@@ -251,7 +255,7 @@ def column_of(
     width = _width(values) if numeric and not merged else 0
     texts = [plain(v, width) if numeric and is_number(v) else str(v) for v in ordered]
     plainly = numeric or "levels" in options or cells.dtype.kind in "Mm" or not any(isinstance(v, str) for v in values)
-    ordered_by = plainly or isinstance(cells.dtype, pandas.CategoricalDtype)
+    ordered_by = plainly or bool(getattr(cells.dtype, "ordered", False))
     return _column(name, texts, numeric, holes, where, merged=merged, reading=reading, ordered=ordered_by)
 
 
@@ -407,16 +411,16 @@ def banding(ends: tuple[Fraction, ...], where: str, whole: bool = False) -> Call
 
     Rounding to floats keeps order, so a float strictly between two rounded ends decides; ties are compared exactly.
     """
-    rough = [_rough(end) for end in ends]
+    marks = [rough(end) for end in ends]
 
     def band(value: Any) -> int:
         if not is_number(value):
             raise InputError(where, str(value), "must be a number, because the column has bands")
         if whole and not isinstance(value, int) and Fraction(str(value).strip()).denominator != 1:
             raise InputError(where, str(value), "must be an integer, as in the table of the study")
-        near = _rough(value)
-        if rough[0] < near < rough[-1] and near not in rough:
-            return bisect_right(rough, near) - 1
+        near = rough(value)
+        if marks[0] < near < marks[-1] and near not in marks:
+            return bisect_right(marks, near) - 1
         at = Fraction(str(value).strip())
         if not ends[0] <= at <= ends[-1]:
             rule = f"must lie between {_plain(ends[0])} and {_plain(ends[-1])}, as its bands do"
@@ -426,7 +430,8 @@ def banding(ends: tuple[Fraction, ...], where: str, whole: bool = False) -> Call
     return band
 
 
-def _rough(value: Any) -> float:
+def rough(value: Any) -> float:
+    """The float next to a number, infinite if it is too large."""
     try:
         return float(value)
     except OverflowError:

@@ -1,87 +1,61 @@
-"""A first study file for a table: the columns found with their levels, and proposals to start from.
+"""A first study file for a table: what was seen in its columns, and proposals to start from, which run as they are.
 
-Proposed are, in this order: a secret, the text or truth-value column with the fewest levels, or else the last
-column with few; two known columns, those with the fewest levels of the rest; up to four published columns. Columns
-with many numbers are banded at their quantiles; columns with many texts are left out.
+Proposed are, in this order, unless they are given: a secret, the text or truth-value column with the fewest levels, or
+else the last column with few; two known columns, those with the fewest levels of the rest; up to four published
+columns. Columns with many numbers are banded at their quartiles; identifiers, weights and columns with many texts are
+left out.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from bap_lp.rational import InputError
-from bap_sdc.records.data.levels import column_of, distinct, is_number, key_of
-from bap_sdc.records.data.tables import check_names
+from bap_sdc.records.data.findings import FEW, Findings, Found, look_at
 from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.study import Eve, Study
 
-_FEW, _BANDS, _PUBLISHED, _KNOWN, _DECISIONS = 12, 4, 4, 2, 2000
+_PUBLISHED, _KNOWN, _DECISIONS = 4, 2, 2000
+SEEN = "# Seen: "
 
 
-@dataclass(frozen=True)
-class Found:
-    """A column of the table: its kind, its distinct cells, whether some are missing, and bands if it has many
-    numbers."""
-
-    name: str
-    kind: str
-    values: tuple[str, ...]
-    count: int
-    missing: int
-    bands: tuple[str, ...]
-
-    @property
-    def levels(self) -> int:
-        """Levels it would have in a study; 0 if it cannot be used as it is."""
-        base = len(self.bands) - 1 if self.bands else self.count
-        return base + (self.missing > 0) if self.usable else 0
-
-    @property
-    def usable(self) -> bool:
-        return self.kind in ("numbers", "text") and (bool(self.bands) or 2 <= self.count + (self.missing > 0) <= _FEW)
-
-
-def proposal(frame: Any, data: str) -> str:
+def proposal(
+    frame: Any, data: str, *, secret: str | None = None, knows: Sequence[str] | None = None,
+    publish: Sequence[str] | None = None,
+) -> str:  # fmt: skip
     """A commented study file for a table.
 
     Args:
         frame: the records.
         data: the path of the table as the file should name it.
+        secret: the column that Eve wants; chosen if left out, as are the others.
+        knows: the columns that she has.
+        publish: the columns to publish.
 
     Returns:
         TOML text.
 
     Raises:
-        InputError: the table has fewer than two columns that a study could use.
+        InputError: the table has too few columns that a study could use, or one that is asked for cannot be used.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"ill": ["no", "yes", "no"], "pay": [1, 2, 3], "sex": ["f", "m", "f"]})
     >>> print(proposal(frame, "a.csv").splitlines()[2])
     data = "a.csv"
     """
-    names = [str(name) for name in frame.columns]
-    check_names(names, data)
-    frame = frame.set_axis(names, axis=1)
-    columns = [_found(frame[name], name) for name in names]
-    usable = [c for c in columns if c.usable]
-    if len(usable) < 2:
-        raise InputError(
-            data, None, "needs at least two columns with 2 to 12 levels, or with numbers that can be banded"
-        )
-    secret = _secret(usable)
-    rest = [c for c in usable if c is not secret]
-    known, published, price = _chosen(frame, secret, rest, data)
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    seen = look_at(frame, data)
+    hers, known, published, price = _chosen(frame, seen, data, secret, knows, publish)
+    used = list(dict.fromkeys((*published, hers, *known)))
     lines = [
         f"# A study of {len(frame)} records. Everything below is a proposal: decide yourself what is published,",
         "# what is secret and what an adversary knows already. Columns that are not mentioned are dropped first.",
         f"data = {_quoted(data)}",
+        *_reading(seen),
         "",
-        *(_comment(c) for c in columns),
+        *(line for column in seen.columns for line in _comments(column)),
         "",
     ]
     for column in published:
@@ -92,27 +66,31 @@ def proposal(frame: Any, data: str) -> str:
             "weight = 1",
             "",
         ]
-    size = secret.levels
     lines += [
         "[[eve]]",
         'name = "neighbour"',
-        f"secret = {_quoted(secret.name)}",
+        f"secret = {_quoted(hers.name)}",
         f"knows = [{', '.join(_quoted(c.name) for c in known)}]  # columns she has already",
-        f"loss = {_square(size)}  # row: truth, column: guess",
+        *([f"loss = {_square(hers.levels)}  # row: truth, column: guess"] if hers.levels <= FEW + 1 else []),
         "weight = 1",
         "",
         "[prior]",
         'smoothing = 0  # or a number such as 10, or "held-out" to choose it by likelihood',
         "",
     ]
-    for column in [c for c in columns if c.bands and c in (*published, secret, *known)]:
-        lines += [f"[columns.{_key(column.name)}]", f"bands = [{', '.join(column.bands)}]", ""]
+    for column in [c for c in seen.columns if c in used and _options(c)]:
+        lines.append(f"[columns.{_key(column.name)}]")
+        lines += [f"bands = [{', '.join(column.bands)}]"] if column.bands else []
+        merges = [f"{_quoted(level)} = [{', '.join(map(_quoted, cells))}]" for level, cells in column.merges]
+        lines += [f"merge = {{{', '.join(merges)}}}"] if merges else []
+        lines.append("")
     lines += [
         "[audit]",
         f"holdout = {_quoted('1/2') if len(frame) > 1 else 0}  # share of records kept for the audit; 0 for none",
         "",
         "[alice]",
-        f'lambda = {price}  # the price of Eve\'s knowledge; "calibrated": full and null release are equally good',
+        'eve_gain = "2%"  # chooses lambda: no Eve is more than 2% better off than without a release',
+        f'# lambda = {price}  # or this instead: a number, "as is" or "calibrated"',
         "",
         "# [release]",
         "# keep = []  # known columns to publish as they are: every Eve must know them",
@@ -123,86 +101,122 @@ def proposal(frame: Any, data: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _chosen(frame: Any, secret: Found, rest: list[Found], source: str) -> tuple[list[Found], list[Found], str]:
-    """Known and published columns and lambda such that the study can be solved, with fewer known columns if need be."""
-    ranked = sorted(rest, key=lambda c: c.levels)
-    for count in range(min(_KNOWN, len(rest) - 1), -1, -1):
-        known = ranked[:count]
-        published: list[Found] = []
-        size = 1
-        for column in [c for c in rest if c not in known]:
-            if len(published) < _PUBLISHED and (not published or size * column.levels <= _DECISIONS):
-                published.append(column)
-                size *= column.levels
-        bands = {c.name: {"bands": list(c.bands)} for c in (*published, secret, *known) if c.bands}
-        eve = Eve(secret.name, [c.name for c in known])
-        share = "1/2" if len(frame) > 1 else 0
-        study = Study(frame, {c.name: "0-1" for c in published}, [eve], columns=bands, holdout=share, source=source)
-        try:
-            record_lam(study.program, "calibrated")
-            return known, published, '"calibrated"'
-        except InputError:
-            continue
-    return known, published, "1"
+def _chosen(
+    frame: Any, seen: Findings, source: str, secret: str | None, knows: Sequence[str] | None,
+    publish: Sequence[str] | None,
+) -> tuple[Found, list[Found], list[Found], str]:  # fmt: skip
+    """Secret, known and published columns and lambda such that the study can be solved, with fewer known columns if
+    need be."""
+    asked = {"--knows": knows or (), "--publish": publish or ()}
+    given = {option: [_named(seen, name, option, source) for name in names] for option, names in asked.items()}
+    usable = [c for c in seen.columns if c.usable]
+    taken = [*given["--knows"], *given["--publish"]]
+    free = [c for c in usable if c not in taken]
+    if secret is None and not free:
+        raise InputError(source, None, f"needs a column with 2 to {FEW} levels, or bands, that is free to be secret")
+    hers = _secret(free) if secret is None else _named(seen, secret, "--secret", source)
+    rest = [c for c in usable if c is not hers]
+    if not (rest or publish):
+        rule = f"needs at least two columns with 2 to {FEW} levels, or with numbers that can be banded"
+        raise InputError(source, None, rule)
+    ranked = sorted((c for c in rest if c not in given["--publish"]), key=lambda c: c.levels)
+    most = min(_KNOWN, len(ranked) - (publish is None)) if knows is None else 0
+    for count in range(max(most, 0), -1, -1):
+        known = ranked[:count] if knows is None else given["--knows"]
+        published = given["--publish"] if publish else _published([c for c in rest if c not in known] or rest)
+        if _calibrates(frame, seen, hers, known, published, source):
+            return hers, known, published, '"calibrated"'
+    return hers, known, published, "1"
 
 
-def _found(cells: Any, name: str) -> Found:
-    missing = int(cells.isna().sum())
+def _published(columns: Sequence[Found]) -> list[Found]:
+    out: list[Found] = []
+    size = 1
+    for column in columns:
+        if len(out) < _PUBLISHED and (not out or size * column.levels <= _DECISIONS):
+            out.append(column)
+            size *= column.levels
+    return out
+
+
+def _calibrates(
+    frame: Any, seen: Findings, hers: Found, known: Sequence[Found], published: Sequence[Found], source: str
+) -> bool:
+    """Whether the calibrated lambda of this study is defined; a study that cannot be made is refused."""
+    used = list(dict.fromkeys((*published, hers, *known)))
+    study = Study(
+        frame[[c.name for c in seen.columns if c in used]],
+        {c.name: "0-1" for c in published},
+        [Eve(hers.name, [c.name for c in known])],
+        columns={c.name: _options(c) for c in used if _options(c)},
+        holdout="1/2" if len(frame) > 1 else 0,
+        missing=seen.reading.missing,
+        strip=seen.reading.strip,
+        decimal=seen.reading.decimal,
+        source=source,
+    )
     try:
-        values = [v for v in distinct(cells, name)[1] if v is not None]
-    except InputError:  # lists or tables in cells
-        return Found(name, "no levels", (), 0, missing, ())
-    numbers = [is_number(v) for v in values]
-    kind = "numbers" if values and all(numbers) else "mixed" if any(numbers) else "text"
-    bands: tuple[str, ...] = ()
-    if kind == "numbers":
-        values = list({key_of(v, True): v for v in reversed(values)}.values())  # 1 and 01 are one level
-        values.sort(key=float)
-        if len(values) > _FEW:
-            bands = _quantiles(np.array([float(v) for v in cells.dropna()]))
-    elif kind == "text" and 2 <= len(values) <= _FEW:
-        try:
-            column_of(cells, name, None, name)
-        except InputError:  # such as bytes, or text and dates
-            kind = "no levels"
-    return Found(name, kind, tuple(map(str, values[:_FEW])), len(values), missing, bands)
+        record_lam(study.program, "calibrated")
+    except InputError:
+        return False
+    return True
 
 
-def _quantiles(numbers: Any) -> tuple[str, ...]:
-    """Ends of bands near the quartiles, rounded where that keeps them apart, around all numbers."""
-    low, high = float(numbers.min()), float(numbers.max())
-    step = 10.0 ** math.floor(math.log10((high - low) / 20)) if high > low else 1.0
-    inner = sorted({round(float(q) / step) * step for q in np.quantile(numbers, np.arange(1, _BANDS) / _BANDS)})
-    inner = [v for v in inner if low < v < high]
-    ends = [math.floor(low / step) * step, *inner, math.ceil(high / step) * step]
-    texts = [f"{v:.12g}" for v in ends]
-    fits = len(set(texts)) == len(texts) >= 3 and float(texts[0]) <= low and float(texts[-1]) >= high
-    return tuple(texts) if fits else ()
+def _named(seen: Findings, name: str, option: str, source: str) -> Found:
+    """The column of this name, if a study can use it."""
+    if name not in [c.name for c in seen.columns]:
+        raise InputError(option, name, f"is not a column of {source}")
+    column = seen[name]
+    if not column.possible:
+        why = column.notes[-1] if column.notes else f"it has {column.levels} levels"
+        raise InputError(option, name, f"cannot be used as it is: {why}")
+    return column
 
 
-def _secret(usable: list[Found]) -> Found:
+def _options(column: Found) -> dict[str, Any]:
+    """What a study says about the column."""
+    if column.bands:
+        return {"bands": list(column.bands)}
+    return {"merge": {level: list(cells) for level, cells in column.merges}} if column.merges else {}
+
+
+def _secret(usable: Sequence[Found]) -> Found:
     texts = [c for c in usable if c.kind == "text"]
     two = [c for c in usable if c.levels == 2]
-    pool = [c for c in two if c in texts] or two or texts or usable
+    pool = [c for c in two if c in texts] or two or texts or list(usable)
     return min(reversed(pool), key=lambda c: c.levels)
+
+
+def _reading(seen: Findings) -> list[str]:
+    """The keys of the file that say how cells are read."""
+    reading, lines = seen.reading, []
+    if reading.missing:
+        lines.append(
+            f"missing = [{', '.join(map(_quoted, reading.missing))}]  # these cells are taken for missing ones"
+        )
+    if reading.strip:
+        lines.append("strip = true  # blanks around cells are left out")
+    if reading.decimal == ",":
+        lines.append('decimal = ","')
+    lines += [f"# weight = {_quoted(c.name)}  # counts records by their survey weight" for c in seen.columns
+              if c.kind == "weights"]  # fmt: skip
+    return lines
 
 
 def _square(size: int) -> str:
     return json.dumps([[int(i != j) for j in range(size)] for i in range(size)])
 
 
-def _comment(column: Found) -> str:
-    shown = ", ".join(_quoted(v) for v in column.values[:8]) + (", ..." if column.count > 8 else "")
+def _comments(column: Found) -> list[str]:
+    shown = ", ".join(_quoted(v[:60]) for v in column.values[:8]) + (", ..." if column.count > 8 else "")
     words = f"# {_quoted(column.name)}: {column.kind}, {column.count} different"
     if column.missing:
         words += f", {column.missing} missing (a level of its own, the last)"
-    if column.kind == "no levels":
-        return f"{words}; its cells are not text, numbers, truth values or dates"
-    if column.kind == "mixed":
-        return f"{words}: {shown}; give levels = [...] in [columns.{_key(column.name)}] to use it"
-    if not column.usable:
-        return f"{words}: {shown}; too many or too few levels to propose"
-    return f"{words}: {shown}"
+    if column.kind in ("numbers", "text", "mixed"):
+        words += f": {shown}"
+    if column.kind in ("numbers", "text") and not column.usable:
+        words += "; too many or too few levels to propose"
+    return [words, *(f"{SEEN}{_quoted(column.name)}: {note}" for note in column.notes)]
 
 
 def _quoted(text: str) -> str:

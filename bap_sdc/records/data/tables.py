@@ -1,4 +1,4 @@
-"""Tables of records on disk: CSV (UTF-8, a header line, one record per line) and Parquet, as pandas DataFrames.
+"""Tables of records on disk as pandas DataFrames: CSV (UTF-8, a header line, one record per line) and typed tables.
 
 A CSV file is read as text, so that what is written again looks as it did ("007" stays "007"); whether a column holds
 numbers is decided by its levels (see `levels`). Empty cells, `NA` and `NaN` are missing. A line with more or
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import read_bytes, source_name
-from bap_lp.limits import limit, raising
 from bap_lp.rational import InputError
+from bap_sdc.records.data.typed_tables import READERS, read_parquet, read_with_pandas
 
 MISSING = ("", "NA", "NaN")
 _PARQUET = (".parquet", ".pq")
@@ -42,10 +42,11 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     """Read a table of records.
 
     Args:
-        path: a CSV file, or a Parquet file if its name ends in .parquet or .pq.
+        path: a CSV file, or another one by the ending of its name: Parquet (.parquet, .pq), Excel (.xlsx), Stata (.dta)
+            or SPSS (.sav, .zsav).
 
     Returns:
-        A pandas DataFrame. CSV columns hold text, with missing cells as NA; Parquet columns keep their types.
+        A pandas DataFrame. CSV columns hold text, with missing cells as NA; those of other files keep their types.
 
     Raises:
         InputError: the file cannot be read, is not UTF-8, is empty, or repeats a column name.
@@ -59,7 +60,11 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     [['31', nan], ['07', 'clerk']]
     """
     source = source_name(path)
-    frame = _parquet(path, source) if is_parquet(path) else _csv(path, source)
+    pandas_module()
+    if is_parquet(path):
+        frame = read_parquet(path, source)
+    else:
+        frame = read_with_pandas(path, source) if Path(path).suffix.lower() in READERS else _csv(path, source)
     check_names([str(name) for name in frame.columns], source)
     if len(frame) == 0:
         raise InputError(source, None, "has no records")
@@ -119,31 +124,6 @@ def _csv(path: str | os.PathLike[str], source: str) -> Any:
     frame = pandas.DataFrame(data)
     frame.attrs["separator"] = mark
     return frame
-
-
-def _parquet(path: str | os.PathLike[str], source: str) -> Any:
-    pandas_module()
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise InputError(source, None, "needs pyarrow to be read: pip install 'bap-lp[microdata]'") from None
-    try:
-        file = parquet.ParquetFile(io.BytesIO(read_bytes(path)))
-        _require_room(file.metadata, source)
-        table = file.read()
-        check_names(table.column_names, source)
-        frame = table.to_pandas()
-    except (ArrowException, OSError) as error:
-        raise InputError(source, None, f"is not Parquet: {str(error).splitlines()[0]}") from None
-    named = [name for name in frame.index.names if name in table.column_names]  # an index is a column of the file
-    return frame.reset_index()[table.column_names] if named == list(frame.index.names) else frame
-
-
-def _require_room(metadata: Any, source: str) -> None:
-    """Refuse a table with more cells than a file may have bytes: compressed, a table of any size is a small file."""
-    cells = metadata.num_rows * metadata.num_columns
-    if cells > limit("bytes"):
-        raise InputError(source, None, f"has {cells} cells, must have at most {limit('bytes')} {raising('bytes')}")
 
 
 def check_ending(path: str | os.PathLike[str], field: str) -> None:

@@ -223,7 +223,9 @@ def test_losses_in_ranks_are_refused_for_text_without_an_order(loss):
         loss_table(loss, column(school)[0], "publish.c.loss")
     assert len(loss_table(loss, column(school, {"levels": school[::-1]})[0], "f")) == 4
     assert len(loss_table(loss, column(["no", "yes", None])[0], "f")) == 3  # two levels need no order
-    assert len(loss_table(loss, column_of(pd.Series(pd.Categorical(school)), "c", None, "t"), "f")) == 4
+    for ordered in (True, False):  # categories have an order if they say so
+        made = column_of(pd.Series(pd.Categorical(school, ordered=ordered)), "c", None, "t")
+        assert made.ordered == ordered
 
 
 def test_numbers_beyond_floats_are_levels_and_very_long_ones_are_text_or_refused_in_one_line():

@@ -1,0 +1,185 @@
+"""What a table shows at first sight, column by column, and what reading it must know.
+
+Seen are identifiers (every record has a cell of its own), survey weights (by their name), codes for missing cells,
+blanks around cells, decimal commas, dates written as text, and spellings of one level that differ only in case, in
+blanks or in a full stop. Each is said; what a study can be told (`missing`, `strip`, `decimal`, `merge`, `bands`) is
+proposed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bap_lp.rational import Array, InputError
+from bap_sdc.records.data.levels import COMMA, MOST_LEVELS, Reading, distinct, is_number, key_of, plain, rough
+from bap_sdc.records.data.tables import check_names
+
+FEW = 12  # levels of a column that is proposed as it is
+_BANDS = 4
+_SURE = 20  # records from which on a column without equal cells is an identifier
+CODES = ("?", "??", "n/a", "N/A", "n.a.", "#N/A", "#N/A N/A", ".", "..", "-", "--", "null", "NULL", "nan", "missing")
+_WEIGHT = re.compile(r"(^|[_\W])(weights?|wgts?|wts?|fnlwgt|pweights?|hhwt|perwt)([_\W\d]|$)", re.IGNORECASE)
+_DATE = re.compile(r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*", re.ASCII)
+_EDGES = " \t.,;:"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column of a table: its kind, its cells, bands if it has many numbers, and what was seen.
+
+    kind: "numbers", "text", "mixed", "identifier", "weights" or "no levels". values: its first levels. count: how many
+    there are. missing: how many cells are missing. merges: spellings by the level that they seem to mean.
+    """
+
+    name: str
+    kind: str
+    values: tuple[str, ...] = ()
+    count: int = 0
+    missing: int = 0
+    bands: tuple[str, ...] = ()
+    merges: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def levels(self) -> int:
+        """Levels it has in a study with its bands and merges."""
+        spared = sum(len(cells) for _, cells in self.merges)
+        return (len(self.bands) - 1 if self.bands else self.count - spared) + (self.missing > 0)
+
+    @property
+    def possible(self) -> bool:
+        """Whether a study can use it."""
+        return self.kind in ("numbers", "text") and 2 <= self.levels <= MOST_LEVELS
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is proposed of itself."""
+        return self.possible and self.levels <= FEW + 1
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The columns of a table, and how its cells are to be read."""
+
+    columns: tuple[Found, ...]
+    reading: Reading
+
+    def __getitem__(self, name: str) -> Found:
+        return next(column for column in self.columns if column.name == name)
+
+
+def look_at(frame: Any, source: str) -> Findings:
+    """What is seen in a table whose columns have names of text."""
+    check_names([str(name) for name in frame.columns], source)
+    raw: dict[str, tuple[Array, list[Any]] | None] = {}
+    for name in frame.columns:
+        try:
+            raw[name] = distinct(frame[name], name)
+        except InputError:  # lists or tables in cells
+            raw[name] = None
+    texts = {name: [v for v in found[1] if isinstance(v, str)] for name, found in raw.items() if found is not None}
+    strip = any(text != text.strip() for cells in texts.values() for text in cells)
+    codes = {text.strip() for cells in texts.values() for text in cells} & set(CODES)
+    comma = any(_commas(cells) for cells in texts.values())
+    reading = Reading(tuple(code for code in CODES if code in codes), strip, "," if comma else ".")
+    return Findings(tuple(_found(name, found, reading) for name, found in raw.items()), reading)
+
+
+def _commas(texts: Sequence[str]) -> bool:
+    """Whether these cells are numbers with decimal commas: some are, and the others are numbers or missing."""
+    cells = [text.strip() for text in texts if text.strip() not in CODES]
+    return any(COMMA.fullmatch(text) for text in cells) and all(COMMA.fullmatch(t) or is_number(t) for t in cells)
+
+
+def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> Found:
+    if raw is None:
+        return Found(name, "no levels", notes=("its cells are not text, numbers, truth values or dates",))
+    index, cells = raw
+    read = [reading.read(cell) for cell in cells]
+    times = np.bincount(index, minlength=len(cells))
+    missing = int(sum(count for count, value in zip(times, read, strict=True) if value is None))
+    numbers = [is_number(v) for v in read if v is not None]
+    numeric = bool(numbers) and all(numbers)
+    first: dict[Any, Any] = {}
+    for value in read:
+        if value is not None:
+            first.setdefault(key_of(value, True) if numeric else value, value)
+    values, notes = list(first.values()), _said(cells, reading)
+    kind = "numbers" if numeric else "mixed" if any(numbers) else "text"
+    if kind == "text" and not all(isinstance(v, (str, bool)) or hasattr(v, "isoformat") for v in values):
+        kind = "no levels"
+        notes.append("its cells are not text, numbers, truth values or dates")
+    whole = numeric and all(key.denominator == 1 for key in first)
+    records = len(index) - missing
+    if records >= _SURE and len(values) == records and (whole or kind == "text"):
+        kind, said = "identifier", "every record has a cell of its own: an identifier, never to be published"
+        notes.append(said)
+    elif numeric and len(values) > 2 and _WEIGHT.search(name) and min(map(rough, values)) > 0:
+        kind = "weights"
+        notes.append("by its name a survey weight: weight = ... above makes it one")
+    bands: tuple[str, ...] = ()
+    merges: dict[str, tuple[str, ...]] = {}
+    if kind == "numbers":
+        values.sort(key=rough)
+        if len(values) > FEW:
+            there = [k for k, v in enumerate(read) if v is not None]
+            bands = _quantiles(np.array([rough(read[k]) for k in there]), times[there], whole)
+            if not bands:
+                notes.append("its numbers cannot be banded at their quartiles")
+    if kind == "mixed":
+        notes.append("numbers and text: levels = [...] must name them all, or missing = [...] the text")
+    if kind == "text" and len(values) <= MOST_LEVELS:
+        merges = _spellings([str(v) for v in values])
+        notes += [f"one level in {len(cells) + 1} spellings? {', '.join(map(repr, (level, *cells)))[:200]}"
+                  for level, cells in merges.items()]  # fmt: skip
+    shown = tuple(plain(v) if numeric else str(v) for v in values[:FEW])
+    return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes))
+
+
+def _said(cells: Sequence[Any], reading: Reading) -> list[str]:
+    """Remarks on how the cells of a column are written."""
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    out = []
+    if codes := sorted({text.strip() for text in texts} & set(reading.missing)):
+        out.append(f"read as missing: {', '.join(map(repr, codes))}")
+    if any(text != text.strip() for text in texts):
+        out.append("some cells have blanks around them")
+    if _commas(texts):
+        out.append("numbers with decimal commas")
+    dates = [text for text in texts if text.strip() not in CODES]
+    if dates and all(_DATE.fullmatch(text) for text in dates):
+        out.append("dates written as text: a column with the year, say, has fewer levels")
+    return out
+
+
+def _spellings(values: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Levels that differ only in case, blanks, or a sign at their ends: the first of each, and its other spellings."""
+    groups: dict[str, list[str]] = {}
+    for value in values:
+        groups.setdefault(" ".join(value.casefold().strip(_EDGES).split()) or value, []).append(value)
+    return {min(group, key=len): tuple(v for v in group if v != min(group, key=len))
+            for group in groups.values() if len(group) > 1}  # fmt: skip
+
+
+def _quantiles(numbers: Array, times: Array, whole: bool) -> tuple[str, ...]:
+    """Ends of bands near the quartiles, rounded where that keeps them apart, around all numbers."""
+    order = np.argsort(numbers, kind="stable")
+    numbers, share = numbers[order], np.cumsum(times[order]) / times.sum()
+    low, high = float(numbers[0]), float(numbers[-1])
+    if not math.isfinite((high - low) * 2) or (high - low) / 20 < 1e-300:
+        return ()
+    step = 10.0 ** math.floor(math.log10((high - low) / 20))
+    step = max(step, 1.0) if whole else step
+    quarters = numbers[np.searchsorted(share, np.arange(1, _BANDS) / _BANDS)]
+    inner = sorted({round(float(q) / step) * step for q in quarters})
+    inner = [v for v in inner if low < v < high]
+    ends = [math.floor(low / step) * step, *inner, math.ceil(high / step) * step]
+    texts = [f"{v:.12g}" for v in ends]
+    fits = len(set(texts)) == len(texts) >= 3 and float(texts[0]) <= low and float(texts[-1]) >= high
+    return tuple(texts) if fits else ()

@@ -1,0 +1,190 @@
+"""`bap microdata init` on tables as they are: what it says it saw, and that its proposal runs as it is."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from statsmodels.datasets import fair, randhie
+
+from bap_cli.main import main
+from bap_lp import InputError, limits
+from bap_sdc import load_study, read_table
+from bap_sdc.records.data.findings import look_at
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(["microdata", *arguments])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def census(n: int = 80) -> None:
+    """Row numbers, blanks, codes for missing cells, weights, two spellings, comments, dates, decimal commas."""
+    draw = random.Random(1)
+    rows = []
+    for k in range(n):
+        work, income = draw.choice([" Private", " ?", "Gov"]), draw.choice(["<=50K", "<=50K.", ">50K"])
+        rows.append(f"{k},{draw.randint(17, 80)},{work},{draw.random():.3f},{income},text {k},1.1.{2000 + k % 20}")
+        rows[-1] += f',"{150 + k % 30},{k % 10}",n/a'
+    head = "row,age,work,hh_weight,income,comment,born,height,empty"
+    Path("census.csv").write_text("\n".join([head, *rows]) + "\n")
+
+
+def test_what_is_seen_is_said_and_the_proposal_reads_it_so(run: Run) -> None:
+    census()
+    code, out, err = run("init", "census.csv", "-o", "study.toml")
+    assert (code, err) == (0, "")
+    for words in (
+        'Seen: "row": every record has a cell of its own: an identifier, never to be published',
+        "Seen: \"work\": read as missing: '?'",
+        'Seen: "work": some cells have blanks around them',
+        'Seen: "hh_weight": by its name a survey weight',
+        "Seen: \"income\": one level in 2 spellings? '<=50K', '<=50K.'",
+        'Seen: "comment": every record has a cell of its own',
+        'Seen: "born": dates written as text',
+        'Seen: "height": numbers with decimal commas',
+    ):
+        assert words in out
+    text = Path("study.toml").read_text()
+    study = tomllib.loads(text)
+    assert (study["missing"], study["strip"], study["decimal"]) == (["?", "n/a"], True, ",")
+    assert study["columns"]["income"] == {"merge": {"<=50K": ["<=50K."]}}
+    assert not {"row", "comment", "hh_weight", "empty"} & {*study["publish"], study["eve"][0]["secret"]}
+    assert '# weight = "hh_weight"' in text
+    loaded = load_study("study.toml").study
+    assert set(loaded["income"].labels) == {"<=50K", ">50K"}
+    assert loaded["work"].labels[-1] == "(missing)"
+    assert run("solve", "study.toml", "--json", "--no-attackers")[0] == 0
+
+
+def test_columns_that_are_asked_for_are_used_and_those_that_cannot_be_are_refused(run: Run) -> None:
+    census()
+    code, out, _ = run("init", "census.csv", "--secret", "income", "--knows", "work", "--publish", "age,height")
+    study = tomllib.loads(out)
+    assert code == 0
+    assert [*study["publish"]] == ["age", "height"]
+    assert (study["eve"][0]["secret"], study["eve"][0]["knows"]) == ("income", ["work"])
+    for options, words in (
+        (("--publish", "row"), "--publish = 'row' cannot be used as it is: every record has a cell of its own"),
+        (("--secret", "nope"), "--secret = 'nope' is not a column of census.csv"),
+        (("--knows", "work,,age"), "--knows = 'work,,age' must be names of columns"),
+        (("--secret", "work", "--knows", "work"), "is among the columns she knows already"),
+    ):
+        code, out, err = run("init", "census.csv", *options)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert words in err
+
+
+@pytest.mark.parametrize("data", [fair, randhie], ids=["fair", "randhie"])
+def test_the_proposals_for_published_tables_run_as_they_are(run: Run, data: object) -> None:
+    data.load_pandas().data[:300].to_csv("t.csv", index=False)  # type: ignore[attr-defined]
+    assert run("init", "t.csv", "-o", "study.toml")[0] == 0
+    assert run("solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0
+    assert run("release", "D", "t.csv", "-o", "o.csv")[0] == 0
+    assert len(Path("o.csv").read_text().splitlines()) == 301
+
+
+HOSTILE = {
+    "huge numbers": ["a,b,c", *(f"{('1e899', '2', '3')[k % 3]},{k % 2},{k % 4}" for k in range(40))],
+    "far numbers": ["a,b,c", *(f"{('-1e308', '1e308', k)[k % 3]},{k % 2},{k % 4}" for k in range(60))],
+    "near numbers": ["a,b,c", *(f"{k}e-320,{k % 2},{k % 4}" for k in range(60))],
+    "long numbers": ["a,b,c,d", *(f"{'9' * 5000},{('1' * 5000, '2')[k % 2]},{k % 2},{k % 3}" for k in range(9))],
+    "many digits": ["a,b,c", *(f"{10**900 + k % 30},{k % 2},{k % 4}" for k in range(60))],
+    "one record": ["a,b", "1,2"],
+    "only missing": ["a,b,c", *["?,.,n/a"] * 5],
+    "formulas": ["=a,+b,@c", *(f"=cmd{k % 3},-{k % 2},@{k % 2}" for k in range(20))],
+    "quotes": ['a"b,c\td,e', *(f'"x\ny{k % 2}",{k % 2},\'{k % 3}' for k in range(20))],
+    "near spellings": ["a,b", *(f"{('A', 'a', 'a.', '.', '..', '...', 'B')[k % 7]},{k % 2}" for k in range(40))],
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_table_makes_init_or_its_proposal_fail_without_a_line(run: Run, name: str) -> None:
+    with open("t.csv", "w", newline="") as file:
+        file.write("\n".join(HOSTILE[name]) + "\n")
+    code, _, err = run("init", "t.csv", "-o", "study.toml")
+    assert (code, err.count("\n")) in ((0, 0), (2, 1)), err
+    if code == 0:
+        code, _, err = run("solve", "study.toml", "--json", "--no-attackers")
+        assert code == 0, err[:500]
+
+
+def test_thousands_of_columns_are_looked_at() -> None:
+    frame = pd.DataFrame(np.arange(9_000).reshape(3, 3_000) % 2, columns=[f"c{k}" for k in range(3_000)])
+    assert len(look_at(frame, "t").columns) == 3_000
+
+
+def test_a_small_parquet_file_that_unpacks_to_gigabytes_is_refused_by_its_size(tmp_path: Path) -> None:
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3000, np.int32)), pa.array(["x" * 1_000_000]))
+    parquet.write_table(pa.table({"a": text}), tmp_path / "text.parquet", compression="zstd")
+    with parquet.ParquetWriter(tmp_path / "rows.parquet", pa.schema([("a", pa.bool_())]), compression="zstd") as out:
+        for _ in range(4):
+            out.write_table(pa.table({"a": pa.array(np.zeros(10_000_000, bool))}))
+    for name, size in (("text", "2.86e+03 MB"), ("rows", "305 MB")):
+        path = tmp_path / f"{name}.parquet"
+        assert path.stat().st_size < 200_000
+        with pytest.raises(InputError, match=f"unpacks to {size.replace('+', '.')}, must be at most 256 MB"):
+            read_table(path)
+
+
+def test_categories_and_texts_of_parquet_keep_their_types(tmp_path: Path) -> None:
+    town = pd.Categorical(["n", "s", None], categories=["s", "n", "z"], ordered=True)
+    frame = pd.DataFrame({"town": town, "job": ["a", None, "b"], "n": [1, 2, 3]}, index=pd.Index([5, 6, 7], name="id"))
+    frame.to_parquet(tmp_path / "t.parquet")
+    again = read_table(tmp_path / "t.parquet")
+    assert again["town"].dtype == frame["town"].dtype
+    assert again["job"].dtype == "str"
+    assert again["id"].tolist() == [5, 6, 7]
+
+
+def test_stata_files_are_read_with_their_labels_as_levels_in_order(tmp_path: Path) -> None:
+    grade = pd.Categorical(["low", "high", "low", "mid"], categories=["low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame({"grade": grade, "pay": [1, 2, 2, 1], "ill": ["no", "yes", "no", "no"]})
+    frame.to_stata(tmp_path / "t.dta", write_index=False)
+    text = 'data = "t.dta"\n[publish.grade]\nloss = "absolute"\n[[eve]]\nsecret = "ill"\nknows = ["pay"]\n'
+    (tmp_path / "study.toml").write_text(text)
+    assert load_study(tmp_path / "study.toml").study["grade"].labels == ("low", "mid", "high")
+
+
+@pytest.mark.parametrize(("name", "package"), [("t.xlsx", "openpyxl"), ("t.sav", "pyreadstat")])
+def test_excel_and_spss_say_what_they_need(tmp_path: Path, name: str, package: str, monkeypatch: object) -> None:
+    import sys
+
+    (tmp_path / name).write_bytes(b"anything")
+    monkeypatch.setitem(sys.modules, package, None)  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=rf"{name} needs {package} to be read: pip install 'bap-lp\[\w+\]', or save"):
+        read_table(tmp_path / name)
+
+
+def test_an_excel_file_is_bounded_by_what_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+    from types import ModuleType
+
+    monkeypatch.setitem(sys.modules, "openpyxl", ModuleType("openpyxl"))
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("xl/worksheets/sheet1.xml", b" " * 3_000_000)
+    monkeypatch.setattr(limits, "_LIMITS", dict(limits.DEFAULTS) | {"bytes": 100_000})
+    with pytest.raises(InputError, match=r"unpacks to 2\.86 MB, must be at most 0\.0954 MB"):
+        read_table(tmp_path / "t.xlsx")
+    for name in ("bad.dta", "bad.xlsx"):
+        (tmp_path / name).write_bytes(b"no such file")
+        with pytest.raises(InputError, match=f"{name} cannot be read as a") as error:
+            read_table(tmp_path / name)
+        assert "\n" not in str(error.value)

@@ -1,7 +1,7 @@
 """Try distributions in empty environments: `python tests/release.py dist/bap_lp-0.2.0-py3-none-any.whl ...`.
 
-The core alone solves, proves and names the extra that tables of records need; with that extra they work. The stand-alone
-checker runs without the package.
+The core alone solves, proves and names the extra that tables of records need; with that extra they work. The
+stand-alone checker runs without the package.
 """
 
 from __future__ import annotations

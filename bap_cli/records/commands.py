@@ -21,7 +21,7 @@ from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
 from bap_cli.progress import Progress
 from bap_cli.records.estimate import estimate_command
-from bap_cli.records.exchange import compare_command
+from bap_cli.records.exchange import compare_command, publish_command
 from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, asked
 from bap_lp.files.documents import document_of, read_bytes, source_name
@@ -149,6 +149,7 @@ def solve_command(
 
 app.command("path")(path_command)
 app.command("compare")(compare_command)
+app.command("publish")(publish_command)
 app.command("estimate")(estimate_command)
 
 

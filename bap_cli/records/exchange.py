@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bap_cli.app import Json, Lambda
-from bap_cli.outputs import print_json
+from bap_cli.app import AllowFloat, Json, Lambda
+from bap_cli.outputs import check_folder, print_json
 from bap_cli.progress import Progress
 from bap_cli.records.opening import StudyOrFolder, called, opened
+from bap_lp.files.documents import read_bytes, read_document, source_name
+from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import clean, equals
 from bap_lp.rational import InputError
 
@@ -52,6 +55,55 @@ def compare_command(
     least = "No release is better than the given one by more" if given.distance else "No release is better"
     say(out, f"{least}: the distance to the proved bound is {equals('', given.distance).removeprefix(' = ')} ({kind}).")
     return None
+
+
+def publish_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `bap microdata solve --out` wrote.")],
+    released: Annotated[
+        Path, typer.Option("--released", metavar="FILE", help="What `bap microdata release` drew from this folder.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="KIT", help="The folder to give to analysts.")],
+    threshold: Annotated[
+        int, typer.Option(min=0, metavar="K", help="Nothing is said about levels that fewer records have.")
+    ] = 10,
+    allow_float: AllowFloat = False,
+) -> None:
+    """Write the kit for analysts: the released file, codebook, channel and risks, and nothing confidential."""
+    from bap_cli.records.commands import proved_solution
+    from bap_cli.terminal import console, say
+    from bap_lp.files.bundles import MANIFEST
+    from bap_lp.files.ledger import open_ledger
+    from bap_sdc.records.bundle import kept_columns
+    from bap_sdc.records.data.tables import check_ending, read_table
+    from bap_sdc.records.release.kit import kit_files
+
+    check_folder(out)
+    if out.exists() and folder.exists() and (out.samefile(folder) or folder.resolve() in out.resolve().parents):
+        raise InputError("--out", str(out), "must not be in the folder of the study, which is confidential")
+    check_ending(released, "--released")
+    with Progress("reading") as progress:
+        solution = proved_solution(folder, progress, allow_float)
+        content = read_bytes(released)
+        key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
+        with open_ledger(folder) as ledger:
+            drawn = [e for e in ledger.entries if (e.mechanism, e.output) == (key, sha256(content).hexdigest())]
+        if not drawn:
+            rule = f"was not drawn from {source_name(folder)}, or was changed: `bap microdata release` draws it"
+            raise InputError("--released", source_name(released), rule)
+        progress("writing")
+        frame, audit = read_table(released), read_document(folder / "result.json")["audit"]
+        kept = [name for name in map(str, frame.columns) if name in {*kept_columns(folder), *_known(solution.study)}]
+        more = {"kept": kept, "audit": audit, "threshold": threshold, "signed": folder / MANIFEST}
+        files = kit_files(solution, content, frame, ending=released.suffix.lower(), **more)
+    write_bundle(out, files)
+    paper = console()
+    say(paper, f"Wrote {clean(str(out), 500)}: {', '.join(files)}.")
+    say(paper, "Nothing in it is confidential: no prior, no proof, no record types, and no counts below the threshold.")
+
+
+def _known(study: Any) -> set[str]:
+    """Columns that every Eve knows: a release may keep them."""
+    return {study.names[k] for k in set.intersection(*(set(spy.knows) for spy in study.spies))}
 
 
 def _matrices(study: Any, given: list[str]) -> dict[str, Any]:

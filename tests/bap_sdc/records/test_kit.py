@@ -1,0 +1,154 @@
+"""The kit for analysts has all that they need, and nothing that is confidential."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bap_cli.main import main
+from bap_sdc import Eve, PublishedChannel, Study, estimates, read_table
+from bap_sdc.records.release.kit import disclosed_channel, kit_files
+
+STUDY = """
+title = "A survey"
+data = "secret_place.csv"
+[publish.pay]
+loss = "absolute"
+[publish.job]
+[[eve]]
+name = "neighbour"
+secret = "ill"
+knows = ["age"]
+loss = [[0, 1], [3, 0]]
+[columns.pay]
+levels = [1, 2, 3]
+[audit]
+holdout = "1/2"
+[release]
+keep = ["age"]
+"""
+
+
+def people(count: int = 400) -> pd.DataFrame:
+    """Illness shows in pay; one zebra keeper among all jobs; the first job to appear is the last of the alphabet."""
+    random = np.random.default_rng(5)
+    ill = random.random(count) < 0.3
+    job = random.choice(["clerk", "baker", "painter"], count).astype(object)
+    job[0], job[1] = "painter", "zebra keeper"
+    pay = np.where(ill, random.choice([1, 1, 2], count), random.choice([1, 2, 3, 3], count))
+    age = random.integers(20, 23, count)
+    return pd.DataFrame({"id": np.arange(count), "ill": np.where(ill, "yes", "no"), "pay": pay, "job": job, "age": age})
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    people().to_csv("secret_place.csv", index=False)
+    Path("study.toml").write_text(STUDY)
+    assert main(["microdata", "solve", "study.toml", "--out", "D", "--no-attackers"]) == 0
+    assert main(["microdata", "release", "D", "secret_place.csv", "-o", "out.csv"]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+def publish(*more: str) -> int:
+    return main(["microdata", "publish", "D", "--released", "out.csv", "-o", "kit", *more])
+
+
+def test_a_kit_is_bound_to_what_was_signed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish() == 0
+    assert "Nothing in it is confidential" in capsys.readouterr().out
+    manifest = json.loads(Path("kit/manifest.json").read_text())
+    assert sorted(p.name for p in Path("kit").iterdir()) == sorted(
+        [*("README.md", "channel.json", "codebook.csv", "manifest.json", "pd_job.csv", "pd_pay.csv"),
+         *("released.csv", "risks.json")]
+    )  # fmt: skip
+    for name, digest in manifest["files"].items():
+        assert hashlib.sha256(Path("kit", name).read_bytes()).hexdigest() == digest
+    assert manifest["source"]["sha256"] == hashlib.sha256(Path("D/manifest.json").read_bytes()).hexdigest()
+    assert Path("kit/released.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+def test_nothing_confidential_is_in_a_kit(place: Path) -> None:
+    frame = people()
+    frame[frame["job"] != "zebra keeper"].to_csv("others.csv", index=False)  # a level that the released file hides
+    assert main(["microdata", "release", "D", "others.csv", "-o", "out.csv"]) == 0
+    assert "zebra" not in Path("out.csv").read_text()
+    assert publish() == 0
+    texts = {p.name: p.read_text() for p in Path("kit").iterdir()}
+    for name, text in texts.items():
+        if name == "released.csv":
+            continue
+        assert not re.search(r"\d+/\d+", text), name  # no exact fraction
+        for word in ("zebra", "secret_place", "study.toml", str(place), "fitted", "held_out", "replies", "types"):
+            assert word not in text, (name, word)
+    confidential = json.loads(Path("D/prior.json").read_text())
+    assert json.dumps(confidential["fitted"])[1:-1] not in "".join(texts.values())
+    numbers = [float(v) for row in json.loads(texts["channel.json"])["channel"]["pay"] for v in row]
+    assert all(abs(v * 10**4 - round(v * 10**4)) < 1e-6 for v in numbers)
+    assert list(json.loads(texts["channel.json"])["levels"]["job"]) == ["baker", "clerk", "painter"]
+
+
+def test_an_analyst_needs_the_kit_alone(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish() == 0
+    channel = PublishedChannel.from_document(json.loads(Path("kit/channel.json").read_text()))
+    table = estimates(channel, read_table("kit/released.csv")).table("pay")
+    truth = people()["pay"].value_counts(normalize=True)
+    covered = [table.loc[str(v), "low"] - 0.05 <= truth[v] <= table.loc[str(v), "high"] + 0.05 for v in (1, 2, 3)]
+    assert all(covered)
+    capsys.readouterr()
+    assert main(["microdata", "estimate", "kit", "kit/released.csv"]) == 0
+    assert "share" in capsys.readouterr().out
+    rows = list(csv.reader(Path("kit/pd_pay.csv").read_text().splitlines()))
+    assert rows[0] == ["", "1", "2", "3"]
+    assert [round(sum(map(float, row[1:])), 9) for row in rows[1:]] == [1, 1, 1]
+    assert ["age", "20", "released as it is"] in list(csv.reader(Path("kit/codebook.csv").read_text().splitlines()))
+
+
+def test_a_file_that_was_not_drawn_is_not_published(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people()[["pay", "job"]].to_csv("out.csv", index=False)  # the raw cells under the right names
+    assert publish() == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "was not drawn from D, or was changed" in error
+    assert not Path("kit").exists()
+
+
+def test_a_kit_does_not_go_into_the_confidential_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("D/kit").mkdir()
+    assert main(["microdata", "publish", "D", "--released", "out.csv", "-o", "D/kit"]) == 2
+    assert "must not be in the folder of the study" in capsys.readouterr().err
+
+
+def test_rows_of_few_records_say_that_nothing_changes() -> None:
+    frame = people()
+    solution = Study(frame, {"job": "0-1", "pay": "0-1"}, [Eve("ill", ["age"], [[0, 1], [3, 0]])]).solve(2)
+    released = solution.release(frame, seed=1)
+    channel = disclosed_channel(solution, released, threshold=10)
+    for group, table in channel.tables.items():
+        assert np.abs(table.sum(axis=1) - 1).max() < 1e-9, group
+        assert (table >= 0).all()
+    columns = list(channel.tables)[2]
+    pairs = frame.groupby(list(columns)).size()
+    at = [(a, b) for a in channel.levels[columns[0]] for b in channel.levels[columns[1]]]
+    for k, (a, b) in enumerate(at):
+        values = [int(v) if c == "pay" else v for c, v in zip(columns, (a, b), strict=True)]
+        if pairs.get(tuple(values), 0) < 10:
+            assert channel.tables[columns][k, k] == 1
+    full = solution.published.tables[("pay",)]
+    assert np.abs(disclosed_channel(solution, released, 0).tables[("pay",)] - full).max() <= 2e-4
+
+
+def test_another_column_in_the_released_file_is_refused() -> None:
+    frame = people()
+    solution = Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0)
+    released = solution.release(frame, seed=1)
+    with pytest.raises(ValueError, match="'id' is not one that the release publishes"):
+        kit_files(solution, b"", released.assign(id=1))

@@ -256,8 +256,7 @@ def _atom_average(
 ) -> tuple[Array, float]:
     """E(c, j) as a sum over the atoms of the cell, and the probability of all other data."""
     mass = law.mixture(weights, atoms)
-    ends = law.table("cdf", atoms[:1])[:, 0] - law.density(atoms[:1])[:, 0] + law.table("sf", atoms[-1:])[:, 0]
-    beyond = max(float(weights @ ends), 0.0)
+    beyond = float(weights @ (law.table("cdf", atoms[:1] - 1e-6) + law.table("sf", atoms[-1:]))[:, 0])
     total = float(mass.sum()) + beyond
     if abs(total - 1) > 1e-6:
         rule = f"has probabilities that sum to {total:.6g} over its atoms, must sum to 1"

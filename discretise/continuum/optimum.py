@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ _HEAVY = 1e-15  # of the losses: a cell in which less is at stake is not cut
 _PARTS = 6  # parts of a cell next to a switch
 _NEAT = 2e-12  # of the losses: a rule with fewer parts may be worse by this
 _SMALL = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)  # masses below which parts are gathered, the first that may
+_UNSEEN = (1e-8, 1e-10, 1e-16)  # masses below which a signal is left out of what is gathered, likewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +166,8 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float, tell: Callable[[str],
     least = min(rule.value for rule in rules)
     # the rule by switches has the fewest parts
     chosen = rules[0] if rules[0].value <= least + _NEAT * scale else rules[1]
-    for small in _SMALL:
-        tidy = _table(panels, *gathered(chosen.table, small))
+    for small, light in product(_SMALL, _UNSEEN):
+        tidy = _table(panels, *gathered(chosen.table, small, light))
         value, sent = _value(law, tidy, lam)
         if value <= least + _NEAT * scale:
             return RuleOptimum(best[1], best[0], value, tidy, sent)

@@ -69,3 +69,13 @@ def test_an_expression_may_not_be_nested_without_end(tmp_path, capsys, pairs, co
     )
     assert main(["model", str(file)]) == code
     assert code == 0 or len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_rule_has_no_region_that_nobody_will_ever_see():
+    made = model(
+        stats.gamma(3), lambda t: stats.beta(1 + t, 1), "squared", "absolute",
+        bob_decisions=[0.5, 1, 2, 4], eve_decisions=[0.2, 0.5, 1],
+    )  # fmt: skip
+    found = bracket(made)
+    assert found.width < 1e-9
+    assert found.describe() == "release 4 when x > 0.948888, else 2"

@@ -17,6 +17,10 @@ For weights w >= 0 of the rows (with sum one over the worst ones) and replies u_
 no feasible rho has a value below
     sum_x mass(x) min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) - w.rhs              (weak duality).
 Where mechanisms are deterministic or signals few, the bound may go case by case, or all maps are tried.
+An Eve may report a distribution r over the values a(x) of a secret and lose -log r(a) ("log", in nats) or
+sum_k (1{a = k} - r_k)^2 ("brier"). Her columns are the reports that the certificate lists: a minimum over all reports
+is not above that over the list, so that the bound holds. The value counts her least loss over all reports, at masses m:
+sum_a m_a log(M / m_a) or M - sum_a m_a^2 / M with M = sum_a m_a. Logarithms are rounded down to multiples of 2^-128.
 
 Over a set of priors the worst R_A counts; Bob does what the signal says and Eve knows the prior. Listed priors of the
 set are rows of `worst`, so the bound holds for the whole set. The largest R_A of the mechanism over the set is found by
@@ -32,6 +36,7 @@ is, with distributions scaled to sum to one. The limits of conditions are then l
 """
 
 import contextlib
+import copy
 import hashlib
 import heapq
 import json
@@ -55,7 +60,7 @@ CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", 
 NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "deterministic", "max_signals"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
 PRIORS = ["priors", "listed", "witness"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "splits", *PRIORS]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
 NODES = 50_000  # of a search for the worst prior
 ENTRY = 200  # bytes of a fraction in a table
 
@@ -216,13 +221,60 @@ def rounded(v):
     return F(float(v))
 
 
+def rounded_up(v):
+    """The least float that is at least v."""
+    near = float(v)
+    return F(near if F(near) >= v else math.nextafter(near, math.inf))
+
+
+# ---- Eves who report probabilities
+
+class Informant:
+    """An Eve who reports probabilities, at one value of what she knows; share: her weight times k(z|x)."""
+
+    def __init__(self, kind, secret, mass, share):
+        self.kind, self.share = kind, share
+        self.values = list(dict.fromkeys(a for a, m in zip(secret, mass) if m)) or ["none"]
+        place = {a: k for k, a in enumerate(self.values)}
+        self.where = [place[a] if m else None for a, m in zip(secret, mass)]
+
+    def times(self, p):
+        """With shares multiplied by these numbers."""
+        own = copy.copy(self)
+        own.share = [m * v for m, v in zip(p, self.share)]
+        return own
+
+    def losses(self, shape, table):
+        """For every value the losses of all reports, rounded up."""
+        need(shape[1] == len(self.values), "the reports have another shape")
+        rows = [[table.get((j, a), F(0)) for a in range(shape[1])] for j in range(shape[0])]
+        spend(40 * shape[0] * shape[1])
+        if self.kind == "brier":
+            squares = [sum(r * r for r in row) for row in rows]
+            return [[1 - 2 * row[a] + square for row, square in zip(rows, squares)] for a in range(shape[1])]
+        need(all(r > 0 for row in rows for r in row) and all(sum(row) <= 1 for row in rows), "no reports")
+        return [[-log_below(row[a]) for row in rows] for a in range(shape[1])]
+
+    def risk(self, column):
+        """Her least loss at a signal with these masses of the states, rounded down."""
+        m = [F(0)] * len(self.values)
+        for a, share, v in zip(self.where, self.share, column):
+            if a is not None and v:
+                m[a] += share * v
+        total = sum(m)
+        if not total or self.kind == "brier":
+            return total - sum(v * v for v in m) / total if total else total
+        spend(40 * len(m))
+        return sum(v * log_below(total / v) for v in m if v)
+
+
 # ---- the problem
 
 
 class Game:
     """A problem in fractions. `read` takes a number as it is, or as the nearest float; the proof has `signals`."""
 
-    def __init__(self, document, read, signals, splits=()):
+    def __init__(self, document, read, signals, splits=(), reports=()):
         keyed(document, ["title", "data", "bob", "eve", "alice"], ["conditions", "priors"])
         data, roles = keyed(document["data"], ["labels", "prior"]), ("bob", "eve")
         need(type(document["title"]) is str, "title must be a text")
@@ -240,16 +292,26 @@ class Game:
         self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
         columns = math.prod(self.sizes)
         need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
-        cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves))
+        lists = iter(reports)
+        need(len(reports) == sum(len(a.shares[0]) for a in eves if a.kind), "every Eve who reports needs her reports")
+        cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves) + sum(v[0][0] for v in reports))
         need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
         spend(cells)
-        self.B, self.E, self.views = [[F(0)] for _ in self.p], [[] for _ in self.p], []
+        self.B, self.E, self.views, self.scores = [[F(0)] for _ in self.p], [[] for _ in self.p], [], []
         for a in bobs:
             self.B = [[v + a.weight * w for v in row for w in more] for row, more in zip(self.B, a.harm)]
         for a in eves:  # a view is an Eve with the z that she knows; E[x] has her losses k(z|x) E(x,j), without zeros
             for share in zip(*a.shares):
                 start = self.views[-1].columns.stop if self.views else 0
                 mass = [m * k if k else k for m, k in zip(a.mass, share)]
+                if a.kind:
+                    own, table = Informant(a.kind, a.secret, mass, [k * a.weight for k in share]), next(lists)
+                    columns, losses = range(start, start + table[0][0]), own.losses(*table)
+                    self.scores.append((len(self.views), own))
+                    self.views.append(Record(eve=a, share=share, mass=mass, columns=columns))
+                    for mine, w, where in zip(self.E, own.share, own.where):
+                        mine += [] if where is None else [(j, w * v) for j, v in zip(columns, losses[where]) if v]
+                    continue
                 columns = range(start, start + len(a.decisions))
                 self.views.append(Record(eve=a, share=share, mass=mass, weight=a.weight, loss=a.loss, columns=columns))
                 for own, k, row in zip(self.E, share, a.harm):
@@ -257,28 +319,35 @@ class Game:
                         own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v]
         self.groups, self.decisions = [v.columns for v in self.views], joints([a.decisions for a in bobs], ", ")
         self.eve = [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
+        self.logs = any(a.kind == "log" for a in eves)
         self.aligned = all(a.harm == a.loss and a.mass == self.p for a in bobs + eves)
         bob = [Record(mass=self.p, weight=1, loss=self.B)]  # who share Alice's prior and harm act as one
         self.agents = (bob if self.aligned else bobs) + self.views
 
     def agent(self, table, role):
         """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
-        own = ["harm", "prior"] + ["knows", "knowledge"] * (role == "eve")
-        kind = role == "bob" and table.get("loss") if type(table) is dict else None
-        if kind in ("log", "brier"):
-            keyed(table, ["name", "weight", "loss"], ["secret", "decisions"])
-        else:
-            keyed(table, ["name", "weight", "decisions", "loss"], own)
+        kind = table.get("loss") if type(table) is dict and type(table.get("loss")) is str else ""
+        told, eve = kind and role == "bob", role == "eve"
+        own = [] if kind else ["harm", "prior"]
+        own += ["secret"] * bool(kind) + ["decisions"] * bool(told) + ["knows", "knowledge"] * eve
+        keyed(table, ["name", "weight", "loss"] + ["decisions"] * (not kind), own)
+        need(kind in ("", "log", "brier"), "a loss must be a table, log or brier")
         a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1, law=None)
-        if kind in ("log", "brier"):
+        a.kind, a.loss, a.decisions = kind if eve else "", None, []
+        if told:
             self.forecaster(a, table, kind)
-        else:
+        elif not kind:
             a.loss = table_of(table["loss"], self.loss, self.N)
             a.decisions = labels(table["decisions"], len(a.loss[0]))
+        else:
+            a.secret = [*map(str, listed(table.get("secret", self.states), "secret", self.N))]
+            whole = (type(v) is int or (type(v) is str and v) for v in table.get("secret", []))
+            need(all(whole), "secret must be labels")
         a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
         a.mass = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
         need(a.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
-        need(a.weight <= 1 or a.weight * max(map(max, a.harm)) <= MOST, "a weight makes a loss larger than 1e300")
+        small = a.weight <= 1 or a.weight * (10**5 if a.kind else max(map(max, a.harm))) <= MOST
+        need(small, "a weight makes a loss larger than 1e300")
         known = listed(table.get("knows", [0] * self.N), "knows", self.N)
         need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
         places, zero, one = {z: k for k, z in enumerate(dict.fromkeys(map(str, known)))}, [F(0)], [F(1)]
@@ -338,7 +407,7 @@ class Game:
         """Without conditions: signal s tells Bob to decide told[s], and the Eves decide for themselves."""
         spend(self.N * len(told))
         program = Lowered([F(1)] * self.N, [[p * row[i] for i in told] for p, row in zip(self.p, self.B)])
-        program.observe("eve", self.eve, self.groups, lam)
+        program.observe("eve", self.eve, self.groups, lam, scores=[(g, own.times(self.p)) for g, own in self.scores])
         return program
 
 
@@ -370,6 +439,11 @@ def log_floor(q):
         if low == high:
             return low
         bits *= 2
+
+
+def log_below(q):
+    """log q of a fraction, rounded down to a multiple of 2^-128."""
+    return F(log_floor(q), 2**128)
 
 
 def least_risk(kind, masses):
@@ -449,10 +523,13 @@ class Lowered:
         self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
         self.observers, self.rows, self.laws = {}, {}, {}
 
-    def observe(self, name, losses, groups, price=F(0), sees=None):
-        """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view."""
+    def observe(self, name, losses, groups, price=F(0), sees=None, scores=()):
+        """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view.
+
+        scores: groups whose columns are only some of all reports, with who reports; they see the signal itself.
+        """
         sees = range(self.signals) if sees is None else sees
-        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees)
+        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees, scores=scores)
 
     def value(self, q):
         """What is minimised; refuses a channel that breaks a row or a law."""
@@ -466,6 +543,9 @@ class Lowered:
                     for j, v in losses if m else ():
                         sums[view][j] += m * v
             t[name] = [[min(row[g.start : g.stop]) for g in o.groups] for row in sums]
+            for g, reporter in o.scores:
+                for row, column in zip(t[name], zip(*rho)):
+                    row[g] = reporter.risk(column)
         worst = []
         for name, rows in self.rows.items():
             for entries, terms, rhs in rows:
@@ -561,6 +641,7 @@ class Release:
         if self.tuples:
             self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
         self.few = self.pure or self.most is not None
+        need(not game.scores or not (self.tuples or self.few), "not possible where probabilities are reported")
         self.free = not (self.tuples or self.few or any(private) or {*asked} - {*PRIVACY, "deterministic"})
 
     def limit(self, v, looser, low=0, high=MOST):
@@ -615,6 +696,7 @@ class Release:
         need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
         floors = {str(eve): self.limit(v, -1) for eve, v in pairs}
         need({*floors} <= {a.name for a in self.game.eves}, "signal_floor names no Eve")
+        need(not any(view.eve.kind and view.eve.name in floors for view in self.game.views), "signal_floor of reports")
         for view in (view for view in self.game.views if view.eve.name in floors):
             here, f = [m * k if k else k for m, k in zip(self.game.p, view.share)], floors[view.eve.name]
             for column, losses in zip(view.columns, zip(*view.eve.harm)):
@@ -1081,7 +1163,7 @@ def kind_of(problem):
 
 def several(kind, games, lams, weights):
     """The program of scenarios, whose worst case counts, or of tiers, which add up; and the names of its signals."""
-    need(all(g.aligned for g in games), "no beliefs here")
+    need(all(g.aligned and not g.scores for g in games), "no beliefs or reports here")
     need(all(g.states == games[0].states for g in games), "the problems have different states")
     heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
     bobs = [g for k, g in enumerate(games) if g is heads[k]]  # scenarios with the same prior and losses have one Bob
@@ -1115,8 +1197,8 @@ def proved(problem, mechanism, document, allow):
     floats, one = document["numbers"] == "floats", kind in ("release", "priors")
     need(kind == "priors" or not {"priors", "listed", "witness"} & {*document}, "there is no set of priors")
     read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
-    splits = many(document.get("splits", []))
-    games = [Game(part, read, shape[1], splits if kind == "release" else ()) for part in parts]
+    splits, reports = many(document.get("splits", [])), [proof_table(v, 2) for v in many(document.get("reports", []))]
+    games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
     need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
     asked, conditions = [g.given_lam for g in games], [part.get("conditions", {}) for part in (document, *parts)]
     need(len({*map(texts, conditions)}) == 1 and (one or not conditions[0]), "it supposes other conditions")
@@ -1155,7 +1237,7 @@ def proved(problem, mechanism, document, allow):
     own = labels(mechanism["signals"], len(listed(table[0], "channel")))
     like = rounded if floating(table) else F
     q = [[like(v) for v in distribution(row, len(own), True)] for row in table]
-    plain = kind == "release" and release.free and not games[0].reporting
+    plain = kind == "release" and release.free and not (games[0].reporting or games[0].scores)
     finer = plain and not {*own} <= {*names}  # signals may also name what the Eves decide
     told, pooled = dict(zip(*games[0].tuples()[:2]) if finer else zip(names, range(len(names)))), {}
     need({*own} <= {*told}, "the proof has no such signal")
@@ -1174,18 +1256,20 @@ def proved(problem, mechanism, document, allow):
         need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
         top = upper(games[0], priors, lams[0], channel, rows[0], found)
         need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
-    need(read(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
+    need(kind == "release" or not games[0].scores, "reports among several problems or priors")
+    logs = one and ((games[0].logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in games[0].bobs))
+    need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - games[0].added
     if one and bound < found and release.few and (cases or release.pure):
         bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
     if finer:
         split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
-    need(found - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
+    need((value if logs else found) - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
     over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
     what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
-    return f"{what} {shown(found) if floats else found} is {within}optimal"
+    return f"{what} {shown(found) if floats or logs else found} is {within}optimal"
 
 
 # ---- records: a record type x is a tuple of levels, and Bob decides on one level of every published column, so that
@@ -1232,6 +1316,7 @@ class Records:
         sizes = self.sizes = list(map(len, self.labels))
         need(all(c["labels"] == own for c, own in zip(study["columns"], self.labels)), "the mechanism has other levels")
         self.bobs, self.spies, self.eves, N = [], [], [], len(listed(prior["types"], "types"))
+        self.fitted = prior["fitted"]
         for t in listed(study["publish"], "publish"):
             keyed(t, ["column", "loss", "weight"])
             need(t["column"] in self.names, "no such column is published")
@@ -1419,6 +1504,175 @@ def least_losses(cells, loss):
     return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
 
 
+class StudyConditions:
+    """Conditions of a study in the words of columns, in fractions.
+
+    Floors on an Eve's risk R_n >= f_n, on R_E >= f, and a cap R_B <= c have prices w_n, w, v >= 0: every release that
+    meets them has R_A >= (1 + v) R_B - sum_n ((lam + w) weight_n + w_n) R_n + sum_n w_n f_n + w f - v c. At the prices
+    the study has no conditions, or is a sum over parts that share no group of an Eve and no pair of record types that a
+    condition compares; part k, of probability P_k, is an ordinary problem with its own certificate.
+    """
+
+    def __init__(self, records, asked, lam, bob, eve, eves):
+        own = ["cap", "floor", "dp", "min_cell"]
+        keyed(asked, [], [*own, *NOTIONS, *PRIVACY])
+        need(None not in asked.values(), "a condition is null")
+        self.records, self.lam, self.min_cell = records, lam, asked.get("min_cell")
+        self.types = {name: value for name, value in asked.items() if name not in own}
+        self.caps, self.floors, self.ratios = many(asked.get("cap", [])), {}, []
+        names = self.names = [e.own["name"] for e in records.spies]
+        for floor in many(asked.get("floor", [])):
+            n, f = names.index(keyed(floor, ["eve", "at_least"])["eve"]), number(floor["at_least"], 0, MOST)
+            self.floors[n] = max(f, self.floors.get(n, f))
+        for one in many(asked.get("dp", [])):
+            K = number(keyed(one, ["column", "exp_epsilon"])["exp_epsilon"], 1, MOST)
+            self.ratios.append((records.names.index(one["column"]), K, one["exp_epsilon"]))
+        for cap in self.caps:
+            keyed(cap, ["secret", "level", "at_most"], ["eve"])
+        self.convex = not (self.types.get("deterministic") or "max_signals" in self.types)
+        limits = [(f"floor {n}", eves[n], f) for n, f in self.floors.items()]
+        for name, risk, sign in (("min_eve_risk", eve, 1), ("max_bob_risk", bob, -1)):
+            if name in self.types:
+                limits.append((name, sign * risk, sign * number(self.types[name], 0, MOST)))
+        for name, risk, least in limits:
+            need(risk >= least, f"the release breaks {name}")
+        self.limits = {name: least for name, _, least in limits} if self.convex else {}
+        if self.min_cell is not None:
+            cells, least = {}, number(self.min_cell, 0, MOST)
+            for p, sent in zip(records.p, records.sent):
+                for i, q in sent.items():
+                    cells.setdefault(i, []).append(p * q)
+            counted = sum(row[-1] for row in records.fitted)
+            need(all(total(m) * counted >= least for m in cells.values()), "the release breaks min_cell")
+
+    def bound(self, certificate):
+        """What the certificate proves of R_A, and the number of its parts."""
+        kind = certificate.get("kind")
+        keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices",
+                            {"parts": "parts", "priced": "optimum"}.get(kind, "parts")])
+        given = keyed(certificate["prices"], ["floor", "min_eve_risk", "max_bob_risk"])
+        prices = {f"floor {self.names.index(name)}": proof_number(w) for name, w in given["floor"].items()}
+        prices |= {name: proof_number(given[name]) for name in ("min_eve_risk", "max_bob_risk")}
+        need(all(w >= 0 for w in prices.values()), "a price is negative")
+        need(all(name in self.limits for name, w in prices.items() if w), "there is a price for what is not demanded")
+        self.scale, paid = 1 + prices["max_bob_risk"], total(w * self.limits[name] for name, w in prices.items() if w)
+        self.weights, self.at = [e.weight for e in self.records.spies], self.lam
+        if any(prices.values()):  # weights at the prices; an Eve without one has no losses
+            self.weights = [(self.lam + prices["min_eve_risk"]) * w + prices.get(f"floor {n}", 0)
+                            for n, w in enumerate(self.weights)]
+            self.at = F(1 if any(self.weights) else 0)
+            self.weights = self.weights if self.at else [e.weight for e in self.records.spies]
+        found, count = self.priced(certificate) if kind == "priced" else self.by_parts(certificate)
+        return found + paid, count
+
+    def priced(self, certificate):
+        """The study at the prices, which has no conditions."""
+        local = [*self.caps, *self.ratios, *({*self.types} - {"min_eve_risk", "max_bob_risk"})]
+        need(not local and self.min_cell is None, "there are conditions without a price")
+        for e, weight in zip(self.records.eves, self.weights):
+            e.loss, e.weight = e.loss if weight else [[F(0)] * len(row) for row in e.loss], weight or F(1)
+        for b in self.records.bobs:
+            b.loss = [[self.scale * v for v in row] for row in b.loss]
+        components = certificate["optimum"]["components"]
+        return self.records.bound(self.at, components), len(components)
+
+    def by_parts(self, certificate):
+        parts, N = many(certificate["parts"]), len(self.records.p)
+        home = {x: k for k, part in enumerate(parts) for x in positions(part["states"], N, "states")}
+        need(sum(len(part["states"]) for part in parts) == N == len(home), "the parts do not hold every type once")
+        groups = [(n, z, x) for n, e in enumerate(self.records.spies) for x, z in enumerate(e.z)]
+        groups += [(column, self.others(x, column), x) for column, _, _ in self.ratios for x in range(N)]
+        first, coupled = {}, bool(self.floors) or {*self.types} & {"min_eve_risk", "max_bob_risk"}
+        for place, key, x in groups:
+            need(first.setdefault((place, key), home[x]) == home[x], "record types of two parts belong together")
+        split = {"min_eve_risk", "max_bob_risk", "signal_floor", "deterministic"}
+        alone = {*self.types} - split or (coupled and not self.convex)
+        need(not alone or len(parts) == 1, "these conditions are about all record types at once")
+        return total(self.part(keyed(part, ["states", "levels", "certificate"])) for part in parts), len(parts)
+
+    def others(self, x, column):
+        return tuple(v for k, v in enumerate(self.records.types[x]) if k != column)
+
+    def part(self, part):
+        """P_k times the bound of a part."""
+        r, states, bobs = self.records, part["states"], []
+        levels = listed(part["levels"], "levels", len(r.bobs))
+        share = total(r.p[x] for x in states)
+        for b, kept in zip(r.bobs, levels):
+            positions(listed(kept, "levels"), r.sizes[b.k], "levels")
+            there = {r.types[x][b.k] for x in states}
+            for j in {*range(r.sizes[b.k])} - {*kept}:  # some level that is left costs no more for any record type
+                better = any(all(b.loss[a][i] <= b.loss[a][j] for a in there) for i in kept)
+                need(better, "a decision is left out that no other one replaces")
+            loss = [[b.own["loss"][r.types[x][b.k]][j] for j in kept] for x in states]
+            bobs.append({"name": b.own["column"], "weight": str(self.scale * b.weight), "loss": loss,
+                         "decisions": [r.labels[b.k][j] for j in kept]})
+        eves = []
+        for e, weight in zip(r.spies, self.weights):
+            loss = [e.own["loss"][s] for s in (e.s[x] for x in states)]
+            if not weight:
+                loss, weight = [[0] * len(row) for row in loss], F(1)
+            eves.append({"name": e.own["name"], "weight": str(weight), "decisions": [*map(str, range(len(e.loss[0])))],
+                         "loss": loss} | ({"knows": [str(e.z[x]) for x in states]} if e.knows else {}))
+        names = [", ".join(f"{n}={own[v]}" for n, own, v in zip(r.names, r.labels, r.types[x])) for x in states]
+        document, lam = part["certificate"], self.at
+        data = {"labels": names, "prior": [str(r.p[x] / share) for x in states]}
+        problem = {"title": "", "data": data, "bob": bobs, "eve": eves, "alice": {"lambda": str(lam)}}
+        required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
+        keyed(document, required, ["conditions", "cases"])
+        told = (document["kind"], document["numbers"], proof_number(document["lambda"]))
+        need(told == ("release", "exact", lam), "a part is about something else")
+        self.same_conditions(states, document.get("conditions", {}))
+        (shape, sent), told = proof_table(document["channel"], 2), [*product(*levels)]
+        places = {joint(levels, r.levels): s for s, levels in enumerate(told)}
+        need(shape == (len(states), len(told)) and len(places) == len(told), "a part has another shape")
+        own = {(at, places[i]): q for at, x in enumerate(states) for i, q in r.sent[x].items() if q}
+        need(own == sent, "the mechanism is not the one that is proved")
+        game = Game(problem, F, shape[1])
+        release = Release(game, document.get("conditions", {}), lam)
+        found = release.program.value([[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])])
+        bound, cases = release.program.bound(dual_of(document)), [case_of(c, *shape) for c in document.get("cases", [])]
+        if bound < found and release.few and (cases or release.pure):
+            bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lam, found, bound))
+        return share * bound
+
+    def same_conditions(self, states, given):
+        """Whether the conditions of a part are those that the study demands of it."""
+        r, given = self.records, dict(given)
+        wanted = {k: v for k, v in self.types.items() if not self.convex or k not in ("min_eve_risk", "max_bob_risk")}
+        if not self.convex and self.floors:
+            floor = self.floors[0] * r.spies[0].weight
+            wanted["min_eve_risk"] = str(max(floor, number(wanted.get("min_eve_risk", 0))))
+        caps, at = [*wanted.pop("posterior_caps", [])], {x: k for k, x in enumerate(states)}
+        for cap in self.caps:
+            column = r.names.index(cap["secret"])
+            level = r.labels[column].index(cap["level"])
+            event = [at[x] for x in states if r.types[x][column] == level]
+            for e in r.spies:
+                if event and (cap["eve"] == e.own["name"] if "eve" in cap else e.secret == column):
+                    caps.append({"event": event, "at_most": cap["at_most"], "eve": e.own["name"]})
+        need(texts(given.pop("posterior_caps", [])) == texts(caps), "a part supposes other caps")
+        pairs, found = {}, {}
+        for column, K, _ in self.ratios:
+            near = {}
+            for x in states:
+                near.setdefault(self.others(x, column), []).append(at[x])
+            for own in near.values():
+                pairs.setdefault(K, set()).update((a, b) for a in own for b in own if a < b)
+        if "exp_epsilon" not in wanted and "epsilon" not in wanted and "neighbours" in given:
+            K = number(given.pop("exp_epsilon"), 1, MOST)
+            found[K] = {tuple(sorted(pair)) for pair in given.pop("neighbours")}
+        own = wanted.pop("pufferfish", [])
+        own, tables = [own] if type(own) is dict else own, given.pop("pufferfish", [])
+        need(texts(tables[: len(own)]) == texts(own), "a part supposes another pufferfish")
+        for one in tables[len(own) :]:
+            K = number(keyed(one, ["pairs", "exp_epsilon"])["exp_epsilon"], 1, MOST)
+            need(K not in found, "a part has a ratio twice")
+            found[K] = {tuple(sorted((a, b))) for [a], [b] in one["pairs"]}
+        need(found == {K: own for K, own in pairs.items() if own}, "a part compares other record types")
+        need(texts(given) == texts(wanted), "a part supposes other conditions")
+
+
 def proved_records(study, mechanism, result, prior, certificate, allow):
     """What a folder of records proves, in words."""
     need(certificate.get("numbers") in ("exact", "floats"), "numbers are exact or floats")
@@ -1430,10 +1684,17 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     need(not floats or allow or not records.exact or floating(conditions), "the study is exact and its proof in floats")
     if prior["model"] == "counts":
         records.from_counts(prior)
-    need(not conditions, "it has conditions, which `bap verify` checks")
     columns, eves, changed = records.risks()
     bob, eve = total(columns), total(e.weight * r for e, r in zip(records.eves, eves))
-    value, bound = bob - lam * eve, records.bound(lam, certificate["components"])
+    if conditions:
+        need(not floats and all(e.own["informed"] < 2 for e in records.spies),
+             "conditions in floats, or of informed Eves, are checked by `bap verify`")
+        bound, count = StudyConditions(records, conditions, lam, bob, eve, eves).bound(certificate)
+        stated = [proof_number(certificate[name]) for name in ("value", "gap")]
+        need(stated == [bob - lam * eve, bob - lam * eve - bound], "the certificate states another value or gap")
+    else:
+        bound, count = records.bound(lam, certificate["components"]), len(certificate["components"])
+    value = bob - lam * eve
     need(bound <= value, "the bound is above the value")
     within = f"within {shown(value - bound)} of " if value > bound else ""
     said = f"R_A = {shown(value) if floats else value} is {within}optimal"
@@ -1451,10 +1712,11 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
                     for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
                   "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
+                  "score": None, "reported": None,
                   **{key: like(sum(map(read, own[key]))) for key in ("risk", "null", "full")}}
                  for e, own in zip(records.spies, told)],
     }  # fmt: skip
-    claims |= {"components": len(certificate["components"]), "bound": like(bound)}
+    claims |= {"components": count, "bound": like(bound)}
     gap = number(result["gap"], 0, None, True)
     need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
     for own in result["eves"]:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from bap_cli.report.sign import fingerprint, origin
+from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import clean, counted, equals, listed, person
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.solution import StudySolution
 
-FILES = ("study.json", "mechanism.json", "certificate.json", "result.json", "prior.json")
 _CARDS = 6  # columns or Eves with a card of their own; the tables below have all
 
 
@@ -221,9 +221,7 @@ def _origin(folder: Path | None, public: bool) -> str:
     pairs = [("report made", f"{made['date']}, bap-lp {made['version']}")]
     if public:
         pairs.append(("proof", "kept by the office together with the table; it is shown to those who may see both"))
-    elif folder is not None:
-        for name in FILES:
-            if (folder / name).is_file():
-                pairs.append((name, f"SHA-256 {fingerprint(folder / name)['sha256']}"))
+    elif folder is not None and (folder / MANIFEST).is_file():
+        pairs.append((MANIFEST, f"SHA-256 {fingerprint(folder / MANIFEST)['sha256']}, which binds all other files"))
     rows = "".join(f"<dt>{escape(what)}</dt><dd><bdi>{escape(words)}</bdi></dd>" for what, words in pairs)
     return f'<dl id="origin">{rows}</dl>'

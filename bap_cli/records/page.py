@@ -23,6 +23,8 @@ from bap_cli.records.first_screen import first_screen, symbols
 from bap_cli.records.lines import lines_section, offered_path
 from bap_cli.records.tables import UNCHANGED
 from bap_cli.report.html import island, policy
+from bap_cli.report.sign import fingerprint
+from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import both, clean
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
@@ -83,6 +85,7 @@ def report_page(
         _proof(solution, public),
         _limits(solution, audit),
         "" if public else _confidential(solution, threshold),
+        _leaving(folder, public),
     ]
     style = _CSS.read_text(encoding="utf-8") + _MORE
     script = "" if document is None else '"use strict";\n' + _CSS.with_name("lines.js").read_text(encoding="utf-8")
@@ -320,6 +323,27 @@ def _limits(solution: StudySolution, audit: Audit | None) -> str:
             "There are few records per record type: smooth, or use bands or merged levels, for a more reliable model."
         )
     return _section("What this does not promise", "<ul>" + "".join(f"<li>{escape(p)}</li>" for p in points) + "</ul>")
+
+
+def _leaving(folder: Path | None, public: bool) -> str:
+    """What may leave the house, what to sign, and what not to show."""
+    if public:
+        words = (
+            "The office keeps the proof and the table. What it gives to analysts is the released file with its kit: "
+        )
+        return _section("What leaves the house", _words(words + "codebook, channel, risks and a manifest of them."))
+    kit = "The released file, the kit that bap microdata publish makes of it, and the public version of this page."
+    never = (
+        "This page, prior.json and certificate.json: they tell how many records of each kind there are. "
+        "mechanism.json lists record types that occur, and ledger.jsonl has the seed of the draws. Never show two "
+        "draws of the same records: together they tell more than one."
+    )
+    sign = "The SHA-256 of manifest.json, which names every file of the folder by its own. bap verify checks them all"
+    if folder is not None and (folder / MANIFEST).is_file():
+        sign += f" and prints it: {fingerprint(folder / MANIFEST)['sha256']}"
+    rows = (("May leave", kit), ("To sign", f"{sign}."), ("Not to be shown", never))
+    items = "".join(f"<dt>{escape(what)}</dt><dd>{symbols(words)}</dd>" for what, words in rows)
+    return f'<section id="leaving"><h2>What leaves the house</h2><dl>{items}</dl></section>'
 
 
 def _confidential(solution: StudySolution, threshold: int) -> str:

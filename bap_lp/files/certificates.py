@@ -8,6 +8,8 @@ channel         q(s|x), states x signals of the program (not in a conflict)
 conditions      as in a problem file, if there are any
 replies         of every observer, by name: a table views x columns
 weights         of the rows of every condition, by name: {"shape": [rows], "at": [[row, weight], ...]}
+reports         where probabilities are reported: a table for every Eve who does (and every value that she may know),
+                one row per signal, one column per value of her secret, in the order of their first appearance
 cases           under max_signals or determinism, for every part of the mechanisms: signals (that are sent), states
                 ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
                 part is empty), replies and weights
@@ -57,6 +59,7 @@ _PROPERTIES: dict[str, Any] = {
     "channel": {},
     "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
     "cases": {"type": "array", "items": _CASE},
+    "reports": _LIST,
     "conflict": {},
     "attainable": {},
     "splits": {"type": "array", "items": {"type": "string"}},
@@ -142,11 +145,19 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
             document["kind"],
             shares,
+            reports=tuple(_report(v, f"reports[{k}]") for k, v in enumerate(document.get("reports", []))),
             splits=tuple(document.get("splits", ())),
             priors=priors_from(document["priors"]) if over else None,
             listed=listed,
             witness=witness,
         )
+
+
+def _report(value: Any, field: str) -> Array:
+    table = read_proof_table(value, field)
+    if table.ndim != 2:
+        raise InputError(field, None, "must have 2 dimensions")
+    return table
 
 
 def _number(value: Any, field: str, exact: bool) -> Any:
@@ -218,6 +229,8 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
     if certificate.channel is not None:
         out["channel"] = proof_table(certificate.channel)
     out |= _dual_document(certificate.dual)
+    if certificate.reports:
+        out["reports"] = [proof_table(table) for table in certificate.reports]
     if certificate.splits:
         out["splits"] = list(certificate.splits)
     if certificate.cases:

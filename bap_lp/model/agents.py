@@ -126,6 +126,8 @@ def _read_reporter(agent: Agent, role: str, k: int, field: str, rows: int, per: 
             raise InputError(f"{role}s[{k}].{name}", None, "is not for an agent who reports probabilities")
     knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
     weight = weight_of(agent.weight, f"{role}s[{k}].weight")
+    if weight > 10**295:
+        raise InputError(f"{role}s[{k}].weight", weight, "must be at most 1e295")
     where, secret, decisions = f"{role}s[{k}].secret", agent.secret, None
     if random:
         table = array(secret, where, 2)

@@ -59,6 +59,10 @@ class Reporter(ReadOnly):
         where = [place[value] if ok else -1 for value, ok in zip(labels, live, strict=True)]
         return cls(kind, np.array(where), tuple(place) or ("none",), factor)
 
+    def on(self, first: Array, weight: Array) -> Reporter:
+        """On some of the states, with factors multiplied by these weights."""
+        return Reporter(self.kind, self.where[first], self.values, self.factor[first] * weight)
+
     def masses(self, rho: Array) -> Array:
         """m[a,s]: factor times the mass of every value at every signal."""
         return class_sums(self.factor[:, None] * rho, self.where, len(self.values))

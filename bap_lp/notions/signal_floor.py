@@ -51,6 +51,10 @@ class SignalFloor(SignalCone):
         for name, floor in wanted.items():
             if name not in names:
                 raise InputError(f"{cls.name}.{name}", floor, f"names no Eve: there is {', '.join(names)}")
+        for k, (n, _) in enumerate(problem.eve_views):
+            if k in problem.reporters and problem.eves[n].name in wanted:
+                rule = f"needs an Eve with a table of losses: {problem.eves[n].name} reports probabilities"
+                raise InputError(cls.name, wanted[problem.eves[n].name], rule)
         p = problem.p
         for group, ((n, _), columns) in enumerate(zip(problem.eve_views, problem.eve_groups, strict=True)):
             eve = problem.eves[n]

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.model.reports import Reporter
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.model.sums.signal_sums import signal_losses
@@ -61,13 +62,18 @@ class Sparse(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Observer(ReadOnly):
-    """Who sees view sees[s] of signal s and takes the least loss of each group of columns; `starts` of the groups."""
+    """Who sees view sees[s] of signal s and takes the least loss of each group of columns; `starts` of the groups.
+
+    A group in `scores` has further columns that are not listed, one for every report (`model.reports`): its least is
+    that over all reports, rounded down, and replies to the listed ones prove what they always do.
+    """
 
     name: str
     sees: Array
     losses: Array | Sparse
     starts: Array
     price: Any
+    scores: tuple[tuple[int, Reporter], ...] = ()
 
     @property
     def views(self) -> int:
@@ -95,7 +101,11 @@ class Observer(ReadOnly):
 
     def least(self, rho: Array) -> Array:
         """t: views x groups."""
-        return np.minimum.reduceat(self.sums(rho), self.starts, axis=1)
+        out = np.minimum.reduceat(self.sums(rho), self.starts, axis=1)
+        for group, reporter in self.scores:
+            seen = rho if self.sees_all else class_sums(rho.T, self.sees, self.views).T
+            out[:, group] = reporter.risk(seen)
+        return out
 
     def paid(self, u: Array) -> Array:
         """u[sees(s)].losses[x]: states x signals."""

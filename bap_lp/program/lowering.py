@@ -16,13 +16,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from bap_lp.model.problem import Problem
+from bap_lp.model.reports import Reporter
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import first_members
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Dual, Entries, Observer, Program, Rows, Sparse, Terms
 from bap_lp.program.signals import Signals, signals_of
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, tree_sum
 
 _MOST = 2_000_000  # entries q[x,s] of a program
+
+
+Scores = tuple[tuple[int, Reporter], ...]  # groups of Eve's columns that report probabilities, weighted with p(x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,7 @@ class SentSignals:
     arrays: Arrays
     signals: Signals
     q: Array
+    scores: Scores = ()
 
     @cached_property
     def rho(self) -> Array:
@@ -55,7 +61,15 @@ class SentSignals:
         """R_E of Eves who decide for themselves, or what they are told where signals prescribe it."""
         if self.signals.eve is not None:
             return tree_sum(self.eve[np.arange(len(self.signals))[:, None], self.signals.eve].ravel())
-        return tree_sum(self.arrays.least_replies(self.eve).ravel())
+        return tree_sum(self.least_eve.ravel())
+
+    @cached_property
+    def least_eve(self) -> Array:
+        """What every Eve loses at every signal, at every value that she may know: signals x groups."""
+        out = self.arrays.least_replies(self.eve)
+        for group, reporter in self.scores:
+            out[:, group] = reporter.risk(self.q)
+        return out
 
     def score(self, lam: Any, bob_weight: int = 1) -> tuple[Any, Any]:
         """bob_weight R_B - lam R_E, and what chooses among equal ones: -R_E, or R_B where R_B has no weight."""
@@ -83,7 +97,7 @@ class Demand(Protocol):
 class Lowering:
     """The program as it is put together; `told` are p(x) E of what signals prescribe to the Eves, if they do."""
 
-    def __init__(self, arrays: Arrays, signals: Signals, lam: Any, bob_weight: int = 1) -> None:
+    def __init__(self, arrays: Arrays, signals: Signals, lam: Any, bob_weight: int = 1, scores: Scores = ()) -> None:
         self.arrays, self.signals = arrays, signals
         (N, S), p = (len(arrays.p), len(signals)), arrays.p[:, None]
         self.costs = p * arrays.B[:, signals.bob]
@@ -92,15 +106,17 @@ class Lowering:
         self.cost = self.costs if bob_weight == 1 else bob_weight * self.costs
         self.told: Array | None = None
         if signals.eve is None:
-            self.observe("eve", p * arrays.E, np.array([g.start for g in arrays.groups]), lam)
+            self.observe("eve", p * arrays.E, np.array([g.start for g in arrays.groups]), lam, scores)
         else:
             tables = (p * arrays.E[:, signals.eve[:, k]] for k in range(len(arrays.groups)))
             self.told = sum(tables, EXACT.zeros((N, S)))
             self.cost = self.cost - lam * self.told
 
-    def observe(self, name: str, losses: Array | Sparse, starts: Array, price: Any = EXACT.zero) -> None:
+    def observe(
+        self, name: str, losses: Array | Sparse, starts: Array, price: Any = EXACT.zero, scores: Scores = ()
+    ) -> None:
         """An observer who sees the signal itself."""
-        self.observers.append(Observer(name, np.arange(len(self.signals)), losses, starts, price))
+        self.observers.append(Observer(name, np.arange(len(self.signals)), losses, starts, price, scores))
 
     def demand(
         self,
@@ -117,9 +133,11 @@ class Lowering:
         return Program(EXACT.full(len(self.cost), 1), self.cost, tuple(self.observers), tuple(self.rows))
 
 
-def lowered(arrays: Arrays, signals: Signals, demands: Sequence[Demand], lam: Any, bob_weight: int = 1) -> Program:
+def lowered(
+    arrays: Arrays, signals: Signals, demands: Sequence[Demand], lam: Any, bob_weight: int = 1, scores: Scores = ()
+) -> Program:
     """The program on these states."""
-    out = Lowering(arrays, signals, lam, bob_weight)
+    out = Lowering(arrays, signals, lam, bob_weight, scores)
     for demand in demands:
         demand.lower(out)
     return out.program()
@@ -166,11 +184,23 @@ class LoweredProblem(ReadOnly):
 
     def program(self, lam: Any, bob_weight: int = 1) -> Program:
         """On merged states."""
-        return lowered(self.arrays, self.signals, self.local, lam, bob_weight)
+        return lowered(self.arrays, self.signals, self.local, lam, bob_weight, self.scores)
 
     def whole_program(self, lam: Any, bob_weight: int = 1) -> Program:
         """On the problem's own states: what a certificate is about."""
-        return lowered(self.whole, self.signals, self.demands, lam, bob_weight)
+        return lowered(self.whole, self.signals, self.demands, lam, bob_weight, self.whole_scores)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The Eves who report probabilities, on merged states."""
+        first, p = first_members(self.index), self.arrays.p
+        return tuple((k, reporter.on(first, p)) for k, reporter in self.problem.reporters.items())
+
+    @cached_property
+    def whole_scores(self) -> Scores:
+        """The same on the problem's own states."""
+        first, p = np.arange(len(self.whole.p)), self.whole.p
+        return tuple((k, reporter.on(first, p)) for k, reporter in self.problem.reporters.items())
 
     @cached_property
     def share(self) -> Array:
@@ -202,7 +232,11 @@ class LoweredProblem(ReadOnly):
 
     def sent(self, q: Array) -> SentSignals:
         """A channel on merged states with what the agents lose."""
-        return SentSignals(self.arrays, self.signals, q)
+        return SentSignals(self.arrays, self.signals, q, self.scores)
+
+    def sent_whole(self, q: Array) -> SentSignals:
+        """The same for a channel on the problem's own states."""
+        return SentSignals(self.whole, self.signals, q, self.whole_scores)
 
     def demanding(self, demands: Sequence[Any]) -> LoweredProblem:
         """The same states with other demands, and the signals that these need."""

@@ -87,7 +87,7 @@ def _names(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certi
         one = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits).finite
     demands = certificate.conditions.demands(one.exactly)
     names = signals_of(one, any(demand.tuples for demand in demands)).names
-    plain = not problems[0].forecasting and certificate.kind != "priors"
+    plain = not (problems[0].forecasting or one.reporting) and certificate.kind != "priors"
     if demands or not plain or set(mechanism.signals) <= set(names):
         return names, None
     pairs = signals_of(one, True)

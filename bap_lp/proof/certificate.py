@@ -22,6 +22,7 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.limits import limit, raising
+from bap_lp.model.calibration import extremes
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
@@ -31,13 +32,25 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
 from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
-from bap_lp.program.lowering import LoweredProblem, SentSignals
+from bap_lp.program.lowering import LoweredProblem
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, scenario_program, tier_program, tiers_of
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.proof.prior_proofs import ends_over_priors
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, is_exact, lifted, public, shown, text
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    InputError,
+    ReadOnly,
+    float_above,
+    float_below,
+    is_exact,
+    lifted,
+    public,
+    shown,
+    text,
+)
 
 _NONE = Conditions()
 _HUGE = 10**308  # beyond it floats are infinite
@@ -63,6 +76,8 @@ class Certificate(ReadOnly, Displayed):
         kind: "release", "conflict", "scenarios", "tiers" or "priors".
         tier_weights: how much each tier counts.
         prior: p(x) of the problem, so that `rho` can be shown.
+        reports: where probabilities are reported, the lists that the proof uses: a table for every Eve who reports (and
+            every value that she may know), one row per signal and a column per value of her secret.
         priors: the set of priors whose worst case counts.
         listed: priors of the set, a row each: the worst one of the channel, then those that prove the bound.
         witness: what shows that these lie in a Wasserstein ball (how mass is moved, a table per prior), or what proves
@@ -87,6 +102,7 @@ class Certificate(ReadOnly, Displayed):
     kind: str = "release"
     tier_weights: tuple[Number, ...] = ()
     prior: Array | None = None
+    reports: tuple[Array, ...] = ()
     priors: PriorSet | None = None
     listed: Array | None = None
     witness: Array | None = None
@@ -203,7 +219,7 @@ class Statement:
             return f"channel[{x}] is not a distribution"
         row = self.program.broken(self.program.mass[:, None] * channel)
         if self.layout is not None:
-            sent = SentSignals(self.layout.whole, self.layout.signals, channel)
+            sent = self.layout.sent_whole(channel)
             told = next(filter(None, (demand.broken(sent) for demand in self.layout.demands)), "")
             if told:
                 return str(told)
@@ -273,7 +289,7 @@ _NO_PROOF = "the multipliers do not prove that the conditions cannot be met"
 
 def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_weight: int = 1) -> Statement:
     """The statement about one exact problem; raises InputError if the conditions do not fit."""
-    if conditions.empty and not problem.misaligned and bob_weight == 1:
+    if conditions.empty and not problem.misaligned and not problem.reporting and bob_weight == 1:
         return Statement(compact(problem.arrays, lam), lam=lam)
     layout = LoweredProblem.of(problem, conditions.demands(problem))
     program = layout.whole_program(lam, bob_weight)
@@ -298,11 +314,35 @@ def statement_of(problems: Sequence[Problem], certificate: Certificate) -> State
         return Statement(tier_program(numbers, lams, weights))
     if certificate.kind == "conflict":
         return release_statement(numbers[0], EXACT.zero, certificate.conditions, 0)
-    return release_statement(numbers[0], lams[0], certificate.conditions)
+    return release_statement(_listing(numbers[0], certificate), lams[0], certificate.conditions)
 
 
-def reported(value: Any, bound: Any, exact: bool) -> tuple[Number, Number, Number]:
-    """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true."""
+def _listing(problem: Problem, certificate: Certificate) -> Problem:
+    """The problem with the lists of reports of a certificate; raises NoProof if they prove nothing."""
+    reporters = list(problem.reporters.values())
+    if len(certificate.reports) != len(reporters):
+        raise NoProof(f"there are {len(certificate.reports)} lists of reports, must be {len(reporters)}")
+    if not reporters:
+        return problem
+    for reporter, table in zip(reporters, certificate.reports, strict=True):
+        if wrong := reporter.flaw(table):
+            raise NoProof(wrong)
+    return problem.reported(certificate.reports)
+
+
+def rounds(program: Program) -> bool:
+    """Whether the value has logarithms, which are rounded."""
+    return any(reporter.kind == "log" for o in program.observers if o.price != 0 for _, reporter in o.scores)
+
+
+def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tuple[Number, Number, Number]:
+    """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true.
+
+    rounded: the value is itself rounded up. Then floats are stated, the value from above and the bound from below.
+    """
+    if rounded and abs(value) < _HUGE and abs(bound) < _HUGE:
+        above = float_above(value)
+        return above, float_below(bound), max(0.0, float_above(EXACT.number(above) - bound))
     gap = value - bound if value > bound else EXACT.zero
     if exact:
         return public(value), public(bound), public(gap)
@@ -345,7 +385,8 @@ def verify(
         return Verdict(False, wrong)
     if certificate.splits or any(problem.forecasting for problem in problems):
         return _verify_forecast(problems, certificate, slack)
-    if certificate.kind == "release" and certificate.conditions.empty and not problems[0].misaligned:
+    free = certificate.kind == "release" and certificate.conditions.empty
+    if free and not problems[0].misaligned and not problems[0].reporting and not certificate.reports:
         return _verify_free(problems[0] if certificate.exact else problems[0].as_float(), certificate, slack)
     if certificate.kind == "priors":
         return _verify_priors(problems[0], certificate, slack)
@@ -353,6 +394,8 @@ def verify(
         statement = statement_of(problems, certificate)
     except InputError as error:
         return Verdict(False, f"its conditions do not fit the problem: {error}")
+    except NoProof as error:
+        return Verdict(False, str(error))
     try:
         if certificate.kind == "conflict":
             return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
@@ -365,7 +408,7 @@ def verify(
         bound, how = statement.bound(certificate.dual, certificate.cases, value)
     except NoProof as error:
         return Verdict(False, str(error))
-    return _judged(problems, certificate, value, bound, slack, how)
+    return _judged(problems, certificate, value, bound, slack, how, rounds(statement.program))
 
 
 def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slack: Any) -> Verdict:
@@ -378,7 +421,8 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
         told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
         lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
         weight = int(certificate.kind != "conflict")
-        statement = release_statement(told.finite, lam, certificate.conditions, weight)
+        finite = _listing(told.finite, certificate) if weight else told.finite
+        statement = release_statement(finite, lam, certificate.conditions, weight)
         if certificate.kind == "conflict":
             return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
         channel = certificate.channel
@@ -393,7 +437,8 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
         return Verdict(False, f"its conditions do not fit the problem: {error}")
     except NoProof as error:
         return Verdict(False, str(error))
-    return _judged([told.finite], certificate, value, bound, slack, "the prices prove that no mechanism{} goes below")
+    how, rounded = "the prices prove that no mechanism{} goes below", rounds(statement.program) or told.rounds
+    return _judged([told.finite], certificate, value, bound, slack, how, rounded)
 
 
 def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
@@ -426,10 +471,17 @@ def _verify_priors(problem: Problem, certificate: Certificate, slack: Any) -> Ve
 
 
 def _judged(
-    problems: Sequence[Problem], certificate: Certificate, value: Any, bound: Any, slack: Any, how: str
+    problems: Sequence[Problem],
+    certificate: Certificate,
+    value: Any,
+    bound: Any,
+    slack: Any,
+    how: str,
+    rounded: bool = False,
 ) -> Verdict:
     exact = certificate.exact
-    found, low, gap = reported(value, bound, exact)
+    found, low, gap = reported(value, bound, exact, rounded)
+    exact = exact and not rounded
     if found != certificate.value:
         claim = text(certificate.value)
         return Verdict(False, f"the channel has value {shown(value, not exact)}, the certificate claims {claim}")
@@ -456,14 +508,22 @@ def _judged(
             how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
         return Verdict(True, f"{what}{shown(value, not exact)} is optimal{under}: {how}", found, low, gap, True)
     if certificate.kind == "priors":  # where one prior leaves nothing to change, another may
-        rounded = problems[0].arrays.rounded
-        spread = float(np.ptp(rounded.B)) + float(certificate.lam) * float(np.ptp(rounded.E))
+        near_to = problems[0].arrays.rounded
+        spread = float(np.ptp(near_to.B)) + float(certificate.lam) * float(np.ptp(near_to.E))
     else:
-        spread = sum(p.arrays.rounded.spread(float(lam)) for p, lam in zip(problems, certificate.lams, strict=True))
-    bracketed = certificate.kind == "priors" or bool(certificate.splits)
+        spread = sum(_spread(p, lam) for p, lam in zip(problems, certificate.lams, strict=True))
+    bracketed = certificate.kind == "priors" or bool(certificate.splits or certificate.reports)
     near = (not exact or bracketed) and bool(gap <= NEAR * spread)
     reason = f"{what}{shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
+
+
+def _spread(problem: Problem, lam: Number) -> float:
+    """What the release can change."""
+    if not problem.reporting:
+        return float(problem.arrays.rounded.spread(float(lam)))
+    (bob, eve), (null_bob, null_eve) = extremes(problem)
+    return float(null_bob - bob + EXACT.number(lam) * (null_eve - eve))
 
 
 def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: bool) -> str:
@@ -495,7 +555,7 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
             rounded = problem.as_float()
             if rounded.forecasting:
                 continue
-            if not (np.isfinite(rounded.B).all() and np.isfinite(rounded.E).all()):
+            if not (np.isfinite(rounded.B).all() and (problem.reporting or np.isfinite(rounded.E).all())):
                 return "the numbers of the problem are too large for floats"
     return ""
 

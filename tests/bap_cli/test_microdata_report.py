@@ -160,8 +160,11 @@ def test_fractions_and_hashes_are_internal_and_one_key_away(shown: Any, folder: 
     assert f"RB = {best.risks.bob}" in listed
     assert f"λ = {best.lam}" in listed
     origin = page.inner_text("#origin")
-    for name in ("study.json", "prior.json", "mechanism.json", "certificate.json", "result.json"):
-        assert hashlib.sha256((folder / "D" / name).read_bytes()).hexdigest() in origin
+    digest = hashlib.sha256((folder / "D" / "manifest.json").read_bytes()).hexdigest()
+    assert digest in origin
+    assert page.locator("main > section h2").all_inner_texts()[-1] == "What leaves the house"
+    assert "To sign\nThe SHA-256 of manifest.json, which names" in page.inner_text("#leaving")
+    assert digest in page.inner_text("#leaving")
     assert re.search(r"\d{4}-\d{2}-\d{2}, bap-lp \d", origin)
     words = shown("public").inner_text("main")
     assert not FRACTION.search(words)

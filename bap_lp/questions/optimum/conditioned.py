@@ -16,7 +16,6 @@ from bap_lp.model.risks import Risks
 from bap_lp.notions.beliefs import Obedience
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import Pair
-from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Statement, reported
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
@@ -87,7 +86,7 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
     stated, bound, gap = reported(value, least, exact)
     at = as_stated(lam, exact)
-    sent = SentSignals(layout.whole, layout.signals, rows)
+    sent = layout.sent_whole(rows)
     bob, eve = (v if exact else float(v) for v in (sent.told_risk, sent.eve_risk))
     risks = Risks.summed(bob, eve, 1)
     prior = asked.problem.p if exact else layout.whole.p

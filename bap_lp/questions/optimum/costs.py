@@ -18,7 +18,6 @@ from bap_lp.notions.beliefs import Obedience
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.table import TABLE
 from bap_lp.program.forecasts import ToldProblem
-from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.certificate import release_statement
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
@@ -43,10 +42,12 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     problem = solution.problem.exactly
     if problem.forecasting:
         problem = ToldProblem.of(problem, certificate.splits).finite
+    if certificate.reports:
+        problem = problem.reported(certificate.reports)
     layout = release_statement(problem, EXACT.zero, certificate.conditions).layout
     if layout is None or certificate.conditions.combinatorial or certificate.channel is None:
         return {}
-    sent = SentSignals(layout.whole, layout.signals, certificate.channel)
+    sent = layout.sent_whole(certificate.channel)
     found = {d.name: d.shadow(certificate.dual, sent) for d in layout.demands}
     number = public if solution.exact else float
     return {name: {label: number(price) for label, price in own.items()} for name, own in found.items()}

@@ -106,6 +106,12 @@ def solve(
             if formulation != "compact":
                 raise InputError("formulation", formulation, 'must be "compact" if a Bob reports probabilities')
             found = solve_forecast(problem, price, exact, conditions or Conditions(), progress)
+        elif problem.reporting:
+            from bap_lp.questions.optimum.reported import solve_reported
+
+            if formulation != "compact":
+                raise InputError("formulation", formulation, 'must be "compact" where probabilities are reported')
+            found = solve_reported(problem, price, exact, conditions or Conditions())
         elif problem.misaligned or asked:
             from bap_lp.questions.optimum.conditioned import solve_conditioned  # most problems have no conditions
 

@@ -1,0 +1,160 @@
+"""solve where probabilities are reported: an Eve with the log or the Brier loss, or a limit on information.
+
+The cone program gives a channel and one report for every signal and Eve (`engines.conic`). Listed as columns, the
+reports make a finite program whose bound holds for all reports: its replies are the price on the report of the signal
+itself. The channel is judged with its true risks, logarithms rounded to the safe side. Value and bound are rational
+and their difference is stated; it is small, but not zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from bap_lp.engines.conic import ConicPoint, NoMechanism, conic_point
+from bap_lp.engines.solve import slack_program
+from bap_lp.model.calibration import extremes
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.problem import Problem
+from bap_lp.model.reports import Reporter
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.bound import Dual, Program
+from bap_lp.program.finish import feasible, priced
+from bap_lp.program.lowering import LoweredProblem
+from bap_lp.proof.certificate import Certificate, Statement, reported, rounds
+from bap_lp.questions.optimum.asked import exactly
+from bap_lp.questions.optimum.solution import Solution
+from bap_lp.rational import EXACT, Array, InputError, in_floats, lifted
+from bap_lp.rational import stated as as_stated
+
+_FLOORS = (0.0, 1e-10, 1e-7)  # probabilities up to which a solution of Clarabel may be tidied
+_SHARES = (2.0**-26, 2.0**-20, 2.0**-14)  # of the even channel, where Clarabel breaks a condition by more than rounding
+_FEW = 2000  # probabilities up to which that is tried
+
+
+def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> Solution:
+    """Minimise R_A over the mechanisms that satisfy the conditions, to a certified bracket."""
+    exact = exactly(problem, lam, exact, conditions)
+    problem = problem if exact else problem.as_float()
+    whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
+    asked = ReportedProblem(whole, conditions, price)
+    found = asked.solved()
+    statement, channel, dual, tables = asked.proved(found)
+    value, bound = statement.value(channel), statement.bound(dual)[0]
+    stated, least, gap = reported(value, bound, exact, rounds(statement.program))
+    at = as_stated(price, exact)
+    kept, signals = without_unused(channel, asked.layout.signals.names)
+    kept = kept if exact else in_floats(kept)
+    mechanism = Mechanism.of(kept, signals, problem.states, "optimum" + " under conditions" * (not conditions.empty))
+    certificate = Certificate(
+        (at,), stated, gap, channel, dual, exact, conditions, prior=whole.p if not exact else problem.p, reports=tables
+    )
+    how = f"compact program{'' if conditions.empty else ' under conditions'}, Clarabel, reports of Eve"
+    risks = risks_of(problem, mechanism)
+    best = Solution(problem, at, stated, mechanism, risks, least, gap, how, certificate)
+    if conditions.empty:
+        return best
+    from bap_lp.questions.optimum.solving import solve
+
+    return replace(best, unconstrained=solve(problem, at, exact).value)
+
+
+def placeholders(reporters: list[Reporter]) -> list[Array]:
+    """A report that tells all values apart, for every reporter: what stands for reports before they are known."""
+    out = []
+    for one in reporters:
+        numbers = [EXACT.number(k + 1) for k in range(len(one.values))]
+        out.append(EXACT.list(v / (2 * sum(numbers)) for v in numbers)[None])
+    return out
+
+
+class ReportedProblem:
+    """An exact problem under conditions, lowered with one report in place of all."""
+
+    def __init__(self, problem: Problem, conditions: Conditions, lam: Any) -> None:
+        self.problem, self.conditions, self.lam = problem, conditions, lam
+        reporters = list(problem.reporters.values())
+        start = problem.reported(placeholders(reporters))
+        demands = conditions.demands(start)
+        for demand in demands:
+            if demand.tuples or not demand.convex:
+                rule = "is not possible where probabilities are reported"
+                raise InputError(demand.name, None, rule)
+        self.layout = LoweredProblem.of(start, demands)
+        self.program = self.layout.program(lam)
+        (bob, eve), (null_bob, null_eve) = extremes(problem)
+        spread = null_bob - bob + lam * (null_eve - eve)
+        self.scale = float(spread) if spread > 0 else 1.0
+
+    def solved(self) -> ConicPoint:
+        try:
+            return conic_point(self.program, self.scale)
+        except NoMechanism:
+            names = ", ".join(self.conditions.given())
+            raise InputError("conditions", None, f"cannot be met: no mechanism satisfies {names}") from None
+
+    def channel(self, q: Array) -> Array:
+        """A channel on merged states that meets the conditions exactly, near a float one: the best of some.
+
+        Small probabilities may be traces of the path to a vertex, or meant.
+        """
+        floors = _FLOORS if q.size <= _FEW else _FLOORS[:1]
+        found = [own for own in (self._met(np.where(q > floor, q, 0.0)) for floor in floors) if own is not None]
+        if found:
+            return min(found, key=self.program.value) if len(found) > 1 else found[0]
+        names = ", ".join(self.conditions.given())
+        rule = f"leave no room for rounding: no mechanism was found that satisfies {names} exactly"
+        raise InputError("conditions", None, rule)
+
+    def _met(self, q: Array) -> Array | None:
+        q = q / q.sum(axis=1, keepdims=True)
+        even = np.full(q.shape, 1 / q.shape[1])
+        found = (feasible(self.program, q, inner()) for inner in (lambda: None, lambda: even, self._inner))
+        mixed = (feasible(self.program, (1 - share) * q + share * even) for share in _SHARES)
+        return next((own for own in chain(found, mixed) if own is not None), None)
+
+    def _inner(self) -> Array | None:
+        try:
+            q = np.maximum(conic_point(slack_program(self.program)).rho, 0.0)
+        except ArithmeticError:
+            return None
+        return q / q.sum(axis=1, keepdims=True)
+
+    def proved(self, found: ConicPoint) -> tuple[Statement, Array, Dual, tuple[Array, ...]]:
+        """The statement with the reports listed, the channel on all states, and multipliers that prove a bound."""
+        channel = self.layout.rows(self.channel(found.rho))
+        tables = tuple(_listed(found, o.name, g, r) for o in self.program.observers for g, r in o.scores)
+        final = self.problem.reported(tables)
+        layout = LoweredProblem.of(final, self.conditions.demands(final))
+        program = layout.whole_program(self.lam)
+        dual = self.layout.expanded(found.dual.each(lambda v: lifted(np.maximum(v, 0.0))))
+        dual = Dual({**dual.replies, **_replies(self.program, program, found)}, dual.weights)
+        statement = Statement(program, layout, self.conditions, self.lam)
+        return statement, channel, priced(program, program.completed(dual)), tables
+
+
+def _listed(found: ConicPoint, observer: str, group: int, reporter: Reporter) -> Array:
+    """The reports of a group in rationals; those of the log loss sum to at most one."""
+    table = lifted(found.reports[observer, group][1])
+    return table / table.sum(axis=1)[:, None] if reporter.kind == "log" else table
+
+
+def _replies(start: Program, program: Program, found: ConicPoint) -> dict[str, Array]:
+    """The replies of observers who report: at view v the whole price is on the report for v."""
+    out = {}
+    for before, o in zip(start.observers, program.observers, strict=True):
+        if o.scores:
+            u = np.zeros((o.views, o.columns))
+            scored = {g for g, _ in o.scores}
+            ends, old = [*o.starts.tolist(), o.columns], [*before.starts.tolist(), before.columns]
+            for g in range(len(o.starts)):
+                if g in scored:
+                    u[np.arange(o.views), ends[g] + np.arange(o.views)] = found.reports[o.name, g][0]
+                else:
+                    u[:, ends[g] : ends[g + 1]] = found.dual.replies[o.name][:, old[g] : old[g + 1]]
+            out[o.name] = u
+    return out

@@ -1,0 +1,234 @@
+"""The optimum against Eves who report probabilities: closed forms, cvxpy, both checkers, and tampering."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+from bap_lp import Agent, Conditions, InputError, Mechanism, Problem, evaluate, load_bundle, save_bundle, solve, verify
+from bap_lp import verify_standalone as standalone
+from bap_lp.logarithms import log_below
+
+BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
+MIXED = Problem(
+    ["1/4", "1/4", "1/2"],
+    [[0, 1], [1, 0], ["1/2", "1/3"]],
+    eves=[
+        Agent("log", secret=["a", "b", "a"]),
+        Agent([[0, 1], [1, 0], [0, 1]], name="finite", weight=2),
+        Agent("brier", name="guest", knows=[1, 1, 2]),
+    ],
+)
+
+
+def random_problem(seed: int, kind: str, states: int = 9, **more: Any) -> Problem:
+    draw = np.random.default_rng(seed)
+    secret = [int(v) for v in draw.integers(0, 3, states)]
+    eve = Agent(kind, secret=secret, weight=2.0, **more)
+    return Problem(draw.dirichlet(np.ones(states)), draw.random((states, 3)), eves=[eve])
+
+
+def cvxpy_value(problem: Problem, lam: float) -> float:
+    """The least R_A with cvxpy's own atoms, from the definition of the two losses."""
+    import cvxpy as cp
+
+    eve, p = problem.eves[0], np.asarray(problem.p, dtype=float)
+    q = cp.Variable(problem.shape[:2], nonneg=True)
+    rho = cp.multiply(p[:, None], q)
+    labels = np.array([int(a) for a in eve.secret])
+    m = cp.vstack([cp.sum(rho[np.flatnonzero(labels == a)], axis=0) for a in sorted(set(labels))])
+    total = cp.sum(rho, axis=0)
+    if eve.loss == "log":
+        risk = -sum(cp.sum(cp.rel_entr(m[a], total)) for a in range(m.shape[0]))
+    else:
+        risk = 1 - sum(cp.quad_over_lin(m[:, s], total[s]) for s in range(m.shape[1]))
+    goal = cp.Minimize(cp.sum(cp.multiply(np.asarray(problem.B, dtype=float), rho)) - lam * float(eve.weight) * risk)
+    return float(cp.Problem(goal, [cp.sum(q, axis=1) == 1]).solve(solver=cp.CLARABEL))
+
+
+@pytest.mark.parametrize("lam", ["1/5", "1", "7"])
+def test_a_fair_bit_has_the_rate_distortion_solution(lam: str) -> None:
+    found, price = solve(BIT, lam), float(Fraction(lam))
+    assert found.gap < 1e-12
+    assert found.value == pytest.approx(-price * math.log1p(math.exp(-1 / price)), abs=1e-13)
+    assert found.risks.bob == pytest.approx(1 / (1 + math.exp(1 / price)), abs=1e-6)
+
+
+@pytest.mark.parametrize("lam", ["1/5", "1", "7"])
+def test_a_fair_bit_has_its_brier_solution(lam: str) -> None:
+    price = Fraction(lam)
+    flip = max(Fraction(0), (1 - 1 / (2 * price)) / 2)
+    found = solve(Problem(BIT.p, BIT.B, eves=[Agent("brier")]), lam)
+    best = flip - price * 2 * flip * (1 - flip)
+    assert isinstance(found.value, Fraction)
+    assert found.bound <= best <= found.value
+    assert found.gap < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["log", "brier"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_optimum_of_cvxpy_lies_in_the_bracket(kind: str, seed: int) -> None:
+    problem, lam = random_problem(seed, kind), [0.02, 0.2, 0.5, 3.0][seed]
+    found = solve(problem, lam)
+    assert found.gap < 1e-9
+    assert found.bound - 1e-6 < cvxpy_value(problem, lam) < found.value + 1e-6
+    assert verify(problem, found.certificate).optimal
+
+
+@pytest.mark.parametrize("lam", ["1/10", "calibrated"])
+def test_the_value_is_the_risk_of_the_mechanism_rounded_up(lam: str) -> None:
+    found = solve(MIXED, lam)
+    again = evaluate(MIXED, found.mechanism)
+    assert found.value == pytest.approx(float(again.alice(found.lam)), abs=1e-14)
+    assert found.value >= float(again.alice(found.lam)) - again.alice_error(found.lam)
+    assert found.bound <= found.value
+    assert found.gap < 1e-11
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_mechanism_goes_below_the_bound(seed: int) -> None:
+    problem = random_problem(seed, "log", knows=[0, 1, 0, 1, 2, 0, 1, 2, 2])
+    found, draw = solve(problem, 0.3), np.random.default_rng(seed)
+    near = np.asarray(found.certificate.channel, dtype=float)
+    for share in (1.0, 0.1, 1e-3):
+        other = (1 - share) * near + share * draw.dirichlet(np.ones(3), size=9)
+        assert evaluate(problem, Mechanism(other)).alice(0.3) >= found.bound - 1e-12
+
+
+def test_a_high_price_publishes_nothing_and_lambda_zero_everything() -> None:
+    assert solve(BIT, 0).value == 0
+    problem = Problem(["1/4", "3/4"], [[0, 1], [1, 0]], eves=[Agent("log", secret=["a", "a"])])
+    assert solve(problem, 5).value == 0  # there is no secret to protect
+    hidden = random_problem(1, "brier")
+    nothing = evaluate(hidden, Mechanism([[1]] * 9)).eve
+    assert solve(hidden, 1000).risks.eve == pytest.approx(nothing, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        Conditions(min_eve_risk="11/10"),
+        Conditions(exp_epsilon=4, max_bob_risk="1/3"),
+        Conditions(max_leakage="3/2", posterior_caps=[{"event": ["0"], "at_most": "1/3"}]),
+        Conditions(exp_epsilon=4, delta="1/10"),
+    ],
+)
+def test_conditions_hold_and_are_proved(conditions: Conditions, tmp_path: Path) -> None:
+    found = solve(MIXED, "1/10", conditions=conditions)
+    assert found.gap < 1e-9
+    assert found.price_of_conditions > -1e-12
+    assert verify(MIXED, found.certificate)
+    save_bundle(tmp_path / "bundle", found)
+    assert "optimal" in standalone.check(tmp_path / "bundle")
+
+
+def test_a_floor_on_her_risk_binds() -> None:
+    floor = Fraction(3, 5)
+    found = solve(BIT, 0, conditions=Conditions(min_eve_risk=floor))
+    assert floor <= found.risks.eve + found.risks.eve_error
+    assert found.risks.eve == pytest.approx(0.6, abs=1e-9)
+    flip = float(found.value)
+    assert -flip * math.log(flip) - (1 - flip) * math.log(1 - flip) == pytest.approx(0.6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        (Conditions(min_eve_risk=2), "conditions cannot be met: no mechanism satisfies min_eve_risk"),
+        (Conditions(deterministic=True), "deterministic is not possible where probabilities are reported"),
+        (Conditions(max_signals=1), "max_signals is not possible where probabilities are reported"),
+        (Conditions(signal_floor="1/2"), "signal_floor = 1/2 needs an Eve with a table of losses: Eve reports"),
+        (Conditions(margin="1/2"), "margin is not possible where probabilities are reported"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(conditions: Conditions, words: str) -> None:
+    with pytest.raises(InputError) as found:
+        solve(BIT, 1, conditions=conditions)
+    assert str(found.value).startswith(words)
+
+
+def _bundle(folder: Path, change: Any = None) -> Path:
+    """The bundle of the mixed problem, changed, with hashes that fit."""
+    save_bundle(folder / "bundle", solve(MIXED, "1/10"))
+    names = ("problem", "mechanism", "certificate")
+    documents = {name: json.loads((folder / "bundle" / f"{name}.json").read_text()) for name in names}
+    manifest = json.loads((folder / "bundle" / "manifest.json").read_text())
+    if change is not None:
+        change(documents)
+    for name in names:
+        raw = json.dumps(documents[name]).encode()
+        (folder / "bundle" / f"{name}.json").write_bytes(raw)
+        manifest["files"][f"{name}.json"] = hashlib.sha256(raw).hexdigest()
+    (folder / "bundle" / "manifest.json").write_text(json.dumps(manifest))
+    return folder / "bundle"
+
+
+def _more_certain(documents: Any) -> None:
+    """A report that is more than certain would make every bound high."""
+    table = documents["certificate"]["reports"][0]
+    table["rows"] = [[str(2 * int(v)) for v in row] for row in table["rows"]]
+
+
+TAMPERED = {
+    "report": _more_certain,
+    "negative report": lambda d: d["certificate"]["reports"][0]["rows"][0].__setitem__(0, "-1"),
+    "one list less": lambda d: d["certificate"]["reports"].pop(),
+    "no lists": lambda d: d["certificate"].pop("reports"),
+    "loss": lambda d: d["problem"]["eve"][0].update(loss="brier"),
+    "unknown loss": lambda d: d["problem"]["eve"][0].update(loss="linear"),
+    "secret": lambda d: d["problem"]["eve"][0].update(secret=["a", "b", "b"]),
+    "short secret": lambda d: d["problem"]["eve"][0].update(secret=["a", "b"]),
+    "decisions": lambda d: d["problem"]["eve"][0].update(decisions=["x"]),
+    "gap": lambda d: d["certificate"].update(gap="0"),
+    "value": lambda d: d["certificate"].update(value="0"),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_both_checkers_refuse_what_was_tampered_with(what: str, tmp_path: Path) -> None:
+    bundle = _bundle(tmp_path, TAMPERED[what])
+    with pytest.raises(standalone.Refused):
+        standalone.check(bundle)
+    try:
+        verdict = load_bundle(bundle).verify()
+    except InputError:
+        return
+    assert not verdict
+
+
+def test_both_checkers_accept_what_was_not(tmp_path: Path) -> None:
+    bundle = _bundle(tmp_path)
+    assert load_bundle(bundle).verify()
+    assert standalone.check(bundle).startswith("R_A = 0.0689253091 is within")
+
+
+def test_the_logarithm_of_the_stand_alone_checker_is_the_same() -> None:
+    draw, standalone.EFFORT.left = random.Random(3), 10**9
+    values = [Fraction(draw.randrange(1, 10 ** draw.randrange(1, 50)), draw.randrange(1, 10**30)) for _ in range(300)]
+    values += [Fraction(1), 1 + Fraction(1, 2**127), 1 - Fraction(1, 2**5000), Fraction(10) ** 400, Fraction(1, 3)]
+    for value in values:
+        found = log_below(fmpq(value.numerator, value.denominator))
+        assert standalone.log_below(value) == Fraction(int(found.p), int(found.q))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_wide_scales_keep_a_small_gap(scale: float) -> None:
+    plain = random_problem(2, "log")
+    wide = Problem(plain.p, scale * np.asarray(plain.B), eves=plain.eves)
+    assert solve(wide, 0.2 * scale).gap < 1e-9 * scale
+
+
+def test_ties_and_states_without_probability_do_no_harm() -> None:
+    prior, bob = ["1/2", 0, "1/4", "1/4"], [[1, 1], [0, 1], [1, 1], [1, 1]]
+    found = solve(Problem(prior, bob, eves=[Agent("log", secret=["a", "b", "c", "c"])]), 1)
+    assert found.value == pytest.approx(1 - math.log(2), abs=1e-12)
+    assert verify(found.problem, found.certificate).optimal

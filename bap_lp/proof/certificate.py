@@ -422,7 +422,7 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
         told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
         lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
         weight = int(certificate.kind != "conflict")
-        finite = _listing(told.finite, certificate) if weight else told.finite
+        finite = listing(told.finite, certificate) if weight else told.finite
         statement = release_statement(finite, lam, certificate.conditions, weight)
         if certificate.kind == "conflict":
             return Verdict(True, statement.impossible(certificate.dual, certificate.cases))

@@ -1122,6 +1122,7 @@ def over_priors(release, table, document):
     """The set of priors, and its listed priors as worst rows of the program of the conditions."""
     game, program = release.game, release.program
     need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
+    need(not game.scores and not game.reporting, "a set of priors needs agents with tables of losses")
     priors = Priors(table, game)
     release.exact = release.exact and priors.exact
     (K, wide), at = proof_table(document.get("listed"), 2)

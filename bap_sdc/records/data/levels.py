@@ -159,6 +159,8 @@ class Column:
         holes = self.missing is not None and (codes == self.missing).any()
         if holes and dtype.kind in "iub" and isinstance(dtype, np.dtype):
             dtype = pandas.Series([], dtype=dtype).convert_dtypes().dtype  # Int64 or boolean: they can be missing
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf":  # pandas would round large integers to floats
+            return pandas.Series(np.array(values[codes].tolist(), dtype=dtype))
         return pandas.Series(pandas.array(list(values[codes]), dtype=dtype))
 
 

@@ -157,10 +157,12 @@ def _harmless(cell: Any) -> Any:
 
 
 def typed_table(frame: Any) -> Any:
-    """A table of text with its columns of numbers as numbers, for a file that has types."""
+    """A table of text with its columns of numbers as numbers, for a typed file; codes such as 007 stay text."""
     pandas = pandas_module()
     out = frame.copy()
     for name in out.columns:
+        if any(re.match(r"-?0\d", text) for text in out[name].dropna().unique()):
+            continue
         with suppress(ValueError, TypeError):
             out[name] = pandas.to_numeric(out[name])
     return out

@@ -1163,6 +1163,7 @@ def over_priors(release, table, document):
     game, program = release.game, release.program
     need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
     need(not game.scores and not game.reporting, "a set of priors needs agents with tables of losses")
+    need("max_information" not in document.get("conditions", {}), "information over a set of priors")
     priors = Priors(table, game)
     release.exact = release.exact and priors.exact
     (K, wide), at = proof_table(document.get("listed"), 2)

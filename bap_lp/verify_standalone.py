@@ -1317,6 +1317,7 @@ class Records:
         sizes = self.sizes = list(map(len, self.labels))
         need(all(c["labels"] == own for c, own in zip(study["columns"], self.labels)), "the mechanism has other levels")
         self.bobs, self.spies, self.eves, N = [], [], [], len(listed(prior["types"], "types"))
+        self.fitted = prior["fitted"]
         for t in listed(study["publish"], "publish"):
             keyed(t, ["column", "loss", "weight"])
             need(t["column"] in self.names, "no such column is published")
@@ -1331,7 +1332,7 @@ class Records:
         self.decisions = math.prod(self.levels)
         need(self.decisions <= 10**7, "too many decisions")
         for e in listed(study["eves"], "eves"):
-            keyed(e, ["name", "secret", "knows", "loss", "weight", "informed"])
+            keyed(e, ["name", "secret", "knows", "loss", "weight", "informed"], ["score"])
             [secret], knows = positions([e["secret"]], len(sizes), "secret"), positions(e["knows"], len(sizes), "knows")
             loss = table_of(e["loss"], lambda v: read(number(v, 0, MOST)), sizes[secret])
             weight = read(number(e["weight"], 0, MOST))
@@ -1503,7 +1504,7 @@ class Records:
             times = (lambda v: read(v * scale)) if self.exact else (lambda v: F(float(v) * float(scale)))
             b.loss = [[times(v) for v in row] for row in b.plain]
         for one, w in zip(self.spies, weights):
-            for e in one.parts if any(weights) else ():
+            for e in one.parts:
                 e.loss, e.weight = e.loss if w else [[F(0)] * len(row) for row in e.loss], read(w) if w else F(1)
 
     def by_spy(self, values):
@@ -1525,6 +1526,7 @@ class Asked:
 
     With prices w_n, w, v >= 0 for floors and a cap on R_B, R_A of a release that meets them is at least that at the
     prices (Bob weighs 1 + v, Eve n weighs (lam + w) weight_n + w_n, and lam is one), less the prices times the limits.
+    Without prices weights and lam are those of the study.
     """
 
     def __init__(self, study, records, certificate, floats):
@@ -1538,7 +1540,10 @@ class Asked:
         prices |= {name: proof_number(given[name]) for name in SHARED}
         need(min([lam, *prices.values()]) >= 0, "a price is negative")
         self.scale, every = 1 + prices["max_bob_risk"], [number(e.own["weight"]) for e in records.spies]
-        self.weights = [(lam + prices["min_eve_risk"]) * w + prices.get(n, 0) for n, w in enumerate(every)]
+        self.weights, self.at = every, lam
+        if any(prices.values()):
+            paid = [(lam + prices["min_eve_risk"]) * w + prices.get(n, 0) for n, w in enumerate(every)]
+            self.weights, self.at = (paid, F(1)) if any(paid) else (every, F(0))
         for row in self.floor:
             keyed(row, ["at_least"], ["eve"])
             need(len(names) == 1 or "eve" in row, "a floor names no Eve")
@@ -1628,17 +1633,14 @@ class Asked:
         for e, w in zip(r.spies, self.weights):
             need(e.own["informed"] < 2, "it has conditions and an informed Eve, which `bap verify` checks")
             loss = [e.own["loss"][x[e.secret]] for x in types]
-            if not any(self.weights):
-                w = e.own["weight"]
-            elif not w:
+            if not w:
                 w, loss = F(1), [["0"] * len(row) for row in loss]
             guesses = [str(j) for j in range(len(loss[0]))]
-            weight = w if type(w) is float else str(w)
-            eves.append({"name": e.own["name"], "weight": weight, "loss": loss, "decisions": guesses})
+            eves.append({"name": e.own["name"], "weight": str(w), "loss": loss, "decisions": guesses})
             eves[-1] |= {"knows": [str(e.z[x]) for x in states]} if e.knows else {}
         names = [", ".join(f"{n}={own[v]}" for n, own, v in zip(r.names, r.labels, x)) for x in types]
         data = {"labels": names, "prior": [str(r.p[x] / mass) for x in states]}
-        out = {"title": "", "data": data, "bob": bobs, "eve": eves, "alice": {"lambda": str(int(any(self.weights)))}}
+        out = {"title": "", "data": data, "bob": bobs, "eve": eves, "alice": {"lambda": str(self.at)}}
         given = self.part(states)
         return out | ({"conditions": given} if given else {}), mass
 
@@ -1670,12 +1672,15 @@ def under_conditions(study, mechanism, prior, certificate, floats):
                 cells[i] = cells.get(i, 0) + p * q
         least = number(asked.cell, 0) / n * (1 - (LOOSE if floats else 0))
         need(all(m >= least for m in cells.values() if m), "the release breaks min_cell")
+    kind = {"priced": "optimum"}.get(certificate["kind"], "parts")
+    keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices", kind])
     if certificate["kind"] == "priced":
         local = asked.cap or asked.dp or asked.cell is not None or {*asked.types} - {*SHARED}
         need(not local and asked.convex, "these conditions are proved part by part")
-        proof, priced, lam = certificate["optimum"], Records(study, mechanism, prior, floats), F(any(asked.weights))
+        proof, priced, lam = certificate["optimum"], Records(study, mechanism, prior, floats), asked.at
         priced.priced(asked.scale, asked.weights)
-        need(proof["numbers"] == certificate["numbers"] and number(proof["lambda"]) == lam, "it is another optimum")
+        lam, same = rounded(lam) if floats else lam, proof["numbers"] == certificate["numbers"]
+        need(same and number(proof["lambda"], long=True) == lam, "it is another optimum")
         own, heard, _ = priced.risks()
         value = total(own) - lam * total(e.weight * r for e, r in zip(priced.eves, heard))
         bound, size = priced.bound(lam, proof["components"]), len(proof["components"])
@@ -1712,6 +1717,8 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
         value, bound, size, columns, eves = under_conditions(study, mechanism, prior, certificate, floats)
         told = [*map(read, eves)]
     else:
+        named = ["numbers", "lambda", "value", "bob", "eve", "bound", "gap", "eves", "columns", "method", "components"]
+        keyed(certificate, named)
         size, bound = len(certificate["components"]), records.bound(lam, certificate["components"])
         value = total(columns) - lam * total(e.weight * r for e, r in zip(records.spies, eves))
     heavy = [number(e.own["weight"]) if conditions else e.weight for e in records.spies]
@@ -1729,14 +1736,17 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
                     for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
                   "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
-                  **{key: like(v) for key, v in zip(("risk", "null", "full"), own)}}
+                  "score": e.own.get("score"), **{key: like(v) for key, v in zip(("risk", "null", "full"), own)}}
                  for e, *own in zip(records.spies, told, null, full)],
     }  # fmt: skip
     claims |= {"components": size, "bound": like(bound)}
-    gap = number(result["gap"], 0, None, True)
-    need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
+    proof = {"value": value, "gap": None} if conditions else {"value": value, "bob": bob, "eve": eve, "bound": bound}
+    need(all(read(v) == number(certificate[k], long=True) for k, v in proof.items() if v is not None), "other claims")
+    for gap in (number(document["gap"], 0, None, True) for document in (result, certificate)):
+        need(gap >= value - bound and (floats or gap == value - bound), "another gap is claimed than the proof shows")
     for own in result["eves"]:
-        own.pop("fresh", None)  # a measurement
+        own.pop("fresh", None)  # a measurement, as is what probabilities would cost that are not on her list
+        own.pop("reported", None)
     for key, true in claims.items():
         need(key in result and texts(result[key]) == texts(true), f"result.json has another {key} than the proof")
     return said, {"lambda": like(lam), "conditions": conditions}

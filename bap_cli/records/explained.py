@@ -49,7 +49,8 @@ def _question(found: Opened, solution: StudySolution) -> Iterator[str]:
     yield f"Every record is published with {columns}, as it is or changed at random by a rule that everybody may know."
     for spy in study.spies:
         knows = listed([study.names[k] for k in spy.knows], " and ") or "nothing about the person"
-        yield f"{person(spy.name, start=True)} wants {clean(study.names[spy.secret])} and knows {knows}."
+        how = f" She reports probabilities ({spy.score} loss)." if spy.score else ""
+        yield f"{person(spy.name, start=True)} wants {clean(study.names[spy.secret])} and knows {knows}.{how}"
     (bob, full), (bob_null, null) = extremes_of(study.program)
     told = as_is_of(study.program)[1]
     rows = [("the columns as they are", bob, told), ("nothing", bob_null, null), ("whole records", bob, full)]
@@ -131,7 +132,7 @@ def _path(solution: StudySolution, path: Any) -> Iterator[str]:
         best = f"This release is the best one for every lambda from {short(line.start)} {to}"
         yield f"{best}: line {k + 1} of {len(path.lines)}."
     for other, words in ((k - 1, "The line before"), (k + 1, "The next line")):
-        if 0 <= other < len(path.lines):
+        if path.whole and 0 <= other < len(path.lines):
             near = path.lines[other]
             bob = float(near.risks.bob - line.risks.bob)
             eve = float(near.risks.eve - line.risks.eve)

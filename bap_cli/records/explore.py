@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,15 +70,17 @@ def show_path(path: Any, found: Opened) -> None:
     say(out, "Eve gains: how much better off she is than without a release, as a share of her risk without one;")
     say(out, "of several Eves the one who gains most. Informed: she knows the shares of the held-out records.")
     named = [(found.lam, found.choice)] if found.eve_gain is None else []
-    named += [(name, choice_words(name, None, True)) for name in ("calibrated", "as is") if name != found.lam]
+    asked_for = None if found.eve_gain is not None else found.lam
+    named += [(name, choice_words(name, None, True)) for name in ("calibrated", "as is") if name != asked_for]
     for lam, words in named:
         _where(out, path, lam, words)
-    for gain in dict.fromkeys([*([] if found.eve_gain is None else [found.eve_gain]), "2%"]):
+    usual = Fraction(1, 50)
+    for gain in dict.fromkeys([usual if found.eve_gain is None else found.eve_gain, usual]):
         try:
             line = path.within_gain(gain)
         except InputError:
             continue
-        share = gain if isinstance(gain, str) else f"{100 * float(gain):.3g}%"
+        share = f"{100 * float(gain):.3g}%"
         first = f"Line {1 + path.lines.index(line)} is the first on which no Eve gains more than {share}"
         say(out, f"{first}: --eve-gain {share} chooses it.")
     if path.whole:

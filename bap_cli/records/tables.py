@@ -64,6 +64,8 @@ def show_solution(solution: StudySolution, source: str, choice: str, verdict: Se
     else:
         ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
         say(out, f"This is proved up to {float(solution.gap):.2g}: {ends}.")
+    for line in solution.reports_in_words():
+        say(out, line)
     out.print(f"Method: {solution.method}.")
 
 

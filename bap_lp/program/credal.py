@@ -127,7 +127,7 @@ class Box(_Set):
         return len(self.lower)
 
     def support(self, c: Array) -> Extreme:
-        order = np.argsort(-c, kind="stable")
+        order = np.argsort(-c)
         room = (self.upper - self.lower)[order]
         before = np.cumsum(room) - room
         p = self.lower.copy()
@@ -164,7 +164,7 @@ class Ball(_Set):
         return len(self.prior)
 
     def support(self, c: Array) -> Extreme:
-        order = np.argsort(c, kind="stable")
+        order = np.argsort(c)
         mass = self.prior[order]
         before = np.cumsum(mass) - mass
         taken = np.maximum(np.minimum(mass, self.radius - before), 0 * mass)

@@ -18,7 +18,8 @@ positive are never tried, and in a small set few are left.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -29,10 +30,10 @@ from bap_lp.limits import limit
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Observer, Program, Rows
-from bap_lp.program.credal import Credal, Extreme, Transport
+from bap_lp.program.credal import Ball, Box, Credal, Extreme, Transport
 from bap_lp.program.lowering import Lowering
 from bap_lp.program.signals import Signals
-from bap_lp.rational import EXACT, Array, field_of, is_exact
+from bap_lp.rational import EXACT, Array, field_of, float_below, floats, is_exact
 
 NODES = 50_000  # of the search for the worst prior
 _STEPS = 20  # per state, and per pair of states where mass is moved: what a node takes
@@ -101,9 +102,11 @@ class Search:
     """The search for the worst prior of q: `best` is attained at `prior`. If all vertices are listed, each is tried."""
 
     def __init__(
-        self, arrays: Arrays, lam: Any, q: Array, oracle: Oracle, start: Array, listed: Array | None = None
+        self, arrays: Arrays, lam: Any, q: Array, oracle: Oracle, start: Array, credal: Credal | None = None
     ) -> None:
-        self.arrays, self.lam, self.q, self.oracle, self.listed = arrays, lam, q, oracle, listed
+        self.arrays, self.lam, self.q, self.oracle = arrays, lam, q, oracle
+        self.listed = None if credal is None else credal.listed
+        self.rough: Oracle | None = credal.rounded.support if isinstance(credal, (Ball, Box)) else None
         self.prior = start
         self.moved: Array | None = None
         self.best = value_under(arrays, lam, start, q)
@@ -121,13 +124,18 @@ class Search:
         if own > self.best:
             self.best, self.prior, self.moved = own, p, moved
 
-    def climb(self) -> None:
+    def climb(self, starts: Iterable[Array] = ()) -> None:
         """From a prior to the worst one for the replies that are best at it, and again, until nothing is gained."""
-        while True:
-            before = self.best
-            self.tried((self.q * told(self.arrays, self.lam, replies_at(self.arrays, self.prior, self.q))).sum(axis=1))
-            if not self.best > before + self.slack:
-                return
+        for p in (self.prior, *starts):
+            value = value_under(self.arrays, self.lam, p, self.q)
+            while True:
+                replies = replies_at(self.arrays, p, self.q)
+                _, found, moved = self.oracle((self.q * told(self.arrays, self.lam, replies)).sum(axis=1))
+                if found is None or not (own := value_under(self.arrays, self.lam, found, self.q)) > value + self.slack:
+                    break
+                p, value = found, own
+                if own > self.best:
+                    self.best, self.prior, self.moved = own, p, moved
 
     def run(self, floor: Any = None, nodes: int = NODES) -> Any:
         """A number that R_A exceeds under no prior: the largest of best and floor, or more if nodes run out."""
@@ -155,9 +163,9 @@ class Search:
         for most, _ in reversed(places):
             rest.append(rest[-1] + most)
         rest.reverse()
-        number = count()
-        most = self.tried(c)
-        heap = [(-(most + rest[0]), next(number), 0, c, most)]
+        number, most = count(), self.tried(c)
+        near = _Filter.of(self.rough, c, places, rest)
+        heap: list[Any] = [(-(most + rest[0]), next(number), 0, c, most, near and near.root)]
         for k in range(nodes + 1):
             known = self.best if floor is None else max(self.best, floor)
             if not heap or -heap[0][0] <= known + self.slack:
@@ -165,9 +173,44 @@ class Search:
             if k == nodes or heap[0][2] == len(places):
                 break  # the oracle proves no more
             check()
-            _, _, depth, c, most = heapq.heappop(heap)
-            for gain in (None, *places[depth][1]):
-                own, most = (c, most) if gain is None else (c + gain, self.tried(c + gain))
+            _, _, depth, c, most, light = heapq.heappop(heap)
+            for j, gain in enumerate((None, *places[depth][1])):
+                own = light
+                if gain is not None and near is not None:
+                    own = light + near.gains[depth][j - 1]
+                    if near.below(own, depth + 1, known):
+                        continue
+                c_own, most = (c, most) if gain is None else (c + gain, self.tried(c + gain))
                 if most + rest[depth + 1] > known + self.slack:
-                    heapq.heappush(heap, (-(most + rest[depth + 1]), next(number), depth + 1, own, most))
+                    heapq.heappush(heap, (-(most + rest[depth + 1]), next(number), depth + 1, c_own, most, own))
         return -heap[0][0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Filter:
+    """Most nodes of a search in rationals are settled by floats, with room for all their rounding.
+
+    Let u = 2^-53, and M the size of c and of all gains together. A sum of n such vectors is off by at most (n + 2) u M
+    in every entry, the prior that floats find by some N u in total, and the product of the two by N u M more: all in
+    all less than 32 (N + n + 8) u M.
+    """
+
+    support: Oracle
+    root: Array
+    gains: list[list[Array]]
+    rest: Array
+    room: float
+
+    @classmethod
+    def of(cls, support: Oracle | None, c: Array, places: list[Any], rest: list[Any]) -> _Filter | None:
+        if support is None or not is_exact(c):
+            return None
+        gains = [[floats(gain) for gain in own] for _, own in places]
+        root, sums = floats(c), floats(EXACT.list(rest))
+        size = abs(root).max() + sum(max(abs(gain).max() for gain in own) for own in gains) + sums[0]
+        room = 2.0**-48 * (len(c) + len(places) + 8) * float(size)
+        return cls(support, root, gains, sums, room) if np.isfinite(room) else None
+
+    def below(self, c: Array, depth: int, known: Any) -> bool:
+        """Whether support(c) + rest is certainly at most what is known."""
+        return bool(self.support(c)[0] + self.rest[depth] + self.room < float_below(known))

@@ -58,7 +58,7 @@ def ends_over_priors(problem: Problem, certificate: Certificate) -> tuple[Any, A
     if told or broken is not None:
         raise NoProof(str(told) if told or broken is None else f"the channel breaks row {broken[1]} of {broken[0]}")
     bound = listed_program(base, arrays, lam, certificate.listed).bound(certificate.dual)
-    search = Search(arrays, lam, q, credal.support, certificate.listed[0], credal.listed)
+    search = Search(arrays, lam, q, credal.support, certificate.listed[0], credal)
     attained = stated(search.best, certificate.exact) == certificate.value
     claim = search.best if attained else EXACT.number(certificate.value)
     if claim < search.best:

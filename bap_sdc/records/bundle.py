@@ -37,7 +37,8 @@ from bap_sdc.records.certificates import (
 from bap_sdc.records.conditions.proof import proof_from_document
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading
-from bap_sdc.records.data.models import CHANCES, MODELS, listed_prior
+from bap_sdc.records.data.losses import loss_table
+from bap_sdc.records.data.models import CHANCES, MODELS, WEIGHTED, listed_prior
 from bap_sdc.records.data.prior import Prior, fit
 from bap_sdc.records.solution import StudySolution, conditioned_solution, solution_of
 from bap_sdc.records.study import Spy, Study, Target
@@ -113,7 +114,7 @@ def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
         "publish": [{"column": t.column, "loss": texts(t.loss), "weight": text(t.weight)} for t in study.targets],
         "eves": [
             {"name": s.name, "secret": s.secret, "knows": list(s.knows), "loss": texts(s.loss), "weight":
-            text(s.weight), "informed": s.informed} for s in study.spies
+            text(s.weight), "informed": s.informed} | ({"score": s.score} if s.score else {}) for s in study.spies
         ],
         "holdout": str(study.holdout),
         "seed": study.seed,
@@ -224,9 +225,15 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
             array(s["loss"], "loss", 2),
             number(s["weight"], "weight"),
             int(s["informed"]),
+            s.get("score", ""),
         )
         for s in document["eves"]
     )
+    for spy in study.spies:
+        if spy.score and not np.array_equal(
+            spy.loss, loss_table(spy.score, study.columns[spy.secret], "loss", eve=True)
+        ):
+            raise ValueError("a score must be that of the losses")
     study.holdout = Fraction(value_of(document["holdout"]))
     study.conditions = StudyConditions.of(document["conditions"])
     parts = [
@@ -251,7 +258,7 @@ def _prior(study: Study, document: dict[str, Any], codes: Array) -> Prior:
             raise ValueError("the probabilities are not those of the counts")
     else:
         _require_levels([np.column_stack([types, np.ones(len(types), dtype=np.int64)])], study.levels)
-        if model not in MODELS or p.shape != (len(types),) or not (p > 0).all() or p.sum() != 1:
+        if model not in (*MODELS, WEIGHTED) or p.shape != (len(types),) or not (p > 0).all() or p.sum() != 1:
             raise ValueError("a model needs its name and positive probabilities that sum to one")
         prior = listed_prior(codes, study.levels, types, p, model)
     draws, fresh = (
@@ -290,6 +297,6 @@ def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySol
     levels = study.program.levels
     rows = [(row[0], np.ravel_multi_index(tuple(row[1:-1]), levels), row[-1]) for row in mechanism["rows"]]
     if study.conditions is not None:
-        study.conditions.fit(study)
+        study.conditions = study.conditions.fitted(study)
         return conditioned_solution(study, proof_from_document(study, document, rows, result["method"]))
     return solution_of(study, read_optimum(study.program, document, rows))

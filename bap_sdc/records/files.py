@@ -6,7 +6,7 @@ columns     levels, bands, names, merge, missing by column           audit      
 release     keep: known columns to publish as they are               alice            lambda, or eve_gain
 [[cap]]     secret, level, at_most, eve                              [[floor]]        eve, at_least
 [[dp]]      column, exp_epsilon                                      min_cell         also in conditions
-conditions  as in problem files, on record types                     title, missing, strip, decimal
+conditions  as in problem files, on record types                     title, missing, strip, decimal, weight
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ STUDY_SCHEMA = _table(
     missing=_LIST,
     strip={"type": "boolean"},
     decimal=_TEXT,
+    weight=_TEXT,
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
     alice=_table(**{"lambda": _ANY, "eve_gain": _ANY}),
@@ -134,6 +135,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
             missing=document.get("missing", ()),
             strip=document.get("strip", False),
             decimal=document.get("decimal", "."),
+            weight=document.get("weight"),
             title=document.get("title", ""),
             source=shown,
         )

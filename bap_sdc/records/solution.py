@@ -9,6 +9,7 @@ fitted types that differ in such columns only, which is within the ratio of each
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,8 @@ from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import (
     EXACT,
     Array,
+    float_above,
+    float_below,
     floats,
     in_floats,
     is_exact,
@@ -39,7 +42,7 @@ from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.optimum.risks import extremes_of, summed
-from bap_sdc.records.release.channel_risks import fresh_risk
+from bap_sdc.records.release.channel_risks import fresh_risk, reported_risks
 from bap_sdc.records.release.channels import TableChannel
 from bap_sdc.records.study import Study
 
@@ -279,6 +282,34 @@ class StudySolution(Tabular):
         shares = [tree_sum(mass[told[:, j] != types[row, k]]) for j, k in enumerate(self.study.published)]
         return tuple(stated(v, self.exact) for v in shares)
 
+    @cached_property
+    def reported(self) -> tuple[float | None, ...]:
+        """The risk of each Eve who reports probabilities if she may report any, rounded down; None of other Eves.
+
+        It is a little below her risk in `eves`, which is that of the best report of a list. In nats for the log loss.
+        """
+        return tuple(None if v is None else float_below(v) for v in self._reported)
+
+    @cached_property
+    def _reported(self) -> tuple[Any, ...]:
+        return reported_risks(self.study, self.channel, self.exact)
+
+    @property
+    def reported_value(self) -> Number:
+        """R_A, rounded up, where Eves who report probabilities may report any; `bound` stays a bound of it."""
+        spies = zip(self.study.spies, self.eves, self._reported, strict=True)
+        less = [EXACT.number(s.weight) * (EXACT.number(risk) - v) for s, risk, v in spies if v is not None]
+        if not less:
+            return self.value
+        return float_above(EXACT.number(self.value) + EXACT.number(self.lam) * sum(less))
+
+    @property
+    def reported_gap(self) -> Number:
+        """reported_value - bound: how far the release may be from the optimum against such Eves."""
+        if self.reported_value is self.value:
+            return self.gap
+        return max(0.0, float_above(EXACT.number(self.reported_value) - EXACT.number(self.bound)))
+
     def verdict(self) -> StudyVerdict:
         """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
 
@@ -310,9 +341,9 @@ class StudySolution(Tabular):
             "eves": [
                 {"name": s.name, "secret": study.names[s.secret], "knows": [study.names[k] for k in s.knows],
                  "risk": text(risk), "null": text(null), "full": text(full), "weight": text(s.weight),
-                 "informed": s.informed, "fresh": fresh}
-                for s, risk, null, full, fresh in zip(
-                    study.spies, self.eves, self.nulls, self.fulls, self.fresh, strict=True
+                 "informed": s.informed, "fresh": fresh, "score": s.score or None, "reported": told}
+                for s, risk, null, full, fresh, told in zip(
+                    study.spies, self.eves, self.nulls, self.fulls, self.fresh, self.reported, strict=True
                 )
             ],
             "conditions": self._conditions_document(),
@@ -357,7 +388,22 @@ class StudySolution(Tabular):
                 f"{person(s.name, start=True)} wants {study.names[s.secret]} and knows {knows}: risk {both(risk)}, "
                 f"{float(null):.6g} without a release, {float(full):.6g} with the whole record."
             )
+        lines += self.reports_in_words()
         return "\n".join([*lines, *self.promises])
+
+    def reports_in_words(self) -> list[str]:
+        """What Eves who report probabilities lose with all reports, and how near to the optimum the release then is."""
+        out = []
+        for s, risk in zip(self.study.spies, self.reported, strict=True):
+            if risk is not None:
+                bits = f", {risk / math.log(2):.6g} bits" if s.score == "log" else ""
+                name, count = person(s.name, start=True), s.loss.shape[1]
+                what = f"{name} reports one of {count} distributions"
+                out.append(f"{what}; if she may report any, she loses {risk:.6g}{bits}.")
+        if out:
+            ends = f"R_A is then at most {float(self.reported_value):.9g}, and no release has one"
+            out.append(f"{ends} below {float(self.bound):.9g}.")
+        return out
 
     def _headline(self) -> str:
         value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")

@@ -21,11 +21,12 @@ from flint import fmpq
 from bap_lp.clock import time_limited
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
+from bap_lp.model.reports import SCORES
 from bap_lp.rational import Array, InputError, floats, is_exact, number, objects, public, show
 from bap_sdc.records.conditions.stated import StudyConditions
-from bap_sdc.records.data.levels import Column, Reading, column_of
+from bap_sdc.records.data.levels import Column, Reading, column_of, positive_numbers
 from bap_sdc.records.data.losses import loss_table
-from bap_sdc.records.data.models import CHANCES, model_prior
+from bap_sdc.records.data.models import CHANCES, model_prior, weighted_prior
 from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
 from bap_sdc.records.data.tables import check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
@@ -48,7 +49,8 @@ class Eve:
     Args:
         secret: the column she wants, published or not.
         knows: the columns she already has.
-        loss: "0-1", "absolute", "squared", or a table with a row per level of the secret and a column per guess.
+        loss: "0-1", "absolute", "squared", or a table with a row per level of the secret and a column per guess; "log"
+            or "brier" if she reports probabilities of the levels, one report of a long list.
         name: what results call her.
         weight: what R_E counts of her risk.
         informed: she also knows which of this many draws of the true shares is true.
@@ -91,6 +93,7 @@ class Spy:
     loss: Array
     weight: Any
     informed: int = 0
+    score: str = ""  # "log" or "brier" if the columns of the loss are reports of probabilities
 
 
 class Study(Displayed):
@@ -114,6 +117,7 @@ class Study(Displayed):
         missing: cells that mean a missing one in all columns, such as "?".
         strip: whether blanks around the text of a cell are left out.
         decimal: "," if numbers are written with decimal commas.
+        weight: the column of survey weights: p(x) is then the share of type x in their sum.
         title: a name for tables.
         source: what errors call the table.
 
@@ -145,6 +149,7 @@ class Study(Displayed):
         missing: Sequence[Any] = (),
         strip: bool = False,
         decimal: str = ".",
+        weight: str | None = None,
         title: str = "",
         source: str = "frame",
     ) -> None:
@@ -185,23 +190,33 @@ class Study(Displayed):
             self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
             smoothing, toward, _margins(margins, self.names), seed,
         )  # fmt: skip
-        self.prior: Prior = model_prior(sample, model, [spy.informed for spy in self.spies if spy.informed])
+        informed = [spy.informed for spy in self.spies if spy.informed]
+        self.prior: Prior
+        if weight is None:
+            self.prior = model_prior(sample, model, informed)
+        else:
+            if weight not in names:
+                raise InputError("weight", weight, f"is not a column of {source}")
+            weights = positive_numbers(frame[weight], reading, f"{source}: column {show(weight)}")
+            fitted = [weights[k] for k in np.flatnonzero(~self.left_out).tolist()]
+            self.prior = weighted_prior(sample, fitted, model, bool(informed))
         if self.conditions is not None:
-            self.conditions.fit(self)
+            self.conditions = self.conditions.fitted(self)
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]
 
     def _spy(self, eve: Eve, n: int) -> Spy:
         field = f"eves[{n}]"
-        table = loss_table(eve.loss, self[eve.secret], f"{field}.loss")
+        table = loss_table(eve.loss, self[eve.secret], f"{field}.loss", eve=True)
+        score = eve.loss if isinstance(eve.loss, str) and eve.loss in SCORES else ""
         knows = tuple(sorted({self.names.index(c) for c in eve.knows}))
         name = eve.name or f"Eve{n + 1 if n else ''}"
         draws, weight = eve.informed, weight_of(eve.weight, f"{field}.weight")
         whole = isinstance(draws, int) and not isinstance(draws, bool)
         if draws is not None and not (whole and 1 <= draws <= MOST_DRAWS):
             raise InputError(f"{field}.informed", draws, f"must be an integer from 1 to {MOST_DRAWS}")
-        return Spy(name, self.names.index(eve.secret), knows, table, weight, draws or 0)
+        return Spy(name, self.names.index(eve.secret), knows, table, weight, draws or 0, score)
 
     def _pooled(self) -> list[list[int]]:
         known = {k for spy in self.spies for k in spy.knows}
@@ -296,7 +311,9 @@ class Study(Displayed):
         eves = []
         for spy in self.spies:
             labels = self.columns[spy.secret].labels
-            guesses = labels if spy.loss.shape[1] == len(labels) else [f"guess {j}" for j in range(spy.loss.shape[1])]
+            what = "report" if spy.score else "guess"
+            square = spy.loss.shape[1] == len(labels) and not spy.score
+            guesses = labels if square else [f"{what} {j}" for j in range(spy.loss.shape[1])]
             more: dict[str, Any] = {"knows": [str(z) for z in self.known(types, spy)]} if spy.knows else {}
             eve = Agent(spy.loss[types[:, spy.secret]], list(guesses), spy.name, spy.weight, **more)
             chance = self.chances(spy)

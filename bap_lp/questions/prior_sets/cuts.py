@@ -8,6 +8,7 @@ of an agent changes R_A by a constant, whatever the prior is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +21,16 @@ from bap_lp.engines.linear.highs import loaded_program, run
 from bap_lp.engines.linear.program import ProgramBuilder
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual, Program
+from bap_lp.program.credal import Credal
 from bap_lp.program.worst_prior import Oracle, Search, replies_at, told
 from bap_lp.rational import EXACT, Array, floats
 
 _ROUNDS = 400
 _CLOSE = 1e-11  # of the losses: a gap at which cuts end
 _INNER = 0.3  # share of the master in the channel that is asked about
-_NODES = 4000
+_NODES = 20_000
+_FEW = 300  # nodes of a search that need not be whole
+_STARTS = 12  # priors of cuts from which the worst one is looked for
 _STALE = 60  # rounds without a better gap by a tenth
 
 
@@ -56,8 +60,11 @@ class Cuts:
         return list(out.values())
 
 
-def sized(arrays: Arrays, lam: Any) -> tuple[Arrays, float]:
-    """Losses in floats, shifted to start at zero and scaled such that Bob's, and lam times Eve's, are about one."""
+def sized(arrays: Arrays, lam: Any) -> tuple[Arrays, float, float]:
+    """Losses in floats, shifted to start at zero and scaled such that Bob's, and lam times Eve's, are about one.
+
+    Also the numbers that bring R_A back: the scale, and what is then added.
+    """
     E = arrays.E.copy()
     for g in arrays.groups:
         E[:, g] = E[:, g] - E[:, g].min()
@@ -65,10 +72,18 @@ def sized(arrays: Arrays, lam: Any) -> tuple[Arrays, float]:
     scale = max(B.max(), lam * E.max())
     scale = scale if scale > 0 else EXACT.one
     own = Arrays(floats(arrays.p), floats(B / scale), floats(lam * E / scale), arrays.groups)
-    return own, float(scale)
+    shift = arrays.B.min() - lam * sum((arrays.E[:, g].min() for g in arrays.groups), EXACT.zero)
+    return own, float(scale), float(shift)
 
 
-def by_cuts(base: Program, arrays: Arrays, oracle: Oracle, start: Array, progress: Any) -> Cuts:
+def by_cuts(
+    base: Program,
+    arrays: Arrays,
+    credal: Credal,
+    oracle: Oracle,
+    start: Array,
+    progress: Callable[[int, float, float], None],
+) -> Cuts:
     """Solve in floats, at lam = 1 and losses of size one."""
     (N, S), out = base.shape, Cuts()
     place: dict[str, Any] = {}
@@ -81,7 +96,7 @@ def by_cuts(base: Program, arrays: Arrays, oracle: Oracle, start: Array, progres
     columns = np.append(form.rho.ravel(), place["v"]).astype(np.int32)
     rows = form.lp.shape[0]
 
-    def cut(p: Array, moved: Array | None, t: Array) -> None:
+    def add(p: Array, moved: Array | None, t: Array) -> None:
         out.priors.append(p)
         out.moved.append(moved)
         out.replies.append(t)
@@ -89,11 +104,26 @@ def by_cuts(base: Program, arrays: Arrays, oracle: Oracle, start: Array, progres
         live = values != 0
         highs.addRow(-highspy.kHighsInf, 0.0, int(live.sum()), columns[live], values[live])
 
+    def cut(search: Search, master: Array) -> bool:
+        """Add the cut of a worst prior; whether it cuts the master off."""
+        t = replies_at(arrays, search.prior, search.q)
+        add(search.prior, search.moved, t)
+        return bool(search.prior.dot((master * told(arrays, 1.0, t)).sum(axis=1)) > out.low + _CLOSE)
+
+    def confirm() -> Search:
+        """The worst prior of the best channel, by a whole search."""
+        assert out.q is not None
+        search = Search(arrays, 1.0, out.q, oracle, out.priors[-1], credal)
+        search.moved = out.moved[-1]
+        search.climb()
+        out.high = search.run(nodes=_NODES)
+        return search
+
     uniform = np.full((N, S), 1 / S)
     first = replies_at(arrays, start, uniform)
     _, prior, moved = oracle((uniform * told(arrays, 1.0, first)).sum(axis=1))
     assert prior is not None
-    cut(prior, moved, first)
+    add(prior, moved, first)
     stale, last = 0, np.inf
     try:
         for out.rounds in range(1, _ROUNDS + 1):
@@ -107,26 +137,28 @@ def by_cuts(base: Program, arrays: Arrays, oracle: Oracle, start: Array, progres
             master = np.maximum(z[form.rho], 0.0)
             master /= master.sum(axis=1, keepdims=True)
             asked = master if out.q is None else _INNER * master + (1 - _INNER) * out.q
+            starts = [out.priors[k] for k in np.argsort(-out.weights)[:_STARTS] if out.weights[k] > 0]
+            cutting = False
             for q in (asked, master) if out.q is not None else (master,):
-                search = Search(arrays, 1.0, q, oracle, prior)
-                search.moved = moved
-                search.climb()
-                worst = search.run(nodes=_NODES)
-                if worst < out.high:
-                    out.high, out.q = worst, q
-                prior, moved = search.prior, search.moved
-                t = replies_at(arrays, prior, q)
-                cut(prior, moved, t)
-                if prior.dot((master * told(arrays, 1.0, t)).sum(axis=1)) > out.low + _CLOSE:
-                    break  # it cuts the master off
+                search = Search(arrays, 1.0, q, oracle, out.priors[-1], credal)
+                search.moved = out.moved[-1]
+                search.climb(starts)
+                search.run(nodes=_FEW)
+                if search.best < out.high:
+                    out.high, out.q = search.best, q
+                cutting = cut(search, master)
+                if cutting:
+                    break
             gap = out.high - out.low
-            if progress is not None:
-                progress(out.rounds, out.low, out.high)
-            if gap <= _CLOSE:
-                break
+            progress(out.rounds, out.low, out.high)
+            if gap <= _CLOSE or not cutting:  # climbing may miss the worst prior
+                before, after = out.high, confirm()
+                if not cut(after, master) and before - out.low <= _CLOSE:
+                    break
             stale, last = (0, gap) if gap < 0.9 * last else (stale + 1, last)
             if stale > _STALE:
                 break
+        confirm()
     except OutOfTime:
         out.stopped = True
         if out.q is None:

@@ -36,6 +36,7 @@ from bap_lp.program.worst_prior import (
     most_nodes,
     replies_at,
     risks_under,
+    value_under,
 )
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.prior_proofs import refuse_beliefs
@@ -52,6 +53,7 @@ _MOST_ENTRIES = 400_000  # of the exact program over tuple blocks
 _MOST_TABLE = 200_000  # probabilities of the channel
 _ENDS = 30  # rounds of tuples that the exact program is given
 _NEAR = 1e-9  # of the losses: a float gap that is not worth an exact solution
+_FIRST, _MORE = 8, 3  # vertices of a hull to start with, and that are added at a time
 _LEAST = 1e-12  # weights of cuts below this are rounding
 
 
@@ -139,12 +141,17 @@ class _Task:
                 solve_program(self.base, exact=False, near=1.0)
             except Infeasible:
                 raise refusal(AskedProblem.of(self.problem, self.conditions, self.exact)) from None
+        if self.credal.listed is not None:
+            return self._listed(self.credal.listed)
         start = some_prior(self.credal)
-        arrays, scale = sized(self.arrays, self.lam)
+        arrays, scale, shift = sized(self.arrays, self.lam)
         flat = self.credal.rounded
-        if self.credal.listed is not None and self._small(len(self.credal.listed)):
-            return self._listed()
-        cuts = by_cuts(self.base, arrays, float_oracle(flat), floats(start), progress)
+
+        def told(rounds: int, low: float, high: float) -> None:
+            if progress is not None:
+                progress(rounds, scale * low + shift, scale * high + shift)
+
+        cuts = by_cuts(self.base, arrays, flat, float_oracle(flat), floats(start), told)
         near = cuts.high - cuts.low <= _NEAR
         if not cuts.stopped and (self.exact or not near):
             closed = self._closed(cuts, arrays)
@@ -158,30 +165,35 @@ class _Task:
         entries = (form.count + 1) * self.base.shape[1] + len(form.rows[0])
         return blocks * entries <= _MOST_ENTRIES
 
-    def _listed(self) -> _Found:
-        """A hull has finitely many vertices: all of them are scenarios of one program."""
-        assert self.credal.listed is not None
-        program = listed_program(self.base, self.arrays, self.lam, self.credal.listed)
-        spread = float(self.arrays.spread(self.lam))
-        pair = solve_program(program, exact=self.exact, near=1e-10 * spread)
+    def _listed(self, vertices: Array) -> _Found:
+        """A hull has finitely many vertices, scenarios of one program; those that count are few, and are added."""
+        near = EXACT.zero if self.exact else EXACT.number(1e-10 * float(self.arrays.spread(self.lam)))
+        used = list(range(min(len(vertices), _FIRST)))
+        while True:
+            program = listed_program(self.base, self.arrays, self.lam, vertices[used])
+            pair = solve_program(program, exact=self.exact, near=float(near))
+            values = [value_under(self.arrays, self.lam, p, pair.rho) for p in vertices]
+            worse = [k for k, value in enumerate(values) if k not in used and value > pair.value + near]
+            if not worse:
+                break
+            used += sorted(worse, key=lambda k: -values[k])[:_MORE]
+        dual = pair.dual
         names = {o.name for o in self.base.observers}, {rows.name for rows in self.base.rows}
-        dual = Dual(
-            {k: v for k, v in pair.dual.replies.items() if k in names[0]},
-            {k: v for k, v in pair.dual.weights.items() if k in names[1]},
-        )
-        K = len(self.credal.listed)
-        replies = [pair.dual.replies[f"eve {k}"] for k in range(K)]
-        nothing: list[Array | None] = [None] * K
-        return _Found(
-            pair.rho, dual, pair.dual.weights[ROWS].tolist(), list(self.credal.listed), nothing, replies, pair.how
-        )
+        own = [
+            {k: v for k, v in part.items() if k in kept}
+            for part, kept in zip((dual.replies, dual.weights), names, strict=True)
+        ]
+        replies = [dual.replies[f"eve {k}"] for k in range(len(used))]
+        nothing: list[Array | None] = [None] * len(used)
+        priors = list(vertices[used])
+        return _Found(pair.rho, Dual(*own), dual.weights[ROWS].tolist(), priors, nothing, replies, pair.how)
 
     def _closed(self, cuts: Cuts, arrays: Arrays) -> _Found | None:
         """The exact optimum over tuple blocks; None if it is too large, or tuples are added for too long."""
         replies = cuts.active(arrays, 1.0)
         known = {t.tobytes() for t in replies}
         flat, rounded = self.credal.rounded, self.base.rounded
-        oracle, exact = float_oracle(flat), False
+        oracle, exact = float_oracle(flat), cuts.high - cuts.low <= _NEAR
         for _ in range(_ENDS):
             if not self._small(len(replies)):
                 return None
@@ -189,14 +201,17 @@ class _Task:
                 closed: Closed
                 if exact:
                     closed = by_blocks(self.base, self.arrays, self.lam, self.credal, replies)
-                    search = Search(self.arrays, self.lam, closed.q, ExactOracle(self.credal), self._heaviest(closed))
+                    search = Search(
+                        self.arrays, self.lam, closed.q, ExactOracle(self.credal), self._heaviest(closed), self.credal
+                    )
                 else:
                     closed = by_blocks(rounded, arrays, 1.0, flat, replies)
-                    search = Search(arrays, 1.0, closed.q, oracle, self._heaviest(closed))
+                    search = Search(arrays, 1.0, closed.q, oracle, self._heaviest(closed), flat)
             except (SolverError, ArithmeticError):
                 return None
-            search.climb()
-            search.run()
+            search.climb(p for p in closed.priors if p is not None)
+            if not search.best > closed.value:
+                search.run()
             if not search.best > closed.value + (0 if exact else 1e-9):
                 if not exact:
                     exact = True
@@ -262,9 +277,8 @@ class _Task:
     def _worst(self, found: _Found) -> tuple[Search, Any, Array | None]:
         """The worst prior of the channel, what is proved to be above all, and the proofs of a polytope."""
         heaviest = max(range(len(found.weights)), key=lambda k: found.weights[k])
-        search = Search(
-            self.arrays, self.lam, found.q, ExactOracle(self.credal), found.priors[heaviest], self.credal.listed
-        )
+        oracle, start = ExactOracle(self.credal), found.priors[heaviest]
+        search = Search(self.arrays, self.lam, found.q, oracle, start, self.credal)
         search.moved = found.moved[heaviest]
         search.climb()
         nodes = 0 if found.stopped else most_nodes(self.credal)
@@ -272,7 +286,7 @@ class _Task:
         if not isinstance(self.credal, Polytope):
             return search, top, None
         oracle = ExactOracle(self.credal)  # what the check asks for, which starts at the worst prior
-        again = Search(self.arrays, self.lam, found.q, oracle, search.prior)
+        again = Search(self.arrays, self.lam, found.q, oracle, search.prior, self.credal)
         top = again.run(nodes=nodes)
         return again, top, np.array(list(oracle.proofs.values()))
 

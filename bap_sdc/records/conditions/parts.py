@@ -12,14 +12,13 @@ condition and lowers no Eve's risk.
 What couples the parts are numbers: R_n >= f for an Eve, R_E >= f, R_B <= c. With prices w_n, w, v >= 0 for them
     R_A >= (1 + v) R_B - sum_n ((lam + w) weight_n + w_n) R_n + sum_n w_n f_n + w f - v c       for whatever meets them,
 and the right side is a constant plus the sum over parts of P_k times R_A of the part's problem *at these prices*: its
-Bobs weigh 1 + v times as much, its Eves (lam + w) weight_n + w_n, and lam is one.
+Bobs weigh 1 + v times as much, its Eves (lam + w) weight_n + w_n, and lam is one. Without prices it is as the study.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -51,26 +50,25 @@ class Prices:
         own = {"min_eve_risk": self.eve, "max_bob_risk": self.bob}
         return own[name] if name in own else self.floors.get(int(name.removeprefix("floor ")), EXACT.zero)
 
-    def weights(self, study: Study, lam: Any) -> list[Any]:
-        """What every Eve's risk counts."""
-        zero = EXACT.zero
-        return [
-            (lam + self.eve) * EXACT.number(spy.weight) + self.floors.get(n, zero) for n, spy in enumerate(study.spies)
-        ]
+    def weights(self, study: Study, lam: Any) -> tuple[list[Any], Any]:
+        """The weight of every Eve in R_E at these prices, and lam; without prices, those of the study."""
+        own = [EXACT.number(spy.weight) for spy in study.spies]
+        if not (self.eve or self.bob or any(self.floors.values())):
+            return own, lam
+        priced = [(lam + self.eve) * w + self.floors.get(n, EXACT.zero) for n, w in enumerate(own)]
+        return (priced, EXACT.one) if any(priced) else (own, EXACT.zero)
 
 
 def priced_program(study: Study, lam: Any, prices: Prices) -> tuple[RecordProgram, Any]:
     """The study's program at these prices, and its lam."""
-    program, weights = study.program, prices.weights(study, lam)
+    program, (weights, at) = study.program, prices.weights(study, lam)
     per_eve = [w for spy, w in zip(study.spies, weights, strict=True) for _ in range(max(spy.informed, 1))]
     eves = []
     for eve, weight in zip(program.eves, per_eve, strict=True):
-        if any(weights):
-            eve = replace(eve, weight=public(weight)) if weight else replace(eve, loss=0 * eve.loss, weight=1)
-        eves.append(eve)
+        eves.append(replace(eve, weight=public(weight)) if weight else replace(eve, loss=0 * eve.loss, weight=1))
     scale = 1 + prices.bob if program.exact else float(1 + prices.bob)
     losses = tuple(table * scale for table in program.losses)
-    return RecordProgram(program.p, program.codes, losses, tuple(eves)), EXACT.number(1 if any(weights) else 0)
+    return RecordProgram(program.p, program.codes, losses, tuple(eves)), at
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,19 +164,17 @@ class StudyPart:
                 for table, k, at in zip(study.program.losses, study.published, place, strict=True)
             ]
             bobs = [Agent(sum(joint[1:], joint[0]))]
-        weights, eves = prices.weights(study, lam), []
+        (weights, at), eves = prices.weights(study, lam), []
         for spy, weight in zip(study.spies, weights, strict=True):
             loss = spy.loss[types[:, spy.secret]]
-            if not any(weights):
-                weight = spy.weight
-            elif not weight:  # her risk counts nothing
+            if not weight:  # her risk counts nothing
                 loss, weight = 0 * loss, EXACT.one
             more: dict[str, Any] = {"knows": [str(z) for z in study.known(types, spy)]} if spy.knows else {}
-            eve = Agent(loss, None, spy.name, weight if isinstance(weight, float) else public(weight), **more)
+            eve = Agent(loss, None, spy.name, public(weight), **more)
             chance = study.chances(spy)
             eves.append(eve if chance is None else knowing(eve, chance[self.states]))
         problem = Problem(p, bobs=bobs, eves=eves, states=study.state_names(types))
-        return problem, Fraction(1 if any(weights) else 0)
+        return problem, public(at)
 
     def conditions(self) -> Conditions:
         """What the part must satisfy by itself, with record types by their position in the part."""

@@ -12,8 +12,8 @@ A certificate file has {"kind": "parts", "numbers", "lambda", "value", "gap", "p
 {Eve: w_n}, "min_eve_risk": w, "max_bob_risk": v}, a part is {"states", "levels", "certificate"}: record types by their
 number, the decisions of every published column, and the ordinary certificate of the part's problem. Where floors and a
 cap on R_B are all that is demanded, the study at these prices has no conditions. Then "kind" is "priced", and instead
-of parts there is "optimum": the certificate of the study without conditions at these prices, with lambda 1 (or 0, if no
-Eve's risk has a price).
+of parts there is "optimum": the certificate of the study without conditions at these prices. lambda is then 1, or 0 if
+no Eve's risk counts; without any price it is the study's.
 """
 
 from __future__ import annotations

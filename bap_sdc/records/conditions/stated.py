@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -205,16 +205,20 @@ class StudyConditions:
             (_column(study, one.column, f"conditions.dp[{k}].column"), one.exp_epsilon) for k, one in enumerate(self.dp)
         ]
 
-    def fit(self, study: Study) -> None:
-        """Refuse what does not fit a study."""
+    def fitted(self, study: Study) -> StudyConditions:
+        """The same with levels by their labels and Eves by their names; refuses what does not fit a study."""
         if self.types.margin is not None:
             rule = "is not available for records: its signals are more than published records"
             raise InputError("conditions.margin", self.types.margin, rule)
-        list(self.caps(study))
         self.private(study)
-        if self.floors(study) and not self.convex and len(study.spies) > 1:
+        labels = {k: study.columns[column].labels[level] for k, _, column, level, _ in self.caps(study)}
+        names = [study.spies[n].name for n, _ in self.floors(study)]
+        if names and not self.convex and len(study.spies) > 1:
             rule = "cannot be combined with deterministic or max_signals where there are several Eves"
             raise InputError("conditions.floor", None, rule)
+        cap = tuple(replace(one, level=labels[k]) for k, one in enumerate(self.cap))
+        floor = tuple(replace(one, eve=name) for one, name in zip(self.floor, names, strict=True))
+        return replace(self, cap=cap, floor=floor)
 
     def require(self, study: Study) -> None:
         """Refuse what no release can meet: the error names the cell."""

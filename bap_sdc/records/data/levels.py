@@ -22,6 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from bap_lp.rational import Array, InputError, number, public, show
 from bap_sdc.records.data.tables import pandas_module
@@ -158,6 +159,8 @@ class Column:
         holes = self.missing is not None and (codes == self.missing).any()
         if holes and dtype.kind in "iub" and isinstance(dtype, np.dtype):
             dtype = pandas.Series([], dtype=dtype).convert_dtypes().dtype  # Int64 or boolean: they can be missing
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf":  # pandas would round large integers to floats
+            return pandas.Series(np.array(values[codes].tolist(), dtype=dtype))
         return pandas.Series(pandas.array(list(values[codes]), dtype=dtype))
 
 
@@ -217,6 +220,17 @@ def is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
         return False
     return bool(-np.inf < value < np.inf) and abs(value) < 10**_DIGITS
+
+
+def positive_numbers(cells: Any, reading: Reading, where: str) -> list[fmpq]:
+    """The numbers of a column whose cells must all be positive."""
+    index, found = distinct(cells, where, reading)
+    for k, value in enumerate(found):
+        if value is None or not is_number(value) or key_of(value, True) <= 0:
+            row = int(np.flatnonzero(index == k)[0])
+            raise InputError(f"{where}, record {row + 1}", None if value is None else str(value), "must be positive")
+    values = [fmpq(key.numerator, key.denominator) for key in (key_of(value, True) for value in found)]
+    return [values[k] for k in index.tolist()]
 
 
 def column_of(

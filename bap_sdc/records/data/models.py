@@ -32,6 +32,7 @@ from bap_sdc.records.data.conditional import Conditional
 from bap_sdc.records.data.prior import MOST_TYPES, Prior, Sample, fit, keys
 
 MODELS = ("counts", "independent", "loglinear", "conditional")
+WEIGHTED = "weights"  # shares of survey weights instead of shares of records
 CHOOSE = "held-out"
 CHANCES = 1 << 16  # the common denominator of k(omega | x)
 _ONE = 1 << 40  # the probability 1 before rounding
@@ -159,6 +160,20 @@ def model_prior(sample: Sample, model: str, draws: Sequence[int] = ()) -> Prior:
         law = lambda generator: found.shares(generator.gamma(sample.counts) + np.finfo(float).tiny)  # noqa: E731
     known, fresh = _drawn(law, len(prior.types), draws, sample.seed)
     return replace(prior, scores=scores, draws=known, fresh=fresh)
+
+
+def weighted_prior(sample: Sample, weights: Sequence[fmpq], model: str, informed: bool) -> Prior:
+    """p(x) is the share of type x in the sum of the weights: the records stand for different numbers of people."""
+    if model != "counts" or sample.alpha != 0 or informed:
+        rule = 'is for shares that are counted: model = "counts" without smoothing, and no Eve who is informed'
+        raise InputError("weight", None, rule)
+    own, kind = np.unique(keys(sample.codes, sample.levels), return_inverse=True)
+    mass = [fmpq(0)] * len(own)
+    for k, weight in zip(kind.tolist(), weights, strict=True):
+        mass[k] += weight
+    whole = sum(mass, fmpq(0))
+    p = objects(v / whole for v in mass)
+    return replace(listed_prior(sample.codes, sample.levels, sample.rows, p, WEIGHTED), toward=sample.toward)
 
 
 def listed_prior(codes: Array, levels: Sequence[int], types: Array, p: Array, model: str) -> Prior:

@@ -67,6 +67,7 @@ class Prior(ReadOnly):
                 "independent": "the columns are independent",
                 "loglinear": "a log-linear model with the chosen margins",
                 "conditional": "the secrets follow a classifier given the other columns",
+                "weights": "the shares are those of the weights of the fitted records, exactly",
             }[self.model]
         if self.alpha == 0:
             return "the shares are those of the fitted records, exactly"

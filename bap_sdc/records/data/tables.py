@@ -114,6 +114,8 @@ def _csv(path: str | os.PathLike[str], source: str) -> Any:
     except csv.Error as error:
         raise InputError(f"{source}: line {lines.line_num}", None, f"is not CSV: {error}") from None
     names = [_QUOTED.sub("", name) for name in names]
+    if len(names) > 1 and not names[0].strip() and "rownames" not in names:
+        names[0] = "rownames"  # R and pandas write row names without a heading
     check_names(names, source)
     columns = zip(*records, strict=True) if records else [()] * len(names)
     none = dict.fromkeys(MISSING)
@@ -155,10 +157,12 @@ def _harmless(cell: Any) -> Any:
 
 
 def typed_table(frame: Any) -> Any:
-    """A table of text with its columns of numbers as numbers, for a file that has types."""
+    """A table of text with its columns of numbers as numbers, for a file that has types; codes such as 007 stay text."""
     pandas = pandas_module()
     out = frame.copy()
     for name in out.columns:
+        if any(re.match(r"-?0\d", text) for text in out[name].dropna().unique()):
+            continue
         with suppress(ValueError, TypeError):
             out[name] = pandas.to_numeric(out[name])
     return out

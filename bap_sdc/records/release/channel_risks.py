@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.model.reports import least_risk
 from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import Array, common_denominator, floats, is_exact, objects, public, tree_sum
+from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, lifted, objects, public, tree_sum
 from bap_sdc.records.data.models import CHANCES
 from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel, TableChannel, contracted
 from bap_sdc.records.study import Spy, Study
@@ -61,6 +62,27 @@ def channel_risks(study: Study, channel: RecordChannel) -> ChannelRisks:
     total = sum((eve.weight * v for eve, v in zip(program.eves, eves, strict=True)), fmpq(0))
     bob = sum(columns, fmpq(0))
     return ChannelRisks(public(bob), public(total), tuple(map(public, columns)), study.by_eve(list(map(public, eves))))
+
+
+def reported_risks(study: Study, channel: TableChannel, exact: bool) -> tuple[Any, ...]:
+    """What every Eve who reports probabilities loses with all reports, unweighted and rounded down; None of others."""
+    program = study.fractions(exact)
+    row, decision, q = channel.rows(study.prior.types)
+    mass = program.p[row] * (q if is_exact(q) else lifted(q))
+    out: list[Any] = []
+    owners = [spy for spy in study.spies for _ in range(max(spy.informed, 1))]
+    for spy, eve in zip(owners, program.eves, strict=True):
+        if not spy.score:
+            out.append(None)
+            continue
+        _, z = np.unique(eve.known, return_inverse=True)
+        cell, at = np.unique(z[row] * channel.signals + decision, return_inverse=True)
+        table = EXACT.zeros((len(eve.loss), len(cell)))
+        np.add.at(table, (eve.secret[row], at), eve.heard(mass, row))
+        out.append(tree_sum(least_risk(spy.score, table)))
+    rest = iter(out)
+    groups = [[next(rest) for _ in range(max(spy.informed, 1))] for spy in study.spies]
+    return tuple(sum(own, EXACT.zero) if spy.score else None for spy, own in zip(study.spies, groups, strict=True))
 
 
 def fresh_risk(study: Study, channel: RecordChannel, spy: Spy) -> float | None:

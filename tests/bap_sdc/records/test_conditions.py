@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 from scipy.optimize import LinearConstraint, linprog, milp
 
 from bap_cli.main import main
-from bap_lp import Conditions, InputError, solve
+from bap_lp import Conditions, InputError, solve, verify_standalone
 from bap_lp.files.writing import write_bundle
 from bap_sdc import Eve, Study
 from bap_sdc.records.bundle import bundle_texts, disagreement, load_solution
@@ -320,6 +321,7 @@ def test_a_folder_under_conditions_verifies_and_a_forged_one_does_not(tmp_path, 
     rows = [(r[0], int(np.ravel_multi_index(tuple(r[1:-1]), levels)), r[-1]) for r in mechanism["rows"]]
     forged = [
         changed(document, "value", to="-9"),
+        changed(document, "gap", to="1"),
         changed(document, "prices", "floor", "neighbour", to="9"),
         changed(document, "prices", "floor", "neighbour", to="-1"),
         changed(document, "prices", "max_bob_risk", to="1"),
@@ -330,14 +332,46 @@ def test_a_folder_under_conditions_verifies_and_a_forged_one_does_not(tmp_path, 
             changed(document, "parts", to=lambda parts: parts[1:]),
             changed(document, "parts", 0, "levels", 0, to=lambda own: own[1:]),
             changed(document, "parts", 0, "certificate", "conditions", "posterior_caps", 0, "at_most", to="1"),
-            changed(document, "parts", to=lambda parts: parts[::-1]),
+            changed(document, "parts", to=lambda parts: [*parts, parts[0]]),
         ]
+    assert "optimal" in verify_standalone.check(str(tmp_path / "D"))
     for one in forged:
+        resign(tmp_path / "D", one)
+        with pytest.raises(verify_standalone.Refused):
+            verify_standalone.check(str(tmp_path / "D"))
         try:
             verdict = proof_from_document(back.study, one, rows, "forged").verify()
         except (ValueError, ArithmeticError, LookupError):
             continue
         assert not verdict
+
+
+def resign(folder: Path, certificate: Any) -> None:
+    """Put another certificate into a folder whose manifest then names it."""
+    text = json.dumps(certificate)
+    (folder / "certificate.json").write_text(text)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["certificate.json"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    "name", [*CASES, "cells", "deterministic", "all pairs", "pufferfish", "a floor for every signal"]
+)
+def test_the_checker_in_one_file_proves_what_the_library_proves(tmp_path, name):
+    state = [0, 1]
+    more = {
+        "cells": {"min_cell": 7, **CASES["a cap"][0]},
+        "deterministic": {"deterministic": True, **CASES["a cap"][0]},
+        "all pairs": {"exp_epsilon": 3, "min_eve_risk": "1/2", **CASES["differential privacy of the secret"][0]},
+        "pufferfish": {"pufferfish": [{"pairs": [[[0], [1]]], "exp_epsilon": 2}], "dp": CASES["two ratios"][0]["dp"]},
+        "a floor for every signal": {"signal_floor": "1/10", "posterior_caps": [{"event": state, "at_most": "1/2"}]},
+    }
+    conditions, eves = CASES.get(name) or (more[name], [NEIGHBOUR])
+    found = study(conditions, 1, eves).solve("1/4")
+    write_bundle(tmp_path / "D", bundle_texts(found, found.document()))
+    within = "within" if found.gap else "is optimal"
+    assert within in verify_standalone.check(str(tmp_path / "D"))
 
 
 def test_promises_and_prices_are_said_in_words():

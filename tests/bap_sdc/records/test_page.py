@@ -57,7 +57,9 @@ def test_the_study_file_shown_is_read_and_has_every_key(tmp_path: Path) -> None:
     assert (loaded.keep, loaded.lam, loaded.study.holdout) == (("age",), "calibrated", F(1, 2))
     assert loaded.study.solve(1).verify()
     document = tomllib.loads(shown[1])
-    assert set(document) == set(STUDY_SCHEMA["properties"])
+    also = set(re.findall(r"^# (\w+) = ", shown[1], re.MULTILINE)) - {"eve_gain"}
+    also |= set(re.findall(r"^\| `\[?\[?(\w+)(?:\]\]| =)", TEXT, re.MULTILINE))  # conditions, in a table of their own
+    assert set(document) | (also & set(STUDY_SCHEMA["properties"])) == set(STUDY_SCHEMA["properties"])
     document["alice"] |= dict([re.findall(r'^# (eve_gain) = "(\d%)"', shown[1], re.MULTILINE)[0]])  # instead of lambda
     for table in ("prior", "audit", "release", "alice"):
         assert set(document[table]) == set(STUDY_SCHEMA["properties"][table]["properties"])
@@ -70,7 +72,7 @@ def test_the_commands_go_from_a_table_to_a_report(tmp_path: Path, monkeypatch: p
     survey().to_csv("survey.csv", index=False)
     survey(40, 1).to_csv("other.csv", index=False)
     lines = re.findall(r"^    bap (microdata .*?)(?: +#.*)?$", TEXT, re.MULTILINE)
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         assert main(line.split()) == 0, line
     assert Path("study.toml").exists()
@@ -102,9 +104,10 @@ def test_the_page_lists_the_keys_of_the_json_document() -> None:
     words = section("JSON").split("`audit` has")
     whole, audited = (set(re.findall(r"`(\w+)`", part)) for part in words)
     result = Study(survey(), {"religious": "0-1"}, [Eve("affair", ["age"])], columns={"age": {"bands": [0, 40, 99]}},
-                   holdout="1/3").solve(1)  # fmt: skip
+                   holdout="1/3", conditions={"floor": [{"eve": "Eve", "at_least": "1/10"}]}).solve(1)  # fmt: skip
     document = result.document(result.audit(attackers=()))
     inner = {key for part in ("columns", "eves") for key in document[part][0]} | set(document["risks"])
+    inner |= set(document["conditions"])
     assert whole == {*document, *inner}
     assert audited - {"value", "error"} == set(document["audit"])
     assert set(document["audit"]["bob"]) == {"value", "error"}

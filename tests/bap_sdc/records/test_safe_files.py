@@ -12,7 +12,7 @@ from bap_cli.main import main
 from bap_lp import InputError
 from bap_sdc import Eve, Study, read_table
 from bap_sdc.records.data.levels import column_of, plain
-from bap_sdc.records.data.tables import table_bytes
+from bap_sdc.records.data.tables import table_bytes, typed_table
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,15 @@ def test_published_and_kept_columns_hold_levels_and_not_the_spelling_of_the_tabl
     assert sorted(zip(out["code"], out["age"], out["pay"], strict=True)) == [
         ("007", "30", "1"), ("007", "30", "1"), ("007", "41", "2"), ("012", "30", "1"), ("012", "41", "2"),
     ]  # fmt: skip
+
+
+def test_large_integers_and_codes_with_zeros_are_written_as_they_are() -> None:
+    cells = pd.Series(np.array([2**64 - 1, 0, 2**63 + 12345], dtype="uint64"))
+    made = column_of(cells, "c", None, "t")
+    assert made.cells(made.codes(cells, "t"), cells).tolist() == cells.tolist()
+    typed = typed_table(pd.DataFrame({"code": ["007", "012"], "n": ["1", "2"]}, dtype="str"))
+    assert typed["code"].tolist() == ["007", "012"]
+    assert typed["n"].tolist() == [1, 2]
 
 
 def test_categories_that_no_released_record_has_are_not_written() -> None:

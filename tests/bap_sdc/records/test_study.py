@@ -12,9 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from record_programs import undivided
 
-from bap_lp import Conditions, InputError, evaluate, solve
+from bap_cli.main import main
+from bap_lp import Conditions, InputError, evaluate, solve, verify_standalone
 from bap_lp.rational import public
 from bap_sdc import Eve, Study
+from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.data.prior import held_out
 from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.release.channel_risks import channel_risks
@@ -207,3 +209,42 @@ def test_what_is_wrong_is_refused_in_one_line(change, words):
         Study(**given)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_record_with_weight_three_counts_as_three_records(tmp_path):
+    generator = np.random.default_rng(0)
+    ill, times = generator.integers(0, 2, 40), generator.integers(1, 5, 40)
+    frame = pd.DataFrame({"age": generator.integers(0, 3, 40), "ill": ill, "pay": ill + generator.integers(0, 2, 40)})
+    publish, eves = {"pay": "absolute"}, [Eve("ill", ["age"], [[0, 1], [2, 0]])]
+    half = [
+        f" {t / 2:.1f}".replace(".", ",") for t in times
+    ]  # weights that need not be integers, as some files have them
+    weighted = Study(frame.assign(w=half), publish, eves, weight="w", decimal=",").solve(1)
+    repeated = Study(frame.loc[frame.index.repeat(times)], publish, eves).solve(1)
+    assert public(weighted.study.prior.p).tolist() == public(repeated.study.prior.p).tolist()
+    assert (weighted.value, weighted.risks) == (repeated.value, repeated.risks)
+    assert weighted.study.records == 40
+    frame.assign(w=times).to_csv(tmp_path / "t.csv", index=False)
+    text = 'data = "t.csv"\nweight = "w"\n[publish.pay]\n[[eve]]\nsecret = "ill"\nknows = ["age"]\n'
+    (tmp_path / "s.toml").write_text(text)
+    for command in (["microdata", "solve", str(tmp_path / "s.toml"), "--out"], ["verify"]):
+        assert main([*command, str(tmp_path / "D")]) == 0
+    assert verify_standalone.check(str(tmp_path / "D"))
+    assert load_solution(tmp_path / "D").study.prior.model == "weights"
+
+
+@pytest.mark.parametrize(
+    ("weight", "more", "words"),
+    [
+        ([1, 0, 1], {}, "column 'w', record 2 = '0' must be positive"),
+        ([1, 2, None], {}, "column 'w', record 3 must be positive"),
+        (["1", "x", "2"], {}, "record 2 = 'x' must be positive"),
+        ([1, 2, 3], {"smoothing": 1}, "weight is for shares that are counted"),
+        ([1, 2, 3], {"weight": "v"}, "weight = 'v' is not a column of frame"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_refused(weight, more, words):
+    frame = pd.DataFrame({"ill": [0, 1, 0], "pay": [1, 2, 2], "w": weight})
+    with pytest.raises(InputError) as error:
+        Study(frame, {"pay": "0-1"}, [Eve("ill")], **{"weight": "w"} | more)
+    assert words in str(error.value)

@@ -82,3 +82,8 @@ def test_tables_are_bounded_as_other_files_are(tmp_path, monkeypatch, name, rule
     monkeypatch.setattr(limits, "_LIMITS", dict(limits.DEFAULTS) | {"bytes": 50_000})
     with pytest.raises(InputError, match=rf"{rule}.*\(--limit bytes=N raises this\)"):
         read_table(path)
+
+
+def test_row_names_without_a_heading_are_a_column_of_their_own(tmp_path):
+    (tmp_path / "r.csv").write_text('"","age"\n"1",31\n"2",40\n')
+    assert read_table(tmp_path / "r.csv").columns.tolist() == ["rownames", "age"]

@@ -1258,7 +1258,7 @@ def proved(problem, mechanism, document, allow):
         top = upper(games[0], priors, lams[0], channel, rows[0], found)
         need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
     need(kind == "release" or not games[0].scores, "reports among several problems or priors")
-    logs = one and games[0].logs and lams[0] > 0
+    logs = one and ((games[0].logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in games[0].bobs))
     need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - games[0].added
     if one and bound < found and release.few and (cases or release.pure):
@@ -1746,7 +1746,7 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
         need(gap >= value - bound and (floats or gap == value - bound), "another gap is claimed than the proof shows")
     for own in result["eves"]:
         own.pop("fresh", None)  # a measurement, as is what probabilities would cost that are not on her list
-        own.pop("reported", None)
+        need(own.pop("reported", None) is None or own.get("score"), "an Eve reports who does not")
     for key, true in claims.items():
         need(key in result and texts(result[key]) == texts(true), f"result.json has another {key} than the proof")
     return said, {"lambda": like(lam), "conditions": conditions}

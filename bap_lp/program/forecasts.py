@@ -192,6 +192,11 @@ class ToldProblem(ReadOnly):
         corners = (one.weight * own[k].numbered.shape[1] for k, one in problem.forecasters.items())
         return cls(problem, finite, own, sum(corners, EXACT.zero))
 
+    @property
+    def rounds(self) -> bool:
+        """Whether R_B has logarithms, which are rounded."""
+        return any(one.kind == "log" for one in self.problem.forecasters.values())
+
     def excess(self, rho: Array) -> Any:
         """How much R_B of a joint table, rounded up, is above what it is by the finite losses."""
         x, s = np.nonzero(rho != 0)

@@ -421,7 +421,8 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
         told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
         lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
         weight = int(certificate.kind != "conflict")
-        statement = release_statement(told.finite, lam, certificate.conditions, weight)
+        finite = _listing(told.finite, certificate) if weight else told.finite
+        statement = release_statement(finite, lam, certificate.conditions, weight)
         if certificate.kind == "conflict":
             return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
         channel = certificate.channel
@@ -436,7 +437,8 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
         return Verdict(False, f"its conditions do not fit the problem: {error}")
     except NoProof as error:
         return Verdict(False, str(error))
-    return _judged([told.finite], certificate, value, bound, slack, "the prices prove that no mechanism{} goes below")
+    how, rounded = "the prices prove that no mechanism{} goes below", rounds(statement.program) or told.rounds
+    return _judged([told.finite], certificate, value, bound, slack, how, rounded)
 
 
 def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:

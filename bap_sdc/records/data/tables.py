@@ -157,7 +157,7 @@ def _harmless(cell: Any) -> Any:
 
 
 def typed_table(frame: Any) -> Any:
-    """A table of text with its columns of numbers as numbers, for a file that has types; codes such as 007 stay text."""
+    """A table of text with its columns of numbers as numbers, for a typed file; codes such as 007 stay text."""
     pandas = pandas_module()
     out = frame.copy()
     for name in out.columns:

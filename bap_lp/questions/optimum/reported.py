@@ -22,6 +22,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter
 from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import feasible, priced
 from bap_lp.program.lowering import LoweredProblem
@@ -63,13 +64,13 @@ def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: C
     return replace(best, unconstrained=solve(problem, at, exact).value)
 
 
-def placeholders(reporters: list[Reporter]) -> list[Array]:
-    """A report that tells all values apart, for every reporter: what stands for reports before they are known."""
-    out = []
-    for one in reporters:
+def with_placeholders(problem: Problem, conditions: Conditions) -> Problem:
+    """An exact problem with one report in place of all, which tells all values apart."""
+    tables = []
+    for one in (*problem.reporters.values(), *information_reporters(conditions, problem)):
         numbers = [EXACT.number(k + 1) for k in range(len(one.values))]
-        out.append(EXACT.list(v / (2 * sum(numbers)) for v in numbers)[None])
-    return out
+        tables.append(EXACT.list(v / (2 * sum(numbers)) for v in numbers)[None])
+    return problem.reported(tables)
 
 
 class ReportedProblem:
@@ -77,8 +78,7 @@ class ReportedProblem:
 
     def __init__(self, problem: Problem, conditions: Conditions, lam: Any) -> None:
         self.problem, self.conditions, self.lam = problem, conditions, lam
-        reporters = list(problem.reporters.values())
-        start = problem.reported(placeholders(reporters))
+        start = with_placeholders(problem, conditions)
         demands = conditions.demands(start)
         for demand in demands:
             if demand.tuples or not demand.convex:
@@ -115,7 +115,12 @@ class ReportedProblem:
         even = np.full(q.shape, 1 / q.shape[1])
         found = (feasible(self.program, q, inner()) for inner in (lambda: None, lambda: even, self._inner))
         mixed = (feasible(self.program, (1 - share) * q + share * even) for share in _SHARES)
-        return next((own for own in chain(found, mixed) if own is not None), None)
+        return next((own for own in chain(found, mixed) if own is not None and not self._broken(own)), None)
+
+    def _broken(self, q: Array) -> bool:
+        """Whether a demand is broken by its definition."""
+        sent = self.layout.sent(q)
+        return any(demand.broken(sent) for demand in self.layout.local)
 
     def _inner(self) -> Array | None:
         try:

@@ -163,6 +163,12 @@ def test_stata_files_are_read_with_their_labels_as_levels_in_order(tmp_path: Pat
     assert load_study(tmp_path / "study.toml").study["grade"].labels == ("low", "mid", "high")
 
 
+def test_tables_of_other_kinds_say_what_to_save_them_as(tmp_path: Path) -> None:
+    (tmp_path / "t.xls").write_bytes(b"\xd0\xcf")
+    with pytest.raises(InputError, match=r"t\.xls is of a kind that is not read: save it as CSV, Parquet, \.xlsx"):
+        read_table(tmp_path / "t.xls")
+
+
 @pytest.mark.parametrize(("name", "package"), [("t.xlsx", "openpyxl"), ("t.sav", "pyreadstat")])
 def test_excel_and_spss_say_what_they_need(tmp_path: Path, name: str, package: str, monkeypatch: object) -> None:
     import sys

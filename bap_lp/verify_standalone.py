@@ -57,7 +57,7 @@ FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 2", 10**300, F(
 FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
 STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
-NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "deterministic", "max_signals"]
+NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
 PRIORS = ["priors", "listed", "witness"]
 OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
@@ -255,12 +255,16 @@ class Informant:
         need(all(r > 0 for row in rows for r in row) and all(sum(row) <= 1 for row in rows), "no reports")
         return [[-log_below(row[a]) for row in rows] for a in range(shape[1])]
 
-    def risk(self, column):
-        """Her least loss at a signal with these masses of the states, rounded down."""
+    def masses(self, column):
         m = [F(0)] * len(self.values)
         for a, share, v in zip(self.where, self.share, column):
             if a is not None and v:
                 m[a] += share * v
+        return m
+
+    def risk(self, column):
+        """Her least loss at a signal with these masses of the states, rounded down."""
+        m = self.masses(column)
         total = sum(m)
         if not total or self.kind == "brier":
             return total - sum(v * v for v in m) / total if total else total
@@ -293,7 +297,9 @@ class Game:
         columns = math.prod(self.sizes)
         need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
         lists = iter(reports)
-        need(len(reports) == sum(len(a.shares[0]) for a in eves if a.kind), "every Eve who reports needs her reports")
+        count = sum(len(a.shares[0]) for a in eves if a.kind)
+        need(len(reports) >= count, "every Eve who reports needs her reports")
+        self.more = reports[count:]  # of secrets about which information is limited
         cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves) + sum(v[0][0] for v in reports))
         need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
         spend(cells)
@@ -617,6 +623,7 @@ class Release:
         keyed(asked, [], [*NOTIONS, *PRIVACY, "margin"])
         need(None not in asked.values(), "a condition is null")
         self.game, self.exact, self.most, self.pure, self.pairs = game, game.exact, None, False, None
+        self.used = 0  # lists of reports, besides those of the Eves
         self.tuples = "margin" in asked or not game.aligned
         every = game.decisions, list(range(len(game.decisions))), None
         self.names, self.told, self.eve = game.tuples() if self.tuples else every
@@ -641,7 +648,8 @@ class Release:
         if self.tuples:
             self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
         self.few = self.pure or self.most is not None
-        need(not game.scores or not (self.tuples or self.few), "not possible where probabilities are reported")
+        need(self.used == len(game.more), "there are reports of nobody")
+        need(not (game.scores or self.used) or not (self.tuples or self.few), "not possible with reports")
         self.free = not (self.tuples or self.few or any(private) or {*asked} - {*PRIVACY, "deterministic"})
 
     def limit(self, v, looser, low=0, high=MOST):
@@ -664,6 +672,38 @@ class Release:
         self.program.observe("leak", [[(x, F(-1))] for x in range(self.game.N)], [range(self.game.N)])
         self.rows["max_leakage"] = [([], [("leak", s, 0, 1) for s in self.S], most)]
         self.program.laws["max_leakage"] = lambda q: sum(map(max, zip(*q))) <= most
+
+    def max_information(self, rows):
+        """I(A;S) <= c bits: H(A|S) is the risk of who reports A. c is read larger by 2^-100; logarithms are rounded."""
+        game, losses, groups, scores, asked = self.game, [[] for _ in self.game.p], [], [], []
+        need(many(rows) and game.aligned, "max_information")
+        for k, row in enumerate(rows):
+            keyed(row, ["at_most"], ["secret", "eve"])
+            need(len({*row}) <= 2 and self.used < len(game.more), "a limit on information needs reports")
+            own = [a for a in game.eves if a.kind and a.name == row.get("eve")]
+            need(own or "eve" not in row, "max_information names no Eve who reports")
+            secret = listed(row.get("secret", own[0].secret if own else game.states), "secret", game.N)
+            need(all(type(v) is int or (type(v) is str and v) for v in secret), "secret must be labels")
+            most = self.limit(row["at_most"], 1) + F(1, 2**100)
+            need(most > F(1, 2**100), "max_information must be positive")
+            who, table = Informant("log", [*map(str, secret)], game.p, game.p), game.more[self.used]
+            self.used, start = self.used + 1, groups[-1].stop if groups else 0
+            groups.append(range(start, start + table[0][0]))
+            listed_losses = who.losses(*table)
+            for mine, w, where in zip(losses, who.share, who.where):
+                mine += [] if where is None else [(j, w * v) for j, v in zip(groups[-1], listed_losses[where]) if v]
+            scores.append((k, who))
+            asked.append((most, who))
+        m = lambda who: who.masses([F(1)] * game.N)
+        low = lambda who: sum(v * log_below(1 / v) for v in m(who) if v)
+        high = lambda who: -sum(v * log_below(v) for v in m(who) if v)
+        self.program.observe("max_information", losses, groups, scores=scores)
+        self.rows["max_information"] = [
+            ([], [("max_information", s, k, 1) for s in self.S], -most * log_below(F(1, 2)) - low(who))
+            for k, (most, who) in enumerate(asked)]
+        hidden = lambda q, who: sum(map(who.risk, zip(*q)))
+        self.program.laws["max_information"] = lambda q: all(
+            high(who) - hidden(q, who) <= most * log_below(F(2)) for most, who in asked)
 
     def max_signals(self, v):
         need(type(v) is int and v >= 1, "max_signals must be a positive integer")
@@ -1163,7 +1203,7 @@ def kind_of(problem):
 
 def several(kind, games, lams, weights):
     """The program of scenarios, whose worst case counts, or of tiers, which add up; and the names of its signals."""
-    need(all(g.aligned and not g.scores for g in games), "no beliefs or reports here")
+    need(all(g.aligned and not g.scores and not g.more for g in games), "no beliefs or reports here")
     need(all(g.states == games[0].states for g in games), "the problems have different states")
     heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
     bobs = [g for k, g in enumerate(games) if g is heads[k]]  # scenarios with the same prior and losses have one Bob
@@ -1256,8 +1296,8 @@ def proved(problem, mechanism, document, allow):
         need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
         top = upper(games[0], priors, lams[0], channel, rows[0], found)
         need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
-    need(kind == "release" or not games[0].scores, "reports among several problems or priors")
-    logs = one and games[0].logs and lams[0] > 0
+    need(kind == "release" or not (games[0].scores or games[0].more), "reports among several problems or priors")
+    logs = one and ((games[0].logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in games[0].bobs))
     need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - games[0].added
     if one and bound < found and release.few and (cases or release.pure):

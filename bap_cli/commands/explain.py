@@ -8,6 +8,7 @@ state is randomised only between signals whose margins are equal.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ _CHANGE = "What would change the answer"
 _FORECAST = (
     "Who reports probabilities has infinitely many reports, and another signal could always help. The bound counts all "
     "signals and all reports: it comes from tangents to the loss on small parts of the reports."
+)
+_REPORTED = (
+    "Who reports probabilities has infinitely many reports, and one report per signal is enough for the proof: Eve's "
+    "least loss is at most that of any report."
 )
 _NAMED = 6  # states, signals and decisions that are named one by one
 _COIN = (
@@ -134,6 +139,8 @@ def explanation(
     ]
     if priors is not None:
         chapters.append(("What may be wrong", _wrong(best)))
+    elif problem.reporting and not problem.forecasting:
+        chapters.append(("What is proved", [*best.summary().splitlines()[2:3], *_learned(found), _REPORTED]))
     elif problem.forecasting:
         chapters.append(("What is proved", [*best.summary().splitlines()[-1:], _FORECAST]))
     else:
@@ -179,6 +186,12 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
     yield f"So one unit of {eves} loss counts as much as {units} of {bobs} loss."
     if best.conditions is not None:
         yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
+
+
+def _learned(found: Evaluation) -> Iterator[str]:
+    for name, gained in found.information.items():
+        bits, left = float(gained) / math.log(2), float(found.agents[name]) / math.log(2)
+        yield f"{person(name, start=True)} learns {bits:.4g} bits from the signal; {left:.4g} bits stay hidden."
 
 
 def _wrong(best: Solution) -> Iterator[str]:

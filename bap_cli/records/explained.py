@@ -48,7 +48,7 @@ def _question(found: Opened, solution: StudySolution) -> Iterator[str]:
     columns = listed([t.column for t in study.targets], " and ")
     yield f"Every record is published with {columns}, as it is or changed at random by a rule that everybody may know."
     for spy in study.spies:
-        knows = listed([study.names[k] for k in spy.knows], " and ") or "nothing about the person"
+        knows = listed([study.names[k] for k in spy.knows], " and ") if spy.knows else "nothing about the person"
         how = f" She reports probabilities ({spy.score} loss)." if spy.score else ""
         yield f"{person(spy.name, start=True)} wants {clean(study.names[spy.secret])} and knows {knows}.{how}"
     (bob, full), (bob_null, null) = extremes_of(study.program)

@@ -78,6 +78,9 @@ def report_document(
     if problem.forecasting:
         rule = "needs Bobs with tables of losses for a report: `bap solve` and `bap explain` take one who reports"
         raise InputError("problem", None, rule)
+    if problem.reporting:
+        rule = "needs Eves with tables of losses for a report: `bap solve` and `bap explain` take one who reports"
+        raise InputError("problem", None, rule)
     given, wanted = best, public(lam_of(problem, lam))
     best = given or solve(problem, wanted, progress=progress, conditions=conditions)
     problem, wanted, exact = best.problem, best.lam, best.exact

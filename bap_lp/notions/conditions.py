@@ -11,6 +11,7 @@ independent_of         P(event|s) = P(event)
 signal_floor           every Eve's risk given any signal is at least this
 pufferfish             P(s|A) <= exp(eps) P(s|B) and back for pairs of events, under each of several priors
 max_leakage            sum_s max_x q(s|x) <= c
+max_information        I(A;S) <= c bits, for the state, an Eve's secret, or any label of the states
 deterministic          q(s|x) is 0 or 1
 max_signals            at most so many signals are ever sent
 margin                 at every signal sent, Bob's decision is better than any other by at least margin * P(signal),
@@ -71,6 +72,8 @@ class Conditions:
         posterior_ratio: a list of {"event": states, "exp_epsilon": K}: P(event | signal) / P(event) between 1/K and K.
         signal_floor: every Eve's risk given any signal is at least this; or a table of floors by Eve's name.
         max_leakage: sum_s max_x q(s|x) is at most this.
+        max_information: the signal tells at most so many bits about the state; or a list of {"at_most": c, "secret":
+            labels} or {"at_most": c, "eve": name} about something else.
         pufferfish: {"pairs": [[event, event], ...], "exp_epsilon": K, "priors": [...]}, or a list of such tables.
         independent_of: a list of events that the signal must not depend on.
 
@@ -98,6 +101,7 @@ class Conditions:
     posterior_ratio: Any = None
     signal_floor: Any = None
     max_leakage: Any = None
+    max_information: Any = None
     pufferfish: Any = None
     independent_of: Any = None
 

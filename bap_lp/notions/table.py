@@ -9,6 +9,7 @@ from bap_lp.notions.deterministic import Deterministic
 from bap_lp.notions.independent_of import Independence
 from bap_lp.notions.margin import Margin
 from bap_lp.notions.max_bob_risk import BobCap
+from bap_lp.notions.max_information import MaxInformation
 from bap_lp.notions.max_leakage import MaximalLeakage
 from bap_lp.notions.max_signals import MaxSignals
 from bap_lp.notions.min_eve_risk import EveFloor
@@ -29,6 +30,7 @@ _KINDS: tuple[type[Notion], ...] = (
     SignalFloor,
     Pufferfish,
     MaximalLeakage,
+    MaxInformation,
     Margin,
     Obedience,
     Deterministic,

@@ -40,7 +40,13 @@ from bap_lp.rational import EXACT, Array, ReadOnly, floats, tree_sum
 BITS = 96  # of a loss behind the point
 DEPTH = 256  # halvings of an edge, one inside the other
 MOST_CELLS = 20_000
-NOT_FORECAST = ("max_bob_risk", "deterministic", "max_signals", "margin")  # conditions that finer signals may break
+NOT_FORECAST = (
+    "max_bob_risk",
+    "deterministic",
+    "max_signals",
+    "margin",
+    "max_information",
+)  # conditions that finer signals may break
 _ONE, _UNIT = fmpz(1) << DEPTH, fmpz(1) << BITS
 
 Corner = tuple[int, ...]  # barycentric coordinates times 2^DEPTH
@@ -191,6 +197,11 @@ class ToldProblem(ReadOnly):
         finite.of_floats = problem.of_floats
         corners = (one.weight * own[k].numbered.shape[1] for k, one in problem.forecasters.items())
         return cls(problem, finite, own, sum(corners, EXACT.zero))
+
+    @property
+    def rounds(self) -> bool:
+        """Whether R_B has logarithms, which are rounded."""
+        return any(one.kind == "log" for one in self.problem.forecasters.values())
 
     def excess(self, rho: Array) -> Any:
         """How much R_B of a joint table, rounded up, is above what it is by the finite losses."""

@@ -29,6 +29,7 @@ from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
 from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
@@ -314,12 +315,12 @@ def statement_of(problems: Sequence[Problem], certificate: Certificate) -> State
         return Statement(tier_program(numbers, lams, weights))
     if certificate.kind == "conflict":
         return release_statement(numbers[0], EXACT.zero, certificate.conditions, 0)
-    return release_statement(_listing(numbers[0], certificate), lams[0], certificate.conditions)
+    return release_statement(listing(numbers[0], certificate), lams[0], certificate.conditions)
 
 
-def _listing(problem: Problem, certificate: Certificate) -> Problem:
+def listing(problem: Problem, certificate: Certificate) -> Problem:
     """The problem with the lists of reports of a certificate; raises NoProof if they prove nothing."""
-    reporters = list(problem.reporters.values())
+    reporters = [*problem.reporters.values(), *information_reporters(certificate.conditions, problem)]
     if len(certificate.reports) != len(reporters):
         raise NoProof(f"there are {len(certificate.reports)} lists of reports, must be {len(reporters)}")
     if not reporters:
@@ -421,7 +422,8 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
         told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
         lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
         weight = int(certificate.kind != "conflict")
-        statement = release_statement(told.finite, lam, certificate.conditions, weight)
+        finite = listing(told.finite, certificate) if weight else told.finite
+        statement = release_statement(finite, lam, certificate.conditions, weight)
         if certificate.kind == "conflict":
             return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
         channel = certificate.channel
@@ -436,7 +438,8 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
         return Verdict(False, f"its conditions do not fit the problem: {error}")
     except NoProof as error:
         return Verdict(False, str(error))
-    return _judged([told.finite], certificate, value, bound, slack, "the prices prove that no mechanism{} goes below")
+    how, rounded = "the prices prove that no mechanism{} goes below", rounds(statement.program) or told.rounds
+    return _judged([told.finite], certificate, value, bound, slack, how, rounded)
 
 
 def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:

@@ -29,9 +29,10 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.lowering import SentSignals
 from bap_lp.program.signals import Signals
+from bap_lp.questions.optimum.reported import with_placeholders
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import EXACT, InputError, public
+from bap_lp.rational import EXACT, Array, InputError, public
 from bap_lp.releases.library import RELEASES, Parameter
 from bap_lp.releases.tuned import BEST
 
@@ -68,6 +69,7 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     if not exact:
         problem, mechanism = problem.as_float(), mechanism.as_float()
     rho, _ = joint(problem, mechanism)
+    replies: Array | None = None
     if problem.misaligned:
         played, _ = own_replies(problem, mechanism.q, rho)
         bob, eves = joint_decision(problem, played), played[len(problem.bobs) :]
@@ -77,16 +79,18 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         replies = signal_losses(rho, problem.E).argmin(axis=1)[:, None].repeat(len(problem.eve_groups), axis=1)
     else:
         bob = signal_losses(rho, problem.B).argmin(axis=1)
-        replies = problem.arrays.reply_columns(signal_losses(rho, problem.E))
-    signals = Signals(bob.astype(int), replies.astype(int), mechanism.signals)
-    whole = problem.exactly
+        if not problem.reporting:
+            replies = problem.arrays.reply_columns(signal_losses(rho, problem.E))
+    signals = Signals(bob.astype(int), None if replies is None else replies.astype(int), mechanism.signals)
+    whole = with_placeholders(problem.exactly, conditions) if problem.reporting else problem.exactly
     channels = [on_simplex(mechanism.q)]
     if not exact:  # what was rounded may stand at the edge of a condition: then a trace of the null release decides
         cap, margin = (None if v is None else float(v) for v in (conditions.max_bob_risk, conditions.margin))
         conditions = replace(conditions, max_bob_risk=cap, margin=margin)
         channels.append((1 - _TRACE) * channels[0] + _TRACE * whole.p.dot(channels[0]))
     arrays = whole.without_bob if whole.forecasting else whole.arrays
-    sent = [SentSignals(arrays, signals, q) for q in channels]
+    scores = tuple((k, one.on(np.arange(len(whole.p)), whole.p)) for k, one in whole.reporters.items())
+    sent = [SentSignals(arrays, signals, q, scores) for q in channels]
     for demand in conditions.demands(whole):
         wrong = [demand.broken(one) for one in sent]
         if all(wrong):

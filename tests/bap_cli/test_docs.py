@@ -42,6 +42,9 @@ def test_the_file_shown_is_the_coin_toss(tmp_path: Path) -> None:
     for part in (several, knowing, reporting):
         problem_from_dict({**example, **part})
     loaded = problem_from_dict({**shown, **conditions})
+    assert loaded.conditions.max_information[0].at_most == Fraction(1, 2)
+    rest = {name: value for name, value in conditions["conditions"].items() if name != "max_information"}
+    loaded = problem_from_dict({**shown, "conditions": rest})  # what conflicts is proved without logarithms
     with pytest.raises(ConflictError, match="cannot be met"):
         solve(loaded.problem, loaded.lam, conditions=loaded.conditions)
     known = set(SCHEMA["$defs"]["conditions"]["properties"])
@@ -176,7 +179,8 @@ def test_every_command_and_every_key_is_described(capsys: pytest.CaptureFixture[
     for table in ("theta", "data", "alice"):
         for key in SCHEMA["$defs"][table]["properties"]:
             assert f"`{table}.{key}`" in FILES
-    assert set(SCHEMA["$defs"]["agent"]["properties"]) == {"name", "weight", "decisions", "loss", "harm", "prior"}
+    own = {"name", "weight", "decisions", "loss", "harm", "prior", "secret"}
+    assert set(SCHEMA["$defs"]["agent"]["properties"]) == own
     for key in set(SCHEMA["$defs"]["eve"]["properties"]) - set(SCHEMA["$defs"]["agent"]["properties"]):
         assert f"`{key}`" in FILES
 

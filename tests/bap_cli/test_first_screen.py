@@ -378,6 +378,7 @@ SENTENCES = [
     ({"margin": "0"}, "better than any other by at least 0."),
     ({"deterministic": True}, "Nothing is drawn at random"),
     ({"max_signals": 2}, "There are at most 2 different messages."),
+    ({"max_information": "1/2"}, "On average the messages tell at most 0.5 bits about the data."),
 ]
 
 

@@ -44,7 +44,7 @@ def test_solve_explain_evaluate_and_verify_speak_of_reports(capsys, file, tmp_pa
     assert "Optimal among all mechanisms up to" in words
     code, words = run(capsys, "verify", folder)
     assert code == 0, words
-    assert "R_A = -3/10 is within" in words
+    assert "R_A = -0.3 is within" in words
     assert "The researcher reports probabilities" in run(capsys, "evaluate", file, f"{folder}/mechanism.json")[1]
     code, words = run(capsys, "explain", file, "--own")
     assert code == 0, words

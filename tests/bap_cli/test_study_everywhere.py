@@ -70,6 +70,15 @@ def test_explain_starts_with_the_verdict_and_counts_indifference(place, name, ca
     assert "This release is the best one for every lambda from" in out
 
 
+def test_explain_tells_of_an_eve_who_knows_nothing_and_of_one_who_wants_a_published_column(place, capsys):
+    text = STUDY.replace('knows = ["age"]\n', "") + '[[eve]]\nname = "friend"\nsecret = "pay"\n'
+    (place / "two.toml").write_text(text)
+    assert main(["explain", str(place / "two.toml")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "The boss wants ill and knows nothing about the person" in out
+    assert "The friend wants pay" in out
+
+
 def test_plot_draws_the_map_and_the_path_and_refuses_the_rest(place, tmp_path, capsys):
     for kind in ("map", "path"):
         out = tmp_path / f"{kind}.svg"

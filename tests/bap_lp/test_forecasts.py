@@ -182,7 +182,6 @@ def test_floats_are_the_fractions_they_are():
     "conditions",
     [
         {"exp_epsilon": 2},
-        {"min_eve_risk": "2/5"},
         {"max_leakage": "6/5"},
         {"exp_epsilon": 2, "delta": "1/10"},
         {"posterior_caps": [{"event": [0], "at_most": "1/3"}]},
@@ -419,3 +418,70 @@ def test_odd_problems_have_both_ends(problem):
     verdict = verify(problem, found.certificate)
     assert verdict, verdict.reason
     assert verdict.optimal
+
+
+# both report: the information bottleneck and the privacy funnel
+
+SOFT = [["9/10", "1/10"], ["3/5", "2/5"], ["1/5", "4/5"], ["1/10", "9/10"]]
+MASS = ["1/8", "3/8", "3/8", "1/8"]
+
+
+def entropies(law: np.ndarray, rho: np.ndarray) -> float:
+    """H(V|S) of a joint table of data and signals, where V has this law given the data."""
+    m = law.T @ rho
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(-np.nan_to_num(m * np.log(m / m.sum(axis=0))).sum())
+
+
+def test_the_iteration_of_the_information_bottleneck_stops_above_the_bound():
+    # I(X;S) - beta I(theta;S) is beta R_A up to a constant: beta = 1/lam, Bob wants theta and Eve the data
+    problem = Problem(MASS, bobs=[Agent("log", secret=SOFT)], eves=[Agent("log")])
+    p, law, generator = problem.p.astype(float), problem.forecasters[0].law.astype(float), np.random.default_rng(3)
+    found, best = solve(problem, "2/5"), math.inf
+    assert verify(problem, found.certificate).optimal
+    for _ in range(6):
+        q = generator.dirichlet([1.0] * 4, 4)
+        for _ in range(300):
+            mass = p @ q
+            decoder = (law * p[:, None]).T @ q / mass
+            far = (law[:, :, None] * np.log(law[:, :, None] / decoder[None])).sum(axis=1)
+            q = mass * np.exp(-far * 5 / 2)
+            q = np.maximum(q / q.sum(axis=1, keepdims=True), 1e-300)
+        rho = p[:, None] * q
+        value = entropies(law, rho) - 2 / 5 * entropies(np.eye(4), rho)
+        assert value >= float(found.bound) - 1e-12
+        best = min(best, value)
+    assert float(found.value) <= best + 1e-9
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_greedy_merging_for_the_privacy_funnel_stops_above_the_bound(seed):
+    weights = np.random.default_rng(seed).integers(1, 9, 5)
+    p, wanted, secret = weights / weights.sum(), np.array([0, 1, 0, 1, seed]), np.array([0, 0, 1, 1, 1 - seed])
+    problem = Problem(
+        [Fraction(int(w), int(weights.sum())) for w in weights],
+        bobs=[Agent("log", secret=wanted.tolist())],
+        eves=[Agent("log", secret=secret.tolist())],
+    )
+    found = solve(problem, "3/2")
+    assert verify(problem, found.certificate).optimal
+
+    def value(blocks):
+        rho = np.array([[p[x] * (x in block) for block in blocks] for x in range(5)])
+        return entropies(np.eye(2)[wanted], rho) - 1.5 * entropies(np.eye(2)[secret], rho)
+
+    blocks = [{x} for x in range(5)]
+    while len(blocks) > 1:
+        pairs = [(a, b) for a in range(len(blocks)) for b in range(a)]
+        rest = [[c for k, c in enumerate(blocks) if k not in pair] for pair in pairs]
+        blocks = min(([*own, blocks[a] | blocks[b]] for own, (a, b) in zip(rest, pairs, strict=True)), key=value)
+        assert value(blocks) >= float(found.bound) - 1e-12
+
+
+def test_where_both_report_the_stand_alone_checker_agrees(tmp_path):
+    problem = Problem(MASS, bobs=[Agent("brier", secret=[0, 1, 0, 1])], eves=[Agent("log", secret=[0, 0, 1, 1])])
+    found = solve(problem, "1/4")
+    save_bundle(tmp_path / "b", found)
+    assert load_bundle(tmp_path / "b").verify().optimal
+    code, words = standalone(tmp_path / "b")
+    assert code == 0, words

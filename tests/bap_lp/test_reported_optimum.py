@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,22 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from bap_lp import Agent, Conditions, InputError, Mechanism, Problem, evaluate, load_bundle, save_bundle, solve, verify
+from bap_lp import (
+    Agent,
+    Conditions,
+    InputError,
+    Mechanism,
+    Problem,
+    evaluate,
+    lambda_path,
+    load_bundle,
+    save_bundle,
+    solve,
+    verify,
+)
 from bap_lp import verify_standalone as standalone
 from bap_lp.logarithms import log_below
+from bap_lp.questions.optimum.costs import shadow_prices
 
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
 MIXED = Problem(
@@ -232,3 +246,61 @@ def test_ties_and_states_without_probability_do_no_harm() -> None:
     found = solve(Problem(prior, bob, eves=[Agent("log", secret=["a", "b", "c", "c"])]), 1)
     assert found.value == pytest.approx(1 - math.log(2), abs=1e-12)
     assert verify(found.problem, found.certificate).optimal
+
+
+@pytest.mark.parametrize("bits", ["1/10", "1/2", "9/10"])
+def test_a_limit_on_information_has_the_rate_distortion_function(bits: str, tmp_path: Path) -> None:
+    plain = Problem(BIT.p, BIT.B, BIT.B)
+    found = solve(plain, 0, conditions=Conditions(max_information=bits))
+    flip = float(found.value)
+    rate = 1 + flip * math.log2(flip) + (1 - flip) * math.log2(1 - flip)
+    assert rate == pytest.approx(float(Fraction(bits)), abs=1e-9)
+    assert found.gap < 1e-9
+    slope = 1 / math.log2((1 - flip) / flip)  # of the distortion-rate function
+    [price] = shadow_prices(found)["max_information"].values()
+    assert float(price) == pytest.approx(slope, rel=1e-5)
+    save_bundle(tmp_path / "bundle", found)
+    assert load_bundle(tmp_path / "bundle").verify().optimal
+    assert "optimal" in standalone.check(tmp_path / "bundle")
+
+
+def test_a_limit_on_information_holds_for_the_secret_that_it_names() -> None:
+    limits = [{"at_most": "1/20", "eve": "Eve"}, {"at_most": "1/2", "secret": ["u", "v", "v"]}, {"at_most": 1}]
+    found = solve(MIXED, 0, conditions=Conditions(max_information=limits))
+    assert evaluate(MIXED, found.mechanism).information["Eve"] <= 0.05 * math.log(2) + 1e-12
+    assert verify(MIXED, found.certificate).optimal
+    about = Problem(MIXED.p, MIXED.B, eves=[Agent("log", secret=["u", "v", "v"])])
+    assert evaluate(about, found.mechanism).information["Eve"] <= 0.5 * math.log(2) + 1e-12
+    wide = solve(MIXED, 0, conditions=Conditions(max_information=5))
+    assert float(wide.value) == pytest.approx(float(solve(MIXED, 0).value), abs=1e-8)
+
+
+def test_both_checkers_know_the_limit_on_information(tmp_path: Path) -> None:
+    problem = Problem(BIT.p, BIT.B, BIT.B)
+    found = solve(problem, 0, conditions=Conditions(max_information="1/2"))
+    other = replace(found.certificate, conditions=Conditions(max_information="1/4"))
+    assert "bits is above max_information = 0.25" in verify(problem, other).reason
+    save_bundle(tmp_path / "bundle", replace(found, certificate=other))
+    with pytest.raises(standalone.Refused, match="breaks max_information"):
+        standalone.check(tmp_path / "bundle")
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        (0, "max_information[0].at_most = 0 must be positive: independent_of asks for no information"),
+        ("x", "max_information[0].at_most = 'x' is not a number"),
+        ([], "max_information must not be empty"),
+        ([{"at_most": 1, "eve": "nobody"}], "max_information[0].eve = 'nobody' names no Eve who reports"),
+        ([{"at_most": 1, "secret": [1]}], "max_information[0].secret has 1 labels, must have 2, one per state"),
+    ],
+)
+def test_a_limit_that_does_not_fit_is_refused_in_one_line(limit: Any, words: str) -> None:
+    with pytest.raises(InputError) as found:
+        solve(BIT, 0, conditions=Conditions(max_information=limit))
+    assert str(found.value).startswith(words)
+
+
+def test_a_path_refuses_limits_on_information() -> None:
+    with pytest.raises(InputError, match="max_information is not possible here"):
+        lambda_path(Problem(BIT.p, BIT.B, BIT.B), conditions=Conditions(max_information=1))

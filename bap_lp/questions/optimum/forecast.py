@@ -27,10 +27,11 @@ from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.forecasts import NOT_FORECAST, ReportTangents, ToldProblem
-from bap_lp.proof.certificate import Certificate, Statement, reported
+from bap_lp.proof.certificate import Certificate, Statement, reported, rounds
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal, within_range
+from bap_lp.questions.optimum.reported import ReportedProblem
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.rational import EXACT, Array, InputError, floats, in_floats
 from bap_lp.rational import stated as as_stated
@@ -50,6 +51,7 @@ class _Proof:
     statement: Statement
     dual: Dual
     bound: Any
+    reports: tuple[Array, ...] = ()  # of Eves, if they report probabilities too
 
     def value(self, channel: Array) -> Any:
         """R_A of a channel on the signals of the finite problem, when Bob reports what he believes."""
@@ -93,7 +95,9 @@ def solve_forecast(
                 sent, value = other[:, (other != 0).any(axis=0)], own
         if progress is not None:
             progress(step, float(proof.bound), float(value))
-        if value - proof.bound <= enough:
+        # the cone program against Eves who report leaves a gap of its own, which finer simplices do not close
+        own = found.statement.value(channel) - found.told.added - found.bound if whole.reporting else EXACT.zero
+        if value - proof.bound <= max(enough, 2 * own):
             break
         finer = _finer(found, channel)
         if finer == splits or prod(each.count(".") for each in finer) > _CELLS:
@@ -120,6 +124,10 @@ def _solved(
     told: ToldProblem, splits: tuple[str, ...], lam: Any, conditions: Conditions, near: Any
 ) -> tuple[_Proof, Array]:
     """The optimum of a finite problem, up to a small gap, with its proof on all states."""
+    if told.finite.reporting:
+        both = ReportedProblem(told.finite, conditions, lam)
+        statement, channel, dual, tables = both.proved(both.solved())
+        return _Proof(told, splits, statement, dual, statement.bound(dual)[0] - told.added, tables), channel
     asked = AskedProblem.of(told.finite, conditions, True)
     if not conditions.empty:
         within_range(asked)
@@ -201,13 +209,15 @@ def _solution(
     problem: Problem, lam: Any, exact: bool, conditions: Conditions, proof: _Proof, sent: Array, how: str
 ) -> Solution:
     channel = _placed(proof.told, sent)
-    value, least, gap = reported(proof.value(channel), proof.bound, exact)
+    rounded = rounds(proof.statement.program) or proof.told.rounds
+    value, least, gap = reported(proof.value(channel), proof.bound, exact, rounded)
     kept, signals = without_unused(channel, proof.told.finite.bob_decisions)
     mechanism = Mechanism.of(kept if exact else in_floats(kept), signals, problem.states, "optimum")
     at, prior = as_stated(lam, exact), problem.p if exact else proof.told.problem.p
     certificate = Certificate(
-        (at,), value, gap, channel, proof.dual, exact, conditions, prior=prior, splits=proof.splits
-    )
+        (at,), value, gap, channel, proof.dual, exact, conditions, prior=prior, reports=proof.reports,
+        splits=proof.splits,
+    )  # fmt: skip
     simplices = sum(each.count(".") for each in proof.splits)
     method = f"tangents on {counted(simplices, 'part')} of the reports{how}"
     return Solution(problem, at, value, mechanism, risks_of(problem, mechanism), least, gap, method, certificate)

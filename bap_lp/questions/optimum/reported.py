@@ -9,6 +9,7 @@ and their difference is stated; it is small, but not zero.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter
 from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import feasible, priced
 from bap_lp.program.lowering import LoweredProblem
@@ -31,6 +33,7 @@ from bap_lp.rational import EXACT, Array, InputError, in_floats, lifted
 from bap_lp.rational import stated as as_stated
 
 _FLOORS = (0.0, 1e-10, 1e-7)  # probabilities up to which a solution of Clarabel may be tidied
+_SHARES = (2.0**-26, 2.0**-20, 2.0**-14)  # of the even channel, where Clarabel breaks a condition by more than rounding
 _FEW = 2000  # probabilities up to which that is tried
 
 
@@ -39,7 +42,7 @@ def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: C
     exact = exactly(problem, lam, exact, conditions)
     problem = problem if exact else problem.as_float()
     whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
-    asked = _Asked(whole, conditions, price)
+    asked = ReportedProblem(whole, conditions, price)
     found = asked.solved()
     statement, channel, dual, tables = asked.proved(found)
     value, bound = statement.value(channel), statement.bound(dual)[0]
@@ -61,22 +64,21 @@ def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: C
     return replace(best, unconstrained=solve(problem, at, exact).value)
 
 
-def placeholders(reporters: list[Reporter]) -> list[Array]:
-    """A report that tells all values apart, for every reporter: what stands for reports before they are known."""
-    out = []
-    for one in reporters:
+def with_placeholders(problem: Problem, conditions: Conditions) -> Problem:
+    """An exact problem with one report in place of all, which tells all values apart."""
+    tables = []
+    for one in (*problem.reporters.values(), *information_reporters(conditions, problem)):
         numbers = [EXACT.number(k + 1) for k in range(len(one.values))]
-        out.append(EXACT.list(v / (2 * sum(numbers)) for v in numbers)[None])
-    return out
+        tables.append(EXACT.list(v / (2 * sum(numbers)) for v in numbers)[None])
+    return problem.reported(tables)
 
 
-class _Asked:
+class ReportedProblem:
     """An exact problem under conditions, lowered with one report in place of all."""
 
     def __init__(self, problem: Problem, conditions: Conditions, lam: Any) -> None:
         self.problem, self.conditions, self.lam = problem, conditions, lam
-        reporters = list(problem.reporters.values())
-        start = problem.reported(placeholders(reporters))
+        start = with_placeholders(problem, conditions)
         demands = conditions.demands(start)
         for demand in demands:
             if demand.tuples or not demand.convex:
@@ -101,19 +103,24 @@ class _Asked:
         Small probabilities may be traces of the path to a vertex, or meant.
         """
         floors = _FLOORS if q.size <= _FEW else _FLOORS[:1]
-        found = [self._met(np.where(q > floor, q, 0.0)) for floor in floors]
-        return min(found, key=self.program.value) if len(found) > 1 else found[0]
-
-    def _met(self, q: Array) -> Array:
-        q = q / q.sum(axis=1, keepdims=True)
-        even = np.full(q.shape, 1 / q.shape[1])
-        for inner in (lambda: None, lambda: even, self._inner):
-            found = feasible(self.program, q, inner())
-            if found is not None:
-                return found
+        found = [own for own in (self._met(np.where(q > floor, q, 0.0)) for floor in floors) if own is not None]
+        if found:
+            return min(found, key=self.program.value) if len(found) > 1 else found[0]
         names = ", ".join(self.conditions.given())
         rule = f"leave no room for rounding: no mechanism was found that satisfies {names} exactly"
         raise InputError("conditions", None, rule)
+
+    def _met(self, q: Array) -> Array | None:
+        q = q / q.sum(axis=1, keepdims=True)
+        even = np.full(q.shape, 1 / q.shape[1])
+        found = (feasible(self.program, q, inner()) for inner in (lambda: None, lambda: even, self._inner))
+        mixed = (feasible(self.program, (1 - share) * q + share * even) for share in _SHARES)
+        return next((own for own in chain(found, mixed) if own is not None and not self._broken(own)), None)
+
+    def _broken(self, q: Array) -> bool:
+        """Whether a demand is broken by its definition."""
+        sent = self.layout.sent(q)
+        return any(demand.broken(sent) for demand in self.layout.local)
 
     def _inner(self) -> Array | None:
         try:
@@ -129,7 +136,7 @@ class _Asked:
         final = self.problem.reported(tables)
         layout = LoweredProblem.of(final, self.conditions.demands(final))
         program = layout.whole_program(self.lam)
-        dual = self.layout.expanded(found.dual)
+        dual = self.layout.expanded(found.dual.each(lambda v: lifted(np.maximum(v, 0.0))))
         dual = Dual({**dual.replies, **_replies(self.program, program, found)}, dual.weights)
         statement = Statement(program, layout, self.conditions, self.lam)
         return statement, channel, priced(program, program.completed(dual)), tables

@@ -106,7 +106,7 @@ def solve(
             if formulation != "compact":
                 raise InputError("formulation", formulation, 'must be "compact" if a Bob reports probabilities')
             found = solve_forecast(problem, price, exact, conditions or Conditions(), progress)
-        elif problem.reporting:
+        elif problem.reporting or (conditions is not None and conditions.max_information is not None):
             from bap_lp.questions.optimum.reported import solve_reported
 
             if formulation != "compact":

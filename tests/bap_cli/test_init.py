@@ -94,11 +94,11 @@ def test_columns_that_are_asked_for_are_used_and_those_that_cannot_be_are_refuse
 
 @pytest.mark.parametrize("data", [fair, randhie], ids=["fair", "randhie"])
 def test_the_proposals_for_published_tables_run_as_they_are(run: Run, data: object) -> None:
-    data.load_pandas().data[:300].to_csv("t.csv", index=False)  # type: ignore[attr-defined]
+    data.load_pandas().data[:100].to_csv("t.csv", index=False)  # type: ignore[attr-defined]
     assert run("init", "t.csv", "-o", "study.toml")[0] == 0
     assert run("solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0
     assert run("release", "D", "t.csv", "-o", "o.csv")[0] == 0
-    assert len(Path("o.csv").read_text().splitlines()) == 301
+    assert len(Path("o.csv").read_text().splitlines()) == 101
 
 
 HOSTILE = {

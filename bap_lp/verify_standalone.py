@@ -1544,7 +1544,7 @@ def least_losses(cells, loss):
     return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
 
 
-class StudyConditions:
+class StudyRules:
     """Conditions of a study in the words of columns, in fractions.
 
     Floors on an Eve's risk R_n >= f_n, on R_E >= f, and a cap R_B <= c have prices w_n, w, v >= 0: every release that
@@ -1729,7 +1729,7 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     if conditions:
         need(not floats and all(e.own["informed"] < 2 for e in records.spies),
              "conditions in floats, or of informed Eves, are checked by `bap verify`")
-        bound, count = StudyConditions(records, conditions, lam, bob, eve, eves).bound(certificate)
+        bound, count = StudyRules(records, conditions, lam, bob, eve, eves).bound(certificate)
         stated = [proof_number(certificate[name]) for name in ("value", "gap")]
         need(stated == [bob - lam * eve, bob - lam * eve - bound], "the certificate states another value or gap")
     else:

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-names = [a for a in sys.argv[1:] if not a.isdigit()]
+names = [a for a in sys.argv[1:] if not a.isdigit() and a != "draw"]
 for name in names or [
     "core",
     "game",
@@ -14,6 +14,7 @@ for name in names or [
     "gaussian",
     "models",
     "microdata",
+    "priors",
     "counts",
     "trust",
     "startup",

@@ -252,6 +252,14 @@ def _records(kind: str) -> Any:
     return frontier(path.audited()) if kind == "path" else release_map(study.solve("1/2").compare(()), path=path)
 
 
+def _promises() -> Any:
+    import pandas as pd
+
+    from benchmarks import priors
+
+    return priors.picture(pd.read_csv(priors.NUMBERS)).axes[0]
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     "map": _map,
     "path": _path,
@@ -264,6 +272,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "model": _model,
     "records": lambda: _records("map"),
     "frontier of records": lambda: _records("path"),
+    "promises": _promises,
 }
 
 

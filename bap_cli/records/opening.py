@@ -42,10 +42,10 @@ class Opened:
             return self.solution
         lam = self.lam
         if self.eve_gain is not None:
-            path = self.study.path(
-                progress=progress, **{k: v for k, v in options.items() if k in ("workers", "time_limit")}
-            )
-            lam = path.within_gain(self.eve_gain).lam
+            from bap_sdc.records.path import lam_within_gain
+
+            own = {k: v for k, v in options.items() if k in ("workers", "time_limit")}
+            lam = lam_within_gain(self.study, self.eve_gain, progress=progress, **own)
         tell = lambda done, total: progress(f"solving: {done} of {total} record types")  # noqa: E731
         return self.study.solve(lam, progress=tell, **options)
 

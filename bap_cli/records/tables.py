@@ -32,7 +32,6 @@ def show_solution(solution: StudySolution, source: str, choice: str, verdict: Se
         f"{counted(study.records, 'record')} of {types}; {counted(study.decisions, 'possible release')} for each; "
         f"{counted(solution.components, 'independent part')}; {kind}",
     )
-    say(out, f"The prior: {study.prior.belief}.")
     _show_scores(out, study)
     say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()

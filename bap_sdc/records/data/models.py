@@ -141,6 +141,8 @@ def model_prior(sample: Sample, model: str, draws: Sequence[int] = ()) -> Prior:
         raise InputError("model", model, f"must be one of {', '.join((*MODELS, CHOOSE))}")
     if sample.alpha != "held-out":
         sample = replace(sample, alpha=public(number(sample.alpha, "smoothing")))
+        if sample.alpha < 0:
+            raise InputError("smoothing", sample.alpha, 'must be "held-out" or a non-negative number')
     if model not in ("counts", CHOOSE) and sample.alpha != 0:
         raise InputError("smoothing", sample.alpha, f'is for model = "counts", not for "{model}"')
     if model not in ("loglinear", CHOOSE) and sample.margins:

@@ -166,10 +166,7 @@ def fit(
         scores = _scores(codes, levels, joined, seed)
         best = max(scores, key=lambda pair: (pair[1], -pair[0]))
         return _fitted(codes, levels, best[0], toward, joined, scores)
-    value = number(alpha, "smoothing")
-    if value < 0:
-        raise InputError("smoothing", public(value), 'must be "held-out" or a non-negative number')
-    return _fitted(codes, levels, public(value), toward, joined, ())
+    return _fitted(codes, levels, public(number(alpha, "smoothing")), toward, joined, ())
 
 
 def _fitted(codes: Array, levels: Sequence[int], alpha: Any, toward: str, joined: Any, scores: Any) -> Prior:

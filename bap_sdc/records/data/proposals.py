@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
+
+import numpy as np
 
 from bap_lp.rational import InputError
 from bap_sdc.records.data.findings import FEW, Findings, Found, look_at
@@ -18,6 +21,7 @@ from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.study import Eve, Study
 
 _PUBLISHED, _KNOWN, _DECISIONS = 4, 2, 2000
+_DRAWS, _QUICK, _MODELLED = 20, 500_000, 50  # draws; types times decisions times draws in seconds; records of a model
 SEEN = "# Seen: "
 
 
@@ -73,10 +77,7 @@ def proposal(
         f"knows = [{', '.join(_quoted(c.name) for c in known)}]  # columns she has already",
         *([f"loss = {_square(hers.levels)}  # row: truth, column: guess"] if hers.levels <= FEW + 1 else []),
         "weight = 1",
-        "",
-        "[prior]",
-        'smoothing = 0  # or a number such as 10, or "held-out" to choose it by likelihood',
-        "",
+        *_prior(_study(frame, seen, hers, known, published, data)),
     ]
     for column in [c for c in seen.columns if c in used and _options(c)]:
         lines.append(f"[columns.{_key(column.name)}]")
@@ -99,6 +100,25 @@ def proposal(
         '# min_eve_risk = "1/10"',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _prior(study: Study) -> list[str]:
+    """Eve knows draws of the true shares, unless this takes long, and the secret is modelled: this prior keeps its
+    promise (`benchmarks/priors.py`)."""
+    codes, secret = study.codes[~study.left_out], study.spies[0].secret
+    rest = [k for k in range(len(study.names)) if k != secret]
+    levels = len(np.unique(codes[:, secret]))
+    fits = bool(rest) and levels > 1 and len(codes) >= _MODELLED and find_spec("sklearn") is not None
+    types = len(np.unique(codes[:, rest], axis=0)) * levels if fits else len(study.prior.types)
+    slow = types * study.decisions * _DRAWS > _QUICK
+    words = "she also knows which of 20 draws of the true shares is true"
+    return [
+        f"{'# ' if slow else ''}informed = {_DRAWS}  # {words}{'; slow in a table of this size' if slow else ''}",
+        "",
+        "[prior]",
+        f'model = "{"conditional" if fits else "counts"}"  # or "independent", "loglinear", "counts", "held-out"',
+        "",
+    ]
 
 
 def _chosen(
@@ -124,7 +144,7 @@ def _chosen(
     for count in range(max(most, 0), -1, -1):
         known = ranked[:count] if knows is None else given["--knows"]
         published = given["--publish"] if publish else _published([c for c in rest if c not in known] or rest)
-        if _calibrates(frame, seen, hers, known, published, source):
+        if _calibrates(_study(frame, seen, hers, known, published, source)):
             return hers, known, published, '"calibrated"'
     return hers, known, published, "1"
 
@@ -139,12 +159,21 @@ def _published(columns: Sequence[Found]) -> list[Found]:
     return out
 
 
-def _calibrates(
+def _calibrates(study: Study) -> bool:
+    """Whether the calibrated lambda of this study is defined."""
+    try:
+        record_lam(study.program, "calibrated")
+    except InputError:
+        return False
+    return True
+
+
+def _study(
     frame: Any, seen: Findings, hers: Found, known: Sequence[Found], published: Sequence[Found], source: str
-) -> bool:
-    """Whether the calibrated lambda of this study is defined; a study that cannot be made is refused."""
+) -> Study:
+    """The study with these columns; one that cannot be made is refused."""
     used = list(dict.fromkeys((*published, hers, *known)))
-    study = Study(
+    return Study(
         frame[[c.name for c in seen.columns if c in used]],
         {c.name: "0-1" for c in published},
         [Eve(hers.name, [c.name for c in known])],
@@ -155,11 +184,6 @@ def _calibrates(
         decimal=seen.reading.decimal,
         source=source,
     )
-    try:
-        record_lam(study.program, "calibrated")
-    except InputError:
-        return False
-    return True
 
 
 def _named(seen: Findings, name: str, option: str, source: str) -> Found:

@@ -23,6 +23,7 @@ from bap_sdc.records.data.typed_tables import READERS, read_parquet, read_with_p
 
 MISSING = ("", "NA", "NaN")
 _PARQUET = (".parquet", ".pq")
+_UNREAD = (".xls", ".xlsb", ".ods", ".sas7bdat", ".xpt", ".rds", ".rdata", ".por", ".feather", ".zip")
 _TEXT = (".csv", ".tsv", ".txt")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # what a spreadsheet takes for the start of a formula
 _QUOTED = re.compile(f"\\A'(?={_FORMULA.pattern})")
@@ -61,6 +62,8 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     """
     source = source_name(path)
     pandas_module()
+    if Path(path).suffix.lower() in _UNREAD:
+        raise InputError(source, None, "is of a kind that is not read: save it as CSV, Parquet, .xlsx, .dta or .sav")
     if is_parquet(path):
         frame = read_parquet(path, source)
     else:

@@ -17,6 +17,7 @@ from bap_sdc import Eve, Study, load_study
 from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.data import models
 from bap_sdc.records.data.models import CHANCES, chances
+from bap_sdc.records.path import lam_within_gain
 
 SMALL = 2.0**-38  # what rounding a probability to 2^-40 may change
 
@@ -279,3 +280,14 @@ def test_a_model_that_cannot_be_fitted_says_why() -> None:
     wide = pd.DataFrame({f"c{k}": np.arange(60) for k in range(4)})
     with pytest.raises(InputError, match="model gives 12960000 record types"):
         Study(wide, {"c0": "0-1"}, [Eve("c1", knows=["c2", "c3"])], model="independent")
+
+
+def test_lambda_is_searched_for_if_an_informed_eve_may_gain_little() -> None:
+    study = study_of(table(80), informed=3)
+    lam = lam_within_gain(study, "5%")
+    assert study.solve(lam).eves[0] >= F(95, 100) * study.solve(lam).nulls[0]
+    assert study.solve(lam * F(19, 21)).eves[0] < F(95, 100) * study.solve(lam).nulls[0]
+    line = study.path().within_gain("5%")
+    assert line.start <= lam <= line.start * F(21, 20) + F(1, 100)
+    assert lam_within_gain(study_of(table(80)), "5%") == study_of(table(80)).path().within_gain("5%").lam
+    assert lam_within_gain(study, "100%") == 0

@@ -1260,7 +1260,8 @@ def proved(problem, mechanism, document, allow):
         asked = asked + listed(problem["weights"], "weights", len(games))
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    covered = games[0].aligned and not {"max_bob_risk", "deterministic", "max_signals", "margin"} & {*conditions[0]}
+    other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
+    covered = games[0].aligned and not other & {*conditions[0]}
     need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
     release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
     if kind == "priors":

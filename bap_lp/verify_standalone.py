@@ -1163,6 +1163,8 @@ def over_priors(release, table, document):
     """The set of priors, and its listed priors as worst rows of the program of the conditions."""
     game, program = release.game, release.program
     need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
+    need(not game.scores and not game.reporting, "a set of priors needs agents with tables of losses")
+    need("max_information" not in document.get("conditions", {}), "information over a set of priors")
     priors = Priors(table, game)
     release.exact = release.exact and priors.exact
     (K, wide), at = proof_table(document.get("listed"), 2)
@@ -1258,7 +1260,8 @@ def proved(problem, mechanism, document, allow):
         asked = asked + listed(problem["weights"], "weights", len(games))
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    covered = games[0].aligned and not {"max_bob_risk", "deterministic", "max_signals", "margin"} & {*conditions[0]}
+    other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
+    covered = games[0].aligned and not other & {*conditions[0]}
     need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
     release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
     if kind == "priors":

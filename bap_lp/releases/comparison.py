@@ -76,7 +76,6 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         replies = np.stack([own + g.start for own, g in zip(eves, problem.eve_groups, strict=True)], axis=1)
     elif problem.forecasting:  # no condition that holds with such a Bob speaks of his decisions
         bob = np.zeros(rho.shape[1], dtype=int)
-        replies = signal_losses(rho, problem.E).argmin(axis=1)[:, None].repeat(len(problem.eve_groups), axis=1)
     else:
         bob = signal_losses(rho, problem.B).argmin(axis=1)
         if not problem.reporting:

@@ -60,6 +60,8 @@ def test_what_is_seen_is_said_and_the_proposal_reads_it_so(run: Run) -> None:
         'Seen: "comment": every record has a cell of its own',
         'Seen: "born": dates written as text',
         'Seen: "height": numbers with decimal commas',
+        'Seen: "empty": all its cells are equal',
+        'Seen: "born": 20 levels of text',
     ):
         assert words in out
     text = Path("study.toml").read_text()
@@ -194,3 +196,15 @@ def test_an_excel_file_is_bounded_by_what_it_unpacks_to(tmp_path: Path, monkeypa
         with pytest.raises(InputError, match=f"{name} cannot be read as a") as error:
             read_table(tmp_path / name)
         assert "\n" not in str(error.value)
+
+
+def test_excel_and_spss_files_are_read(tmp_path: Path) -> None:
+    import pyreadstat
+
+    frame = pd.DataFrame({"pay": [1.0, 2.0, 2.0], "ill": ["no", "yes", "no"]})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    pyreadstat.write_sav(frame, str(tmp_path / "t.sav"))
+    for name in ("t.xlsx", "t.sav"):
+        found = read_table(tmp_path / name)
+        assert found["pay"].astype(float).tolist() == [1, 2, 2]
+        assert found["ill"].astype(str).tolist() == ["no", "yes", "no"]

@@ -10,8 +10,8 @@ the mean of her risks: mixing two releases without saying which one was used poo
 The columns of a part start with its optimum without prices and the null release, which meets every condition but a cap
 on R_B. For that the least R_B is found first, in the same way, with lam = 0.
 
-min_cell. A combination that is released too rarely is forbidden and the study solved again, the rarest ones first,
-until all that is released is frequent enough. The bound is that of the study without min_cell.
+min_cell. A combination that is released too rarely is forbidden and the study solved again, the rarest quarter of them
+first, until all that is released is frequent enough. The bound is that of the study without min_cell.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ import numpy as np
 
 from bap_lp import ConflictError, solve
 from bap_lp.clock import check
-from bap_lp.engines.solve import solve_program
+from bap_lp.engines.solve import Infeasible, solve_program
 from bap_lp.model.display import counted
+from bap_lp.notions.base import LOOSE
 from bap_lp.program.bound import Program, Rows
 from bap_lp.program.finish import STOPPED, on_grid
 from bap_lp.proof.certificate import Certificate, reported, statement_of
@@ -96,7 +97,8 @@ class _Task:
             part.require()
         self.conditions = [] if self.free else [part.conditions() for part in parts]
         self.columns: list[list[_Column]] = [[] for _ in parts]
-        self.limits = coupling(study)
+        # in floats a limit may be an attainable extreme, rounded; half of what the check allows is left for rounding
+        self.limits = coupling(study, EXACT.zero if exact else LOOSE / 2)
         self.kept: Array | None = None  # decisions of the study that may be sent
         self.stopped = False
 
@@ -230,7 +232,10 @@ class _Task:
             Rows(limit.name, EXACT.full(1, limit.rhs), (0 * part, part, column_at, side.ravel()))
             for limit, side in zip(limits, sides, strict=True)
         )
-        found = solve_program(Program(EXACT.full(shape[0], 1), cost, (), rows), allowed=allowed)
+        try:
+            found = solve_program(Program(EXACT.full(shape[0], 1), cost, (), rows), allowed=allowed)
+        except Infeasible:
+            raise InputError("conditions", None, "cannot be met together") from None
         weights = {name: w[0] for name, w in found.dual.weights.items()}
         floors = {int(name[6:]): w for name, w in weights.items() if name.startswith("floor ")}
         prices = Prices(floors, weights.get("min_eve_risk", EXACT.zero), weights.get("max_bob_risk", EXACT.zero))
@@ -287,7 +292,7 @@ class _Task:
             rare = sorted((float(m), i) for m, i in zip(mass, used.tolist(), strict=True) if m < least)
             if not rare:
                 return found
-            self.kept = kept = np.setdiff1d(kept, [i for _, i in rare[: (len(rare) + 1) // 2]])
+            self.kept = kept = np.setdiff1d(kept, [i for _, i in rare[: (len(rare) + 3) // 4]])
             self.columns = [[] for _ in self.parts]
             found = self._proof(relaxed, self._best().mix)
 

@@ -216,6 +216,15 @@ class StudyConditions:
         if names and not self.convex and len(study.spies) > 1:
             rule = "cannot be combined with deterministic or max_signals where there are several Eves"
             raise InputError("conditions.floor", None, rule)
+        counted = [spy.name for spy in study.spies if spy.score]  # the best report of a list is not the best of all
+        for k, name in enumerate(names):
+            if name in counted:
+                rule = "reports probabilities: her risk is known up to a list of reports, so it cannot have a floor"
+                raise InputError(f"conditions.floor[{k}].eve", name, rule)
+        for limit in ("min_eve_risk", "signal_floor"):
+            if counted and getattr(self.types, limit) is not None:
+                rule = f"is not available where {counted[0]} reports probabilities: use a cap"
+                raise InputError(f"conditions.{limit}", None, rule)
         cap = tuple(replace(one, level=labels[k]) for k, one in enumerate(self.cap))
         floor = tuple(replace(one, eve=name) for one, name in zip(self.floor, names, strict=True))
         return replace(self, cap=cap, floor=floor)

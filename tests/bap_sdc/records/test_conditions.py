@@ -229,6 +229,29 @@ def test_a_rare_combination_is_never_released_and_the_bound_is_below_the_best_ch
     assert float(found.bound) - 1e-7 <= best.fun <= float(found.value) + 1e-7
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_limit_at_an_attainable_extreme_is_met(exact):
+    null, one = study(None, 1).solve(0).nulls[0], study(None, 1)
+    known, ill = one.known(one.prior.types, one.spies[0]), one.prior.types[:, one.names.index("ill")] == 1
+    p = np.array([F(str(v)) for v in one.prior.p])
+    most = max(sum(p[(known == z) & ill]) / sum(p[known == z]) for z in set(known.tolist()))
+    near = (lambda v: v) if exact else float
+    for conditions in (
+        {"floor": [{"at_least": near(null)}]},
+        {"cap": [{"secret": "ill", "level": "yes", "at_most": near(most)}]},
+    ):
+        found = study(conditions, 1).solve("1/4")
+        assert found.exact == exact
+        assert found.verify().optimal
+
+
+def test_an_eve_who_reports_probabilities_may_have_a_cap_and_no_floor():
+    reporter = Eve("ill", knows=["age"], loss="log", name="reporter")
+    assert study({"cap": [{"secret": "ill", "level": "yes", "at_most": "9/10"}]}, 1, [reporter]).solve(0).verify()
+    with pytest.raises(InputError, match=r"reports probabilities: .* cannot have a floor"):
+        study({"floor": [{"at_least": "1/10"}]}, 1, [reporter])
+
+
 def test_differential_privacy_of_a_column_holds_for_records_never_seen():
     frame = pd.DataFrame({"ill": [0, 0, 1, 1, 2, 0], "age": [0, 0, 0, 1, 1, 1], "pay": [0, 1, 1, 0, 1, 1]})
     one = Study(

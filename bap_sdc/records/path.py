@@ -2,7 +2,8 @@
 
 V(lam) = min R_B - lam R_E is concave and piecewise linear. Without conditions every piece is exact
 (`optimum.part_paths`): a release that is optimal from lam = start to end. Under conditions, and with an informed Eve,
-whose path has very many pieces, the optimum is proved at single points; between two of them V lies above their chord and below both of their lines.
+whose path has very many pieces, the optimum is proved at single points; between two of them V lies above their chord
+and below both of their lines.
 
 Eve's gain is measured by her risk without a release: R_E^n = (1 - gain) null_n. On the path R_B grows with lam, and the
 last piece leaves every Eve her risk without a release. So the first piece on which no Eve gains more than g is the

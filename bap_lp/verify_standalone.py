@@ -1265,7 +1265,8 @@ def proved(problem, mechanism, document, allow):
         asked = asked + listed(problem["weights"], "weights", len(games))
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    covered = games[0].aligned and not {"max_bob_risk", "deterministic", "max_signals", "margin"} & {*conditions[0]}
+    other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
+    covered = games[0].aligned and not other & {*conditions[0]}
     need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
     release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
     if kind == "priors":
@@ -1568,7 +1569,7 @@ def least_losses(cells, loss):
     return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
 
 
-class Asked:
+class StudyRules:
     """The conditions of a study: on columns, on record types, and numbers that all parts share, with their prices.
 
     With prices w_n, w, v >= 0 for floors and a cap on R_B, R_A of a release that meets them is at least that at the
@@ -1710,7 +1711,7 @@ class Asked:
 def under_conditions(study, mechanism, prior, certificate, floats):
     """Value and bound, the number of parts, and the risks of columns and Eves."""
     records = Records(study, mechanism, prior, floating(study["publish"], study["eves"], prior["p"]))
-    asked, (columns, eves, _) = Asked(study, records, certificate, floats), records.risks()
+    asked, (columns, eves, _) = StudyRules(study, records, certificate, floats), records.risks()
     bob, eves = total(columns), records.by_spy(eves)
     if asked.cell is not None:
         cells, n = {}, sum(row[-1] for row in prior["fitted"])

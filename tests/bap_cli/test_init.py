@@ -60,6 +60,8 @@ def test_what_is_seen_is_said_and_the_proposal_reads_it_so(run: Run) -> None:
         'Seen: "comment": every record has a cell of its own',
         'Seen: "born": dates written as text',
         'Seen: "height": numbers with decimal commas',
+        'Seen: "empty": all its cells are equal',
+        'Seen: "born": 20 levels of text',
     ):
         assert words in out
     text = Path("study.toml").read_text()

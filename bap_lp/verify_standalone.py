@@ -1608,7 +1608,7 @@ class StudyConditions:
     def priced(self, certificate):
         """The study at the prices, which has no conditions."""
         local = [*self.caps, *self.ratios, *({*self.types} - {"min_eve_risk", "max_bob_risk"})]
-        need(not local and self.min_cell is None, "there are conditions without a price")
+        need(not local, "there are conditions without a price")
         for e, weight in zip(self.records.eves, self.weights):
             e.loss, e.weight = e.loss if weight else [[F(0)] * len(row) for row in e.loss], weight or F(1)
         for b in self.records.bobs:

@@ -3,6 +3,7 @@
 # make test-lowest  the same suite with the oldest versions that pyproject.toml allows
 # make test-newest  the same suite with the newest versions there are, on PYTHON
 # make sdist  build the source distribution and compare it with the files under version control
+# make release  build sdist and wheel, try both in empty environments, and say what a person does next
 # make docs   build the documentation site: docs/_build/html/index.html
 # make bench  measure against peers, as ratios in one run
 
@@ -11,7 +12,7 @@ PROBLEM ?= coin_toss
 VENV    := .venv
 BIN     := $(VENV)/bin
 
-.PHONY: run test test-lowest test-newest sdist lint docs browser bench clean
+.PHONY: run test test-lowest test-newest sdist release lint docs browser bench clean
 
 run: $(VENV)/.run
 	$(BIN)/bap solve $(PROBLEM)
@@ -22,19 +23,25 @@ test: $(VENV)/.dev lint browser
 # the floors of pyproject.toml must be true: every dependency at its lowest, or at its newest, version
 test-lowest: browser
 	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	.venv-lowest/bin/python tests/floors.py > .venv-lowest/floors.txt
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/floors.txt -e '.[dev]'
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/floors.txt -e '.[all,docs]' --group dev
 	.venv-lowest/bin/python -m pytest -q -n 2
 
 test-newest: browser
 	$(PYTHON) -m venv --clear .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	.venv-newest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all,docs]' --group dev
 	.venv-newest/bin/python -m pytest -q -n 2
 
 sdist: $(VENV)/.dev
 	rm -rf dist
 	$(BIN)/python -m build --sdist --outdir dist .
 	$(BIN)/python tests/sdist.py dist/*.tar.gz
+
+release: sdist
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python tests/release.py dist/*.whl dist/*.tar.gz
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -65,8 +72,10 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
+# pip knows dependency groups since 25.1
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,docs]' --group dev
 	@touch $@ $(VENV)/.run
 
 clean:

@@ -61,6 +61,8 @@ def show_solution(
     out.print()
     _set_of_priors(out, solution)
     risk_table(out, solution.risks, solution.lam)
+    for line in learned(evaluation):
+        paragraph(out, line)
     out.print()
     channel(out, solution.mechanism, "An optimal mechanism")
     if solution.priors is not None:
@@ -201,6 +203,8 @@ def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluati
     if len(evaluation.agents) > 2:
         for name, risk in evaluation.agents.items():
             out.print(f"  {clean(name)} alone: {both(risk)}")
+    for line in learned(evaluation):
+        paragraph(out, line)
     ratio = mechanism.max_ratio
     out.print()
     out.print(
@@ -310,6 +314,16 @@ def channel(out: Console, mechanism: Mechanism, what: str) -> None:
             paragraph(out, f"{clean(state)} → {', '.join(parts)}")
     if len(states) > _ROWS:
         out.print(f"... and {counted(len(states) - _ROWS, 'more state')} (--json or --out gives all)")
+
+
+def learned(evaluation: Evaluation) -> list[str]:
+    """What Eves with the log loss learn, in bits."""
+    out = []
+    for name, gained in evaluation.information.items():
+        bits, left = (float(v) / math.log(2) for v in (gained, evaluation.agents[name]))
+        who = person(name, start=True)
+        out.append(f"{who} learns {bits:.4g} bits from the signal; {left:.4g} bits stay hidden. Her risk is in nats.")
+    return out
 
 
 def _signals(out: Console, evaluation: Evaluation, exact: bool) -> None:

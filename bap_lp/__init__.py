@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bap_lp.questions.optimum.costs import condition_costs
     from bap_lp.questions.optimum.solution import Solution
     from bap_lp.questions.optimum.solving import solve
+    from bap_lp.questions.path.bracketed import BracketedPath, bracketed_path
     from bap_lp.questions.path.choice import chooses, excess
     from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
     from bap_lp.questions.path.frontier import corner, frontier, sdc
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "BracketedPath",
     "Certificate",
     "Conditions",
     "ConflictError",
@@ -64,6 +66,7 @@ __all__ = [
     "Solution",
     "Verdict",
     "array_blocks",
+    "bracketed_path",
     "calibrate",
     "chooses",
     "compare",
@@ -125,6 +128,7 @@ _MODULES = {
     "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
     "questions.path.choice": "chooses excess",
+    "questions.path.bracketed": "BracketedPath bracketed_path",
     "questions.path.epsilon": "EpsilonPath epsilon_path",
     "questions.path.frontier": "corner frontier sdc",
     "questions.path.pieces": "lambda_path",

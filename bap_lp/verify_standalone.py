@@ -54,6 +54,7 @@ LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "column
           "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 2", 10**300, F(1, 2**48)
+SHARED = ["min_eve_risk", "max_bob_risk"]
 FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
 STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
@@ -1162,6 +1163,8 @@ def over_priors(release, table, document):
     """The set of priors, and its listed priors as worst rows of the program of the conditions."""
     game, program = release.game, release.program
     need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
+    need(not game.scores and not game.reporting, "a set of priors needs agents with tables of losses")
+    need("max_information" not in document.get("conditions", {}), "information over a set of priors")
     priors = Priors(table, game)
     release.exact = release.exact and priors.exact
     (K, wide), at = proof_table(document.get("listed"), 2)
@@ -1230,7 +1233,7 @@ def several(kind, games, lams, weights):
 
 
 def proved(problem, mechanism, document, allow):
-    """What the certificate proves of the mechanism, in words."""
+    """What the certificate proves of the mechanism, in words, with value and bound."""
     required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
     kind, (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"], 2)
     need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
@@ -1257,7 +1260,8 @@ def proved(problem, mechanism, document, allow):
         asked = asked + listed(problem["weights"], "weights", len(games))
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    covered = games[0].aligned and not {"max_bob_risk", "deterministic", "max_signals", "margin"} & {*conditions[0]}
+    other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
+    covered = games[0].aligned and not other & {*conditions[0]}
     need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
     release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
     if kind == "priors":
@@ -1309,7 +1313,7 @@ def proved(problem, mechanism, document, allow):
     over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
     what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
-    return f"{what} {shown(found) if floats or logs else found} is {within}optimal"
+    return f"{what} {shown(found) if floats or logs else found} is {within}optimal", found, bound
 
 
 # ---- records: a record type x is a tuple of levels, and Bob decides on one level of every published column, so that
@@ -1364,13 +1368,14 @@ class Records:
             loss = table_of(t["loss"], lambda v: number(v, 0, MOST), sizes[k], sizes[k])
             weight = number(t["weight"], 0, MOST)
             times = (lambda v: float(weight) * float(v)) if floating(t["loss"], t["weight"]) else (lambda v: weight * v)
-            self.bobs.append(Record(k=k, weight=weight, loss=[[read(times(v)) for v in row] for row in loss], own=t))
+            plain = [[F(times(v)) for v in row] for row in loss]
+            self.bobs.append(Record(k=k, weight=weight, plain=plain, loss=[[*map(read, row)] for row in plain], own=t))
         need(mechanism["published"] == [b.own["column"] for b in self.bobs], "the mechanism publishes other columns")
         self.levels = [sizes[b.k] for b in self.bobs]
         self.decisions = math.prod(self.levels)
         need(self.decisions <= 10**7, "too many decisions")
         for e in listed(study["eves"], "eves"):
-            keyed(e, ["name", "secret", "knows", "loss", "weight", "informed"])
+            keyed(e, ["name", "secret", "knows", "loss", "weight", "informed"], ["score"])
             [secret], knows = positions([e["secret"]], len(sizes), "secret"), positions(e["knows"], len(sizes), "knows")
             loss = table_of(e["loss"], lambda v: read(number(v, 0, MOST)), sizes[secret])
             weight = read(number(e["weight"], 0, MOST))
@@ -1405,13 +1410,13 @@ class Records:
 
     def send(self, rows):
         """The channel: for every record type its decisions with their probabilities."""
-        self.sent, like = [{} for _ in self.types], type(rows[0][-1])
+        self.sent = [{} for _ in self.types]
         for row in listed(rows, "rows"):
             x, *told, q = listed(row, "a row of the mechanism", len(self.bobs) + 2)
             positions([x], len(self.types), "a row of the mechanism")
             need(all(type(v) is int and 0 <= v < m for v, m in zip(told, self.levels)), "a row of the mechanism")
             i = joint(told, self.levels)
-            need(type(q) is like and (like is float) == self.floats and i not in self.sent[x], "a row of the mechanism")
+            need(type(q) in (str, float) and i not in self.sent[x], "a row of the mechanism")
             self.sent[x][i] = number(q, 0, 1, True)
         need(all(total(q.values()) == 1 for q in self.sent), "a row of the mechanism is not a distribution")
 
@@ -1535,6 +1540,21 @@ class Records:
             m = math.prod(own.get(tuple(x[k] for k in part), 0) for part, own in zip(parts, shares))
             need(p == (counts.get(x, 0) + alpha * F(m, n ** len(parts))) / (n + alpha), wrong)
 
+    def priced(self, scale, weights):
+        """At prices: Bob's losses times a number, and another weight for every Eve; an Eve without one has no loss."""
+        read = rounded if self.floats else F
+        for b in self.bobs:
+            times = (lambda v: read(v * scale)) if self.exact else (lambda v: F(float(v) * float(scale)))
+            b.loss = [[times(v) for v in row] for row in b.plain]
+        for one, w in zip(self.spies, weights):
+            for e in one.parts:
+                e.loss, e.weight = e.loss if w else [[F(0)] * len(row) for row in e.loss], read(w) if w else F(1)
+
+    def by_spy(self, values):
+        """Numbers of the Eves, added up where several of them are one informed Eve."""
+        rest = iter(values)
+        return [sum(next(rest) for _ in e.parts) for e in self.spies]
+
 
 def least_losses(cells, loss):
     """The sum over what is seen of the least expected loss; cells: (what is seen, true level) -> probability."""
@@ -1544,173 +1564,181 @@ def least_losses(cells, loss):
     return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
 
 
-class StudyConditions:
-    """Conditions of a study in the words of columns, in fractions.
+class Asked:
+    """The conditions of a study: on columns, on record types, and numbers that all parts share, with their prices.
 
-    Floors on an Eve's risk R_n >= f_n, on R_E >= f, and a cap R_B <= c have prices w_n, w, v >= 0: every release that
-    meets them has R_A >= (1 + v) R_B - sum_n ((lam + w) weight_n + w_n) R_n + sum_n w_n f_n + w f - v c. At the prices
-    the study has no conditions, or is a sum over parts that share no group of an Eve and no pair of record types that a
-    condition compares; part k, of probability P_k, is an ordinary problem with its own certificate.
+    With prices w_n, w, v >= 0 for floors and a cap on R_B, R_A of a release that meets them is at least that at the
+    prices (Bob weighs 1 + v, Eve n weighs (lam + w) weight_n + w_n, and lam is one), less the prices times the limits.
+    Without prices weights and lam are those of the study.
     """
 
-    def __init__(self, records, asked, lam, bob, eve, eves):
-        own = ["cap", "floor", "dp", "min_cell"]
-        keyed(asked, [], [*own, *NOTIONS, *PRIVACY])
-        need(None not in asked.values(), "a condition is null")
-        self.records, self.lam, self.min_cell = records, lam, asked.get("min_cell")
-        self.types = {name: value for name, value in asked.items() if name not in own}
-        self.caps, self.floors, self.ratios = many(asked.get("cap", [])), {}, []
-        names = self.names = [e.own["name"] for e in records.spies]
-        for floor in many(asked.get("floor", [])):
-            n, f = names.index(keyed(floor, ["eve", "at_least"])["eve"]), number(floor["at_least"], 0, MOST)
-            self.floors[n] = max(f, self.floors.get(n, f))
-        for one in many(asked.get("dp", [])):
-            K = number(keyed(one, ["column", "exp_epsilon"])["exp_epsilon"], 1, MOST)
-            self.ratios.append((records.names.index(one["column"]), K, one["exp_epsilon"]))
-        for cap in self.caps:
-            keyed(cap, ["secret", "level", "at_most"], ["eve"])
-        self.convex = not (self.types.get("deterministic") or "max_signals" in self.types)
-        limits = [(f"floor {n}", eves[n], f) for n, f in self.floors.items()]
-        for name, risk, sign in (("min_eve_risk", eve, 1), ("max_bob_risk", bob, -1)):
-            if name in self.types:
-                limits.append((name, sign * risk, sign * number(self.types[name], 0, MOST)))
-        for name, risk, least in limits:
-            need(risk >= least, f"the release breaks {name}")
-        self.limits = {name: least for name, _, least in limits} if self.convex else {}
-        if self.min_cell is not None:
-            cells, least = {}, number(self.min_cell, 0, MOST)
-            for p, sent in zip(records.p, records.sent):
-                for i, q in sent.items():
-                    cells.setdefault(i, []).append(p * q)
-            counted = sum(row[-1] for row in records.fitted)
-            need(all(total(m) * counted >= least for m in cells.values()), "the release breaks min_cell")
+    def __init__(self, study, records, certificate, floats):
+        self.records, self.columns, self.types = records, study["columns"], dict(study["conditions"])
+        self.cap, self.floor, self.dp = (many(self.types.pop(name, [])) for name in ("cap", "floor", "dp"))
+        self.cell = self.types.pop("min_cell", None)
+        self.convex = not self.types.get("deterministic") and "max_signals" not in self.types
+        given, names = keyed(certificate["prices"], ["floor", *SHARED]), [e.own["name"] for e in records.spies]
+        lam, loose, self.least, self.limits = proof_number(certificate["lambda"]), LOOSE if floats else 0, {}, []
+        prices = {names.index(name): proof_number(w) for name, w in given["floor"].items()}
+        prices |= {name: proof_number(given[name]) for name in SHARED}
+        need(min([lam, *prices.values()]) >= 0, "a price is negative")
+        self.scale, every = 1 + prices["max_bob_risk"], [number(e.own["weight"]) for e in records.spies]
+        self.weights, self.at = every, lam
+        if any(prices.values()):
+            paid = [(lam + prices["min_eve_risk"]) * w + prices.get(n, 0) for n, w in enumerate(every)]
+            self.weights, self.at = (paid, F(1)) if any(paid) else (every, F(0))
+        for row in self.floor:
+            keyed(row, ["at_least"], ["eve"])
+            need(len(names) == 1 or "eve" in row, "a floor names no Eve")
+            n = names.index(row.get("eve", names[0]))
+            self.least[n] = max(self.least.get(n, F(0)), number(row["at_least"], 0))
+        if self.convex:  # (price, what the release has, its most)
+            for n, v in self.least.items():
+                self.limits.append((prices.pop(n, F(0)), lambda bob, eves, n=n: -eves[n], -(1 - loose) * v))
+            if "min_eve_risk" in self.types:
+                low, has = number(self.types["min_eve_risk"]), lambda bob, eves: -sum(map(F.__mul__, every, eves))
+                self.limits.append((prices.pop("min_eve_risk"), has, -(1 - loose) * low))
+            if "max_bob_risk" in self.types:
+                top = (1 + loose) * number(self.types["max_bob_risk"])
+                self.limits.append((prices.pop("max_bob_risk"), lambda bob, eves: bob, top))
+        need(not any(prices.values()), "there is a price for what is not demanded")
 
-    def bound(self, certificate):
-        """What the certificate proves of R_A, and the number of its parts."""
-        kind = certificate.get("kind")
-        keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices",
-                            {"parts": "parts", "priced": "optimum"}.get(kind, "parts")])
-        given = keyed(certificate["prices"], ["floor", "min_eve_risk", "max_bob_risk"])
-        prices = {f"floor {self.names.index(name)}": proof_number(w) for name, w in given["floor"].items()}
-        prices |= {name: proof_number(given[name]) for name in ("min_eve_risk", "max_bob_risk")}
-        need(all(w >= 0 for w in prices.values()), "a price is negative")
-        need(all(name in self.limits for name, w in prices.items() if w), "there is a price for what is not demanded")
-        self.scale, paid = 1 + prices["max_bob_risk"], total(w * self.limits[name] for name, w in prices.items() if w)
-        self.weights, self.at = [e.weight for e in self.records.spies], self.lam
-        if any(prices.values()):  # weights at the prices; an Eve without one has no losses
-            self.weights = [(self.lam + prices["min_eve_risk"]) * w + prices.get(f"floor {n}", 0)
-                            for n, w in enumerate(self.weights)]
-            self.at = F(1 if any(self.weights) else 0)
-            self.weights = self.weights if self.at else [e.weight for e in self.records.spies]
-        found, count = self.priced(certificate) if kind == "priced" else self.by_parts(certificate)
-        return found + paid, count
+    def level(self, column, level):
+        """The position of a level, by its label, or by the cell that has it."""
+        own, text = self.columns[column], str(level).lower() if type(level) is bool else str(level)
+        for names in (own["labels"], own["values"]):
+            if text in names:
+                return names.index(text)
+        need(own["numeric"], "a cap names no level")
+        return [None if v is None else number(v) for v in own["values"]].index(number(text))
 
-    def priced(self, certificate):
-        """The study at the prices, which has no conditions."""
-        local = [*self.caps, *self.ratios, *({*self.types} - {"min_eve_risk", "max_bob_risk"})]
-        need(not local, "there are conditions without a price")
-        for e, weight in zip(self.records.eves, self.weights):
-            e.loss, e.weight = e.loss if weight else [[F(0)] * len(row) for row in e.loss], weight or F(1)
-        for b in self.records.bobs:
-            b.loss = [[self.scale * v for v in row] for row in b.loss]
-        components = certificate["optimum"]["components"]
-        return self.records.bound(self.at, components), len(components)
+    def part(self, states):
+        """What a part must satisfy by itself, with record types by their position in it."""
+        r, given = self.records, {k: v for k, v in self.types.items() if not self.convex or k not in SHARED}
+        if not self.convex and self.least:
+            need(len(r.spies) == 1, "a floor for one of several Eves")
+            floor = max(self.least[0] * number(r.spies[0].own["weight"]), number(given.get("min_eve_risk", 0)))
+            given["min_eve_risk"] = str(floor)
+        types, names, caps, pairs = [r.types[x] for x in states], [e.own["name"] for e in r.spies], [], {}
+        for row in self.cap:
+            k = r.names.index(keyed(row, ["secret", "level", "at_most"], ["eve"])["secret"])
+            wanting = [row["eve"]] if "eve" in row else [n for n, e in zip(names, r.spies) if e.secret == k]
+            need(wanting and {*wanting} <= {*names}, "a cap names no Eve")
+            level = self.level(k, row["level"])
+            event = [x for x, own in enumerate(types) if own[k] == level]
+            caps += [{"event": event, "at_most": row["at_most"], "eve": n} for n in wanting] if event else []
+        if caps:
+            given["posterior_caps"] = [*given.get("posterior_caps", []), *caps]
+        for row in self.dp:
+            alike = {}
+            for x, z in enumerate(self.others(row, types)):
+                alike.setdefault(z, []).append(x)
+            found = [[x, y] for _, own in sorted(alike.items()) for at, x in enumerate(own) for y in own[at + 1 :]]
+            if found:
+                pairs.setdefault(row["exp_epsilon"], []).extend(found)
+        if pairs and not {*PRIVACY} & {*given}:
+            K = next(iter(pairs))
+            given["exp_epsilon"], given["neighbours"] = K, pairs.pop(K)
+        if pairs:
+            tables = [{"exp_epsilon": K, "pairs": [[[x], [y]] for x, y in own]} for K, own in pairs.items()]
+            given["pufferfish"] = [*given.get("pufferfish", []), *tables]
+        return given
 
-    def by_parts(self, certificate):
-        parts, N = many(certificate["parts"]), len(self.records.p)
-        home = {x: k for k, part in enumerate(parts) for x in positions(part["states"], N, "states")}
-        need(sum(len(part["states"]) for part in parts) == N == len(home), "the parts do not hold every type once")
-        groups = [(n, z, x) for n, e in enumerate(self.records.spies) for x, z in enumerate(e.z)]
-        groups += [(column, self.others(x, column), x) for column, _, _ in self.ratios for x in range(N)]
-        first, coupled = {}, bool(self.floors) or {*self.types} & {"min_eve_risk", "max_bob_risk"}
-        for place, key, x in groups:
-            need(first.setdefault((place, key), home[x]) == home[x], "record types of two parts belong together")
-        split = {"min_eve_risk", "max_bob_risk", "signal_floor", "deterministic"}
-        alone = {*self.types} - split or (coupled and not self.convex)
-        need(not alone or len(parts) == 1, "these conditions are about all record types at once")
-        return total(self.part(keyed(part, ["states", "levels", "certificate"])) for part in parts), len(parts)
+    def others(self, row, types):
+        """All columns but the private one."""
+        k = self.records.names.index(keyed(row, ["column", "exp_epsilon"])["column"])
+        return [tuple(own[:k] + own[k + 1 :]) for own in types]
 
-    def others(self, x, column):
-        return tuple(v for k, v in enumerate(self.records.types[x]) if k != column)
+    def split(self, parts):
+        """That the parts may be proved one by one: nobody and no condition looks across them."""
+        if len(parts) > 1:
+            coupled, r = self.floor or {*SHARED} & {*self.types}, self.records
+            alone = {*self.types} <= {*SHARED, "signal_floor", "deterministic"} and (self.convex or not coupled)
+            need(alone, "a condition looks at several parts")
+            home = {x: k for k, part in enumerate(parts) for x in part["states"]}
+            for link in [e.z for e in r.spies] + [self.others(row, r.types) for row in self.dp]:
+                seen = {}
+                need(all(seen.setdefault(z, home[x]) == home[x] for x, z in enumerate(link)), "parts share a view")
 
-    def part(self, part):
-        """P_k times the bound of a part."""
-        r, states, bobs = self.records, part["states"], []
-        levels = listed(part["levels"], "levels", len(r.bobs))
-        share = total(r.p[x] for x in states)
-        for b, kept in zip(r.bobs, levels):
-            positions(listed(kept, "levels"), r.sizes[b.k], "levels")
-            there = {r.types[x][b.k] for x in states}
-            for j in {*range(r.sizes[b.k])} - {*kept}:  # some level that is left costs no more for any record type
-                better = any(all(b.loss[a][i] <= b.loss[a][j] for a in there) for i in kept)
-                need(better, "a decision is left out that no other one replaces")
-            loss = [[b.own["loss"][r.types[x][b.k]][j] for j in kept] for x in states]
-            bobs.append({"name": b.own["column"], "weight": str(self.scale * b.weight), "loss": loss,
-                         "decisions": [r.labels[b.k][j] for j in kept]})
-        eves = []
-        for e, weight in zip(r.spies, self.weights):
-            loss = [e.own["loss"][s] for s in (e.s[x] for x in states)]
-            if not weight:
-                loss, weight = [[0] * len(row) for row in loss], F(1)
-            eves.append({"name": e.own["name"], "weight": str(weight), "decisions": [*map(str, range(len(e.loss[0])))],
-                         "loss": loss} | ({"knows": [str(e.z[x]) for x in states]} if e.knows else {}))
-        names = [", ".join(f"{n}={own[v]}" for n, own, v in zip(r.names, r.labels, r.types[x])) for x in states]
-        document, lam = part["certificate"], self.at
-        data = {"labels": names, "prior": [str(r.p[x] / share) for x in states]}
-        problem = {"title": "", "data": data, "bob": bobs, "eve": eves, "alice": {"lambda": str(lam)}}
-        required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
-        keyed(document, required, ["conditions", "cases"])
-        told = (document["kind"], document["numbers"], proof_number(document["lambda"]))
-        need(told == ("release", "exact", lam), "a part is about something else")
-        self.same_conditions(states, document.get("conditions", {}))
-        (shape, sent), told = proof_table(document["channel"], 2), [*product(*levels)]
-        places = {joint(levels, r.levels): s for s, levels in enumerate(told)}
-        need(shape == (len(states), len(told)) and len(places) == len(told), "a part has another shape")
-        own = {(at, places[i]): q for at, x in enumerate(states) for i, q in r.sent[x].items() if q}
-        need(own == sent, "the mechanism is not the one that is proved")
-        game = Game(problem, F, shape[1])
-        release = Release(game, document.get("conditions", {}), lam)
-        found = release.program.value([[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])])
-        bound, cases = release.program.bound(dual_of(document)), [case_of(c, *shape) for c in document.get("cases", [])]
-        if bound < found and release.few and (cases or release.pure):
-            bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lam, found, bound))
-        return share * bound
+    def problem(self, part):
+        """A part as problem.json: prior p / P, Bob's levels that others do not replace, weights at the prices."""
+        r, states, bobs, eves = self.records, part["states"], [], []
+        types, mass = [r.types[x] for x in states], sum(r.p[x] for x in states)
+        for b, own in zip(r.bobs, listed(part["levels"], "levels", len(r.bobs))):
+            need(positions(own, r.sizes[b.k], "levels") == sorted({*own}) and own, "levels")
+            there, loss, w = {x[b.k] for x in types}, b.own["loss"], b.own["weight"]
+            for j in {*range(r.sizes[b.k])} - {*own}:  # another level is as good for every record type of the part
+                better = any(all(b.plain[t][i] <= b.plain[t][j] for t in there) for i in own)
+                need(self.cell is None and better, "a level is left out")
+            w = float(w) * float(self.scale) if type(w) is float else str(number(w) * self.scale)
+            bobs.append({"name": b.own["column"], "weight": w, "decisions": [r.labels[b.k][j] for j in own],
+                         "loss": [[loss[x[b.k]][j] for j in own] for x in types]})  # fmt: skip
+        for e, w in zip(r.spies, self.weights):
+            need(e.own["informed"] < 2, "it has conditions and an informed Eve, which `bap verify` checks")
+            loss = [e.own["loss"][x[e.secret]] for x in types]
+            if not w:
+                w, loss = F(1), [["0"] * len(row) for row in loss]
+            guesses = [str(j) for j in range(len(loss[0]))]
+            eves.append({"name": e.own["name"], "weight": str(w), "loss": loss, "decisions": guesses})
+            eves[-1] |= {"knows": [str(e.z[x]) for x in states]} if e.knows else {}
+        names = [", ".join(f"{n}={own[v]}" for n, own, v in zip(r.names, r.labels, x)) for x in types]
+        data = {"labels": names, "prior": [str(r.p[x] / mass) for x in states]}
+        out = {"title": "", "data": data, "bob": bobs, "eve": eves, "alice": {"lambda": str(self.at)}}
+        given = self.part(states)
+        return out | ({"conditions": given} if given else {}), mass
 
-    def same_conditions(self, states, given):
-        """Whether the conditions of a part are those that the study demands of it."""
-        r, given = self.records, dict(given)
-        wanted = {k: v for k, v in self.types.items() if not self.convex or k not in ("min_eve_risk", "max_bob_risk")}
-        if not self.convex and self.floors:
-            floor = self.floors[0] * r.spies[0].weight
-            wanted["min_eve_risk"] = str(max(floor, number(wanted.get("min_eve_risk", 0))))
-        caps, at = [*wanted.pop("posterior_caps", [])], {x: k for k, x in enumerate(states)}
-        for cap in self.caps:
-            column = r.names.index(cap["secret"])
-            level = r.labels[column].index(cap["level"])
-            event = [at[x] for x in states if r.types[x][column] == level]
-            for e in r.spies:
-                if event and (cap["eve"] == e.own["name"] if "eve" in cap else e.secret == column):
-                    caps.append({"event": event, "at_most": cap["at_most"], "eve": e.own["name"]})
-        need(texts(given.pop("posterior_caps", [])) == texts(caps), "a part supposes other caps")
-        pairs, found = {}, {}
-        for column, K, _ in self.ratios:
-            near = {}
-            for x in states:
-                near.setdefault(self.others(x, column), []).append(at[x])
-            for own in near.values():
-                pairs.setdefault(K, set()).update((a, b) for a in own for b in own if a < b)
-        if "exp_epsilon" not in wanted and "epsilon" not in wanted and "neighbours" in given:
-            K = number(given.pop("exp_epsilon"), 1, MOST)
-            found[K] = {tuple(sorted(pair)) for pair in given.pop("neighbours")}
-        own = wanted.pop("pufferfish", [])
-        own, tables = [own] if type(own) is dict else own, given.pop("pufferfish", [])
-        need(texts(tables[: len(own)]) == texts(own), "a part supposes another pufferfish")
-        for one in tables[len(own) :]:
-            K = number(keyed(one, ["pairs", "exp_epsilon"])["exp_epsilon"], 1, MOST)
-            need(K not in found, "a part has a ratio twice")
-            found[K] = {tuple(sorted((a, b))) for [a], [b] in one["pairs"]}
-        need(found == {K: own for K, own in pairs.items() if own}, "a part compares other record types")
-        need(texts(given) == texts(wanted), "a part supposes other conditions")
+    def proved(self, part):
+        """P times value and bound of a part at the prices; its certificate is about the mechanism of the study."""
+        keyed(part, ["states", "levels", "certificate"])
+        r, (problem, mass), proof = self.records, self.problem(part), part["certificate"]
+        names, (shape, at) = joints([b["decisions"] for b in problem["bob"]], ", "), proof_table(proof["channel"], 2)
+        need(shape == (len(part["states"]), len(names)), "a part has another channel")
+        used, sent = [joint(told, r.levels) for told in product(*part["levels"])], [{} for _ in part["states"]]
+        for (x, s), q in at.items():
+            sent[x][used[s]] = q
+        need(sent == [{i: q for i, q in r.sent[x].items() if q} for x in part["states"]], "another mechanism is proved")
+        channel = [[str(at.get((x, s), 0)) for s in range(shape[1])] for x in range(shape[0])]
+        mechanism = {"states": problem["data"]["labels"], "signals": names, "channel": channel}
+        _, value, bound = proved(problem, mechanism, proof, True)
+        return mass * value, mass * bound
+
+
+def under_conditions(study, mechanism, prior, certificate, floats):
+    """Value and bound, the number of parts, and the risks of columns and Eves."""
+    records = Records(study, mechanism, prior, floating(study["publish"], study["eves"], prior["p"]))
+    asked, (columns, eves, _) = Asked(study, records, certificate, floats), records.risks()
+    bob, eves = total(columns), records.by_spy(eves)
+    if asked.cell is not None:
+        cells, n = {}, sum(row[-1] for row in prior["fitted"])
+        for p, own in zip(records.p, records.sent):
+            for i, q in own.items():
+                cells[i] = cells.get(i, 0) + p * q
+        least = number(asked.cell, 0) / n * (1 - (LOOSE if floats else 0))
+        need(all(m >= least for m in cells.values() if m), "the release breaks min_cell")
+    kind = {"priced": "optimum"}.get(certificate["kind"], "parts")
+    keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices", kind])
+    if certificate["kind"] == "priced":
+        local = asked.cap or asked.dp or {*asked.types} - {*SHARED}
+        need(not local and asked.convex, "these conditions are proved part by part")
+        proof, priced, lam = certificate["optimum"], Records(study, mechanism, prior, floats), asked.at
+        priced.priced(asked.scale, asked.weights)
+        lam, same = rounded(lam) if floats else lam, proof["numbers"] == certificate["numbers"]
+        need(same and number(proof["lambda"], long=True) == lam, "it is another optimum")
+        own, heard, _ = priced.risks()
+        value = total(own) - lam * total(e.weight * r for e, r in zip(priced.eves, heard))
+        bound, size = priced.bound(lam, proof["components"]), len(proof["components"])
+    else:
+        need(certificate["kind"] == "parts", "a study with conditions is proved by parts, or at prices")
+        parts = listed(certificate["parts"], "parts")
+        seen = [x for part in parts for x in positions(part["states"], len(records.p), "states")]
+        need(sorted(seen) == [*range(len(records.p))], "the parts do not hold every record type once")
+        need(all(part["certificate"]["numbers"] == certificate["numbers"] for part in parts), "numbers of two kinds")
+        asked.split(parts)
+        (value, bound), size = map(total, zip(*map(asked.proved, parts))), len(parts)
+    for price, has, most in asked.limits:
+        need(has(bob, eves) <= most, "the release breaks a floor, or a cap on R_B")
+        value, bound = value - price * has(bob, eves), bound - price * most
+    return value, bound, size, columns, eves
 
 
 def proved_records(study, mechanism, result, prior, certificate, allow):
@@ -1719,51 +1747,52 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     floats = certificate["numbers"] == "floats"
     records, lam = Records(study, mechanism, prior, floats), number(certificate["lambda"], 0, MOST, True)
     need(not floats or lam == rounded(lam), "lambda is no float")
-    need(floats or (records.exact and type(certificate["lambda"]) is str), "the proof is exact and the study is not")
     conditions = study["conditions"] or {}
+    able = records.exact and type(certificate["lambda"]) is str and not floating(conditions)
+    need(floats or able, "the proof is exact and the study is not")
     need(not floats or allow or not records.exact or floating(conditions), "the study is exact and its proof in floats")
     if prior["model"] == "counts":
         records.from_counts(prior)
-    columns, eves, changed = records.risks()
-    bob, eve = total(columns), total(e.weight * r for e, r in zip(records.eves, eves))
+    columns, heard, changed = records.risks()
+    eves, like, read = records.by_spy(heard), float if floats else str, float if floats else F
+    told = records.by_spy(map(read, heard))
     if conditions:
-        need(not floats and all(e.own["informed"] < 2 for e in records.spies),
-             "conditions in floats, or of informed Eves, are checked by `bap verify`")
-        bound, count = StudyConditions(records, conditions, lam, bob, eve, eves).bound(certificate)
-        stated = [proof_number(certificate[name]) for name in ("value", "gap")]
-        need(stated == [bob - lam * eve, bob - lam * eve - bound], "the certificate states another value or gap")
+        value, bound, size, columns, eves = under_conditions(study, mechanism, prior, certificate, floats)
+        told = [*map(read, eves)]
     else:
-        bound, count = records.bound(lam, certificate["components"]), len(certificate["components"])
-    value = bob - lam * eve
+        named = ["numbers", "lambda", "value", "bob", "eve", "bound", "gap", "eves", "columns", "method", "components"]
+        keyed(certificate, named)
+        size, bound = len(certificate["components"]), records.bound(lam, certificate["components"])
+        value = total(columns) - lam * total(e.weight * r for e, r in zip(records.spies, eves))
+    heavy = [number(e.own["weight"]) if conditions else e.weight for e in records.spies]
+    bob, eve = total(columns), total(w * r for w, r in zip(heavy, eves))
     need(bound <= value, "the bound is above the value")
     within = f"within {shown(value - bound)} of " if value > bound else ""
-    said = f"R_A = {shown(value) if floats else value} is {within}optimal"
-    like = float if floats else str
+    said = f"R_A = {shown(value) if floats else value} is {within}optimal" + " under the conditions" * bool(conditions)
     weights = [float(b.weight) if floats else b.weight for b in records.bobs]
-    counted, read = sum(row[-1] for row in prior["fitted"]), float if floats else F
-    rest, told = iter(zip(eves, map(records.extremes, records.eves))), []
-    for e in records.spies:  # her K parts add up
-        own = [next(rest) for _ in e.parts]
-        told.append({"risk": [r for r, _ in own], "null": [v for _, (v, _) in own], "full": [v for _, (_, v) in own]})
+    counted, ends = sum(row[-1] for row in prior["fitted"]), zip(*map(records.extremes, records.eves))
+    null, full = (records.by_spy(map(read, side)) for side in ends)
     claims = {
-        "exact": not floats, "lambda": certificate["lambda"], "types": len(records.types), "records": counted,
+        "exact": not floats, "lambda": like(lam), "types": len(records.types), "records": counted,
         "decisions": records.decisions, "risks": {"bob": like(bob), "eve": like(eve), "alice": like(value)},
         "columns": [{"name": b.own["column"], "risk": like(c / w), "weight": b.own["weight"], "changed": like(v)}
                     for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
                   "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
-                  "score": None, "reported": None,
-                  **{key: like(sum(map(read, own[key]))) for key in ("risk", "null", "full")}}
-                 for e, own in zip(records.spies, told)],
+                  "score": e.own.get("score"), **{key: like(v) for key, v in zip(("risk", "null", "full"), own)}}
+                 for e, *own in zip(records.spies, told, null, full)],
     }  # fmt: skip
-    claims |= {"components": count, "bound": like(bound)}
-    gap = number(result["gap"], 0, None, True)
-    need(gap >= value - bound and (floats or gap == value - bound), "result.json has another gap than the proof")
+    claims |= {"components": size, "bound": like(bound)}
+    proof = {"value": value, "gap": None} if conditions else {"value": value, "bob": bob, "eve": eve, "bound": bound}
+    need(all(read(v) == number(certificate[k], long=True) for k, v in proof.items() if v is not None), "other claims")
+    for gap in (number(document["gap"], 0, None, True) for document in (result, certificate)):
+        need(gap >= value - bound and (floats or gap == value - bound), "another gap is claimed than the proof shows")
     for own in result["eves"]:
-        own.pop("fresh", None)  # a measurement
+        own.pop("fresh", None)  # a measurement, as is what probabilities would cost that are not on her list
+        need(own.pop("reported", None) is None or own.get("score"), "an Eve reports who does not")
     for key, true in claims.items():
         need(key in result and texts(result[key]) == texts(true), f"result.json has another {key} than the proof")
-    return said, {"lambda": certificate["lambda"], "conditions": conditions}
+    return said, {"lambda": like(lam), "conditions": conditions}
 
 
 # ---- folders
@@ -1782,7 +1811,7 @@ def check(folder, allow_float=False):
             result, asked = proved_records(*documents, allow_float)
         else:
             problem, kind = documents[0], kind_of(documents[0])
-            result, one = proved(*documents, allow_float), kind in ("release", "priors")
+            (result, _, _), one = proved(*documents, allow_float), kind in ("release", "priors")
             lams = [part["alice"]["lambda"] for part in ([problem] if one else problem[kind])]
             asked = {"lambda": lams[0] if one else lams, "conditions": problem.get("conditions", {})}
         need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")

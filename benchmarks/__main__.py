@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named: python -m benchmarks [core game grid path conditions gaussian models ...]."""
+"""Run every benchmark, or those named: python -m benchmarks [core game grid path conditions information ...]."""
 
 import sys
 from importlib import import_module
@@ -10,6 +10,7 @@ for name in names or [
     "grid",
     "path",
     "conditions",
+    "information",
     "gaussian",
     "models",
     "microdata",

@@ -7,9 +7,11 @@ one bound: any replies u of Eve bound R_A from below, any rule from above (docs/
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bap_lp import InputError
+from bap_lp.clock import time_limited
 from discretise.continuum.brackets import model_bracket
 from discretise.gaussian_samples import gaussian_sample
 from discretise.models import GriddedProblem
@@ -36,6 +38,8 @@ def bracket_of(
     seed: int | None = None,
     bob_lipschitz: Any = None,
     eve_lipschitz: Any = None,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Any:
     """Bracket the least R_A over all mechanisms.
 
@@ -50,6 +54,9 @@ def bracket_of(
         bob_lipschitz: for a scalar model, a Lipschitz constant of Bob's loss in his decision, or "auto", if he may
             decide anything between his decisions.
         eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
+        time_limit: for a scalar model, seconds after which it gives up; without one, laws of which one table takes
+            scipy.stats more than 20 seconds are refused.
+        progress: for a scalar model, called with a few words now and then.
 
     Returns:
         A `Bracket`, `ModelBracket` or `SampleBracket`: the bounds, the rule that attains the upper one, and the dual
@@ -57,6 +64,7 @@ def bracket_of(
 
     Raises:
         InputError: an argument breaks one of these rules, or lam is "calibrated" and Eve learns nothing from the data.
+        TimeoutError: the time is over.
 
     >>> from discretise import bracket
     >>> from gaussian import GaussianModel, MeanEve
@@ -94,7 +102,8 @@ def bracket_of(
         lam = eve
     if isinstance(model, GriddedProblem):
         _only("a scalar model", options)
-        return model_bracket(model, lam, **options)
+        with time_limited(time_limit):
+            return model_bracket(model, lam, **options, progress=progress)
     _only("a sample", options)
     return sample_bracket(model, lam, **{"seed": model.seed + 1, **options})
 

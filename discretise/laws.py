@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from bap_lp import InputError
 from bap_lp.model.labels import probability
 from bap_lp.rational import floats
+from discretise.pace import paced
 from gaussian.arrays import Array
 
 _TAIL = 10.0 ** -np.arange(2, 17)
@@ -129,6 +130,8 @@ class Likelihood:
         probe = likelihood(float(thetas[0]))
         scalar_law(probe, f"likelihood({thetas[0]:.6g})", "must be a frozen scipy.stats distribution")
         self.discrete = hasattr(probe, "pmf")
+        if self.discrete:
+            _check_median(probe)
         self.together = self._together()
         self.each = None if self.together is not None else [likelihood(float(t)) for t in thetas]
 
@@ -156,13 +159,24 @@ class Likelihood:
         # scipy.stats divides by zero at extreme thetas, and gives the right limits
         with np.errstate(all="ignore"), known_quantiles():
             if self.together is not None:
-                rows = np.asarray(getattr(self.together, name)(x[None, :]), dtype=float)
+                law = getattr(self.together, name)
+
+                def columns(start: int, stop: int) -> Array:
+                    return np.asarray(law(x[None, start:stop]), dtype=float)
+
+                rows = paced(columns, len(x), len(self.thetas), self.together, axis=1)
                 return np.broadcast_to(rows, (len(self.thetas), len(x)))  # one row if it does not depend on theta
-            return np.array([getattr(d, name)(x) for d in self.each or ()], dtype=float)
+            each = self.each or []
+
+            def rows_of(start: int, stop: int) -> Array:
+                return np.array([getattr(d, name)(x) for d in each[start:stop]], dtype=float)
+
+            return paced(rows_of, len(each), len(x), each[0])
 
     def density(self, x: Array) -> Array:
-        """f(x|theta), or P(x|theta) of a discrete law."""
-        return self.table("pmf" if self.discrete else "pdf", x)
+        """f(x|theta), or P(x|theta) of a discrete law; 0 where it is infinite, such as at the end of a support."""
+        found = self.table("pmf" if self.discrete else "pdf", x)
+        return np.where(np.isfinite(found), found, 0.0)
 
     def mixture(self, weights: Array, x: Array) -> Array:
         """sum_t weights[t] f(x|theta_t), in blocks of data points; a row for each column of weights, if it has any."""
@@ -224,16 +238,30 @@ class Likelihood:
 
 def _check_sums(laws: list[Any], terms: float) -> None:
     """Refuse laws whose distribution function scipy.stats computes atom by atom, if these are too many terms."""
-    from scipy.stats import rv_discrete
-
     for law in laws:
-        summed = getattr(type(_bare(law)), "_cdf", None) is rv_discrete._cdf
-        if summed and terms > _MOST_TERMS and not np.isfinite(law.support()).all():
+        if _summed(law) and terms > _MOST_TERMS and not np.isfinite(law.support()).all():
             rule = (
                 "has no closed distribution function in scipy.stats: give a prior with few values, or use "
                 "discretise.sample"
             )
             raise InputError("likelihood", getattr(_bare(law), "name", None), rule)
+
+
+def _check_median(law: Any) -> None:
+    """Refuse a law whose quantiles scipy.stats would search by summing more atoms than can be tabulated."""
+    low, high = law.support()
+    if _summed(law) and np.isfinite(low) and not np.isfinite(high):
+        mass = float(np.sum(law.pmf(low + np.arange(_MOST_ATOMS))))
+        if mass < 0.95:
+            rule = f"must be fewer than {_MOST_ATOMS}: {1 - mass:.3g} of the mass lies beyond"
+            raise InputError("atoms of the discrete law", getattr(_bare(law), "name", None), rule)
+
+
+def _summed(law: Any) -> bool:
+    """Whether scipy.stats computes the distribution function atom by atom."""
+    from scipy.stats import rv_discrete
+
+    return getattr(type(_bare(law)), "_cdf", None) is rv_discrete._cdf
 
 
 def _bare(law: Any) -> Any:

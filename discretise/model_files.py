@@ -41,6 +41,7 @@ SCHEMA: dict[str, Any] = {
 }
 _LOSSES = ("0-1", "squared", "absolute", "asymmetric")
 _FUNCTIONS = {"sqrt": np.sqrt, "exp": np.exp, "log": np.log, "abs": np.abs}
+_DEEPEST = 100  # operations of an expression within each other
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -215,6 +216,11 @@ def _expression(value: Any, field: str) -> Callable[[Any], Any]:
         tree = ast.parse(value.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InputError(field, value, "is not an expression in theta") from None
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise InputError(field, value, f"has more than {_DEEPEST} operations within each other")
     _evaluate(tree, 1.0, field, value)
     return lambda theta: _evaluate(tree, theta, field, value)
 

@@ -225,7 +225,8 @@ def model(
         atoms, beyond = finer_law.atoms(finer.weights, finer.exact, deep)
         check_reach(eves, atoms, beyond)
         cut = atom_edges(atoms, law.mixture(points.weights, atoms), data_cells, given)
-        eve = [_atom_average(w, f, atoms, cut, eves, beyond) for w, f in pairs]
+        averages = [_atom_average(w, f, atoms, cut, eves) for w, f in pairs]
+        eve, beyond = [average for average, _ in averages], max(beyond, *(left for _, left in averages))
     else:
         scan = predictive(law, points.weights, deep=not all(eve.bounded for eve in eves))
         cut = np.append(scan.quantile(np.linspace(0, 1, (data_cells or 100) + 1)[1:-1]), given)
@@ -251,16 +252,17 @@ def _both(
 
 
 def _atom_average(
-    weights: Array, law: Likelihood, atoms: Array, edges: Array, eves: tuple[EveTask, ...], beyond: float
-) -> Array:
-    """E(c, j) as a sum over the atoms of the cell."""
+    weights: Array, law: Likelihood, atoms: Array, edges: Array, eves: tuple[EveTask, ...]
+) -> tuple[Array, float]:
+    """E(c, j) as a sum over the atoms of the cell, and the probability of all other data."""
     mass = law.mixture(weights, atoms)
+    beyond = float(weights @ (law.table("cdf", atoms[:1] - 1e-6) + law.table("sf", atoms[-1:]))[:, 0])
     total = float(mass.sum()) + beyond
     if abs(total - 1) > 1e-6:
         rule = f"has probabilities that sum to {total:.6g} over its atoms, must sum to 1"
         raise InputError("likelihood", None, rule)
     cell = np.searchsorted(edges[1:-1], atoms, side="left")
-    return _weighted(mass, cell, len(edges) - 1, eve_table(eves, atoms))
+    return _weighted(mass, cell, len(edges) - 1, eve_table(eves, atoms)), beyond
 
 
 def _panel_average(

@@ -17,6 +17,14 @@ SETTINGS = {
 }
 
 
+class Cluster(distributed.LocalCluster):
+    """One whose worker may leave before the cluster has heard that it came, which Dask takes for an error."""
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        if op == "add" or msg in self.scheduler_info["workers"]:
+            super()._update_worker_status(op, msg)
+
+
 @contextmanager
 def local_client(workers: int = 2, processes: bool = False) -> Iterator[Any]:
     """A client of so many workers with one thread each; processes that die are started again."""
@@ -24,5 +32,5 @@ def local_client(workers: int = 2, processes: bool = False) -> Iterator[Any]:
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": processes, "dashboard_address": ":0"}
     with warnings.catch_warnings(), dask.config.set(SETTINGS):
         warnings.simplefilter("ignore", ResourceWarning)
-        with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+        with Cluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
             yield client

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-extras = [line for name, lines in project["optional-dependencies"].items() if name != "dev" for line in lines]
+extras = [line for lines in project["optional-dependencies"].values() for line in lines]
 floors: dict[str, str] = {}
 for line in [*project["dependencies"], *extras]:
     found = re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", line)

@@ -1,4 +1,4 @@
-"""Compare a source distribution with the files under version control: `python tests/sdist.py dist/bap_lp-0.1.0.tar.gz`.
+"""Compare a source distribution with the files under version control: `python tests/sdist.py dist/bap_lp-0.2.0.tar.gz`.
 
 Everything but what only the repository itself needs must be in it, the tests and all that they read above all.
 """

@@ -8,7 +8,6 @@ state is randomised only between signals whose margins are equal.
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from bap_cli import inputs
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
 from bap_cli.records.opening import is_study
-from bap_cli.show import conditions_in_words, own_beliefs
+from bap_cli.show import conditions_in_words, learned, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import extremes
@@ -140,7 +139,7 @@ def explanation(
     if priors is not None:
         chapters.append(("What may be wrong", _wrong(best)))
     elif problem.reporting and not problem.forecasting:
-        chapters.append(("What is proved", [*best.summary().splitlines()[2:3], *_learned(found), _REPORTED]))
+        chapters.append(("What is proved", [*best.summary().splitlines()[2:3], *learned(found), _REPORTED]))
     elif problem.forecasting:
         chapters.append(("What is proved", [*best.summary().splitlines()[-1:], _FORECAST]))
     else:
@@ -186,12 +185,6 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
     yield f"So one unit of {eves} loss counts as much as {units} of {bobs} loss."
     if best.conditions is not None:
         yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
-
-
-def _learned(found: Evaluation) -> Iterator[str]:
-    for name, gained in found.information.items():
-        bits, left = float(gained) / math.log(2), float(found.agents[name]) / math.log(2)
-        yield f"{person(name, start=True)} learns {bits:.4g} bits from the signal; {left:.4g} bits stay hidden."
 
 
 def _wrong(best: Solution) -> Iterator[str]:

@@ -22,6 +22,7 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import counted, equals
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
+from bap_lp.questions.path.bracketed import BracketedPath, bracketed_path
 from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
 from bap_lp.questions.path.frontier import Corner, corner
 from bap_lp.questions.path.pieces import Path, Piece, lambda_path
@@ -67,12 +68,55 @@ def path(
     for option, value in (("--lambda", lam), ("--tolerance", tolerance)):
         if value is not None:
             raise InputError(option, value, "needs --over epsilon")
+    limited = loaded.conditions is not None and loaded.conditions.max_information is not None
+    if loaded.problem.reporting or limited:
+        return _bracketed(loaded, use_floats, as_json)
     with inputs.named(loaded), Progress("every lambda") as progress:
         found = lambda_path(loaded.problem, False if use_floats else None, progress, loaded.conditions)
     if as_json:
         outputs.print_json(path_document(found.problem, found, loaded.conditions))
     else:
         show_path(loaded, found)
+
+
+def _bracketed(loaded: ProblemFile, use_floats: bool, as_json: bool) -> None:
+    """Certified points, where probabilities are reported."""
+    problem = loaded.problem.as_float() if use_floats else loaded.problem
+    with inputs.named(loaded), Progress("every lambda") as progress:
+        found = bracketed_path(problem, conditions=loaded.conditions, progress=progress)
+    if as_json:
+        outputs.print_json(bracketed_document(found))
+        return
+    out = console()
+    heading(out, problem, problem.exact)
+    out.print()
+    table = plain_table("lambda", "R_B", "R_E", "R_A", right=range(4))
+    step = max(1, -(-len(found.points) // _ROWS))
+    for one in [*found.points[:-1:step], found.points[-1]]:
+        table.add_row(*(f"{float(v):.6g}" for v in (one.lam, one.risks.bob, one.risks.eve, one.value)))
+    put(out, table)
+    out.print()
+    say(out, "Where probabilities are reported the mechanism changes with every lambda, and there are no breakpoints.")
+    gap = max(float(one.gap) for one in found.points)
+    say(
+        out,
+        f"Every R_A here is proved up to {gap:.2g}; between two of these lambdas it is known up to {found.width:.2g}.",
+    )
+
+
+def bracketed_document(path: BracketedPath) -> dict[str, Any]:
+    """What `bap path --json` prints where probabilities are reported."""
+    points = [
+        {
+            "lambda": text(one.lam),
+            "value": text(one.value),
+            "bound": text(one.bound),
+            "risks": {"bob": text(one.risks.bob), "eve": text(one.risks.eve)},
+            "mechanism": mechanism_document(one.mechanism),
+        }
+        for one in path.points
+    ]
+    return {"over": "lambda", "points": points, "width": path.width}
 
 
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:

@@ -168,13 +168,14 @@ def _check_places(source: str, states: str | None, out: Path | None, log: Path |
     """Refuse places that cannot be written to, and what is read: a bundle, or the states."""
     from bap_cli.pictures import check_file
     from bap_lp.files.bundles import FILES, MANIFEST
+    from bap_lp.files.ledger import LEDGER
     from bap_lp.rational import InputError
 
     path = Path(source)
     folder = path if path.is_dir() else path.parent
     read = [
         path,
-        *(folder / name for name in (*FILES, MANIFEST)),
+        *(folder / name for name in (*FILES, MANIFEST, LEDGER)),
         *([Path(states)] if states not in (None, "-") else []),
     ]
     for option, place in (("--out", out), ("--log", log)):

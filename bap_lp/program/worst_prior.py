@@ -33,7 +33,7 @@ from bap_lp.program.bound import Observer, Program, Rows
 from bap_lp.program.credal import Ball, Box, Credal, Extreme, Transport
 from bap_lp.program.lowering import Lowering
 from bap_lp.program.signals import Signals
-from bap_lp.rational import EXACT, Array, field_of, float_below, floats, is_exact
+from bap_lp.rational import EXACT, Array, field_of, float_above, float_below, floats, is_exact
 
 NODES = 50_000  # of the search for the worst prior
 _STEPS = 20  # per state, and per pair of states where mass is moved: what a node takes
@@ -137,8 +137,11 @@ class Search:
                 if own > self.best:
                     self.best, self.prior, self.moved = own, p, moved
 
-    def run(self, floor: Any = None, nodes: int = NODES) -> Any:
-        """A number that R_A exceeds under no prior: the largest of best and floor, or more if nodes run out."""
+    def run(self, floor: Any = None, nodes: int = NODES, timed: bool = True) -> Any:
+        """A number that R_A exceeds under no prior: the largest of best and floor, or more if nodes run out.
+
+        timed: whether a time limit ends it.
+        """
         if self.listed is not None:
             for p in self.listed:
                 self._look(p)
@@ -163,26 +166,32 @@ class Search:
         for most, _ in reversed(places):
             rest.append(rest[-1] + most)
         rest.reverse()
-        number, most = count(), self.tried(c)
         near = _Filter.of(self.rough, c, places, rest)
-        heap: list[Any] = [(-(most + rest[0]), next(number), 0, c, most, near and near.root)]
+        number = count()
+        heap: list[Any] = [(-(self.tried(c) + rest[0]), next(number), 0, c if near is None else (), near and near.root)]
         for k in range(nodes + 1):
             known = self.best if floor is None else max(self.best, floor)
             if not heap or -heap[0][0] <= known + self.slack:
                 return known
             if k == nodes or heap[0][2] == len(places):
                 break  # the oracle proves no more
-            check()
-            _, _, depth, c, most, light = heapq.heappop(heap)
-            for j, gain in enumerate((None, *places[depth][1])):
-                own = light
-                if gain is not None and near is not None:
-                    own = light + near.gains[depth][j - 1]
-                    if near.below(own, depth + 1, known):
+            if timed:
+                check()
+            _, _, depth, way, light = heapq.heappop(heap)
+            for j, gain in enumerate((zero * c, *places[depth][1])):
+                if near is None:
+                    own = own_way = way + gain
+                else:
+                    own_way, own_light = (*way, j), light if j == 0 else light + near.gains[depth][j - 1]
+                    bound = near.bound(own_light, depth + 1, known)
+                    if bound is not None:
+                        if bound > known:
+                            heapq.heappush(heap, (-bound, next(number), depth + 1, own_way, own_light))
                         continue
-                c_own, most = (c, most) if gain is None else (c + gain, self.tried(c + gain))
-                if most + rest[depth + 1] > known + self.slack:
-                    heapq.heappush(heap, (-(most + rest[depth + 1]), next(number), depth + 1, c_own, most, own))
+                    own = sum((places[d][1][i - 1] for d, i in enumerate(own_way) if i), c)
+                bound = self.tried(own) + rest[depth + 1]
+                if bound > known + self.slack:
+                    heapq.heappush(heap, (-bound, next(number), depth + 1, own_way, near and own_light))
         return -heap[0][0]
 
 
@@ -211,6 +220,13 @@ class _Filter:
         room = 2.0**-48 * (len(c) + len(places) + 8) * float(size)
         return cls(support, root, gains, sums, room) if np.isfinite(room) else None
 
-    def below(self, c: Array, depth: int, known: Any) -> bool:
-        """Whether support(c) + rest is certainly at most what is known."""
-        return bool(self.support(c)[0] + self.rest[depth] + self.room < float_below(known))
+    def bound(self, c: Array, depth: int, known: Any) -> Any:
+        """A number above support(c) + rest, if floats can tell on which side of `known` that sum is; None if not.
+
+        At the end of a way the sum itself is wanted, unless it is certainly below.
+        """
+        found = float(self.support(c)[0]) + float(self.rest[depth])
+        certain = found + self.room < float_below(known) or (
+            depth < len(self.gains) and found - self.room > float_above(known)
+        )
+        return EXACT.number(found + self.room) if certain else None

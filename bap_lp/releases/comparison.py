@@ -76,7 +76,6 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         replies = np.stack([own + g.start for own, g in zip(eves, problem.eve_groups, strict=True)], axis=1)
     elif problem.forecasting:  # no condition that holds with such a Bob speaks of his decisions
         bob = np.zeros(rho.shape[1], dtype=int)
-        replies = signal_losses(rho, problem.E).argmin(axis=1)[:, None].repeat(len(problem.eve_groups), axis=1)
     else:
         bob = signal_losses(rho, problem.B).argmin(axis=1)
         if not problem.reporting:
@@ -210,7 +209,10 @@ def compare(
     def row(name: str, parameter: Parameter | None, mechanism: Mechanism, own: Risks) -> Row:
         alice = own.alice(weight)
         breaks = None if proved is None else meets(problem, mechanism, proved)
-        return Row(name, parameter, own, alice, mechanism.epsilon, alice - optimum.value, breaks)
+        excess: Number = alice - optimum.value
+        if problem.reporting and abs(float(excess)) <= own.alice_error(weight):
+            excess = 0.0  # the value of the optimum is rounded up
+        return Row(name, parameter, own, alice, mechanism.epsilon, excess, breaks)
 
     rows = [row("optimum", None, optimum.mechanism, optimum.risks)]
     rows += [row(name, parameter, m, risks(problem, m)) for name, parameter, m in found]

@@ -11,7 +11,7 @@ docs/brackets.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,8 +133,9 @@ class ModelBracket(Tabular):
 
 
 def model_bracket(
-    problem: GriddedProblem, lam: Any = "calibrated", bob_lipschitz: Any = None, eve_lipschitz: Any = None
-) -> ModelBracket:
+    problem: GriddedProblem, lam: Any = "calibrated", bob_lipschitz: Any = None, eve_lipschitz: Any = None,
+    progress: Callable[[str], None] | None = None,
+) -> ModelBracket:  # fmt: skip
     """Bracket the least R_A over all mechanisms of a scalar model.
 
     Args:
@@ -143,6 +144,7 @@ def model_bracket(
         bob_lipschitz: a Lipschitz constant of Bob's loss in his decision, or "auto", if he may decide anything between
             his decisions.
         eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
+        progress: called with a few words now and then.
 
     Returns:
         The bracket with its rule.
@@ -158,11 +160,12 @@ def model_bracket(
     >>> found.width < 1e-9, found.describe()
     (True, 'release 1 when x > 0, else 0')
     """
-    law = law_of_data(problem)
+    tell = progress or (lambda _: None)
+    law = law_of_data(problem, tell)
     full, null = law.extremes()
     spare = _spare(problem, bob_lipschitz, eve_lipschitz)
     weight = _calibrated(law, full, null) if _asks(lam) else read_lam(lam)
-    found = optimise_rule(law, weight)
+    found = optimise_rule(law, weight, tell)
     error = law.errors(weight)
     rule, sent = _rule(problem, law, found)
     b = law.decisions

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from bap_lp import InputError
 from discretise.laws import Likelihood
+from discretise.pace import paced
 from gaussian.arrays import Array
 
 _NODES = 16
@@ -142,8 +143,13 @@ class PriorMixture:
 
     def _evaluated(self, name: str, thetas: Array, x: Array) -> Array:
         if self.law.together is not None:
-            found = np.asarray(getattr(self.likelihood(thetas), name)(x[:, None]), dtype=float)
-            return np.broadcast_to(found, thetas.shape)
+
+            def rows(start: int, stop: int) -> Array:
+                some = thetas[start:stop]
+                found = np.asarray(getattr(self.likelihood(some), name)(x[start:stop, None]), dtype=float)
+                return np.broadcast_to(found, some.shape)
+
+            return paced(rows, len(thetas), thetas.shape[1], self.law.together)
         out = np.empty(thetas.shape)
         values, place = np.unique(thetas, return_inverse=True)
         order = np.argsort(place.ravel(), kind="stable")
@@ -198,7 +204,7 @@ class PriorMixture:
 
     def _block(self, x: Array) -> tuple[Array, Array]:
         if self.points is not None:
-            total = _finite(self.law.density(x)).T @ self._weights
+            total = self.law.density(x).T @ self._weights
             return total, _ROUNDING * np.abs(total)
         panel, who = (a.ravel() for a in np.meshgrid(self._roots, np.arange(len(x)), indexing="ij"))
         done = wrong = np.zeros((len(x), 0))

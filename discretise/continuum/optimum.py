@@ -12,12 +12,14 @@ that is better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bap_lp.clock import check
 from bap_lp.engines.game.solver import solve_game
 from bap_lp.model.sums.arrays import Arrays
 from discretise.continuum.envelope import lower_envelope
@@ -34,6 +36,7 @@ _HEAVY = 1e-15  # of the losses: a cell in which less is at stake is not cut
 _PARTS = 6  # parts of a cell next to a switch
 _NEAT = 2e-12  # of the losses: a rule with fewer parts may be worse by this
 _SMALL = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)  # masses below which parts are gathered, the first that may
+_UNSEEN = (1e-8, 1e-10, 1e-16)  # masses below which a signal is left out of what is gathered, likewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +95,9 @@ class DataLaw:
         return full, null
 
 
-def optimise_rule(law: DataLaw, lam: float) -> RuleOptimum:
+def optimise_rule(law: DataLaw, lam: float, tell: Callable[[str], None] = lambda _: None) -> RuleOptimum:
     """The best u and the best rule that were found."""
-    return _on_atoms(law, lam) if law.panels is None else _on_panels(law, law.panels, lam)
+    return _on_atoms(law, lam) if law.panels is None else _on_panels(law, law.panels, lam, tell)
 
 
 def _game(law: DataLaw, masses: Array, lam: float) -> tuple[Array, Array]:
@@ -132,7 +135,7 @@ def _on_atoms(law: DataLaw, lam: float) -> RuleOptimum:
     return RuleOptimum(u, bound, value, table, sent)
 
 
-def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> RuleOptimum:
+def _on_panels(law: DataLaw, panels: PanelLaw, lam: float, tell: Callable[[str], None]) -> RuleOptimum:
     b = law.decisions
     cuts = [np.linspace(-1, 1, _FIRST + 1) for _ in panels.low]
     scale = float(law.totals[1 : 1 + b].max()) + lam * sum(float(law.totals[1 + b :][g].max()) for g in law.groups)
@@ -142,7 +145,9 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> RuleOptimum:
         [RuleOptimum(np.zeros((0, 0)), -np.inf, np.inf, _nowhere(), np.zeros((0, 0)))] * 2,
     )
     for _ in range(_ROUNDS):
+        check()
         table = _table(panels, *_cells(cuts))
+        tell(f"a game on {len(table.panel)} cells" + (f", bracket of width {gaps[-1]:.1e}" if gaps else ""))
         u, rows = _game(law, table.masses, lam)
         bound, switched = _dual(law, panels, u)
         if bound > best[0]:
@@ -161,8 +166,8 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float) -> RuleOptimum:
     least = min(rule.value for rule in rules)
     # the rule by switches has the fewest parts
     chosen = rules[0] if rules[0].value <= least + _NEAT * scale else rules[1]
-    for small in _SMALL:
-        tidy = _table(panels, *gathered(chosen.table, small))
+    for small, light in product(_SMALL, _UNSEEN):
+        tidy = _table(panels, *gathered(chosen.table, small, light))
         value, sent = _value(law, tidy, lam)
         if value <= least + _NEAT * scale:
             return RuleOptimum(best[1], best[0], value, tidy, sent)

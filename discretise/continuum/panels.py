@@ -34,6 +34,7 @@ _AT_EDGES = np.cos(np.outer(np.arccos([-_EDGE, _EDGE]), _K))
 _INTEGRAL = np.where(_K % 2 == 0, 2 / (1 - np.where(_K % 2 == 0, _K, 0.0) ** 2.0), 0.0)
 _TOLERANCE = 1e-14  # of one panel, relative to the integral of the function
 _DEEPEST = 45
+_NARROW = 1e-12  # of x: rounding in the nodes of narrower panels is as large as what halving would resolve
 _MOST = 20_000
 _FADED = 1e-17
 _BATCH = 6  # panels of a tail that are treated together
@@ -116,15 +117,14 @@ def _refined(functions: Functions, edges: Array, scale: Array | float = 1e-290) 
         settled = sum((np.abs(part.totals) for part in done), np.zeros(found.shape[1]))
         size = np.maximum(settled + found.sum(axis=0), scale)
         split = (excess > _TOLERANCE * size).any(axis=1) & (depth < _DEEPEST)
+        split &= high - low > _NARROW * np.abs(low + high)
         if len(low) + sum(len(part.low) for part in done) > _MOST:
             split &= False
         keep = ~split
         done.append(PanelLaw(low[keep], high[keep], law.coefs[keep], law.error[keep]))
         middle = (low + high)[split] / 2
-        inside = (low[split] < middle) & (middle < high[split])
         low, high = (np.concatenate(pair) for pair in ((low[split], middle), (middle, high[split])))
-        low, high = low[np.tile(inside, 2)], high[np.tile(inside, 2)]
-        depth = np.tile(depth[split][inside] + 1, 2)
+        depth = np.tile(depth[split] + 1, 2)
     fields = [np.concatenate([getattr(part, name) for part in done]) for name in ("low", "high", "coefs", "error")]
     return PanelLaw(*fields)
 

@@ -43,8 +43,11 @@ class _Places:
             self.rows.append(row)
 
 
-def gathered(table: RuleTable, small: float) -> tuple[NDArray[np.intp], Array, Array, Array]:
-    """Panels, left ends, right ends and rows of the rule with runs of places of mass below `small` gathered."""
+def gathered(table: RuleTable, small: float, light: float) -> tuple[NDArray[np.intp], Array, Array, Array]:
+    """Panels, left ends, right ends and rows of the rule with runs of places of mass below `small` gathered.
+
+    A signal that such a run sends with a mass below `light` is not sent there any more.
+    """
     mass = np.maximum(table.masses[:, 0], 0.0)
     new = np.append(True, (table.rows[1:] != table.rows[:-1]).any(axis=1))
     run = np.cumsum(new) - 1
@@ -54,7 +57,7 @@ def gathered(table: RuleTable, small: float) -> tuple[NDArray[np.intp], Array, A
     out, k = _Places(table.rows.shape[1]), 0
     while k < len(table.rows):
         if k in stops:
-            _gather(table, mass, k, stops[k], out)
+            _gather(table, mass, k, stops[k], light, out)
             k = stops[k]
         else:
             out.add(int(table.panel[k]), float(table.left[k]), float(table.right[k]), table.rows[k])
@@ -63,11 +66,11 @@ def gathered(table: RuleTable, small: float) -> tuple[NDArray[np.intp], Array, A
     return np.array(out.panel, dtype=np.intp), left, right, np.array(out.rows)
 
 
-def _gather(table: RuleTable, mass: Array, start: int, stop: int, out: _Places) -> None:
+def _gather(table: RuleTable, mass: Array, start: int, stop: int, light: float, out: _Places) -> None:
     before = int(table.rows[start - 1].argmax()) if start else -1
     after = int(table.rows[stop].argmax()) if stop < len(table.rows) else -1
     total = mass[start:stop] @ table.rows[start:stop]
-    order = sorted(np.flatnonzero(total > 1e-16).tolist(), key=lambda i: (i != before, i == after, i))
+    order = sorted(np.flatnonzero(total > light).tolist(), key=lambda i: (i != before, i == after, i))
     goals = np.cumsum(total[order])
     order = order or [before if before >= 0 else max(after, 0)]
     position, reached = 0, 0.0

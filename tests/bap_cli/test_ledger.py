@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from fractions import Fraction
@@ -164,18 +162,6 @@ def test_a_ledger_that_others_could_have_written_is_refused(
     assert not Path("b.csv").exists()
 
 
-def test_two_processes_draw_once(solved: Run) -> None:
-    code = "import sys; from bap_cli.main import main; sys.exit(main(sys.argv[1:]))"
-    ask = ["microdata", "release", "D", "t.csv", "-o"]
-    runs = [subprocess.Popen([sys.executable, "-c", code, *ask, f"{k}.csv"], stderr=subprocess.PIPE) for k in range(2)]
-    assert [one.wait() for one in runs] == [0, 0]
-    for one in runs:
-        assert one.stderr is not None
-        one.stderr.close()
-    assert Path("0.csv").read_bytes() == Path("1.csv").read_bytes()
-    assert len({line["seed"] for line in lines()}) == 1
-
-
 def test_a_bundle_gives_the_same_signals_for_the_same_states(run: Run) -> None:
     assert run("solve", "coin_toss", "--out", "d")[0] == 0
     states = ["heads", "tails"] * 40
@@ -195,6 +181,8 @@ def test_a_bundle_gives_the_same_signals_for_the_same_states(run: Run) -> None:
     assert "4 signals about the same data" in run("release", "d", "heads", "--again")[2]
     assert {line["draws"] for line in lines("d")} == {1, 3}
     assert run("verify", "d")[0] == 0
+    code, _, err = run("release", "d", "heads", "--log", "d/ledger.jsonl")
+    assert (code, "--log = 'd/ledger.jsonl' must not be a file that is read" in err) == (2, True)
 
 
 def test_a_tier_that_is_released_later_fits_the_one_before(run: Run) -> None:

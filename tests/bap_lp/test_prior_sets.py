@@ -34,6 +34,7 @@ from bap_lp import (
     sweep,
     verify,
 )
+from bap_lp.clock import OutOfTime
 from bap_lp.files.problems import problem_from_dict
 from bap_lp.program.bound import Dual, compact
 from bap_lp.rational import number
@@ -348,9 +349,45 @@ def test_a_search_that_is_cut_short_proves_an_upper_end_and_says_so(tmp_path: Pa
     assert both(tmp_path / "b") == (True, True)
 
 
-def test_time_limits_end_the_search() -> None:
+def test_time_limits_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floats give the best pair so far, with a gap that holds; an exact optimum has nothing to show before the end."""
+    problem, priors = some(1106, states=5), PriorSet.total_variation("1/5")
     with pytest.raises(TimeoutError):
-        solve(COIN, "1/3", priors=PriorSet.total_variation("1/20"), time_limit=0)
+        solve(problem, 1, priors=priors, time_limit=0)
+    from bap_lp.engines.linear import highs
+    from bap_lp.questions.prior_sets import cuts
+
+    def late(solver: Any, count: list[int] = [0]) -> None:  # noqa: B006
+        count[0] += 1
+        if count[0] > 1:
+            raise OutOfTime("late")
+        highs.run(solver)
+
+    best = solve(problem, 1, exact=False, priors=priors)
+    monkeypatch.setattr(cuts, "run", late)
+    stopped = solve(problem, 1, exact=False, priors=priors)
+    assert "stopped before the optimum" in stopped.method
+    assert stopped.value - stopped.gap <= best.value <= stopped.value
+    assert verify(problem, stopped.certificate).ok
+
+
+def test_agents_who_report_probabilities_are_refused() -> None:
+    for agents in (
+        {"eves": [Agent("log")], "bob_loss": [[0, 1], [1, 0]]},
+        {"bobs": [Agent("brier")], "eve_loss": [[0], [1]]},
+    ):
+        with pytest.raises(InputError, match="with tables of losses"):
+            solve(Problem(["1/2", "1/2"], **agents), 1, priors=PriorSet.total_variation("1/20"))  # type: ignore[arg-type]
+
+
+def test_many_vertices_are_added_on_demand() -> None:
+    draw = random.Random(7)
+    rows = [[draw.randint(1, 9) for _ in range(3)] for _ in range(40)]
+    problem, corners = some(1200, states=3), [[F(v, sum(row)) for v in row] for row in rows]
+    best = solve(problem, 1, priors=PriorSet.vertices(corners))
+    value = least_worst(problem, 1, [np.array(p, dtype=float) for p in corners])
+    assert float(best.value) == pytest.approx(value, abs=1e-9)
+    assert verify(problem, best.certificate).optimal
 
 
 SETS = {

@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from flint import fmpq
 
+from bap_cli.main import main
 from bap_lp import (
     Agent,
     Conditions,
     InputError,
     Mechanism,
     Problem,
+    bracketed_path,
     evaluate,
     lambda_path,
     load_bundle,
@@ -304,3 +306,57 @@ def test_a_limit_that_does_not_fit_is_refused_in_one_line(limit: Any, words: str
 def test_a_path_refuses_limits_on_information() -> None:
     with pytest.raises(InputError, match="max_information is not possible here"):
         lambda_path(Problem(BIT.p, BIT.B, BIT.B), conditions=Conditions(max_information=1))
+
+
+def test_a_bracketed_path_holds_the_closed_form() -> None:
+    path = bracketed_path(BIT, tolerance="1/50")
+    assert path.width <= 0.01
+    for lam in (0, 0.1, 0.35, 1, 2.5, 5, 20):
+        low, high = path.bracket(lam)
+        best = -lam * math.log1p(math.exp(-1 / lam)) if lam else 0.0
+        assert low - 1e-15 <= best <= high + 1e-15
+    assert path.bracket(1)[1] - path.bracket(1)[0] <= 0.01
+    with pytest.raises(InputError, match="has no path of finitely many pieces: Eve reports probabilities"):
+        lambda_path(BIT)
+    with pytest.raises(InputError, match="tolerance = 0 must be positive"):
+        bracketed_path(BIT, tolerance=0)
+
+
+PEOPLE = """
+[data]
+prior = ["2/5", "1/10", "1/5", "3/10"]
+[bob]
+loss = [[0, 1], [0, 1], [1, 0], [1, 0]]
+[eve]
+name = "insurer"
+loss = "log"
+secret = ["well", "ill", "well", "ill"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("solve", "The insurer learns 0.1245 bits from the signal; 0.8464 bits stay hidden."),
+        ("explain", "The insurer learns 0.1245 bits from the signal; 0.8464 bits stay hidden."),
+        ("compare", "randomised response, because problem needs Eves with tables of losses"),
+        ("path", "there are no breakpoints."),
+    ],
+)
+def test_commands_speak_of_bits(command: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "people.toml").write_text(PEOPLE)
+    assert main([command, str(tmp_path / "people.toml")]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["report", "plot", "tiers"])
+def test_commands_that_need_decisions_refuse_in_one_line(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "people.toml").write_text(PEOPLE)
+    more = [str(tmp_path / "people.toml")] if command == "tiers" else ["-o", str(tmp_path / "out.png")]
+    assert main([command, str(tmp_path / "people.toml"), *more]) == 2
+    printed = capsys.readouterr().err
+    assert "needs Eves with tables of losses" in printed or "reports probabilities" in printed
+    assert printed.count("\n") == 1
+    assert not (tmp_path / "out.png").exists()

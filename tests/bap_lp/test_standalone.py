@@ -41,10 +41,10 @@ def test_mutations_are_judged_alike_and_none_is_wrongly_accepted(seed: int) -> N
 def test_thousands_of_mutations_are_judged_alike_and_none_is_wrongly_accepted() -> None:
     from benchmarks.trust import run
 
-    tally = run(5000, seed=20)
+    tally = run(1500, seed=20)
     assert tally.wrong == []
-    assert tally.counts["accepted"] > 500
-    assert tally.counts["refused"] > 2000
+    assert tally.counts["accepted"] > 150
+    assert tally.counts["refused"] > 600
 
 
 def _others(document: Any) -> None:

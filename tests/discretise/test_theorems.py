@@ -198,8 +198,8 @@ def test_a_dip_between_the_points_of_an_integral_is_not_missed(width: float) -> 
 def test_ends_in_the_wrong_order_claim_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     right = model_brackets.optimise_rule
 
-    def wrong(law: Any, lam: float) -> RuleOptimum:
-        found = right(law, lam)
+    def wrong(law: Any, lam: float, tell: Any) -> RuleOptimum:
+        found = right(law, lam, tell)
         return RuleOptimum(found.u, found.bound + 1e-6, found.value, found.table, found.sent)
 
     problem = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), bob_decisions=[0, 1], eve_decisions=[0, 1])

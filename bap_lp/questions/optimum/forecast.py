@@ -96,7 +96,7 @@ def solve_forecast(
         if progress is not None:
             progress(step, float(proof.bound), float(value))
         # the cone program against Eves who report leaves a gap of its own, which finer simplices do not close
-        own = found.statement.value(channel) - found.told.added - found.bound if whole.reporting else EXACT.zero
+        own = found.statement.value(channel) - found.told.added - found.bound if found.reports else EXACT.zero
         if value - proof.bound <= max(enough, 2 * own):
             break
         finer = _finer(found, channel)

@@ -22,6 +22,7 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.problem import Problem
+from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
@@ -170,6 +171,10 @@ def lambda_path(
     0 1/4 0
     1/10 13/40 3/4
     """
+    if problem.reporting:
+        name = next(a.name for a in problem.eves if reports(a))
+        rule = f"has no path of finitely many pieces: {name} reports probabilities (`bracketed_path` has a bracket)"
+        raise InputError("problem", None, rule)
     if problem.misaligned or (conditions is not None and not conditions.empty):
         return _conditioned_path(problem, exact, progress, conditions or Conditions())
     if exact and not problem.exact:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import OutOfTime, check
 from bap_lp.engines.game.solver import SolveProgress
 from bap_lp.engines.linear.exact import Infeasible
 from bap_lp.engines.linear.highs import SolverError
@@ -54,6 +55,7 @@ _MOST_TABLE = 200_000  # probabilities of the channel
 _ENDS = 30  # rounds of tuples that the exact program is given
 _NEAR = 1e-9  # of the losses: a float gap that is not worth an exact solution
 _FIRST, _MORE = 8, 3  # vertices of a hull to start with, and that are added at a time
+_LAST = 5_000  # nodes of a search after the time is over
 _LEAST = 1e-12  # weights of cuts below this are rounding
 
 
@@ -152,12 +154,19 @@ class _Task:
                 progress(rounds, scale * low + shift, scale * high + shift)
 
         cuts = by_cuts(self.base, arrays, flat, float_oracle(flat), floats(start), told)
-        near = cuts.high - cuts.low <= _NEAR
-        if not cuts.stopped and (self.exact or not near):
-            closed = self._closed(cuts, arrays)
+        stopped = cuts.stopped
+        if stopped and self.exact:
+            check()  # an exact optimum has nothing to show before the end
+        if not stopped and (self.exact or cuts.high - cuts.low > _NEAR):
+            try:
+                closed = self._closed(cuts, arrays)
+            except OutOfTime:
+                if self.exact:
+                    raise
+                closed, stopped = None, True
             if closed is not None:
                 return closed
-        return self._bracketed(cuts, scale)
+        return self._bracketed(cuts, scale, stopped)
 
     def _small(self, blocks: int) -> bool:
         """Whether an exact program with so many blocks is worth its time."""
@@ -246,7 +255,7 @@ class _Task:
             f"tuple blocks, {closed.how}",
         )
 
-    def _bracketed(self, cuts: Cuts, scale: float) -> _Found:
+    def _bracketed(self, cuts: Cuts, scale: float, stopped: bool) -> _Found:
         """The float channel and the cuts that weigh, as fractions: their priors are found again in rationals."""
         assert cuts.q is not None
         assert cuts.dual is not None
@@ -270,8 +279,8 @@ class _Task:
             [p for p, _ in again],
             [moved for _, moved in again],
             [_paid(cuts.replies[k], shape, self.lam * share) for k, share in zip(live, shares, strict=True)],
-            f"cuts, {counted(cuts.rounds, 'round')}" + (f", {STOPPED}" if cuts.stopped else ""),
-            cuts.stopped,
+            f"cuts, {counted(cuts.rounds, 'round')}" + (f", {STOPPED}" if stopped else ""),
+            stopped,
         )
 
     def _worst(self, found: _Found) -> tuple[Search, Any, Array | None]:
@@ -281,13 +290,14 @@ class _Task:
         search = Search(self.arrays, self.lam, found.q, oracle, start, self.credal)
         search.moved = found.moved[heaviest]
         search.climb()
-        nodes = 0 if found.stopped else most_nodes(self.credal)
-        top = search.run(nodes=nodes)
+        nodes, timed = most_nodes(self.credal), not found.stopped
+        nodes = nodes if timed else min(nodes, _LAST)
+        top = search.run(nodes=nodes, timed=timed)
         if not isinstance(self.credal, Polytope):
             return search, top, None
         oracle = ExactOracle(self.credal)  # what the check asks for, which starts at the worst prior
         again = Search(self.arrays, self.lam, found.q, oracle, search.prior, self.credal)
-        top = again.run(nodes=nodes)
+        top = again.run(nodes=nodes, timed=timed)
         return again, top, np.array(list(oracle.proofs.values()))
 
     def conclude(self, found: _Found, priors: PriorSet) -> Solution:

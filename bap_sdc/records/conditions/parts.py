@@ -143,7 +143,7 @@ class StudyPart:
     def problem(self, lam: Any, prices: Prices, only: Array | None = None) -> tuple[Problem, Any]:
         """The problem at these prices, and its lam; `only`: some of its decisions, which are then those of one Bob."""
         study, types = self.study, self.study.prior.types[self.states]
-        p = study.program.p[self.states]
+        p = study.program.lifted().p[self.states]
         p = p / p.sum()
         scale = 1 + prices.bob
         if only is None:

@@ -138,6 +138,10 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
         merges = _spellings([str(v) for v in values])
         notes += [f"one level in {len(cells) + 1} spellings? {', '.join(map(repr, (level, *cells)))[:200]}"
                   for level, cells in merges.items()]  # fmt: skip
+    if kind in ("numbers", "text") and len(values) + (missing > 0) < 2:
+        notes.append("all its cells are equal: nothing can be learned from it")
+    elif kind == "text" and len(values) - sum(map(len, merges.values())) > FEW:
+        notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
     shown = tuple(plain(v) if numeric else str(v) for v in values[:FEW])
     return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes))
 

@@ -33,6 +33,7 @@ COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+", re.ASCII)  # 3,5 and 1.2
 _KEYS = ("levels", "bands", "names", "merge", "missing")
 _LABEL = "(missing)"
 _DIGITS = 1000  # longer ones are text: Python reads integers of 4300 digits and refuses longer ones
+_HUGE = 10**_DIGITS
 _ZEROS = 20  # zeros that a text of a number may add
 _KINDS = "must be text, a number, a truth value or a date"
 
@@ -204,7 +205,7 @@ def distinct(cells: Any, where: str, reading: Reading = AS_IT_IS) -> tuple[Array
     if (index < 0).any():
         index = np.where(index < 0, len(out), index)
         out.append(None)
-    if any(isinstance(v, int) and abs(v) >= 10**_DIGITS for v in out):
+    if any(isinstance(v, int) and abs(v) >= _HUGE for v in out):
         raise InputError(where, None, f"must have integers of at most {_DIGITS} digits")
     return index, [reading.read(v) for v in out]
 
@@ -219,7 +220,7 @@ def is_number(value: Any) -> bool:
         return len(value) <= _DIGITS and _NUMBER.fullmatch(value) is not None
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
         return False
-    return bool(-np.inf < value < np.inf) and abs(value) < 10**_DIGITS
+    return bool(-np.inf < value < np.inf) and abs(value) < _HUGE
 
 
 def positive_numbers(cells: Any, reading: Reading, where: str) -> list[fmpq]:

@@ -23,10 +23,11 @@ from bap_sdc.records.data.typed_tables import READERS, read_parquet, read_with_p
 
 MISSING = ("", "NA", "NaN")
 _PARQUET = (".parquet", ".pq")
+_UNREAD = (".xls", ".xlsb", ".ods", ".sas7bdat", ".xpt", ".rds", ".rdata", ".por", ".feather", ".zip")
 _TEXT = (".csv", ".tsv", ".txt")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # what a spreadsheet takes for the start of a formula
 _QUOTED = re.compile(f"\\A'(?={_FORMULA.pattern})")
-_NEGATIVE = re.compile(r"-[0-9]+(\.[0-9]+)?(E[+-][0-9]+)?")
+_NEGATIVE = re.compile(r"-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def pandas_module() -> Any:
@@ -61,6 +62,8 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     """
     source = source_name(path)
     pandas_module()
+    if Path(path).suffix.lower() in _UNREAD:
+        raise InputError(source, None, "is of a kind that is not read: save it as CSV, Parquet, .xlsx, .dta or .sav")
     if is_parquet(path):
         frame = read_parquet(path, source)
     else:
@@ -144,10 +147,15 @@ def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") 
     if is_parquet(path):
         frame.to_parquet(out, index=False)
     else:
-        shown = frame.rename(columns=_harmless).apply(lambda cells: cells.map(_harmless))
+        shown = frame.rename(columns=_harmless).apply(_harmless_cells)
         mark = "\t" if Path(path).suffix.lower() == ".tsv" else separator
         shown.to_csv(out, index=False, sep=mark, lineterminator="\n", encoding="utf-8")
     return out.getvalue()
+
+
+def _harmless_cells(cells: Any) -> Any:
+    odd = {cell: quoted for cell in cells.unique() if (quoted := _harmless(cell)) is not cell}
+    return cells.astype(object).map(lambda cell: odd.get(cell, cell)) if odd else cells
 
 
 def _harmless(cell: Any) -> Any:

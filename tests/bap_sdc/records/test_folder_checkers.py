@@ -32,6 +32,9 @@ CASES: dict[str, dict[str, Any]] = {
     "nobody can use it": {"eves": [Eve("ill", ["age"], [[0], [3]])]},
     "an informed Eve": {"eves": [Eve("ill", ["age"], [[0, 1], [3, 0]], informed=3)], "smoothing": 2},
     "a model": {"model": "independent"},
+    "a floor in floats": {"conditions": {"min_eve_risk": 0.4}, "exact": False},
+    "a cap in floats": {"conditions": {"cap": [{"secret": "ill", "level": "yes", "at_most": 0.75}]}, "exact": False},
+    "a price in floats": {"conditions": {"max_bob_risk": 0.01}, "lam": 5},
 }
 
 

@@ -83,7 +83,7 @@ def test_categories_that_no_released_record_has_are_not_written() -> None:
 
 
 def test_cells_that_start_a_formula_are_quoted_and_read_back(tmp_path: Path) -> None:
-    cells = ["=cmd|' /C calc'!A0", "+1 a", "-2+3", "@SUM(A1)", "\tx", "-5", "-1.5", "plain", "it's", "'quoted"]
+    cells = ["=cmd|' /C calc'!A0", "+1 a", "-2+3", "@SUM(A1)", "\tx", "-5", "-.5e3", "plain", "it's", "'quoted"]
     frame = pd.DataFrame({"=name": pd.array(cells, dtype="str"), "n": [-1] * len(cells)})
     raw = table_bytes(frame, "a.csv").decode()
     assert raw.splitlines()[0] == "'=name,n"

@@ -1564,7 +1564,7 @@ def least_losses(cells, loss):
     return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
 
 
-class Asked:
+class StudyRules:
     """The conditions of a study: on columns, on record types, and numbers that all parts share, with their prices.
 
     With prices w_n, w, v >= 0 for floors and a cap on R_B, R_A of a release that meets them is at least that at the
@@ -1706,7 +1706,7 @@ class Asked:
 def under_conditions(study, mechanism, prior, certificate, floats):
     """Value and bound, the number of parts, and the risks of columns and Eves."""
     records = Records(study, mechanism, prior, floating(study["publish"], study["eves"], prior["p"]))
-    asked, (columns, eves, _) = Asked(study, records, certificate, floats), records.risks()
+    asked, (columns, eves, _) = StudyRules(study, records, certificate, floats), records.risks()
     bob, eves = total(columns), records.by_spy(eves)
     if asked.cell is not None:
         cells, n = {}, sum(row[-1] for row in prior["fitted"])

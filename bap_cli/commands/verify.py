@@ -52,6 +52,10 @@ def verify(
             from bap_cli.records.commands import verify_folder
 
             return verify_folder(Path(file), allow_float)
+        if (Path(file) / "channel.json").exists() and not (Path(file) / "problem.json").exists():
+            from bap_cli.records.exchange import verify_kit
+
+            return verify_kit(Path(file))
         bundle = proved_bundle(file, allow_float)
         verdict = bundle.verify(allow_float)
         source = bundle.manifest["source"]

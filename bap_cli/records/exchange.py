@@ -101,6 +101,23 @@ def publish_command(
     say(paper, "Nothing in it is confidential: no prior, no proof, no record types, and no counts below the threshold.")
 
 
+def verify_kit(folder: Path) -> None:
+    """What `bap verify` says of a kit: its files are those of the manifest. It has no proof, which is confidential."""
+    from bap_cli.commands.verify import refuse
+    from bap_cli.terminal import console, say
+    from bap_lp.files.bundles import Mismatch
+    from bap_sdc.records.release.kit import check_kit
+
+    try:
+        manifest = check_kit(folder)
+    except Mismatch as error:
+        refuse(str(error))
+    out = console()
+    say(out, f"{clean(str(folder), 500)}: the files of the kit are those of its manifest, made {manifest['made']}.")
+    if manifest["source"]:
+        say(out, f"The office signed the SHA-256 {clean(manifest['source']['sha256'], 80)}, and keeps the proof.")
+
+
 def _known(study: Any) -> set[str]:
     """Columns that every Eve knows: a release may keep them."""
     return {study.names[k] for k in set.intersection(*(set(spy.knows) for spy in study.spies))}

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.files.bundles import with_manifest
-from bap_lp.files.documents import dumps
+from bap_lp.files.bundles import MANIFEST, manifested, with_manifest
+from bap_lp.files.documents import dumps, read_document, source_name
 from bap_lp.model.display import clean, counted
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
@@ -84,6 +84,20 @@ def kit_files(
     asked = solution.study.conditions
     stated = {} if asked is None else json.loads(dumps(asked.document()))
     return with_manifest(files, FORMAT, "drawn from a proved mechanism", _rounded(solution.lam, 6), stated, signed)
+
+
+def check_kit(folder: Path) -> dict[str, Any]:
+    """The manifest of a kit whose files are those that it names.
+
+    Raises:
+        InputError: the folder is no kit; Mismatch, a kind of it, if a file was changed.
+    """
+    found = read_document(folder / MANIFEST)
+    files = found.get("files") if isinstance(found, dict) else None
+    names = list(files) if isinstance(files, dict) else []
+    if not names or any(name != Path(name).name for name in names):
+        raise InputError(source_name(folder / MANIFEST), None, "must name files of its folder")
+    return manifested(folder, FORMAT, names)[0]
 
 
 def _unused(name: str, files: Mapping[str, bytes]) -> str:

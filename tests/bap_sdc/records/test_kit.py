@@ -76,6 +76,19 @@ def test_a_kit_is_bound_to_what_was_signed(place: Path, capsys: pytest.CaptureFi
     assert Path("kit/released.csv").read_bytes() == Path("out.csv").read_bytes()
 
 
+def test_a_changed_kit_is_found_out(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish() == 0
+    assert main(["verify", "kit"]) == 0
+    assert hashlib.sha256(Path("D/manifest.json").read_bytes()).hexdigest() in capsys.readouterr().out
+    Path("kit/risks.json").write_text(Path("kit/risks.json").read_text().replace('"eve": 0', '"eve": 9'))
+    assert main(["verify", "kit"]) == 1
+    assert "does not fit risks.json" in capsys.readouterr().err
+    manifest = json.loads(Path("kit/manifest.json").read_text())
+    Path("kit/manifest.json").write_text(json.dumps(manifest | {"files": {"../D/prior.json": "0"}}))
+    assert main(["verify", "kit"]) == 2
+    assert "must name files of its folder" in capsys.readouterr().err
+
+
 def test_nothing_confidential_is_in_a_kit(place: Path) -> None:
     frame = people()
     frame[frame["job"] != "zebra keeper"].to_csv("others.csv", index=False)  # a level that the released file hides

@@ -1723,7 +1723,7 @@ def under_conditions(study, mechanism, prior, certificate, floats):
     kind = {"priced": "optimum"}.get(certificate["kind"], "parts")
     keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices", kind])
     if certificate["kind"] == "priced":
-        local = asked.cap or asked.dp or asked.cell is not None or {*asked.types} - {*SHARED}
+        local = asked.cap or asked.dp or {*asked.types} - {*SHARED}
         need(not local and asked.convex, "these conditions are proved part by part")
         proof, priced, lam = certificate["optimum"], Records(study, mechanism, prior, floats), asked.at
         priced.priced(asked.scale, asked.weights)

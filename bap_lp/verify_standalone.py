@@ -1005,7 +1005,7 @@ class Priors:
     """A set of priors. Probabilities are integers over `unit`; `listed` are the vertices, where these are given."""
 
     def __init__(self, table, game):
-        need((type(table) is dict and len(table) == 1) or {*table} == {"lower", "upper"}, "one set of priors")
+        need(type(table) is dict and (len(table) == 1 or {*table} == {"lower", "upper"}), "one set of priors")
         self.kind, self.p, self.N, self.listed = next(iter(table)), game.p, game.N, None
         floats, self.exact = game.read is rounded, not floating(table)
         loose = lambda v, sign: v + sign * LOOSE * abs(v) if floats else v
@@ -1031,7 +1031,12 @@ class Priors:
             keyed(values, ["radius", "metric"])
             self.radius = read(number(values["radius"], 0, MOST))
             self.metric = table_of(values["metric"], lambda v: read(number(v, 0, MOST)), self.N, self.N)
-            need(not any(row[x] for x, row in enumerate(self.metric)), "to stay costs nothing")
+            d = table_of(values["metric"], lambda v: number(v, 0, MOST), self.N, self.N)
+            slack = F(1e-12) * max(map(max, d)) if floating(values["metric"]) else 0
+            spend(self.N**3)
+            need(not any(row[x] for x, row in enumerate(d)) and d == [*map(list, zip(*d))], "no metric")
+            ways = ((a + slack, row, other) for row in d for a, other in zip(row, d))
+            need(all(v <= a + w for a, row, other in ways for v, w in zip(row, other)), "no metric")
         numbers = [*self.p, *(v for k in ("lower", "upper") for v in vars(self).get(k, []))]
         self.unit = math.lcm(*(v.denominator for v in numbers), vars(self).get("radius", F(0)).denominator)
         self.mass = [int(v * self.unit) for v in self.p]
@@ -1718,7 +1723,7 @@ def under_conditions(study, mechanism, prior, certificate, floats):
     kind = {"priced": "optimum"}.get(certificate["kind"], "parts")
     keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices", kind])
     if certificate["kind"] == "priced":
-        local = asked.cap or asked.dp or asked.cell is not None or {*asked.types} - {*SHARED}
+        local = asked.cap or asked.dp or {*asked.types} - {*SHARED}
         need(not local and asked.convex, "these conditions are proved part by part")
         proof, priced, lam = certificate["optimum"], Records(study, mechanism, prior, floats), asked.at
         priced.priced(asked.scale, asked.weights)

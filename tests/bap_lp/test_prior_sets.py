@@ -448,6 +448,31 @@ def test_a_larger_set_in_both_files_a_lower_value_or_a_prior_outside_is_refused(
         assert both(folder) == (False, False), changes
 
 
+@pytest.mark.parametrize(
+    "metric", [[[0, 1, 3], [1, 0, 1], [3, 1, 0]], [[0, 1, 2], [1, 0, 1], [1, 1, 0]], [[0, 1], [1, 0]]]
+)
+def test_moves_along_what_is_no_metric_are_refused(metric: Any, bundles: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    copied(bundles["moved"], folder)
+    table = {"wasserstein": {"radius": "1/10", "metric": [[str(v) for v in row] for row in metric]}}
+    for file in ("problem.json", "certificate.json"):
+        change(folder, file, priors=table)
+    assert both(folder) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "junk", [None, 1, [], [[]], {}, "x", {"total_variation": None}, {"lower": 3}, {"polytope": [1]}]
+)
+def test_junk_in_the_place_of_a_set_is_refused_by_both_checkers(
+    junk: Any, bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "b"
+    copied(bundles["ball"], folder)
+    for file in ("problem.json", "certificate.json"):
+        change(folder, file, priors=junk)
+    assert both(folder) == (False, False)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_both_checkers_judge_changed_certificates_alike(bundles: dict[str, Path], data: st.DataObject) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 from bap_lp import Agent, Conditions, Problem
 from bap_lp.model.informed import knowing
 from bap_lp.rational import EXACT, Array, InputError, public
-from bap_sdc.records.conditions.stated import COUPLING, StudyConditions, words_of
+from bap_sdc.records.conditions.stated import COUPLING, words_of
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.program import RecordProgram
 
@@ -194,7 +194,7 @@ class StudyPart:
                 caps.append({"event": event, "at_most": asked.cap[k].at_most, "eve": study.spies[n].name})
         if caps:
             given["posterior_caps"] = [*given.get("posterior_caps", ()), *caps]
-        pairs = self._pairs(asked)
+        pairs = self.pairs()
         if pairs and not asked.types.private:  # the first ratio as neighbours, which need fewer rows
             ratio = next(iter(pairs))
             given["exp_epsilon"], given["neighbours"] = ratio, pairs.pop(ratio)
@@ -221,10 +221,11 @@ class StudyPart:
                     out[label] = f"dp[{k}].exp_epsilon"
         return out
 
-    def _pairs(self, asked: StudyConditions) -> dict[Any, list[tuple[int, int]]]:
+    def pairs(self) -> dict[Any, list[tuple[int, int]]]:
         """Pairs of record types of the part that differ in one private column only, by their ratio."""
         out: dict[Any, list[tuple[int, int]]] = {}
-        for column, ratio in asked.private(self.study):
+        assert self.study.conditions is not None
+        for column, ratio in self.study.conditions.private(self.study):
             same = _others(self.study, column)[self.states]
             order = np.argsort(same, kind="stable")
             for members in np.split(order, np.flatnonzero(np.diff(same[order])) + 1):

@@ -165,8 +165,13 @@ class StudyConditions:
 
     @property
     def local(self) -> bool:
-        """Whether there is more than numbers that couple the parts."""
-        return bool(self.cap or self.dp or {*self.types.given()} - {*COUPLING} or self.min_cell is not None)
+        """Whether there is more than numbers that couple the parts, and min_cell, which the bound does not know."""
+        return bool(self.cap or self.dp or not self.by_rows)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether caps and ratios are all that holds part by part."""
+        return not {*self.types.given()} - {*COUPLING}
 
     def document(self) -> dict[str, Any]:
         """The [conditions] table that says the same."""

@@ -165,7 +165,7 @@ class RecordOptimum(Displayed):
         A value of the known columns that the program does not have is allowed: she then replies as without knowledge
         and without a release.
         """
-        return public(self._replies(np.array([decision]), eve, known)[0])
+        return public(self.replies_at(np.array([decision]), eve, known)[0])
 
     @cached_property
     def _rows(self) -> tuple[EveRows, ...]:
@@ -182,7 +182,8 @@ class RecordOptimum(Displayed):
                 start += self._rows[eve].guesses
         return out
 
-    def _replies(self, decision: Array, eve: int, known: int) -> Array:
+    def replies_at(self, decision: Array, eve: int, known: int) -> Array:
+        """u of an Eve who knows this at several decisions, a row each, in working numbers."""
         rows, field = self._rows[eve], field_of(self.program.p)
         home = self._homes.get((eve, known))
         if home is not None:
@@ -238,7 +239,7 @@ class RecordOptimum(Displayed):
         tables = [chance * eve.loss * eve.weight for chance, eve in zip(self._chances, self.program.eves, strict=True)]
         for g, row in enumerate(values.tolist()):
             mine = np.flatnonzero(group.ravel() == g)
-            u = np.hstack([self._replies(every, n, z) for n, z in enumerate(row)])
+            u = np.hstack([self.replies_at(every, n, z) for n, z in enumerate(row)])
             losses = np.hstack([table[secrets[mine, n]] for n, table in enumerate(tables)])
             out[mine] = SummedCost(self.program.losses, codes[mine]).least(losses, u)[1]
         return out

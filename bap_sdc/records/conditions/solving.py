@@ -150,7 +150,8 @@ class _Task:
 
     def _by_part(self, lam: Any, prices: Prices) -> _Round:
         """Part by part; where the optimum without conditions keeps them, it is the optimum with them."""
-        unbound = self._by_record(lam, prices) if self.kept is None and self.asked.by_rows else None
+        alike = self.kept is None and self.asked.by_rows and not any(spy.informed > 1 for spy in self.study.spies)
+        unbound = self._by_record(lam, prices) if alike else None
         done, total, mix = 0, len(self.study.prior.types), []
         certificates: list[Certificate | RecordOptimum] = []
         bound = EXACT.zero

@@ -20,6 +20,20 @@ from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, public
 
 
+def is_study(file: str | os.PathLike[str]) -> bool:
+    """Whether this is a study file or the folder of a solved study; a file that cannot be read is not."""
+    place = os.fspath(file)
+    if os.path.isdir(place):
+        return os.path.exists(os.path.join(place, "study.json"))
+    if not os.path.isfile(place) or not place.lower().endswith((".toml", ".json")):
+        return False
+    try:
+        document = read_document(place)
+    except InputError:
+        return False
+    return isinstance(document, dict) and "publish" in document and "data" in document
+
+
 def load(name: str, sets: bool = False) -> ProblemFile:
     """The problem of a file or catalogue name: a problem file, text or binary, or one about a table of counts.
 

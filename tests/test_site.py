@@ -109,7 +109,7 @@ def pages_fit_a_phone_and_ask_for_nothing(site: Path, browser: str) -> None:
             context.close()
         window.close()
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert wide == []
+    assert not wide, wide
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ import typer
 from bap_cli import inputs
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
-from bap_cli.records.opening import is_study
 from bap_cli.show import conditions_in_words, learned, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
@@ -73,7 +72,7 @@ def explain(
     """
     if file is None and (own or lam is not None):
         raise ValueError(f"{'--own' if own else '--lambda'} needs a FILE")
-    if file is not None and is_study(file):
+    if file is not None and inputs.is_study(file):
         from bap_cli.records.explained import explain_study
 
         explain_study(file, lam)

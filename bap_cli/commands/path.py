@@ -13,7 +13,6 @@ import typer
 from bap_cli import inputs, outputs
 from bap_cli.app import File, Floats, Json
 from bap_cli.progress import Progress
-from bap_cli.records.opening import is_study
 from bap_cli.show import conditions_in_words, heading
 from bap_cli.terminal import console, plain_table, put, say, short, width_of
 from bap_lp.files.mechanisms import mechanism_document
@@ -57,7 +56,7 @@ def path(
     shows what differential privacy costs: exactly at some epsilons, and within a proved band between them.
     FILE may also be a study of records, or its folder.
     """
-    if over == "lambda" and is_study(file):
+    if over == "lambda" and inputs.is_study(file):
         from bap_cli.records.explore import path_command
 
         path_command(FilePath(file), as_json=as_json)

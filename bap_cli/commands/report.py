@@ -9,7 +9,6 @@ import typer
 
 from bap_cli import inputs, pictures
 from bap_cli.app import AllowFloat, File, Lambda
-from bap_cli.records.opening import is_study
 from bap_cli.terminal import console, say
 from bap_lp.model.display import clean
 
@@ -48,7 +47,7 @@ def plot(
     lam: Lambda = None,
 ) -> None:
     """Draw a picture of the problem and its optimum; FILE may also be a study of records, or its folder."""
-    if is_study(file):
+    if inputs.is_study(file):
         from bap_cli.records.explore import plot_study
 
         plot_study(file, lam, kind, out)

@@ -11,7 +11,6 @@ import bap_lp
 from bap_cli import inputs, show
 from bap_cli.app import File, Floats, Folder, Json, Lambda
 from bap_cli.progress import Progress
-from bap_cli.records.opening import is_study
 
 
 def solve(
@@ -113,7 +112,7 @@ def compare(file: File, lam: Lambda = None, as_json: Json = False) -> None:
     """
     from bap_cli import documents, outputs
 
-    if is_study(file):
+    if inputs.is_study(file):
         from bap_cli.records.explore import compare_study
 
         compare_study(file, lam, as_json)

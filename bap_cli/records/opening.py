@@ -83,22 +83,6 @@ def called(source: str, lam: str | None, names: Any = None) -> Any:
     return _called(source, lam, names)
 
 
-def is_study(file: str | Path) -> bool:
-    """Whether this is a study file or the folder of a solved study; a file that cannot be read is not."""
-    from bap_lp.files.documents import read_document
-
-    place = os.fspath(file)
-    if os.path.isdir(place):
-        return os.path.exists(os.path.join(place, "study.json"))
-    if not os.path.isfile(place) or not place.lower().endswith((".toml", ".json")):
-        return False
-    try:
-        document = read_document(place)
-    except InputError:
-        return False
-    return isinstance(document, dict) and "publish" in document and "data" in document
-
-
 def opened(file: str | Path, progress: Progress, lam: str | None = None, gain: str | None = None) -> Opened:
     """A study file or a folder; of a folder the lambda is that of its proof, unless another one is asked for."""
     from bap_cli.records.commands import proved_solution

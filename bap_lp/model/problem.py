@@ -130,10 +130,10 @@ class Problem(ReadOnly, Tabular):
             (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
         )
         self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
-        self.bob_decisions = tuple(joints([a.decisions or () for a in self.bobs]))
         self.reporting, self.forecasting = any(map(reports, self.eves)), any(map(reports, self.bobs))
         if not self.forecasting:
-            _ = self.B
+            _ = self.B  # which refuses too many joint decisions, before they get names
+        self.bob_decisions = tuple(joints([a.decisions or () for a in self.bobs]))
         if not self.reporting:
             _ = self.E, self.eve_groups, self.eve_decisions
         if (self.reporting or self.forecasting) and self.misaligned:

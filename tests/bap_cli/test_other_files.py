@@ -26,7 +26,7 @@ NAMES = {
 }
 READS = {
     "solve": {"problem", "counts"},
-    "path": {"problem", "counts"},
+    "path": {"problem", "counts", "study"},
     "counts": {"counts"},
     "model": {"model"},
     "release": set(),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 from bap_lp.rational import InputError
 
+SolveProgress = Callable[[int, float, float], None]  # called with iteration, bound, value
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 

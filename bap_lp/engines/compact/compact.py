@@ -10,16 +10,16 @@ has the value of all mechanisms, with t[i,g] the risk of Eve g at signal i.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime
+from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.compact.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.engines.compact.ties import float_ties, table_weights
-from bap_lp.engines.compact.tiny import MOST, dictionary_size, tiny_optimum
-from bap_lp.engines.game.solver import FEW, SolveProgress, few_values, solve_game
+from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
+from bap_lp.engines.game.solver import FEW, few_values, solve_game
 from bap_lp.engines.linear.exact import FEW_ROWS, optimise
 from bap_lp.engines.linear.highs import SolverError, primal_basis, solve_lp
 from bap_lp.engines.linear.looks import looked
@@ -45,16 +45,6 @@ _PIVOTS_TIED = 5000  # of the primal method on 0-1 losses: 4900 in 0.2 s at (60,
 # entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
 _PERTURBED, _PERTURBED_TIED = 10_000, 2000
 _MANY = 300_000  # products up to which a gap is computed in rationals
-
-
-@dataclass(frozen=True, eq=False)
-class JointOptimum:
-    """An optimal joint table rho, Eve's replies u, the bound they prove, and how they were found."""
-
-    rho: Array
-    u: Array
-    bound: Any
-    how: str
 
 
 def whole_program(arrays: Arrays) -> bool:
@@ -206,9 +196,8 @@ def _certified(arrays: Arrays, lam: float, found: JointOptimum) -> bool:
 
 def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: Array) -> JointOptimum:
     N, b, e = arrays.shape
-    if dictionary_size(arrays) <= MOST:
-        rho, u = tiny_optimum(arrays, lam, weight)
-        return JointOptimum(rho, u, arrays.bound(u), "compact program, exact simplex")
+    if is_tiny(arrays):
+        return tiny_optimum(arrays, lam, weight)
     if arrays.narrow:
         lowered, constant = arrays.lowered(lam)
         if not lowered.narrow:

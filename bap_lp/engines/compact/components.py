@@ -17,12 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.compact.compact import JointOptimum, normalised, solve_undivided
-from bap_lp.engines.compact.master import PricedProgram
-from bap_lp.engines.compact.priced import solve_priced
-from bap_lp.engines.compact.ties import weight_at
-from bap_lp.engines.compact.workers import answers
-from bap_lp.engines.game.solver import SolveProgress
+from bap_lp.clock import SolveProgress
+from bap_lp.engines.compact.ties import table_weights, weight_at
+from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
 from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.rational import Array, floats
 
@@ -119,10 +116,15 @@ class ComponentTask:
         """rho (n, b), u (b, columns of its groups), and how they were found."""
         if self.arrays.shape[1] > _DENSE and len(self.arrays.p) > 2:
             return self._priced()
+        from bap_lp.engines.compact.compact import solve_undivided
+
         found = solve_undivided(self.arrays, self.lam, None, self.places)
         return found.rho, found.u, found.how
 
     def _priced(self) -> tuple[Array, Array, str]:
+        from bap_lp.engines.compact.master import PricedProgram
+        from bap_lp.engines.compact.priced import solve_priced
+
         arrays = self.arrays
         N, b, _ = arrays.shape
         least = arrays.B.min(axis=1)
@@ -162,6 +164,11 @@ def solve_compact(
     client: Any = None,
 ) -> JointOptimum:
     """The optimum on merged states, exact if the numbers are; problems that no Eve joins are split into components."""
+    if is_tiny(arrays):
+        return tiny_optimum(arrays, lam, table_weights(arrays))
+    from bap_lp.engines.compact.compact import normalised, solve_undivided  # with HiGHS
+    from bap_lp.engines.compact.workers import answers
+
     split = components_of(arrays)
     if split is None:
         return solve_undivided(arrays, lam, progress)

@@ -11,6 +11,7 @@ the first has none left. At the optimum the reduced costs of the slacks are Eve'
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,30 @@ from bap_lp.clock import check
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.rational import EXACT, Array
 
-MOST = 600  # entries of the dictionary up to which HiGHS with an exact check is slower: about (8, 4, 4)
+_MOST = 600  # entries of the dictionary up to which HiGHS with an exact check is slower: about (8, 4, 4)
 _PATIENCE = 50  # pivots before Bland's rule
 _COSTS = 3  # R_A, minus R_E, the weights
 
 _Row = list[Any]
 
 
-def dictionary_size(arrays: Arrays) -> int:
+@dataclass(frozen=True, eq=False)
+class JointOptimum:
+    """An optimal joint table rho, Eve's replies u, the bound they prove, and how they were found."""
+
+    rho: Array
+    u: Array
+    bound: Any
+    how: str
+
+
+def is_tiny(arrays: Arrays) -> bool:
     (N, b, e), G = arrays.shape, len(arrays.groups)
-    return (N + b * (e - G) + _COSTS) * (N * (b - 1) + b * G + 1)
+    return arrays.exact and (N + b * (e - G) + _COSTS) * (N * (b - 1) + b * G + 1) <= _MOST
 
 
-def tiny_optimum(arrays: Arrays, lam: fmpq, weight: Array) -> tuple[Array, Array]:
-    """rho and u of the most private optimum, and among those the one of least weight; weight is an N x b table."""
+def tiny_optimum(arrays: Arrays, lam: fmpq, weight: Array) -> JointOptimum:
+    """The most private optimum, and among those the one of least weight; weight is an N x b table."""
     N, b, e = arrays.shape
     rows, basic, free = _start(arrays, lam, weight.astype(np.int64).tolist())
     costs = [rows.pop() for _ in range(_COSTS)][::-1]
@@ -45,7 +56,8 @@ def tiny_optimum(arrays: Arrays, lam: fmpq, weight: Array) -> tuple[Array, Array
     for cost, name in zip(costs[0], free, strict=False):
         if name < 0:
             u[name] = cost
-    return rho.reshape(N, b), u.reshape(b, e)
+    u = u.reshape(b, e)
+    return JointOptimum(rho.reshape(N, b), u, arrays.bound(u), "compact program, exact simplex")
 
 
 def _minimise(rows: list[_Row], costs: list[_Row], basic: list[int], free: list[int]) -> None:

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bap_lp.arguments import real_numbers, whole_number
-from bap_lp.clock import OutOfTime, check, time_limited
+from bap_lp.clock import OutOfTime, SolveProgress, check, time_limited
 from bap_lp.engines.game.blas import one_blas_thread
 from bap_lp.engines.game.cluster import RemoteBlocks, WorkersLost
 from bap_lp.engines.game.pricing import largest_spread, pass_over, reduced, sum_by_key, two_least
-from bap_lp.engines.game.solver import SAMPLE, SolveProgress, consecutive, solve_game
+from bap_lp.engines.game.solver import SAMPLE, consecutive, solve_game
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import classes
 from bap_lp.rational import Array, InputError

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, check
+from bap_lp.clock import OutOfTime, SolveProgress, check
 from bap_lp.engines.game.blas import one_blas_thread
 from bap_lp.engines.game.interior import interior_point
 from bap_lp.engines.game.pricing import Pricing, centred, largest_spread, over, pass_over, sum_by_key
@@ -32,8 +32,6 @@ from bap_lp.engines.game.vertex import GameVertex, near_basis, to_vertex
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import classes
 from bap_lp.rational import Array, InputError
-
-SolveProgress = Callable[[int, float, float], None]  # iteration, bound, value
 
 SAMPLE = 20_000  # states on which the first replies are learned
 _PARALLEL = 50_000  # states from which two threads are faster than one

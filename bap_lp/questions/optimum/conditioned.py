@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bap_lp.clock import OutOfTime
+from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.compact.components import solve_compact
-from bap_lp.engines.game.solver import SolveProgress
 from bap_lp.engines.solve import Infeasible
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, check
-from bap_lp.engines.game.solver import SolveProgress
+from bap_lp.clock import OutOfTime, SolveProgress, check
 from bap_lp.engines.solve import Infeasible, solve_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import counted

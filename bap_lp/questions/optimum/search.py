@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import check, remaining
+from bap_lp.clock import SolveProgress, check, remaining
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.game.solver import SolveProgress
 from bap_lp.engines.linear.highs import SolverError, loaded_program, run
 from bap_lp.engines.solve import Infeasible, Tie, solve_program, unfeasible
 from bap_lp.model.mechanism import degenerate

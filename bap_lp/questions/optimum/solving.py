@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.clock import time_limited
-from bap_lp.engines.compact.compact import JointOptimum
+from bap_lp.clock import SolveProgress, time_limited
 from bap_lp.engines.compact.components import solve_compact
-from bap_lp.engines.game.solver import SolveProgress
+from bap_lp.engines.compact.tiny import JointOptimum
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
 from bap_lp.model.evaluation import risks as risks_of

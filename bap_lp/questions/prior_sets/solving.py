@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, check
-from bap_lp.engines.game.solver import SolveProgress
+from bap_lp.clock import OutOfTime, SolveProgress, check
 from bap_lp.engines.linear.exact import Infeasible
 from bap_lp.engines.linear.highs import SolverError
 from bap_lp.engines.solve import inner_channel, solve_program

@@ -29,16 +29,13 @@ from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
-from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, scenario_program, tier_program, tiers_of
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.proof.prior_proofs import ends_over_priors
 from bap_lp.rational import (
     EXACT,
     Array,
@@ -320,6 +317,8 @@ def statement_of(problems: Sequence[Problem], certificate: Certificate) -> State
 
 def listing(problem: Problem, certificate: Certificate) -> Problem:
     """The problem with the lists of reports of a certificate; raises NoProof if they prove nothing."""
+    from bap_lp.notions.max_information import information_reporters
+
     reporters = [*problem.reporters.values(), *information_reporters(certificate.conditions, problem)]
     if len(certificate.reports) != len(reporters):
         raise NoProof(f"there are {len(certificate.reports)} lists of reports, must be {len(reporters)}")
@@ -416,6 +415,8 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
     """Where Bobs report probabilities, the bound is that of a finite problem, and the value is the true R_A."""
     if certificate.kind not in ("release", "conflict"):
         return Verdict(False, f"{certificate.kind} need Bobs with tables of losses")
+    from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
+
     if set(NOT_FORECAST) & set(certificate.conditions.given()):
         return Verdict(False, "a condition is not possible with a Bob who reports probabilities")
     try:
@@ -461,6 +462,8 @@ def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verd
 
 
 def _verify_priors(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
+    from bap_lp.proof.prior_proofs import ends_over_priors
+
     try:
         value, bound, attained = ends_over_priors(problem, certificate)
     except InputError as error:

@@ -29,7 +29,6 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.lowering import SentSignals
 from bap_lp.program.signals import Signals
-from bap_lp.questions.optimum.reported import with_placeholders
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import EXACT, Array, InputError, public
@@ -81,7 +80,11 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         if not problem.reporting:
             replies = problem.arrays.reply_columns(signal_losses(rho, problem.E))
     signals = Signals(bob.astype(int), None if replies is None else replies.astype(int), mechanism.signals)
-    whole = with_placeholders(problem.exactly, conditions) if problem.reporting else problem.exactly
+    whole = problem.exactly
+    if problem.reporting:
+        from bap_lp.questions.optimum.reported import with_placeholders  # with the solver of cones
+
+        whole = with_placeholders(whole, conditions)
     channels = [on_simplex(mechanism.q)]
     if not exact:  # what was rounded may stand at the edge of a condition: then a trace of the null release decides
         cap, margin = (None if v is None else float(v) for v in (conditions.max_bob_risk, conditions.margin))

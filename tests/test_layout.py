@@ -109,6 +109,10 @@ def test_a_package_imports_only_the_packages_below_it() -> None:
             assert used <= below | {package}, path
 
 
+def test_every_folder_of_modules_is_a_package_that_a_wheel_takes() -> None:
+    assert {path.parent for path in files(*PACKAGES) if not (path.parent / "__init__.py").is_file()} == set()
+
+
 def test_few_modules_lie_outside_the_rooms() -> None:
     assert len(list((ROOT / "bap_lp").glob("*.py"))) <= 10
 

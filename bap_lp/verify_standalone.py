@@ -59,7 +59,9 @@ FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certific
 STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
 NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
+ALONE = ["deterministic", "max_signals", "margin", "max_information"]  # conditions of one problem, not of several
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
+CONDITIONS = [*NOTIONS, *PRIVACY, "margin"]
 PRIORS = ["priors", "listed", "witness"]
 OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
 NODES = 50_000  # of a search for the worst prior
@@ -620,13 +622,14 @@ class Lowered:
 class Release:
     """A problem under conditions: the names of its signals, what they tell Bob and the Eves, and its program."""
 
-    def __init__(self, game, asked, lam):
-        keyed(asked, [], [*NOTIONS, *PRIVACY, "margin"])
+    def __init__(self, game, asked, lam, told=None):
+        """told: what signals tell Bob, where they are not his decisions."""
+        keyed(asked, [], CONDITIONS)
         need(None not in asked.values(), "a condition is null")
         self.game, self.exact, self.most, self.pure, self.pairs = game, game.exact, None, False, None
         self.used = 0  # lists of reports, besides those of the Eves
         self.tuples = "margin" in asked or not game.aligned
-        every = game.decisions, list(range(len(game.decisions))), None
+        every = game.decisions, list(range(len(game.decisions))) if told is None else told, None
         self.names, self.told, self.eve = game.tuples() if self.tuples else every
         self.program = game.free_program(self.told, lam)
         self.S, self.rows, self.bob = range(len(self.told)), self.program.rows, self.program.cost
@@ -1209,8 +1212,11 @@ def kind_of(problem):
     return kinds.get(tuple(sorted(problem)), "priors" if "priors" in problem else "release")
 
 
-def several(kind, games, lams, weights):
-    """The program of scenarios, whose worst case counts, or of tiers, which add up; and the names of its signals."""
+def several(kind, games, conditions, lams, weights):
+    """The program of scenarios, whose worst case counts, or of tiers, which add up; the names of its signals; if exact.
+
+    Each problem is lowered with the signals that its agents see, and pulled back along sees.
+    """
     need(all(g.aligned and not g.scores and not g.more for g in games), "no beliefs or reports here")
     need(all(g.states == games[0].states for g in games), "the problems have different states")
     heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
@@ -1218,23 +1224,41 @@ def several(kind, games, lams, weights):
     sizes = [len(g.decisions) for g in bobs]
     need(math.prod(sizes) <= (100_000 if kind == "tiers" else 4096), "too many tuples of decisions")
     spend(math.prod(sizes) * len(games) * games[0].N)
-    tuples = list(product(*map(range, sizes)))
-    if kind == "tiers":  # tier k sees the first k decisions of a signal
-        cost = [[sum(w * g.B[x][i] for w, g, i in zip(weights, games, t)) for t in tuples] for x in range(games[0].N)]
-        program = Lowered(games[0].p, cost)
-        for k, (g, lam, w) in enumerate(zip(games, lams, weights)):
+    tuples, tiers, exact = list(product(*map(range, sizes))), kind == "tiers", True
+    nothing = [[F(0)] * len(tuples) for _ in games[0].p]
+    program = Lowered([F(1)] * games[0].N, nothing, None if tiers else "scenarios")
+    program.rows |= {} if tiers else {"scenarios": []}
+    for k, (g, head, asked, lam) in enumerate(zip(games, heads, conditions, lams)):
+        need(not {*ALONE} & {*asked}, "a condition is not possible with several problems")
+        if tiers:  # tier k sees the first k decisions of a signal
             sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
-            program.observe(f"eve {k}", g.E, g.groups, w * lam, sees)
-        return program, joints([g.decisions for g in games], " > ")
-    program = Lowered([F(1)] * games[0].N, [[F(0)] * len(tuples) for _ in games[0].p], "scenarios")
-    program.rows["scenarios"] = []
-    for k, (g, head, lam) in enumerate(zip(games, heads, lams)):
-        told = [t[next(n for n, bob in enumerate(bobs) if bob is head)] for t in tuples]
-        program.observe(f"eve {k}", g.eve, g.groups)
-        entries = [(x, s, p * row[i]) for x, (p, row) in enumerate(zip(g.p, g.B)) for s, i in enumerate(told)]
-        terms = [(f"eve {k}", s, v, lam) for s in range(len(tuples)) for v in range(len(g.groups))]
-        program.rows["scenarios"].append((entries, terms, F(0)))
-    return program, joints([g.decisions for g in bobs], " | ")
+            told = [view % sizes[k] for view in range(sees[-1] + 1)]
+        else:
+            place, sees = next(n for n, bob in enumerate(bobs) if bob is head), range(len(tuples))
+            told = [t[place] for t in tuples]
+        release = Release(g, asked, F(0), told)
+        own, behind, exact = release.program, [[] for _ in told], exact and release.exact
+        for s, view in enumerate(sees):
+            behind[view].append(s)
+        for name, o in own.observers.items():
+            price = weights[k] * lam if tiers and name == "eve" else F(0)
+            program.observe(f"{name} {k}", o.losses, o.groups, price, sees)
+        for name, rows in own.rows.items():
+            spend(sum(len(entries) for entries, _, _ in rows) * len(tuples) // len(told))
+            program.rows[f"{name} {k}"] = [([(x, s, a) for x, view, a in entries for s in behind[view]],
+                                            [(f"{o} {k}", *term) for o, *term in terms], rhs)
+                                           for entries, terms, rhs in rows]
+        for name, law in own.laws.items():
+            pooled = lambda q, behind=behind: [[sum(row[s] for s in own) for own in behind] for row in q]
+            program.laws[f"{name} {k}"] = lambda q, law=law, pooled=pooled: law(pooled(q))
+        cost = [[row[view] for view in sees] for row in own.cost]
+        if tiers:
+            program.cost = [[c + weights[k] * v for c, v in zip(*rows)] for rows in zip(program.cost, cost)]
+        else:
+            entries = [(x, s, v) for x, row in enumerate(cost) for s, v in enumerate(row)]
+            terms = [(f"eve {k}", s, v, lam) for s in sees for v in range(len(g.groups))]
+            program.rows["scenarios"].append((entries, terms, F(0)))
+    return program, joints([g.decisions for g in bobs], " > " if tiers else " | "), exact
 
 
 def proved(problem, mechanism, document, allow):
@@ -1248,8 +1272,10 @@ def proved(problem, mechanism, document, allow):
     splits, reports = many(document.get("splits", [])), [proof_table(v, 2) for v in many(document.get("reports", []))]
     games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
     need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
-    asked, conditions = [g.given_lam for g in games], [part.get("conditions", {}) for part in (document, *parts)]
-    need(len({*map(texts, conditions)}) == 1 and (one or not conditions[0]), "it supposes other conditions")
+    conditions = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts]
+    asked = [g.given_lam for g in games]
+    supposed = conditions[0] if one else conditions if any(conditions) else {}
+    need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
 
     def stated(given, wanted=None):
         """Numbers of the certificate, which must be those that problem.json asks for."""
@@ -1272,8 +1298,8 @@ def proved(problem, mechanism, document, allow):
     if kind == "priors":
         release.lam = lams[0]
         priors, rows = over_priors(release, problem["priors"], document)
-    program, names = (release.program, release.names) if one else several(kind, games, lams, weights)
-    exact = release.exact if one else all(g.exact for g in games)
+    together = None if one else several(kind, games, conditions, lams, weights)
+    program, names, exact = (release.program, release.names, release.exact) if one else together
     need(floats or exact, "the certificate is exact and the problem is not")
     need(not floats or allow or not exact or floating(asked), "the problem is exact and the certificate in floats")
     need(shape == (games[0].N, program.signals), "the channel of the certificate has another shape")
@@ -1817,8 +1843,10 @@ def check(folder, allow_float=False):
         else:
             problem, kind = documents[0], kind_of(documents[0])
             (result, _, _), one = proved(*documents, allow_float), kind in ("release", "priors")
-            lams = [part["alice"]["lambda"] for part in ([problem] if one else problem[kind])]
-            asked = {"lambda": lams[0] if one else lams, "conditions": problem.get("conditions", {})}
+            parts = [problem] if one else problem[kind]
+            lams, tables = ([part["alice"]["lambda"] for part in parts], [part.get("conditions", {}) for part in parts])
+            tables = tables[0] if one else tables if any(tables) else {}
+            asked = {"lambda": lams[0] if one else lams, "conditions": tables}
         need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
         return result
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:

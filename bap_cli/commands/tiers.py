@@ -19,7 +19,7 @@ from bap_cli.show import channel, check_command
 from bap_cli.terminal import console, plain_table, put, say, short
 from bap_lp.files.bundles import bundle_files
 from bap_lp.files.certificates import load_certificate
-from bap_lp.files.demands import other_tiers
+from bap_lp.files.demands import other_several
 from bap_lp.files.documents import dumps, source_name
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
@@ -62,17 +62,15 @@ def tiers(
     """
     outputs.check_folder(out)
     loaded = [inputs.load(file) for file in files]
-    for one in loaded:
-        if one.conditions is not None:
-            raise ValueError(f"{one.source}: conditions are not supported by `bap tiers`")
     given = _per_tier(lam, "--lambda", len(files))
     prices = [inputs.number(one, own) for one, own in zip(loaded, given, strict=True)]
     shares = [1 if own is None else own for own in _per_tier(weight, "--weight", len(files))]
     if check is not None:
         _check(loaded, prices, shares, check, allow_float)
         return
-    with _named(loaded), Progress("tiers"):
-        found = nested([one.problem for one in loaded], prices, shares, False if use_floats else None)
+    with _named(loaded), outputs.conflict_in(out), Progress("tiers"):
+        conditions = [one.conditions for one in loaded]
+        found = nested([one.problem for one in loaded], prices, shares, False if use_floats else None, conditions)
     written = _write(out, found, [one.problem for one in loaded], prices, shares) if out is not None else ""
     if as_json:
         outputs.print_json(tiers_document(found))
@@ -111,7 +109,7 @@ def _check(
     with _named(loaded), Progress("checking"):
         problems, asked, shares = tiers_of([one.problem for one in loaded], list(lams), list(weights))
         able = allow_float or any(isinstance(v, float) for v in (*asked, *shares))
-        wrong = other_tiers(asked, shares, proof)
+        wrong = other_several(problems, asked, shares, [one.conditions for one in loaded], proof)
         verdict = Verdict(False, wrong) if wrong else verify(problems, proof, able)
     if not verdict.optimal:
         print(f"bap: {source_name(path)} does not prove the optimum: {clean(verdict.reason, 500)}", file=sys.stderr)

@@ -204,7 +204,7 @@ class _Floats:
 
 def inner_channel(program: Program, allowed: Array | None = None) -> Array | None:
     """A channel that breaks no row and leaves as much room as it can, in floats; None if there is none with room."""
-    if not any(map(len, program.rows)):
+    if not any(map(len, program.silent.rows)):
         return None
     form = LinearForm.of(slack_program(program).rounded)
     keep = form.kept(allowed)
@@ -222,7 +222,8 @@ def inner_channel(program: Program, allowed: Array | None = None) -> Array | Non
 
 def slack_program(program: Program) -> Program:
     """The least largest excess of the rows: below zero some table is strictly feasible, above zero none is feasible."""
-    return replace(program.silent, rows=tuple(replace(rows, worst=True) for rows in program.rows))
+    silent = program.silent
+    return replace(silent, rows=tuple(replace(rows, worst=True) for rows in silent.rows))
 
 
 def unfeasible(program: Program, allowed: Array | None = None) -> Dual | None:

@@ -29,7 +29,7 @@ from typing import Any
 from bap_lp.arguments import checked
 from bap_lp.files.canonical import canonical_problem, kind_of, normal
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
-from bap_lp.files.demands import other_demands, other_lambda, other_priors, other_tiers
+from bap_lp.files.demands import other_demands, other_priors, other_several
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
@@ -112,12 +112,9 @@ class Bundle(Displayed):
         asked = [file.lam for file in self.problems]
         able = allow_float or any(isinstance(v, float) for v in (*asked, *self.weights))
         problems = [file.problem for file in self.problems]
-        if self.robust and len(asked) == len(self.certificate.lams):
-            wrong = "; ".join(filter(None, map(other_lambda, asked, self.certificate.lams)))
-        elif self.robust:
-            wrong = "the certificate is about another number of scenarios"
-        elif self.tiered:
-            wrong = other_tiers(asked, self.weights, self.certificate)
+        if self.robust or self.tiered:
+            wanted = [file.conditions for file in self.problems]
+            wrong = other_several(problems, asked, self.weights, wanted, self.certificate)
         else:
             wrong = other_demands(self.problem, asked[0], self.conditions, self.certificate)
             wrong = wrong or other_priors(self.problems[0].priors, self.certificate)
@@ -176,10 +173,13 @@ def bundle_files(
         rule = f"must be what solve, robust or tiers returned, is of type {type(solution).__name__}"
         raise InputError("solution", None, rule)
     mechanism: Any = solution.mechanisms[-1] if certificate.kind == "tiers" else solution.mechanism
-    stated: dict[str, Any] = {}
+    stated: Any = {}
     if certificate.kind in ("scenarios", "tiers"):
         given = zip(problem or solution.problems, certificate.lams if lam is None else lam, strict=True)
         documents = [problem_document(one, public(number(v, "lam"))) for one, v in given]
+        stated = [conditions_document(one) for one in certificate.conditions_of] or {}
+        for document, table in zip(documents, stated, strict=False):
+            document |= {"conditions": table} if table else {}
         whole: Any = {certificate.kind: documents}
         if certificate.kind == "tiers":
             shares = certificate.tier_weights if weights is None else [number(w, "weights") for w in weights]
@@ -262,15 +262,11 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     check_effort((whole, mechanism, proved), _steps(kind, whole, proved), where[3])
     parts = whole[kind] if kind else [whole]
     problems = tuple(canonical_problem(document, where[1]) for document in parts)
-    prices = [document["alice"]["lambda"] for document in parts]
-    for key, value in (
-        ("lambda", prices if kind else prices[0]),
-        ("conditions", {} if kind else whole.get("conditions", {})),
-    ):
+    prices, tables = ([*map(own, parts)] for own in (lambda v: v["alice"]["lambda"], lambda v: v.get("conditions", {})))
+    conditions = tables[0] if not kind else tables if any(tables) else {}
+    for key, value in (("lambda", prices if kind else prices[0]), ("conditions", conditions)):
         if _written(manifest[key]) != _written(value):
             raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
-    if kind and any(file.conditions is not None for file in problems):
-        raise InputError(f"{where[1]}: conditions", None, "cannot be kept by a certificate of scenarios or tiers")
     if kind and any(file.priors is not None for file in problems):
         raise InputError(f"{where[1]}: priors", None, "cannot be kept by a certificate of scenarios or tiers")
     weights: tuple[Any, ...] = ()
@@ -292,7 +288,7 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {proved_kind!r}, as problem.json says")
     if _written(proved.get("priors")) != _written(whole.get("priors")):
         raise Mismatch(where[3], None, "has another set of priors than problem.json, or writes it otherwise")
-    if _written(proved.get("conditions", {})) != _written({} if kind else whole.get("conditions", {})):
+    if _written(proved.get("conditions", {})) != _written(conditions):
         raise Mismatch(where[3], None, "has other conditions than problem.json, or writes them otherwise")
     return Bundle(problems, channel, certificate, manifest, source_name(path), weights, digest_of(raw))
 

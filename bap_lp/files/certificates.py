@@ -5,7 +5,7 @@ numbers         "exact", or "floats" if the problem is to be read in floats, eac
 lambda          the price of privacy; a list for scenarios and tiers, and then `weights_of_tiers` for the latter
 value, gap      what is stated: R_A, and how far below it others could be
 channel         q(s|x), states x signals of the program (not in a conflict)
-conditions      as in a problem file, if there are any
+conditions      as in a problem file, if there are any; a list for scenarios and tiers, a table each
 replies         of every observer, by name: a table views x columns
 weights         of the rows of every condition, by name: {"shape": [rows], "at": [[row, weight], ...]}
 reports         where probabilities are reported: a table for every Eve who does (and every value that she may know),
@@ -49,6 +49,7 @@ _LIST: dict[str, Any] = {"type": "array"}
 _TABLES: dict[str, Any] = {"replies": {}, "weights": {}}
 _CASE = {"type": "object", "properties": {"signals": _LIST, "states": _LIST, "void": {}, **_TABLES}}
 _CASE["required"] = ["signals", "replies", "weights"]
+_CONDITIONS = {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}}
 _PROPERTIES: dict[str, Any] = {
     "kind": {"type": "string"},
     "numbers": {"type": "string"},
@@ -57,7 +58,7 @@ _PROPERTIES: dict[str, Any] = {
     "value": {},
     "gap": {},
     "channel": {},
-    "conditions": {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}},
+    "conditions": {"oneOf": [_CONDITIONS, {"type": "array", "items": _CONDITIONS}]},
     "cases": {"type": "array", "items": _CASE},
     "reports": _LIST,
     "conflict": {},
@@ -111,12 +112,13 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
         if document["numbers"] not in kinds:
             raise InputError("numbers", document["numbers"], 'must be "exact" or "floats"')
         exact, several = kinds[document["numbers"]], document["kind"] in ("scenarios", "tiers")
+        several = several or (document["kind"] == "conflict" and isinstance(document["lambda"], list))
         given = document["lambda"] if several else [document["lambda"]]
         if not isinstance(given, list) or not given:
             raise InputError("lambda", None, "must be a list, one number per problem")
         lams = tuple(_number(v, "lambda", exact) for v in given)
         shares = tuple(_number(v, "weights_of_tiers", exact) for v in document.get("weights_of_tiers", []))
-        if bool(shares) != (document["kind"] == "tiers"):
+        if bool(shares) != (document["kind"] == "tiers") and not (several and document["kind"] == "conflict"):
             raise InputError("weights_of_tiers", None, "belongs to tiers, one number each")
         channel = None
         if document["kind"] != "conflict":
@@ -125,7 +127,9 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             channel = read_proof_table(document["channel"], "channel")
             if channel.ndim != 2:
                 raise InputError("channel", None, "must have 2 dimensions")
-        conditions = conditions_from(document.get("conditions", {}))
+        asked: Any = document.get("conditions") or ([] if several else {})
+        if isinstance(asked, list) != several or (asked and several and len(asked) != len(lams)):
+            raise InputError("conditions", None, "must be a list for scenarios and tiers, a table each, or one table")
         over = document["kind"] == "priors"
         for key, needed in (("priors", over), ("listed", over), ("witness", over and "witness" in document)):
             if (key in document) != needed:
@@ -141,7 +145,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             channel,
             _dual(document, ""),
             exact,
-            conditions,
+            Conditions() if several else conditions_from(asked),
             tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
             document["kind"],
             shares,
@@ -150,6 +154,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             priors=priors_from(document["priors"]) if over else None,
             listed=listed,
             witness=witness,
+            conditions_of=tuple(map(conditions_from, asked)) if several else (),
         )
 
 
@@ -209,7 +214,7 @@ def _positions(values: Any, count: int) -> bool:
 
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
     """The JSON document of a certificate."""
-    several = certificate.kind in ("scenarios", "tiers")
+    several = certificate.kind in ("scenarios", "tiers") or bool(certificate.conditions_of)
     lams = [_exactly(lam) for lam in certificate.lams]
     out: dict[str, Any] = {
         "kind": certificate.kind,
@@ -222,6 +227,8 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
         out["weights_of_tiers"] = [_exactly(w) for w in certificate.tier_weights]
     if not certificate.conditions.empty:
         out["conditions"] = conditions_document(certificate.conditions)
+    if certificate.conditions_of:
+        out["conditions"] = [conditions_document(one) for one in certificate.conditions_of]
     if certificate.priors is not None and certificate.listed is not None:
         out["priors"] = certificate.priors.document()
         out["listed"] = proof_table(certificate.listed)

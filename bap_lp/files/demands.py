@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bap_lp.model.problem import Problem
@@ -18,11 +19,20 @@ def other_lambda(asked: Any, proved: Any) -> str:
     return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
 
 
-def other_tiers(lams: Sequence[Any], weights: Sequence[Any], certificate: Certificate) -> str:
-    """How the lambdas and weights of a certificate of tiers differ from those asked for, or ""."""
+def other_several(
+    problems: Sequence[Problem],
+    lams: Sequence[Any],
+    weights: Sequence[Any],
+    conditions: Sequence[Conditions | None],
+    certificate: Certificate,
+) -> str:
+    """How the demands of a certificate of scenarios or tiers differ from these, or ""."""
     if len(lams) != len(certificate.lams) or len(weights) != len(certificate.tier_weights):
-        return "the certificate is about another number of tiers"
-    wrong = [*map(other_lambda, lams, certificate.lams)]
+        return f"the certificate is about another number of {certificate.kind}"
+    wrong = []
+    supposed = certificate.conditions_of or [Conditions()] * len(problems)
+    for problem, lam, asked, price, own in zip(problems, lams, conditions, certificate.lams, supposed, strict=True):
+        wrong.append(other_demands(problem, lam, asked, replace(certificate, lams=(price,), conditions=own)))
     for asked, proved in zip(weights, certificate.tier_weights, strict=True):
         wrong.append(other_lambda(asked, proved).replace("lambda", "weight"))
     return "; ".join(filter(None, wrong))

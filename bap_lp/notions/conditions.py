@@ -20,7 +20,7 @@ margin                 at every signal sent, Bob's decision is better than any o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,8 @@ from bap_lp.rational import InputError
 
 if TYPE_CHECKING:
     from bap_lp.notions.base import Notion
+
+_ONE_PROBLEM = ("deterministic", "max_signals", "margin", "max_information")  # not of scenarios and tiers
 
 
 def _known_names(kind: type[Any]) -> type[Any]:
@@ -163,3 +165,29 @@ class Conditions:
 
         found = (kind.of(self, problem) for kind in TABLE.values())
         return tuple(demand for demand in found if demand is not None)
+
+
+def conditions_of_each(given: Any, count: int) -> tuple[Conditions, ...]:
+    """The conditions of each of several problems: the same for all, or a list with one each; () if there are none."""
+    rows = list(given) if isinstance(given, (list, tuple)) else [given] * count
+    if len(rows) != count:
+        raise InputError("conditions", None, f"has {len(rows)} entries, must have {count}, one per problem")
+    out = []
+    for k, row in enumerate(rows):
+        name = f"conditions[{k}]" if isinstance(given, (list, tuple)) else "conditions"
+        read = Conditions() if row is None else row if isinstance(row, Conditions) else Conditions.from_plain(row, name)
+        if read is None:
+            raise InputError(name, None, f"must be Conditions or a table of them, is of type {type(row).__name__}")
+        out.append(read)
+    return () if all(read.empty for read in out) else tuple(out)
+
+
+def demands_of_each(conditions: Sequence[Conditions], problems: Sequence[Problem]) -> list[tuple[Notion, ...]]:
+    """The demands on exact problems that share their signals; refuses those that need signals of their own."""
+    out: list[tuple[Notion, ...]] = [() for _ in problems]
+    for k, (own, problem) in enumerate(zip(conditions, problems, strict=True) if conditions else ()):
+        for name in _ONE_PROBLEM:
+            if name in own.given():
+                raise InputError(f"problems[{k}]: {name}", None, "is a condition for one problem, not for several")
+        out[k] = own.demands(problem)
+    return out

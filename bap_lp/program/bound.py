@@ -201,9 +201,10 @@ class Program(ReadOnly):
 
     @property
     def silent(self) -> Program:
-        """With cost and prices zero: its bound is positive only if nothing is feasible."""
+        """With cost and prices zero and no worst row: its bound is positive only if nothing is feasible."""
         seen = tuple(replace(o, price=self.field.zero) for o in self.observers)
-        return replace(self, cost=0 * self.cost, observers=seen)
+        rows = tuple(one for one in self.rows if not one.worst)
+        return replace(self, cost=0 * self.cost, observers=seen, rows=rows)
 
     def only(self, keep: Sequence[int]) -> Program:
         """On some of the signals; every observer must see the signal itself."""

@@ -12,11 +12,15 @@ decisions are enough: pool the signals of any nested mechanism on which Bob 1 de
 the same i_1 on which Bob 2 does, and so on; what tier k sees is a function of what it saw, its Bob's decision stays
 optimal on each pooled signal (a convex cone), and no Eve gains. Costs w_k B_k(x,i_k) add up; the observer of tier k,
 whose price is w_k lam_k, sees the prefix (i_1..i_k).
+
+Conditions. A problem of several is lowered as if it were alone, with what its agents see as signals; its rows and
+observers are then pulled back along `sees`. A condition that survives pooling allows the signals above.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -27,8 +31,12 @@ from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.labels import joints, weight_of
 from bap_lp.model.problem import Problem
-from bap_lp.program.bound import Observer, Program, Rows
-from bap_lp.rational import EXACT, Array, InputError, floats
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import class_sums
+from bap_lp.program.bound import Program, Rows
+from bap_lp.program.lowering import SentSignals, lowered
+from bap_lp.program.signals import Signals
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, floats
 
 _MOST_PROFILES = 4096
 _MOST_TUPLES = 100_000
@@ -66,23 +74,69 @@ def _same_bob(a: Problem, b: Problem) -> bool:
     return a.B.shape == b.B.shape and bool((a.p == b.p).all() and (a.B == b.B).all())
 
 
-def scenario_program(problems: Sequence[Problem], lams: Sequence[Any], profiles: Array, states: Any = None) -> Program:
-    """The program of exact scenarios, on some of their states."""
-    every = slice(None) if states is None else states
-    S, count = len(profiles), len(problems[0].p[every])
-    observers, costs, terms = [], [], []
-    for k, (problem, lam) in enumerate(zip(problems, lams, strict=True)):
-        a = problem.arrays
-        p = a.p[every][:, None]
-        starts = np.array([g.start for g in a.groups])
-        observers.append(Observer(f"eve {k}", np.arange(S), p * a.E[every], starts, EXACT.zero))
-        costs.append(p * a.B[every][:, profiles[:, k]])
-        s, g = np.indices((S, len(starts))).reshape(2, -1)
-        terms.append((f"eve {k}", np.full(len(s), k), s, g, EXACT.full(len(s), lam)))
-    row, x, s = np.indices((len(problems), count, S)).reshape(3, -1)
-    entries = row, x, s, np.concatenate([cost.ravel() for cost in costs])
-    rows = Rows("scenarios", EXACT.zeros(len(problems)), entries, tuple(terms), worst=True)
-    return Program(EXACT.full(count, 1), EXACT.zeros((count, S)), tuple(observers), (rows,))
+@dataclass(frozen=True, eq=False)
+class Audience(ReadOnly):
+    """The agents of one of several problems: what they see of the signal, and what is demanded of that."""
+
+    arrays: Arrays
+    signals: Signals  # as they see them
+    sees: Array
+    demands: tuple[Any, ...] = ()
+
+    def pooled(self, q: Array) -> Array:
+        """The channel that they see."""
+        return q if len(self.signals) == q.shape[1] else class_sums(q.T, self.sees, len(self.signals)).T
+
+    def sent_whole(self, q: Array) -> SentSignals:
+        return SentSignals(self.arrays, self.signals, self.pooled(q))
+
+    def program(self, lam: Any, mark: int) -> Program:
+        """Their program on all signals; names end with the mark."""
+        own = lowered(self.arrays, self.signals, self.demands, lam)
+        order = np.argsort(self.sees, kind="stable")
+        start = np.searchsorted(self.sees[order], np.arange(len(self.signals) + 1))
+
+        def pulled(rows: Rows) -> Rows:
+            entries = rows.entries
+            if entries is not None:
+                row, x, view, value = entries
+                count = np.diff(start)[view]
+                which = np.repeat(np.arange(len(view)), count)
+                signal = order[start[view][which] + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)]
+                entries = row[which], x[which], signal, value[which]
+            terms = tuple((f"{term[0]} {mark}", *term[1:]) for term in rows.terms)
+            return replace(rows, name=f"{rows.name} {mark}", entries=entries, terms=terms)
+
+        seen = tuple(replace(o, name=f"{o.name} {mark}", sees=o.sees[self.sees]) for o in own.observers)
+        return Program(own.mass, own.cost[:, self.sees], seen, tuple(map(pulled, own.rows)))
+
+
+def _joined(parts: Sequence[Program], cost: Array, *more: Rows) -> Program:
+    """All observers and rows, with a cost and rows of their own."""
+    seen = tuple(o for part in parts for o in part.observers)
+    return Program(parts[0].mass, cost, seen, (*more, *(rows for part in parts for rows in part.rows)))
+
+
+def scenario_audiences(problems: Sequence[Problem], demands: Sequence[Sequence[Any]]) -> list[Audience]:
+    """Of exact scenarios: everybody sees the profile."""
+    profiles, names = profiles_of(problems)
+    every = np.arange(len(profiles))
+    each = zip(problems, profiles.T, demands, strict=True)
+    return [Audience(one.arrays, Signals(told, None, names), every, tuple(own)) for one, told, own in each]
+
+
+def scenario_program(audiences: Sequence[Audience], lams: Sequence[Any]) -> Program:
+    """The largest R_A^k: a worst row for each."""
+    parts = [audience.program(EXACT.zero, k) for k, audience in enumerate(audiences)]
+    shape, terms = parts[0].shape, []
+    for k, (part, lam) in enumerate(zip(parts, lams, strict=True)):
+        eve = part.observers[0]
+        s, g = np.indices((shape[1], len(eve.starts))).reshape(2, -1)
+        terms.append((eve.name, np.full(len(s), k), s, g, EXACT.full(len(s), lam)))
+    row, x, s = np.indices((len(parts), *shape)).reshape(3, -1)
+    entries = row, x, s, np.concatenate([part.cost.ravel() for part in parts])
+    worst = Rows("scenarios", EXACT.zeros(len(parts)), entries, tuple(terms), worst=True)
+    return _joined(parts, EXACT.zeros(shape), worst)
 
 
 def tiers_of(
@@ -122,18 +176,22 @@ def prefixes(sizes: Sequence[int], tier: int) -> Array:
     return np.arange(prod(sizes)) // prod(sizes[tier + 1 :])
 
 
-def tier_program(problems: Sequence[Problem], lams: Sequence[Any], weights: Sequence[Any]) -> Program:
-    """The program of exact tiers."""
-    sizes = [problem.shape[1] for problem in problems]
-    tuples = np.array(list(product(*map(range, sizes))))
-    cost = EXACT.zeros((len(problems[0].p), len(tuples)))
-    observers = []
-    for k, (problem, lam, w) in enumerate(zip(problems, lams, weights, strict=True)):
-        a = problem.arrays
-        cost = cost + w * a.B[:, tuples[:, k]]
-        starts = np.array([g.start for g in a.groups])
-        observers.append(Observer(f"eve {k}", prefixes(sizes, k), a.E, starts, w * lam))
-    return Program(problems[0].p, cost, tuple(observers))
+def tier_audiences(problems: Sequence[Problem], demands: Sequence[Sequence[Any]]) -> list[Audience]:
+    """Of exact tiers: tier k sees the decisions of the first k."""
+    sizes, out = [problem.shape[1] for problem in problems], []
+    for k, (problem, own) in enumerate(zip(problems, demands, strict=True)):
+        signals = Signals(np.arange(prod(sizes[: k + 1])) % sizes[k], None, tuple(tier_names(problems[: k + 1])))
+        out.append(Audience(problem.arrays, signals, prefixes(sizes, k), tuple(own)))
+    return out
+
+
+def tier_program(audiences: Sequence[Audience], lams: Sequence[Any], weights: Sequence[Any]) -> Program:
+    """The sum of w_k R_A,k."""
+    parts = [
+        audience.program(w * lam, k) for k, (audience, lam, w) in enumerate(zip(audiences, lams, weights, strict=True))
+    ]
+    cost = sum((w * part.cost for w, part in zip(weights, parts, strict=True)), EXACT.zeros(parts[0].shape))
+    return _joined(parts, cost)
 
 
 def tier_names(problems: Sequence[Problem]) -> list[str]:

@@ -28,12 +28,19 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.twofold import value_and_bound
-from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.conditions import Conditions, demands_of_each
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.finish import priced
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.program.several import profiles_of, scenario_program, tier_program, tiers_of
+from bap_lp.program.several import (
+    Audience,
+    scenario_audiences,
+    scenario_program,
+    tier_audiences,
+    tier_program,
+    tiers_of,
+)
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import (
@@ -73,6 +80,7 @@ class Certificate(ReadOnly, Displayed):
         cases: multipliers for parts of the mechanisms, where these are not a convex set.
         kind: "release", "conflict", "scenarios", "tiers" or "priors".
         tier_weights: how much each tier counts.
+        conditions_of: of scenarios and tiers, the conditions of each; empty if there are none.
         prior: p(x) of the problem, so that `rho` can be shown.
         reports: where probabilities are reported, the lists that the proof uses: a table for every Eve who reports (and
             every value that she may know), one row per signal and a column per value of her secret.
@@ -105,6 +113,7 @@ class Certificate(ReadOnly, Displayed):
     listed: Array | None = None
     witness: Array | None = None
     splits: tuple[str, ...] = ()
+    conditions_of: tuple[Conditions, ...] = ()
 
     @property
     def lam(self) -> Number:
@@ -207,6 +216,7 @@ class Statement:
     conditions: Conditions = _NONE
     lam: Any = EXACT.zero
     bob_weight: int = 1
+    audiences: tuple[Audience, ...] = ()
 
     def broken(self, channel: Array) -> str:
         """What is wrong with a channel, if anything."""
@@ -216,11 +226,11 @@ class Statement:
             x = next(x for x, row in enumerate(channel) if (row < 0).any() or row.sum() != 1)
             return f"channel[{x}] is not a distribution"
         row = self.program.broken(self.program.mass[:, None] * channel)
-        if self.layout is not None:
-            sent = self.layout.sent_whole(channel)
-            told = next(filter(None, (demand.broken(sent) for demand in self.layout.demands)), "")
-            if told:
-                return str(told)
+        parts = self.audiences if self.layout is None else (self.layout,)
+        sent = [(part.sent_whole(channel), part.demands) for part in parts if part.demands]
+        told = next(filter(None, (demand.broken(own) for own, demands in sent for demand in demands)), "")
+        if told:
+            return str(told)
         return "" if row is None else f"the channel breaks row {row[1]} of {row[0]}"
 
     def value(self, channel: Array) -> Any:
@@ -303,13 +313,17 @@ def statement_of(problems: Sequence[Problem], certificate: Certificate) -> State
     """What a certificate says about these problems."""
     numbers = numbers_of(problems, certificate)
     lams = [EXACT.number(lam) for lam in certificate.lams]
-    if certificate.kind == "scenarios":
-        profiles, _ = profiles_of(numbers)
-        return Statement(scenario_program(numbers, lams, profiles))
-    if certificate.kind == "tiers":
+    if certificate.tier_weights:
         tiers_of(problems, 0, None)  # refuses too many tuples of decisions
-        weights = [EXACT.number(w) for w in certificate.tier_weights]
-        return Statement(tier_program(numbers, lams, weights))
+        audiences = tier_audiences(numbers, demands_of_each(certificate.conditions_of, numbers))
+        program = tier_program(audiences, lams, [EXACT.number(w) for w in certificate.tier_weights])
+    elif certificate.kind == "scenarios" or certificate.conditions_of:
+        audiences = scenario_audiences(numbers, demands_of_each(certificate.conditions_of, numbers))
+        program = scenario_program(audiences, lams)
+    else:
+        audiences = []
+    if audiences:
+        return Statement(program.silent if certificate.kind == "conflict" else program, audiences=tuple(audiences))
     if certificate.kind == "conflict":
         return release_statement(numbers[0], EXACT.zero, certificate.conditions, 0)
     return release_statement(listing(numbers[0], certificate), lams[0], certificate.conditions)
@@ -494,7 +508,7 @@ def _judged(
         low_text, high_text = shown(bound, not exact), shown(value, not exact)
         reason = f"rho has value {high_text} but the multipliers only prove {low_text}"
         return Verdict(False, reason, found, low, gap)
-    conditioned = not certificate.conditions.empty
+    conditioned = not certificate.conditions.empty or bool(certificate.conditions_of)
     what = {"scenarios": "the worst case ", "tiers": ""}.get(certificate.kind, "R_A = ")
     if certificate.kind == "priors":
         what = "over all priors of the set the worst R_A = " if how else "over all priors of the set R_A <= "
@@ -533,14 +547,17 @@ def _spread(problem: Problem, lam: Number) -> float:
 def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: bool) -> str:
     if certificate.kind not in ("release", "conflict", "scenarios", "tiers", "priors"):
         return f"a certificate of kind {certificate.kind[:40]!r} is not known"
-    several = certificate.kind in ("scenarios", "tiers")
+    several = certificate.kind in ("scenarios", "tiers") or bool(certificate.conditions_of)
     if len(problems) != (len(certificate.lams) if several else 1):
         return f"the certificate is about {len(certificate.lams)} problems, there are {len(problems)}"
     if any(tuple(problem.states) != tuple(problems[0].states) for problem in problems[1:]):
         return "the problems have different states"
     if certificate.kind == "tiers" and len(certificate.tier_weights) != len(problems):
         return f"the certificate has {len(certificate.tier_weights)} weights, there are {len(problems)} tiers"
-    able = all(problem.exact for problem in problems) and certificate.conditions.exact
+    asked = (certificate.conditions, *certificate.conditions_of)
+    if (several and not certificate.conditions.empty) or len(asked) not in (1, 1 + len(problems)):
+        return "scenarios and tiers have conditions each"
+    able = all(problem.exact for problem in problems) and all(one.exact for one in asked)
     able = able and (certificate.priors is None or certificate.priors.exact)
     if (certificate.priors is None) != (certificate.kind != "priors"):
         return "a set of priors belongs to a certificate of that kind"

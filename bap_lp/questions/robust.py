@@ -7,23 +7,25 @@ the largest sum of R_E^k is chosen, then one vertex.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.engines.compact.ties import weights as fixed_weights
-from bap_lp.engines.solve import Tie, solve_program
+from bap_lp.engines.solve import Infeasible, Tie, solve_program
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.notions.conditions import conditions_of_each, demands_of_each
 from bap_lp.program.bound import Program
-from bap_lp.program.several import profiles_of, scenario_program, scenarios_of
+from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.questions.optimum.conflicts import refusal_of_each
 from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, is_exact, public
 
 _MOST_ENTRIES = 200_000
@@ -69,7 +71,9 @@ class WorstCase(Displayed):
 
 
 @checked
-def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None) -> RobustSolution:
+def robust(
+    problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None, conditions: Any = None
+) -> RobustSolution:
     """Minimise the largest R_A over several scenarios: problems with the same states and their own priors and losses.
 
     Every scenario's Bob knows it and decides what is best for him there. For one rule that Bob follows whatever the
@@ -79,13 +83,14 @@ def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | 
         problems: the scenarios.
         lams: one lam for all scenarios, or one for each; "calibrated" is calibrated scenario by scenario.
         exact: True insists on rationals, False works in floats, None follows the numbers given.
+        conditions: what the mechanism must satisfy in every scenario, or a list with one for each.
 
     Returns:
         The mechanism with the smallest worst case, the least favourable mixture of scenarios and a certificate.
 
     Raises:
-        InputError: there is no scenario, their states differ, a lam is negative, the program would be too large, or
-            exact numbers are demanded and not given.
+        InputError: there is no scenario, their states differ, a lam is negative, the program would be too large, exact
+            numbers are demanded and not given, or the conditions cannot hold (ConflictError, with its proof).
 
     >>> from bap_lp import Problem, robust
     >>> bob = [["1/3", "2/3"], [1, 0]]
@@ -93,23 +98,33 @@ def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | 
     >>> best = robust(coins, "1/3")
     >>> print(best.value, best.gap, *best.weights)
     3/16 0 1 0
+    >>> print(robust(coins, "1/3", conditions={"exp_epsilon": 3}).value)
+    7/36
     """
     given, prices = scenarios_of(problems, lams)
-    able = all(s.exact for s in given) and all(is_exact(v) for v in prices)
+    asked = conditions_of_each(conditions, len(given))
+    able = all(s.exact for s in given) and all(c.exact for c in asked) and all(map(is_exact, prices))
     if exact and not able:
         raise InputError("problems", None, 'and lams must be exact, such as "1/3", for an exact solution')
     exact = able if exact is None else exact
     given = given if exact else tuple(s.as_float() for s in given)
     whole = [s.exactly for s in given]
     at = [EXACT.number(lam if exact else float(lam)) for lam in prices]
-    profiles, names = profiles_of(whole)
-    live = np.any([s.p > 0 for s in whole], axis=0)
+    audiences = scenario_audiences(whole, demands_of_each(asked, whole))
+    live = np.any([s.p > 0 for s in whole], axis=0) | bool(asked)
+    profiles, names = np.array([one.signals.bob for one in audiences]).T, audiences[0].signals.names
     if int(live.sum()) * len(profiles) > _MOST_ENTRIES:
         size = f"{int(live.sum())} x {len(profiles)}"
         raise InputError("problems", None, f"need {size} probabilities (states x profiles), more than {_MOST_ENTRIES}")
-    program = scenario_program(whole, at, profiles, live)
+    program = scenario_program([replace(one, arrays=one.arrays.states(live)) for one in audiences], at)
     spread = max(float(s.arrays.spread(lam)) for s, lam in zip(whole, at, strict=True))
-    found = solve_program(program, _ties(whole, live, program), exact=exact, near=_SMALL_GAP * spread)
+    uniform = [np.full(program.shape, 1 / len(profiles))] if asked else []
+    try:
+        found = solve_program(
+            program, _ties(whole, live, program), exact=exact, near=_SMALL_GAP * spread, simple=uniform
+        )
+    except Infeasible:
+        raise refusal_of_each(given, asked, audiences, exact) from None
     q = _obedient(whole, live, profiles, found.rho) if exact else found.rho
     rows = EXACT.zeros((len(live), len(profiles)))
     rows[live], rows[~live] = q, whole[0].p[live].dot(q)
@@ -131,7 +146,9 @@ def robust(problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | 
         bound=least,
         gap=gap,
         method=f"worst-case program, {found.how}",
-        certificate=Certificate(shared, stated, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p),
+        certificate=Certificate(
+            shared, stated, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p, conditions_of=asked
+        ),
     )
 
 
@@ -139,7 +156,8 @@ def _ties(whole: Sequence[Problem], live: Array, program: Program) -> list[Tie]:
     """The largest sum of R_E^k, then the least weight of the joint table under the mean prior."""
     mean = sum((s.p[live] for s in whole[1:]), start=whole[0].p[live]) / len(whole)
     weight = mean[:, None] * fixed_weights(program.cost.size, EXACT).reshape(program.shape)
-    return [Tie(None, tuple((o.name, -EXACT.one) for o in program.observers)), Tie(weight)]
+    eves = tuple((o.name, -EXACT.one) for o in program.observers if o.name.startswith("eve "))
+    return [Tie(None, eves), Tie(weight)]
 
 
 @checked

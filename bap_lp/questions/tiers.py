@@ -14,17 +14,19 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.engines.compact.ties import weights as fixed_weights
-from bap_lp.engines.solve import Tie, solve_program
+from bap_lp.engines.solve import Infeasible, Tie, solve_program
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.model.sums.merging import class_sums, first_members, merge_index
+from bap_lp.model.sums.merging import class_sums, merge_index
+from bap_lp.notions.conditions import conditions_of_each, demands_of_each
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import on_grid, priced
-from bap_lp.program.several import prefixes, tier_names, tier_program, tiers_of
+from bap_lp.program.several import prefixes, tier_audiences, tier_names, tier_program, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, reported, verify
+from bap_lp.questions.optimum.conflicts import refusal_of_each
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import EXACT, Array, InputError, field_of, floats, in_floats, is_exact, lifted, public
 
@@ -114,7 +116,11 @@ class TierSolution(Tabular):
 
 @checked
 def tiers(
-    problems: Sequence[Problem], lams: Any = "calibrated", weights: Any = None, exact: bool | None = None
+    problems: Sequence[Problem],
+    lams: Any = "calibrated",
+    weights: Any = None,
+    exact: bool | None = None,
+    conditions: Any = None,
 ) -> TierSolution:
     """Releases for several circles of users, each of which refines the one before it, optimal together.
 
@@ -124,13 +130,15 @@ def tiers(
         lams: a number or "calibrated" for all tiers, or a list with one per tier.
         weights: how much each tier counts, positive; 1 by default.
         exact: True insists on rationals, False works in floats, None follows the numbers given.
+        conditions: what the release of every tier must satisfy, or a list with one for each (None for none).
 
     Returns:
         The nested mechanisms with their risks, the value, its proof, and what nesting costs.
 
     Raises:
         InputError: the problems have different states or priors, a lam is negative or undefined, an agent has beliefs
-            of his own, or there are too many tuples of decisions.
+            of his own, there are too many tuples of decisions, or the conditions cannot hold (ConflictError, with its
+            proof).
 
     >>> from bap_lp import Problem, tiers
     >>> bob = [["1/3", "2/3"], [1, 0]]
@@ -138,38 +146,46 @@ def tiers(
     >>> both = tiers([public, research], "1/3")
     >>> print(both.value, both.separate, both.price_of_nesting, both.verify().ok)
     13/40 13/40 0 True
+    >>> print(tiers([public, research], "1/3", conditions=[{"exp_epsilon": 3}, None]).value)
+    1/3
     """
     given, prices, shares = tiers_of(problems, lams, weights)
-    able = all(problem.exact for problem in given) and all(map(is_exact, (*prices, *shares)))
+    asked = conditions_of_each(conditions, len(given))
+    able = all(p.exact for p in given) and all(c.exact for c in asked) and all(map(is_exact, (*prices, *shares)))
     if exact and not able:
         raise InputError("problems", None, 'and lams and weights must be exact, such as "1/3", for an exact solution')
     exact = able if exact is None else exact
     given = given if exact else tuple(problem.as_float() for problem in given)
     whole = [problem.exactly for problem in given]
     at, scale = ([EXACT.number(v if exact else float(v)) for v in own] for own in (prices, shares))
-    everything = tier_program(whole, at, scale)
-    merged, index = _merged(everything, whole)
+    audiences = tier_audiences(whole, demands_of_each(asked, whole))
+    everything = tier_program(audiences, at, scale)
+    merged, index, mass = _merged(everything, whole, bool(asked))
     if merged.cost.size > _MOST_ENTRIES:
         size = f"{merged.shape[0]} x {merged.shape[1]}"
         raise InputError("problems", None, f"need {size} probabilities (states x tuples), more than {_MOST_ENTRIES}")
-    hidden = tuple((o.name, -EXACT.one) for o in merged.observers)
-    ties = [Tie(None, hidden), Tie(fixed_weights(merged.cost.size, EXACT).reshape(merged.shape))]
+    eves = tuple((o.name, -EXACT.one) for o in merged.observers if o.name.startswith("eve "))
+    ties = [Tie(None, eves), Tie(mass[:, None] * fixed_weights(merged.cost.size, EXACT).reshape(merged.shape))]
     spread = sum(float(w * p.arrays.spread(lam)) for w, lam, p in zip(scale, at, whole, strict=True))
-    found = solve_program(merged, ties, exact=exact, near=_SMALL_GAP * spread)
-    q = found.rho / merged.mass[:, None]
-    channel = q[index]
+    uniform = [np.full(merged.shape, 1 / merged.shape[1])] if asked else []
+    try:
+        found = solve_program(merged, ties, exact=exact, near=_SMALL_GAP * spread, simple=uniform)
+    except Infeasible:
+        raise refusal_of_each(given, asked, audiences, exact, tiers=True) from None
+    channel = found.rho[index]
     if (index < 0).any():
-        null = merged.mass.dot(q)
+        null = mass.dot(found.rho)
         channel[index < 0] = null if exact else lifted(on_grid(floats(null)[None]))[0]
     dual = priced(everything, found.dual)
-    value, bound = everything.value(everything.mass[:, None] * channel), everything.bound(dual)
+    value, bound = everything.value(channel), everything.bound(dual)
     if exact and value != bound:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
     stated, least, gap = reported(value, bound, exact)
     mechanisms, parents = _mechanisms(given, channel, exact)
     numbers = public if exact else float
     lambdas, shares_out = tuple(map(numbers, at)), tuple(map(numbers, scale))
-    alone = tuple(solve(problem, lam, exact=exact).value for problem, lam in zip(given, lambdas, strict=True))
+    each = zip(given, lambdas, asked or [None] * len(given), strict=True)
+    alone = tuple(solve(problem, lam, exact=exact, conditions=own).value for problem, lam, own in each)
     return TierSolution(
         problems=given,
         lams=lambdas,
@@ -184,17 +200,35 @@ def tiers(
         separate_values=alone,
         method=f"nested program, {found.how}",
         certificate=Certificate(
-            lambdas, stated, gap, channel, dual, exact, kind="tiers", tier_weights=shares_out, prior=whole[0].p
+            lambdas,
+            stated,
+            gap,
+            channel,
+            dual,
+            exact,
+            kind="tiers",
+            tier_weights=shares_out,
+            prior=whole[0].p,
+            conditions_of=asked,
         ),
     )
 
 
-def _merged(program: Program, problems: Sequence[Problem]) -> tuple[Program, Array]:
-    """States that nobody in any tier can tell apart are merged; the class of each state is -1 where p = 0."""
-    index, count = merge_index(program.mass, [table for one in problems for table in (one.B, one.E)])
-    first = first_members(index)
-    seen = tuple(replace(o, losses=o.losses[first]) for o in program.observers)  # type: ignore[index]
-    return Program(class_sums(program.mass, index, count), program.cost[first], seen), index
+def _merged(program: Program, problems: Sequence[Problem], asked: bool) -> tuple[Program, Array, Array]:
+    """The program, the class of each state, and the probabilities of the classes.
+
+    Without conditions states that nobody in any tier can tell apart are merged; the class is -1 where p = 0.
+    """
+    p = problems[0].p
+    if asked:
+        return program, np.arange(len(p)), p
+    index, count = merge_index(p, [table for one in problems for table in (one.B, one.E)])
+    seen = tuple(replace(o, losses=class_sums(o.losses, index, count)) for o in program.observers)  # type: ignore[arg-type]
+    return (
+        Program(EXACT.full(count, 1), class_sums(program.cost, index, count), seen),
+        index,
+        class_sums(p, index, count),
+    )
 
 
 def _mechanisms(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -79,12 +80,24 @@ def test_what_is_wrong_is_said_in_one_line(
     assert error.count("\n") == 1
 
 
-def test_conditions_in_a_tier_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tier_keeps_the_conditions_of_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["examples", "file_public"]) == 0
-    own = tmp_path / "own.toml"
-    own.write_text(capsys.readouterr().out + "\n[conditions]\nexp_epsilon = 2\n")
-    assert main(["tiers", str(own), "file_secure"]) == 2
-    assert "conditions are not supported by `bap tiers`" in capsys.readouterr().err
+    text, own, out = capsys.readouterr().out, tmp_path / "own.toml", tmp_path / "out"
+    own.write_text(text + "\n[conditions]\nexp_epsilon = 2\n")
+    assert main(["tiers", str(own), "file_secure", "--out", str(out), "--json"]) == 0
+    capsys.readouterr()
+    assert load_mechanism(out / "mechanism-1.json").epsilon <= math.log(2) * (1 + 1e-12)
+    assert load_mechanism(out / "mechanism-2.json").epsilon > 1
+    assert main(["verify", str(out)]) == 0
+    assert verify_standalone.check(str(out))
+    assert "under the conditions" in capsys.readouterr().out
+    assert main(["tiers", str(own), "file_secure", "--check", str(out / "certificate.json")]) == 0
+    assert main(["tiers", "file_public", "file_secure", "--check", str(out / "certificate.json")]) == 1
+    assert "it supposes exp_epsilon, which is not demanded" in capsys.readouterr().err
+    own.write_text(text + "\n[conditions]\nmax_bob_risk = 0\nexp_epsilon = 2\n")
+    assert main(["tiers", str(own), "file_secure", "--out", str(out)]) == 2
+    assert "own.toml.max_bob_risk" in capsys.readouterr().err
+    assert (out / "conflict.json").exists()
 
 
 @pytest.mark.slow

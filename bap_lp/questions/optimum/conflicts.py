@@ -19,6 +19,7 @@ up, at its limit of nodes or of time.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -35,8 +36,10 @@ from bap_lp.model.problem import Problem
 from bap_lp.notions.base import Notion, Part
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
-from bap_lp.program.bound import Dual
+from bap_lp.program.bound import Dual, Program
+from bap_lp.program.finish import priced
 from bap_lp.program.lowering import LoweredProblem
+from bap_lp.program.several import Audience, scenario_program, tier_program
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, verify
 from bap_lp.proof.conflict import ConflictError
@@ -234,15 +237,25 @@ def _given(part: Part, decimals: bool) -> Any:
 def laid(layout: LoweredProblem, demands: list[Notion]) -> LoweredProblem:
     """The layout with these demands; those of one notion become one."""
     kept = (demand.kept() for demand in layout.demands)
-    by_name: dict[str, Notion] = {demand.name: demand for demand in kept if demand is not None}
+    return layout.demanding(together([demand for demand in kept if demand is not None], demands))
+
+
+def together(kept: Sequence[Notion], demands: Sequence[Notion]) -> tuple[Notion, ...]:
+    """Demands with further ones; those of one notion become one."""
+    by_name: dict[str, Notion] = {demand.name: demand for demand in kept}
     for demand in demands:
         by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
-    return layout.demanding(tuple(by_name.values()))
+    return tuple(by_name.values())
 
 
 def is_feasible(layout: LoweredProblem) -> bool:
-    """Whether any channel meets the conditions: without a cost every feasible vertex is an optimum."""
-    lp = LinearForm.of(layout.program(EXACT.zero, 0)).lp
+    """Whether any channel meets the conditions."""
+    return _any_channel(layout.program(EXACT.zero, 0))
+
+
+def _any_channel(program: Program) -> bool:
+    """Whether any channel meets the rows: without a cost every feasible vertex is an optimum."""
+    lp = LinearForm.of(program).lp
     try:
         optimum(replace(lp, cost=lp.field.zeros(len(lp.cost))))
     except Infeasible:
@@ -321,6 +334,43 @@ def margin_of(problem: Problem, null: bool) -> Any:
             if len(best) > 1:
                 out.append(best[1] - best[0])
     return min(out, default=0 * problem.p[0])
+
+
+def refusal_of_each(
+    problems: Sequence[Problem],
+    conditions: Sequence[Conditions],
+    audiences: Sequence[Audience],
+    exact: bool,
+    tiers: bool = False,
+) -> ConflictError:
+    """Why the conditions of several problems cannot hold together: which of them, by the deletion filter."""
+    zeros = [EXACT.zero] * len(audiences)
+
+    def program(kept: list[tuple[int, Part]]) -> Program:
+        own = [[part.at(part.value) for n, part in kept if n == k] for k in range(len(audiences))]
+        some = [replace(one, demands=together([], asked)) for one, asked in zip(audiences, own, strict=True)]
+        return (tier_program(some, zeros, zeros) if tiers else scenario_program(some, zeros)).silent
+
+    conflict = [
+        (k, part) for k, one in enumerate(audiences) for d in one.demands for part in d.parts(one.arrays, one.signals)
+    ]
+    for one in list(conflict):
+        fewer = [other for other in conflict if other is not one]
+        if not _any_channel(program(fewer)):
+            conflict = fewer
+    labels = tuple(f"problems[{k}].{part.label}" for k, part in conflict)
+    error = ConflictError("conditions", None, f"cannot be met together: {', '.join(labels)}")
+    error.conflict, one, zero = labels, public(EXACT.one), public(EXACT.zero)
+    everything = program(
+        [(k, p) for k, a in enumerate(audiences) for d in a.demands for p in d.parts(a.arrays, a.signals)]
+    )
+    dual = unfeasible(everything)
+    if dual is not None:
+        shares = (one,) * len(problems) if tiers else ()
+        proof = Certificate((zero,) * len(problems), zero, zero, None, priced(everything, dual), exact, kind="conflict")
+        proof = replace(proof, tier_weights=shares, conditions_of=tuple(conditions))
+        error.proof = proof if verify(problems, proof) else None
+    return error
 
 
 def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:

@@ -12,7 +12,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import text
 
 if TYPE_CHECKING:
-    from bap_lp.model.evaluation import Evaluation
+    from bap_lp.model.evaluated import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
     from bap_lp.questions.optimum.costs import ConditionCost

@@ -18,7 +18,7 @@ from bap_lp.rational import public
 
 if TYPE_CHECKING:
     from bap_lp.files.problems import ProblemFile
-    from bap_lp.model.evaluation import Evaluation
+    from bap_lp.model.evaluated import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
     from bap_lp.notions.conditions import Conditions

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bap_lp.model.agents import Agent, minimum_of
     from bap_lp.model.calibration import calibrate
     from bap_lp.model.composition import composed
-    from bap_lp.model.evaluation import Evaluation, evaluate
+    from bap_lp.model.evaluated import Evaluation
+    from bap_lp.model.evaluation import evaluate
     from bap_lp.model.informed import informed
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import MergedProblem, Problem

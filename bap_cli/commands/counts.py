@@ -13,7 +13,7 @@ from bap_cli.progress import Progress
 from bap_cli.terminal import console, say
 from bap_lp import evaluate, solve
 from bap_lp.model.display import clean, counted
-from bap_lp.model.evaluation import Evaluation
+from bap_lp.model.evaluated import Evaluation
 from bap_lp.questions.optimum.solution import Solution
 from bap_sdc.count_tables.comparisons import TableComparison, compare_tables
 from bap_sdc.count_tables.files import CountsFile

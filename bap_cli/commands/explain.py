@@ -24,7 +24,8 @@ from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import clean, counted, listed, person
-from bap_lp.model.evaluation import Evaluation, evaluate
+from bap_lp.model.evaluated import Evaluation
+from bap_lp.model.evaluation import evaluate
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem

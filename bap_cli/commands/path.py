@@ -24,7 +24,8 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.path.bracketed import BracketedPath, bracketed_path
 from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
 from bap_lp.questions.path.frontier import Corner, corner
-from bap_lp.questions.path.pieces import Path, Piece, lambda_path
+from bap_lp.questions.path.piece import Piece
+from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.rational import TOLERANCE, InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted

@@ -19,9 +19,9 @@ from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
 from bap_cli.pictures import check_file, write_gaussian_plot
 from bap_cli.progress import Progress
-from bap_cli.show import clean
 from bap_cli.terminal import console, plain_table, put, say
 from bap_lp.files.writing import write_files
+from bap_lp.model.display import clean
 from discretise import Bracket, SampleBracket, bracket
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.optimum.cells import cell_names

@@ -156,7 +156,7 @@ def _eves(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         value = (
             f"right in {of_hundred(1 - best)} of 100 guesses" if wrong else f"loses {_figure(best, public)} on average"
         )
-        tell = (lambda risk: of_hundred(1 - risk)) if wrong else (lambda risk: _figure(risk, public))
+        tell: Callable[[float], str] = (lambda x: of_hundred(1 - x)) if wrong else (lambda x: _figure(x, public))
         rest = f"{tell(null)} before the release, {tell(full)} with the whole record"
         if not wrong:
             rest += f"; one guess costs at most {float(floats(spy.loss).max()):.3g}"

@@ -78,8 +78,9 @@ class LinesOfStudy:
     def table(self, shown: Sequence[int]) -> str:
         what = "right in 100" if self.wrong else "average loss" if self.alone is not None else "weighted loss"
         name = person(self.alone.name, start=True) if self.alone is not None else "The adversaries"
-        over = lambda who, what: f'{escape(clean(who, 60))}<span class="what">{what}</span>'  # noqa: E731
-        heads = ["λ", over("The analyst", "loses"), over(name, what), "in words", over("Gain", "at most")]
+        two = (("The analyst", "loses"), (name, what), ("Gain", "at most"))
+        bob, eve, gain = (f'{escape(clean(who, 60))}<span class="what">{below}</span>' for who, below in two)
+        heads = ["λ", bob, eve, "in words", gain]
         rows, above = [], None
         for k in shown:
             line = self.path.lines[k]

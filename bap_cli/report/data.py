@@ -15,12 +15,14 @@ from typing import Any
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
+from bap_lp.model.agents import Agent
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import both, clean, counted, fraction
-from bap_lp.model.evaluation import AgentDecisions, evaluate
+from bap_lp.model.evaluated import AgentDecisions
+from bap_lp.model.evaluation import evaluate
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.optimum.solution import Solution

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.model.agents import Agent
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism, degenerate
-from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.problem import Problem
 from bap_lp.rational import EXACT, FLOAT, Array, public, text
 
 _ASKED = 12  # pieces of which uniqueness is asked

@@ -23,9 +23,10 @@ from bap_lp.files.documents import check, dumps, located, read_document, source_
 from bap_lp.files.effort import check_effort, items, length
 from bap_lp.files.tables import texts
 from bap_lp.files.writing import write_files
+from bap_lp.model.agents import Agent
 from bap_lp.model.knowledge import text_of
 from bap_lp.model.labels import Numbers
-from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain

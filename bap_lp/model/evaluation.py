@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
+from bap_lp.model.agents import Agent
 from bap_lp.model.beliefs import TIE, Belief, replies, shared
 from bap_lp.model.display import LISTED, REPORTS
 from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Agent, Problem
+from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports, risk_ends
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays

@@ -68,7 +68,7 @@ def _question(given: Any, place: str) -> Asked:
             raise InputError(f"{place}.{key}", None, f"does not belong to {kind!r}: it has {', '.join(_SHARED + keys)}")
     if "cells" not in given:
         raise InputError(f"{place}.cells", None, "is missing")
-    options = {key: value for key, value in given.items() if key not in ("cells",)}
+    options = {key: value for key, value in given.items() if key != "cells"}
     if make in (Person, Member):
         options.pop("asks")
     if make is Threshold:

@@ -125,7 +125,7 @@ KINDS = {
     "times": [time(1), time(2), time(3)],
     "durations": [pd.Timedelta(k, "h") for k in range(3)],
     "instants": [pd.Timestamp(2020, 1, 1 + k, tz="UTC") for k in range(3)],
-    "decimals": [Decimal("1.10"), Decimal("2"), Decimal("3.5")],
+    "decimals": [Decimal("1.10"), Decimal(2), Decimal("3.5")],
     "truth values with holes": [True, False, None],
     "numbers as categories": pd.Categorical([2, 1, 0], categories=[2, 1, 0]),
 }

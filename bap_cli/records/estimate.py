@@ -12,6 +12,7 @@ from bap_cli.outputs import print_json
 from bap_cli.terminal import console, plain_table, put, say
 from bap_lp.files.documents import located, read_document, source_name
 from bap_lp.model.display import clean, counted
+from bap_lp.rational import InputError
 
 
 def estimate_command(
@@ -19,7 +20,9 @@ def estimate_command(
         Path,
         typer.Argument(metavar="CHANNEL", help="channel.json, a folder that has it, or the folder of a solved study."),
     ],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The released file, CSV or Parquet.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The released file, CSV or Parquet; of a kit its own.")
+    ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option("--columns", metavar="A,B", help="A column, or a pair; repeated. All columns by default."),
@@ -30,7 +33,7 @@ def estimate_command(
     """Estimate shares from a released file and the channel on its columns, with intervals."""
     from bap_sdc import estimates, read_table
 
-    found = estimates(_channel(channel), read_table(file))
+    found = estimates(_channel(channel), read_table(_released(channel) if file is None else file))
     asked = [tuple(part.strip() for part in one.split(",")) for one in columns or found.codes]
     tables = {names: found.table(list(names), level) for names in asked}
     if as_json:
@@ -47,6 +50,14 @@ def estimate_command(
         put(out, shown)
         for words in table.attrs["warnings"]:
             say(out, words)
+
+
+def _released(kit: Path) -> Path:
+    """The released file of a kit."""
+    found = sorted(kit.glob("released.*")) if kit.is_dir() else []
+    if len(found) != 1:
+        raise InputError("FILE", None, f"is missing: {source_name(kit)} is not a kit with one released file")
+    return found[0]
 
 
 def _channel(path: Path) -> Any:

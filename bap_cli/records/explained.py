@@ -90,14 +90,15 @@ def _changes(solution: StudySolution) -> Iterator[str]:
 def _indifferent(solution: StudySolution) -> Iterator[str]:
     study = solution.study
     for spy, risk, null in zip(study.spies, solution.eves, solution.nulls, strict=True):
-        tied, all_ = _ties(solution, spy)
         who = person(spy.name)
         how = "exactly" if solution.exact else "up to rounding"
-        yield (
-            f"At {tied} of {counted(all_, 'combination')} of a published record and what {who} knows, {who} is {how} "
-            "indifferent between two guesses: records are changed until then, since more would cost the analyst and "
-            "change no guess."
-        )
+        if any(solution.changed) and not spy.informed:
+            tied, all_ = _ties(solution, spy)
+            yield (
+                f"At {tied} of {counted(all_, 'combination')} of a published record and what {who} knows, {who} is "
+                f"{how} indifferent between two guesses: records are changed until then, since more would cost the "
+                "analyst and change no guess."
+            )
         if risk == null:
             yield f"So {who} guesses no better than without a release."
         elif null:

@@ -21,7 +21,7 @@ import numpy as np
 
 from bap_cli.records.first_screen import first_screen, symbols
 from bap_cli.records.lines import lines_section, offered_path
-from bap_cli.records.tables import UNCHANGED
+from bap_cli.records.tables import UNCHANGED, probability
 from bap_cli.report.html import island, policy
 from bap_cli.report.sign import fingerprint
 from bap_lp.files.bundles import MANIFEST
@@ -250,7 +250,7 @@ def _disclosure(audit: Audit | None, verdict: StudyVerdict, threshold: int, publ
             [f"{eve.name}: records alone with what she knows", few(d.unique), UNCHANGED],
             [f"{eve.name}: fewest different secrets in a group (l)", d.l, UNCHANGED],
             [f"{eve.name}: expected correct links", f"{d.reidentified_before:.1f}", links],
-            [f"{eve.name}: largest posterior of a secret", f"{d.posterior_null:.3f}", f"{d.posterior:.3f}"],
+            [f"{eve.name}: largest posterior of a secret", probability(d.posterior_null), probability(d.posterior)],
             [f"{eve.name}: records whose secret is guessed at less cost", "0%", f"{d.better:.1%}"],
             [f"{eve.name}: records whose secret is guessed at more cost", "0%", f"{d.worse:.1%}"],
         ]

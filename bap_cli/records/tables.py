@@ -92,6 +92,11 @@ def informed_words(solution: StudySolution) -> list[str]:
     return out
 
 
+def probability(value: float) -> str:
+    """Three decimals; what is not certain is not shown as such."""
+    return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}"
+
+
 def bullets(lines: Sequence[str], out: Any) -> None:
     """Sentences, one paragraph each."""
     for line in lines:
@@ -137,7 +142,7 @@ def show_audit(audit: Audit) -> None:
             ("l-diversity", d.l, UNCHANGED),
             ("records alone with what she knows", d.unique, UNCHANGED),
             ("expected correct links", f"{d.reidentified_before:.1f}", f"{d.reidentified:.1f}"),
-            ("largest posterior of a secret", f"{d.posterior_null:.3f}", f"{d.posterior:.3f}"),
+            ("largest posterior of a secret", probability(d.posterior_null), probability(d.posterior)),
             ("records guessed at less cost", "", f"{d.better:.1%}"),
             ("records guessed at more cost", "", f"{d.worse:.1%}"),
         ]

@@ -42,8 +42,8 @@ def census(n: int = 80) -> None:
     for k in range(n):
         work, income = draw.choice([" Private", " ?", "Gov"]), draw.choice(["<=50K", "<=50K.", ">50K"])
         rows.append(f"{k},{draw.randint(17, 80)},{work},{draw.random():.3f},{income},text {k},1.1.{2000 + k % 20}")
-        rows[-1] += f',"{150 + k % 30},{k % 10}",n/a'
-    head = "row,age,work,hh_weight,income,comment,born,height,empty"
+        rows[-1] += f',"{150 + k % 30},{k % 10}",n/a,{k // 2}'
+    head = "row,age,work,hh_weight,income,comment,born,height,empty,person_id"
     Path("census.csv").write_text("\n".join([head, *rows]) + "\n")
 
 
@@ -62,14 +62,17 @@ def test_what_is_seen_is_said_and_the_proposal_reads_it_so(run: Run) -> None:
         'Seen: "height": numbers with decimal commas',
         'Seen: "empty": all its cells are equal',
         'Seen: "born": 20 levels of text',
+        'Seen: "person_id": by its name an identifier',
     ):
         assert words in out
     text = Path("study.toml").read_text()
     study = tomllib.loads(text)
     assert (study["missing"], study["strip"], study["decimal"]) == (["?", "n/a"], True, ",")
     assert study["columns"]["income"] == {"merge": {"<=50K": ["<=50K."]}}
-    assert not {"row", "comment", "hh_weight", "empty"} & {*study["publish"], study["eve"][0]["secret"]}
+    assert not {"row", "comment", "hh_weight", "empty", "person_id"} & {*study["publish"], study["eve"][0]["secret"]}
     assert '# weight = "hh_weight"' in text
+    ends = study["columns"]["age"]["bands"]
+    assert (ends[0], ends[-1]) == (10, 80)  # the smallest and the largest age are those of single records
     loaded = load_study("study.toml").study
     assert set(loaded["income"].labels) == {"<=50K", ">50K"}
     assert loaded["work"].labels[-1] == "(missing)"

@@ -33,7 +33,8 @@ _LISTED = 10  # record types at risk
 class Certainty:
     """Of 1: how many records one Eve is certain about, before and after the release; of these, right on held-out ones.
 
-    kept: her risk with the release as a share of her risk without one.
+    kept: her risk with the release as a share of her risk without one. surest: the largest probability of any secret,
+    before and after.
     """
 
     eve: str
@@ -41,9 +42,13 @@ class Certainty:
     after: float
     right: float | None
     kept: float | None
+    surest: tuple[float, float]
 
     def document(self) -> dict[str, Any]:
-        return {"name": self.eve, "before": self.before, "after": self.after, "right": self.right, "kept": self.kept}
+        return {
+            "name": self.eve, "before": self.before, "after": self.after, "right": self.right, "kept": self.kept,
+            "surest": {"before": self.surest[0], "after": self.surest[1]},
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,19 @@ def _certainty(solution: StudySolution, n: int, held: Array) -> Certainty:
     before = float(p[alone[z[: len(fitted)]] >= 0].sum())
     null = float(solution.nulls[n])
     kept = float(solution.eves[n]) / null if null else None
-    return Certainty(spy.name, before, float(mine[new].sum()), right, kept)
+    beliefs = z[: len(fitted)], p, secret[: len(fitted)]
+    surest = _surest(*beliefs), _surest(seen[old], mine[old], secret[row[old]])
+    return Certainty(spy.name, before, float(mine[new].sum()), right, kept, surest)
+
+
+def _surest(group: Array, mass: Array, secret: Array) -> float:
+    """The largest share of one secret in a group; below 1 where the group has two."""
+    levels = int(secret.max()) + 1
+    whole = np.bincount(group, mass)
+    cell, at = np.unique(group * levels + secret, return_inverse=True)
+    parts, live = np.bincount(at, mass), whole[cell // levels] > 0
+    share = float((parts[live] / whole[cell // levels][live]).max())
+    return min(share, 1.0) if (_settled(group, secret, len(whole)) >= 0).any() else min(share, np.nextafter(1.0, 0))
 
 
 def _settled(group: Array, secret: Array, size: int) -> Array:
@@ -274,7 +291,9 @@ def _certain(one: Certainty, public: bool) -> str:
     who, share = person(one.eve), _whole_percent if public else _percent
     average = "" if one.kept is None else f"On average {who} keeps {share(one.kept)} of the risk without a release. "
     if one.after == 0:
-        return f"{average}No released record makes {who} certain of a secret."
+        before, after = map(share, one.surest)
+        words = f"{average}No released record makes {who} certain of a secret"
+        return f"{words}: the surest belief is {after}, and {before} without a release."
     right = (
         f"; on held-out records this is right in {share(one.right or 0)} of the cases" if one.right is not None else ""
     )
@@ -286,7 +305,7 @@ def _certain(one: Certainty, public: bool) -> str:
 
 
 def _whole_percent(share: float) -> str:
-    return "less than 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
+    return "less than 1%" if 0 < share < 0.01 else "more than 99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
 
 
 def _percent(share: float) -> str:

@@ -122,6 +122,7 @@ class StudyConditions:
     floor: tuple[Floor, ...] = ()
     dp: tuple[ColumnPrivacy, ...] = ()
     min_cell: Any = None
+    on_columns: ClassVar[tuple[str, ...]] = (*_KINDS, "min_cell")
 
     @classmethod
     def of(cls, given: Any) -> StudyConditions | None:
@@ -132,10 +133,8 @@ class StudyConditions:
             return None if given.empty else cls(given)
         if not isinstance(given, Mapping):
             raise InputError("conditions", given, "must be a table")
-        own = {name: given[name] for name in (*_KINDS, "min_cell") if given.get(name) is not None}
-        rest = Conditions.from_plain(
-            {name: value for name, value in given.items() if name not in (*_KINDS, "min_cell")}
-        )
+        own = {name: given[name] for name in cls.on_columns if given.get(name) is not None}
+        rest = Conditions.from_plain({name: value for name, value in given.items() if name not in cls.on_columns})
         assert rest is not None
         try:
             read: dict[str, Any] = {
@@ -175,7 +174,7 @@ class StudyConditions:
 
     def document(self) -> dict[str, Any]:
         """The [conditions] table that says the same."""
-        own = {name: plain(getattr(self, name)) for name in (*_KINDS, "min_cell")}
+        own = {name: plain(getattr(self, name)) for name in self.on_columns}
         return {name: value for name, value in own.items() if value} | conditions_document(self.types)
 
     # on the columns of a study

@@ -1,6 +1,7 @@
 """What a table shows at first sight, column by column, and what reading it must know.
 
-Seen are identifiers (every record has a cell of its own), survey weights (by their name), codes for missing cells,
+Seen are identifiers (every record has a cell of its own, or many cells and the name of one), survey weights (by their
+name), codes for missing cells,
 blanks around cells, decimal commas, dates written as text, and spellings of one level that differ only in case, in
 blanks or in a full stop. Each is said; what a study can be told (`missing`, `strip`, `decimal`, `merge`, `bands`) is
 proposed.
@@ -25,6 +26,7 @@ _BANDS = 4
 _SURE = 20  # records from which on a column without equal cells is an identifier
 CODES = ("?", "??", "n/a", "N/A", "n.a.", "#N/A", "#N/A N/A", ".", "..", "-", "--", "null", "NULL", "nan", "missing")
 _WEIGHT = re.compile(r"(^|[_\W])(weights?|wgts?|wts?|fnlwgt|pweights?|hhwt|perwt)([_\W\d]|$)", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(^|[_\W]|(?-i:(?<=[a-z])(?=I)))(id|(hh|case|resp)id|rownames?|uuid)([_\W\d]|$)", re.I)
 _DATE = re.compile(r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*", re.ASCII)
 _EDGES = " \t.,;:"
 
@@ -34,7 +36,8 @@ class Found:
     """A column of a table: its kind, its cells, bands if it has many numbers, and what was seen.
 
     kind: "numbers", "text", "mixed", "identifier", "weights" or "no levels". values: its first levels. count: how many
-    there are. missing: how many cells are missing. merges: spellings by the level that they seem to mean.
+    there are. missing: how many cells are missing. merges: spellings by the level that they seem to mean. named: its
+    name is that of an identifier, so it is used only if it is asked for.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Found:
     bands: tuple[str, ...] = ()
     merges: tuple[tuple[str, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
+    named: bool = False
 
     @property
     def levels(self) -> int:
@@ -60,7 +64,7 @@ class Found:
     @property
     def usable(self) -> bool:
         """Whether it is proposed of itself."""
-        return self.possible and self.levels <= FEW + 1
+        return self.possible and not self.named and self.levels <= FEW + 1
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,9 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
         notes.append("by its name a survey weight: weight = ... above makes it one")
     bands: tuple[str, ...] = ()
     merges: dict[str, tuple[str, ...]] = {}
+    named = kind in ("numbers", "text") and len(values) > FEW and _IDENTIFIER.search(name) is not None
+    if named:
+        notes.append("by its name an identifier: proposed for nothing")
     if kind == "numbers":
         values.sort(key=rough)
         if len(values) > FEW:
@@ -143,7 +150,7 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
     elif kind == "text" and len(values) - sum(map(len, merges.values())) > FEW:
         notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
     shown = tuple(plain(v) if numeric else str(v) for v in values[:FEW])
-    return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes))
+    return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), named)
 
 
 def _said(cells: Sequence[Any], reading: Reading) -> list[str]:
@@ -172,7 +179,10 @@ def _spellings(values: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _quantiles(numbers: Array, times: Array, whole: bool) -> tuple[str, ...]:
-    """Ends of bands near the quartiles, rounded where that keeps them apart, around all numbers."""
+    """Ends of bands near the quartiles, rounded where that keeps them apart, around all numbers.
+
+    The outer ends are rounded ten times as much: the largest number of a table is that of one record.
+    """
     order = np.argsort(numbers, kind="stable")
     numbers, share = numbers[order], np.cumsum(times[order]) / times.sum()
     low, high = float(numbers[0]), float(numbers[-1])
@@ -183,7 +193,8 @@ def _quantiles(numbers: Array, times: Array, whole: bool) -> tuple[str, ...]:
     quarters = numbers[np.searchsorted(share, np.arange(1, _BANDS) / _BANDS)]
     inner = sorted({round(float(q) / step) * step for q in quarters})
     inner = [v for v in inner if low < v < high]
-    ends = [math.floor(low / step) * step, *inner, math.ceil(high / step) * step]
+    outer = 10 * step
+    ends = [math.floor(low / outer) * outer, *inner, math.ceil(high / outer) * outer]
     texts = [f"{v:.12g}" for v in ends]
     fits = len(set(texts)) == len(texts) >= 3 and float(texts[0]) <= low and float(texts[-1]) >= high
     return tuple(texts) if fits else ()

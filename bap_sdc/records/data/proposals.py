@@ -238,7 +238,7 @@ def _comments(column: Found) -> list[str]:
         words += f", {column.missing} missing (a level of its own, the last)"
     if column.kind in ("numbers", "text", "mixed"):
         words += f": {shown}"
-    if column.kind in ("numbers", "text") and not column.usable:
+    if column.kind in ("numbers", "text") and not column.usable and not column.named:
         words += "; too many or too few levels to propose"
     return [words, *(f"{SEEN}{_quoted(column.name)}: {note}" for note in column.notes)]
 

@@ -95,11 +95,12 @@ def _csv(path: str | os.PathLike[str], source: str) -> Any:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(source, None, f"is not UTF-8 text: byte 0x{raw[error.start]:02x} in line {line}") from None
+        rule = f"is not UTF-8 text: byte 0x{raw[error.start]:02x} in line {line}; save it as CSV UTF-8"
+        raise InputError(source, None, rule) from None
     if not text.strip():
         raise InputError(source, None, "is empty")
     header = text.lstrip("\r\n").partition("\n")[0]
-    mark = next((mark for mark in ",;\t" if mark in header), ",")
+    mark = max(",;\t", key=header.count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     records: list[list[str]] = []
     try:

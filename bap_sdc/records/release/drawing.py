@@ -35,7 +35,8 @@ class ReleaseLog(Tabular, dict[str, Any]):
     """What a release did: records, changed cells by published column, records of types never fitted, columns kept.
 
     records: how many were released. touched: how many have a changed cell. seed: None for a release that may be
-    published. As a mapping it is its document: pandas writes what is attached to a frame into Parquet files as JSON.
+    published. It is an empty mapping: pandas writes what is attached to a frame into Parquet files as JSON, and what a
+    release changed is not for those who get the file.
     """
 
     records: int
@@ -45,9 +46,6 @@ class ReleaseLog(Tabular, dict[str, Any]):
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
     seed: int | None
-
-    def __post_init__(self) -> None:
-        self.update(self.document())
 
     def document(self) -> dict[str, Any]:
         return {

@@ -82,8 +82,10 @@ def kit_files(
         ).encode()
     files["README.md"] = _readme(solution, list(files), len(frame), threshold).encode()
     asked = solution.study.conditions
-    stated = {} if asked is None else json.loads(dumps(asked.document()))
-    return with_manifest(files, FORMAT, "drawn from a proved mechanism", _rounded(solution.lam, 6), stated, signed)
+    # a condition on record types may list them: its name is in the README, its numbers stay in the house
+    stated = {} if asked is None else {name: v for name, v in asked.document().items() if name in asked.on_columns}
+    stated = json.loads(dumps(stated))
+    return with_manifest(files, FORMAT, "drawn from a proved mechanism", _rounded(solution.lam), stated, signed)
 
 
 def check_kit(folder: Path) -> dict[str, Any]:
@@ -192,6 +194,19 @@ def _codebook(solution: StudySolution, channel: PublishedChannel, frame: Any, ke
     return out.getvalue()
 
 
+def _proved(solution: StudySolution) -> str:
+    """What the proof says of the release, with its gap and its conditions."""
+    gap = float(solution.gap)
+    less = "a smaller R_A = R_B - lambda R_E" if not gap else f"an R_A = R_B - lambda R_E that is smaller by {gap:.1g}"
+    under = " that keeps the promises below" if solution.study.conditions is not None else ""
+    return f"No release of these columns{under} has {less}"
+
+
+def _kept(solution: StudySolution) -> list[str]:
+    asked = solution.study.conditions
+    return [] if asked is None else asked.sentences(solution.study)
+
+
 def _readme(solution: StudySolution, names: Sequence[str], records: int, threshold: int) -> str:
     study = solution.study
     title = clean(study.title or "Released records", 200)
@@ -217,7 +232,7 @@ def _readme(solution: StudySolution, names: Sequence[str], records: int, thresho
         "A share in the file is the true share, mixed by the channel. `channel.json` has the probability of every "
         "released level given the true one, so the mixing can be undone:",
         "",
-        f"    bap microdata estimate . {names[0]}",
+        "    bap microdata estimate .",
         "",
         "gives shares with intervals that allow for the changed cells. For other models, treat the columns as "
         f"misclassified with these probabilities. The matrices {matrices} are the same in the form of sdcMicro.",
@@ -228,10 +243,10 @@ def _readme(solution: StudySolution, names: Sequence[str], records: int, thresho
         "",
         "## What was promised",
         "",
-        f"No release of these columns has a smaller R_A = R_B - lambda R_E at lambda = {float(solution.lam):.6g}; the "
-        "office has a proof of this. In the model:",
+        f"{_proved(solution)} at lambda = {_rounded(solution.lam):g}; the office has a proof of this. In the model:",
         "",
         *eves,
+        *(f"- {clean(words, 500)}" for words in _kept(solution)),
         "",
         "`risks.json` has these numbers, and those of the audit. `manifest.json` has the SHA-256 of every file, and "
         "under `source` that of the office's own manifest, which was signed.",

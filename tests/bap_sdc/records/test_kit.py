@@ -118,7 +118,10 @@ def test_an_analyst_needs_the_kit_alone(place: Path, capsys: pytest.CaptureFixtu
     assert all(covered)
     capsys.readouterr()
     assert main(["microdata", "estimate", "kit", "kit/released.csv"]) == 0
-    assert "share" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "share" in told
+    assert main(["microdata", "estimate", "kit"]) == 0
+    assert capsys.readouterr().out == told
     rows = list(csv.reader(Path("kit/pd_pay.csv").read_text().splitlines()))
     assert rows[0] == ["", "1", "2", "3"]
     assert [round(sum(map(float, row[1:])), 9) for row in rows[1:]] == [1, 1, 1]
@@ -157,6 +160,25 @@ def test_rows_of_few_records_say_that_nothing_changes() -> None:
             assert channel.tables[columns][k, k] == 1
     full = solution.published.tables[("pay",)]
     assert np.abs(disclosed_channel(solution, released, 0).tables[("pay",)] - full).max() <= 2e-4
+
+
+def test_a_kit_says_what_the_proof_says_and_lists_no_record_types() -> None:
+    frame = people()
+    study = Study(frame, {"pay": "0-1"}, [Eve("ill", ["age"])])
+    first = study.state_names()[0]
+    conditions = {"cap": [{"secret": "ill", "level": "yes", "at_most": "3/4"}], "min_cell": 40}
+    on_types = {"posterior_caps": [{"event": [first], "at_most": "1/2"}]}
+    for asked in (None, conditions, on_types):
+        solution = Study(frame, {"pay": "0-1"}, [Eve("ill", ["age"])], conditions=asked).solve("1/3")
+        files = kit_files(solution, b"", solution.release(frame, seed=1))
+        readme, manifest = files["README.md"].decode(), json.loads(files["manifest.json"])
+        promised = "No release of these columns that keeps the promises below has"
+        assert (promised in readme) == (asked is not None)
+        assert ("smaller by" in readme) == (solution.gap > 0)
+        assert ("a probability of at most 75 in 100" in readme) == (asked is conditions)
+        assert set(manifest["conditions"]) == ({"cap", "min_cell"} if asked is conditions else set())
+        assert first not in readme + files["manifest.json"].decode()
+        assert manifest["lambda"] == 0.333
 
 
 def test_another_column_in_the_released_file_is_refused() -> None:

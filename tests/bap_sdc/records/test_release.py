@@ -52,6 +52,14 @@ def test_a_release_has_the_published_columns_in_their_order_with_their_types(sol
     assert log.touched > 0
 
 
+def test_a_parquet_file_of_a_release_does_not_say_what_was_changed(solution, tmp_path):
+    import pyarrow.parquet
+
+    solution.release(records()).to_parquet(tmp_path / "out.parquet")
+    written = b"".join(pyarrow.parquet.read_metadata(tmp_path / "out.parquet").metadata.values())
+    assert not any(word in written for word in (b"changed", b"touched", b"dropped", b'"ill"'))
+
+
 def test_known_columns_are_kept_if_every_eve_knows_them(solution):
     frame = records()
     out = solution.release(frame, keep=["age"], keep_order=True)

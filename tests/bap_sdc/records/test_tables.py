@@ -21,6 +21,12 @@ def test_a_csv_file_is_written_as_it_was(tmp_path, text):
     assert table_bytes(frame, path, frame.attrs["separator"]).decode() == text.lstrip("\ufeff")
 
 
+def test_the_most_frequent_mark_of_the_header_separates_cells(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("pay, net;age;sex\n1,5;2;f\n")
+    assert read_table(path).iloc[0].to_dict() == {"pay, net": "1,5", "age": "2", "sex": "f"}
+
+
 def test_empty_cells_and_the_spellings_of_r_and_pandas_are_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\nNA,None\n,NaN\n\n1,2\n")

@@ -88,7 +88,13 @@ def test_certainty_is_counted_as_by_hand(solved):
         for x, s, v in zip(row.tolist(), signal.tolist(), q.tolist(), strict=True)
         if len(possible[types[x, age], s]) == 1 and len(alone[types[x, age]]) > 1
     )
-    assert solved.verdict().certain[0].after == pytest.approx(share)
+    found = solved.verdict().certain[0]
+    assert found.after == pytest.approx(share)
+    assert found.surest[1] == 1
+    beliefs = defaultdict(lambda: defaultdict(float))
+    for x, mass in enumerate(p):
+        beliefs[types[x, age]][types[x, ill]] += mass
+    assert found.surest[0] == pytest.approx(max(max(v.values()) / sum(v.values()) for v in beliefs.values()))
     assert study.solve(0).verdict().certain[0].after >= share > 0
 
 
@@ -101,6 +107,7 @@ def test_a_release_that_gives_nothing_away_says_so_and_one_that_does_says_both()
     assert "No cell is changed" in given.words()[0]
     assert any("leaves one secret only" in line and "keeps 0%" in line for line in given.words())
     assert any("keeps 100%" in line and "No released record makes" in line for line in hidden.words())
+    assert any("the surest belief is 50%, and 50% without a release" in line for line in hidden.words())
     assert "No records were held out" in hidden.words()[0]
 
 

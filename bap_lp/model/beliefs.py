@@ -6,7 +6,8 @@ Without a prior or harm of his own pi_a = p and H_a = L_a, and he is aligned: th
 
 Ties are broken for Alice. Among his best decisions a Bob takes the one with the least counted loss and an Eve the one
 with the largest. A signal that he believes impossible, sum_x pi_a(x) q(s|x) = 0, leaves every decision equally good to
-him, so that this rule covers it as well. R_A is a sum over the agents: the choice needs no lam.
+him, so that this rule covers it as well. R_A is a sum over the agents: the choice needs no lam. Whether two decisions
+tie is decided exactly, with floats read as the fractions they are: the smallest preference moves R_A by a jump.
 """
 
 from __future__ import annotations
@@ -16,14 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.rational import Array, Field, InputError, ReadOnly, field_of, is_exact
+from bap_lp.model.sums.signal_sums import near_least, signal_losses, weighted_sums
+from bap_lp.rational import Array, InputError, ReadOnly, floats, is_exact, lifted
 
 if TYPE_CHECKING:
     from bap_lp.model.agents import Agent
     from bap_lp.model.problem import Problem
-
-TIE = 1e-9  # two decisions of a float problem tie when their losses at a signal differ by less than this, relatively
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +39,23 @@ class Belief(ReadOnly):
     act: Array
     counted: Array
 
-    def in_field(self, field: Field) -> Belief:
-        mass, act, counted = (field.array(part) for part in (self.mass, self.act, self.counted))
-        return Belief(self.name, self.role, mass, act, counted)
-
     def best(self, q: Array) -> Array:
-        """Which decisions are best for the agent at every signal of a channel: signals x decisions, true or false."""
-        losses = signal_losses(q, self.act)
-        slack = 0 * losses if is_exact(losses) else TIE * losses.max(axis=1, keepdims=True)
-        return np.array(losses <= losses.min(axis=1, keepdims=True) + slack, dtype=bool)
+        """Which decisions are best for the agent at every signal of a channel: signals x decisions, true or false.
 
-    def played(self, q: Array, rho: Array) -> tuple[Array, Array]:
-        """The decision at every signal, with ties broken for Alice, and what Alice counts for it."""
+        `act` is in rationals. If q is in floats, they decide where they can.
+        """
+        if is_exact(q):
+            losses = signal_losses(q, self.act)
+            return np.array(losses == losses.min(axis=1, keepdims=True), dtype=bool)
+        best = near_least(q, floats(self.act), np.zeros(self.act.shape[1], dtype=int))
+        for s in np.flatnonzero(best.sum(axis=1) > 1).tolist():
+            near = np.flatnonzero(best[s])
+            losses = weighted_sums(lifted(q[:, s]), self.act[:, near])
+            best[s, near] = losses == losses.min()
+        return best
+
+    def played(self, q: Array, rho: Array) -> tuple[Array, Array, Array]:
+        """The decision at every signal, with ties broken for Alice, what Alice counts for it, and all best ones."""
         harms, best = signal_losses(rho, self.counted), self.best(q)
         scores = harms if self.role == "bob" else -harms
         chosen = [
@@ -59,7 +63,7 @@ class Belief(ReadOnly):
             for row, at in zip(scores.tolist(), best.tolist(), strict=True)
         ]
         own = np.array(chosen, dtype=int)
-        return own, harms[np.arange(len(own)), own]
+        return own, harms[np.arange(len(own)), own], best
 
 
 def beliefs_of(problem: Problem) -> tuple[Belief, ...]:
@@ -81,10 +85,9 @@ def beliefs_of(problem: Problem) -> tuple[Belief, ...]:
     return *(belief(bob, "bob", bob.name, None) for bob in problem.bobs), *eves
 
 
-def replies(problem: Problem, q: Array, rho: Array) -> tuple[list[Array], list[Array]]:
-    """What every agent plays at the signals of a channel, and what Alice counts for it, in the order of `beliefs`."""
-    found = [belief.in_field(field_of(rho)).played(q, rho) for belief in problem.beliefs]
-    return [own for own, _ in found], [counted for _, counted in found]
+def replies(problem: Problem, q: Array, rho: Array) -> list[tuple[Array, Array, Array]]:
+    """What every agent plays at the signals of a channel, in the order of `beliefs`; see `Belief.played`."""
+    return [belief.played(q, rho) for belief in problem.exactly.beliefs]
 
 
 def joint_decision(problem: Problem, played: list[Array]) -> Array:

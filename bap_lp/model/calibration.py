@@ -115,7 +115,8 @@ def _counted_tie(bob: Any, eve: Any) -> Number:
 
 def _scored(problem: Problem, q: Any) -> tuple[Any, Any]:
     """(R_B, R_E) of a channel, agents acting on their own beliefs."""
-    counted, bobs = [losses.sum() for losses in replies(problem, q, problem.p[:, None] * q)[1]], len(problem.bobs)
+    counted = [losses.sum() for _, losses, _ in replies(problem, q, problem.p[:, None] * q)]
+    bobs = len(problem.bobs)
     zero = problem.arrays.field.zero
     return sum(counted[:bobs], zero), sum(counted[bobs:], zero)
 

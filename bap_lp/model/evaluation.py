@@ -14,7 +14,7 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.model.agents import Agent
-from bap_lp.model.beliefs import TIE, Belief, replies, shared
+from bap_lp.model.beliefs import Belief, replies, shared
 from bap_lp.model.display import LISTED, REPORTS
 from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
@@ -27,7 +27,6 @@ from bap_lp.model.sums.merging import class_sums
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.rational import (
     EXACT,
-    FLOAT,
     Array,
     InputError,
     array,
@@ -39,6 +38,8 @@ from bap_lp.rational import (
     same_kind,
     tree_sum,
 )
+
+_LISTED = 1e-9  # of the largest loss: decisions of a float problem that are listed as equally good, at the same risk
 
 
 def joint(problem: Problem, mechanism: Mechanism) -> tuple[Array, Array]:
@@ -89,12 +90,14 @@ def _shared_risks(problem: Problem, rho: Array) -> tuple[Risks, list[Any], list[
     return Risks(risk[0], risk[1], error[0], error[1]), own, tables
 
 
-def _own_risks(problem: Problem, mechanism: Mechanism, rho: Array) -> tuple[Risks, list[Array], list[Any]]:
-    """Risks with agents who act on their own beliefs, what each plays at every signal, and each weighted risk."""
-    played, counted = replies(problem, field_of(rho).array(mechanism.q), rho)
-    risks = [tree_sum(losses) for losses in counted]
-    bobs = len(problem.bobs)
-    return Risks.summed(sum(risks[:bobs]), sum(risks[bobs:]), len(rho)), played, risks
+def _own_risks(
+    problem: Problem, mechanism: Mechanism, rho: Array
+) -> tuple[Risks, list[Any], list[tuple[Array, Array]]]:
+    """Risks with agents who act on their own beliefs, each weighted risk, what each plays and what is as good."""
+    found = replies(problem, mechanism.q, rho)
+    risks, bobs = [tree_sum(counted) for _, counted, _ in found], len(problem.bobs)
+    played = [(own, best) for own, _, best in found]
+    return Risks.summed(sum(risks[:bobs]), sum(risks[bobs:]), len(rho)), risks, played
 
 
 def joint_risks(arrays: Arrays, rho: Array) -> Risks:
@@ -143,8 +146,11 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
     deciders, field_ = [group[owner] for owner in owners], field_of(rho)
     if problem.misaligned:
-        found, played, own = _own_risks(problem, mechanism, rho)
-        decisions = _own_decisions(problem, mechanism, rho, deciders, played)
+        found, own, played = _own_risks(problem, mechanism, rho)
+        decisions = [
+            [_ordered(agent, int(first[s]), best[s]) for agent, (first, best) in zip(deciders, played, strict=True)]
+            for s in range(len(mechanism.signals))
+        ]
     else:
         found, own, tables = _shared_risks(problem, rho)
         heard = list(zip(tables, deciders, strict=True))
@@ -197,22 +203,10 @@ def _heard(problem: Problem, rho: Array) -> list[Array | None]:
     return out
 
 
-def _own_decisions(
-    problem: Problem, mechanism: Mechanism, rho: Array, deciders: list[Agent], played: list[Array]
-) -> list[list[tuple[str, ...]]]:
-    """The best decisions at every signal of agents who act on their own beliefs, the one that is taken first."""
-    field_ = field_of(rho)
-    q = field_.array(mechanism.q)
-    best = [belief.in_field(field_).best(q) for belief in problem.beliefs]
-
-    def ordered(agent: Agent, first: int, open_: Array) -> tuple[str, ...]:
-        names = agent.decisions or ()
-        return (names[first], *(names[d] for d in np.flatnonzero(open_).tolist() if d != first))
-
-    return [
-        [ordered(agent, int(own[s]), open_[s]) for agent, own, open_ in zip(deciders, played, best, strict=True)]
-        for s in range(q.shape[1])
-    ]
+def _ordered(agent: Agent, first: int, best: Array) -> tuple[str, ...]:
+    """The best decisions of an agent at a signal, the one that is taken first."""
+    names = agent.decisions or ()
+    return (names[first], *(names[d] for d in np.flatnonzero(best).tolist() if d != first))
 
 
 def _signals(
@@ -282,9 +276,9 @@ def _words(report: dict[str, Any]) -> str:
 
 
 def _best(losses: Array, agent: Agent) -> tuple[str, ...]:
-    """All decisions that minimise the loss at a signal (within rounding for floats)."""
+    """All decisions that minimise the loss at a signal; in floats they are listed if they differ by 10^-9."""
     low = losses.min()
-    slack = 0 if is_exact(losses) else TIE * losses.max()
+    slack = 0 if is_exact(losses) else _LISTED * losses.max()
     assert agent.decisions is not None
     return tuple(d for d, v in zip(agent.decisions, losses, strict=True) if v <= low + slack)
 
@@ -301,11 +295,10 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
         raise InputError("eve_prior", None, f"has {len(belief)} entries, must have {len(problem.p)}")
     if desire.shape != eve.loss.shape:
         raise InputError("eve_acts_on", None, f"has shape {desire.shape}, must have {eve.loss.shape}")
-    field_ = EXACT if is_exact(belief) and mechanism.exact and is_exact(desire) else FLOAT
-    belief, desire = field_.array(belief), field_.array(desire)
+    belief, desire = EXACT.array(belief), EXACT.array(desire)
     own = Belief(eve.name, "eve", belief, belief[:, None] * (desire - desire.min(axis=1)[:, None]), desire)
     harms = signal_losses(rho, eve.weight * eve.loss)
-    best = own.best(field_.array(mechanism.q))
+    best = own.best(mechanism.q)
     played = [min(np.flatnonzero(best[s]).tolist(), key=harms[s].__getitem__) for s in range(len(best))]
     chosen = objects(harms[s, d] for s, d in enumerate(played))
     aligned = evaluate(problem, mechanism)

@@ -10,7 +10,7 @@ for Alice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,31 +65,27 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     'R_E = 0 is below min_eve_risk = 1/2'
     """
     exact = problem.exact and mechanism.exact and conditions.exact
-    if not exact:
-        problem, mechanism = problem.as_float(), mechanism.as_float()
-    rho, _ = joint(problem, mechanism)
+    whole, q = (problem if exact else problem.as_float()).exactly, on_simplex(mechanism.q)
+    rho, _ = joint(whole, Mechanism.of(q, mechanism.signals, whole.states))
     replies: Array | None = None
-    if problem.misaligned:
-        played, _ = own_replies(problem, mechanism.q, rho)
-        bob, eves = joint_decision(problem, played), played[len(problem.bobs) :]
-        replies = np.stack([own + g.start for own, g in zip(eves, problem.eve_groups, strict=True)], axis=1)
-    elif problem.forecasting:  # no condition that holds with such a Bob speaks of his decisions
+    if whole.misaligned:
+        played = [own for own, _, _ in own_replies(whole, q, rho)]
+        bob, eves = joint_decision(whole, played), played[len(whole.bobs) :]
+        replies = np.stack([own + g.start for own, g in zip(eves, whole.eve_groups, strict=True)], axis=1)
+    elif whole.forecasting:  # no condition that holds with such a Bob speaks of his decisions
         bob = np.zeros(rho.shape[1], dtype=int)
     else:
-        bob = signal_losses(rho, problem.B).argmin(axis=1)
-        if not problem.reporting:
-            replies = problem.arrays.reply_columns(signal_losses(rho, problem.E))
+        bob = signal_losses(rho, whole.B).argmin(axis=1)
+        if not whole.reporting:
+            replies = whole.arrays.reply_columns(signal_losses(rho, whole.E))
     signals = Signals(bob.astype(int), None if replies is None else replies.astype(int), mechanism.signals)
-    whole = problem.exactly
-    if problem.reporting:
+    if whole.reporting:
         from bap_lp.questions.optimum.reported import with_placeholders  # with the solver of cones
 
         whole = with_placeholders(whole, conditions)
-    channels = [on_simplex(mechanism.q)]
+    channels = [q]
     if not exact:  # what was rounded may stand at the edge of a condition: then a trace of the null release decides
-        cap, margin = (None if v is None else float(v) for v in (conditions.max_bob_risk, conditions.margin))
-        conditions = replace(conditions, max_bob_risk=cap, margin=margin)
-        channels.append((1 - _TRACE) * channels[0] + _TRACE * whole.p.dot(channels[0]))
+        channels.append((1 - _TRACE) * q + _TRACE * whole.p.dot(q))
     arrays = whole.without_bob if whole.forecasting else whole.arrays
     scores = tuple((k, one.on(np.arange(len(whole.p)), whole.p)) for k, one in whole.reporters.items())
     sent = [SentSignals(arrays, signals, q, scores) for q in channels]

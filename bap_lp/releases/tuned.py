@@ -19,6 +19,7 @@ from bap_lp.releases.families import lower_envelope, randomised_response_family
 from bap_lp.releases.library import Parameter, full, randomised_response, truncated_geometric
 
 _MOST_ENTRIES = 1_000_000  # of the channels that are tried for agents with beliefs of their own
+_BESIDE = 2.0**-40  # far above the rounding of a w at which somebody changes his decision
 RATIOS = tuple(Fraction(k, 20) for k in range(1, 20))  # of the truncated geometric releases that `compare` tries
 
 
@@ -46,6 +47,8 @@ def _own_randomised_response(problem: Problem, lam: Number) -> tuple[Parameter, 
         low, high = (signal_losses(end.q, belief.act) for end in ends)
         for heights, slopes in zip(low.tolist(), ((high - low) / top).tolist(), strict=True):
             switches |= {t for t, _ in lower_envelope(heights, slopes, top)}
+    if not problem.exact:  # a float is rarely the tie itself: what it gives Alice is nearly had on one of its sides
+        switches |= {min(top, w * (1 + side)) for w in switches for side in (-_BESIDE, _BESIDE)}
     if len(switches) * count**2 > _MOST_ENTRIES:
         raise InputError("states", None, f"are {count}: too many for randomised response to agents with own beliefs")
     built = {w: randomised_response(problem, public(w)) for w in sorted(switches)}

@@ -195,6 +195,37 @@ def test_weights_multiply_losses_without_rounding() -> None:
     assert best.certificate.gap == 0
 
 
+def test_agents_with_beliefs_decide_exactly_between_floats() -> None:
+    """Decision 2 is better than decision 1, however large another loss is: nothing ties."""
+    own = [[1e15, 0.2, 0.4], [0.5, 0.9, 0.02]]
+    bob = Agent(own, harm=[[1.0, 1e9, 1e15], [1.0, 1e9, 1e15]])
+    problem = Problem([0.5, 0.5], bobs=[bob], eve_loss=[[0.0], [0.0]])
+    null = releases.null(problem)
+    assert evaluate(problem, null).bob == 1e15
+    assert evaluate(problem, null).signals[0].bob == ["2"]
+    assert releases.meets(problem, null, Conditions(max_signals=1)) == ""
+    spied = Problem([0.5, 0.5], [[0.0], [0.0]], [[5.0, 1.0, 3.0], [5.0, 1.0, 3.0]])
+    assert evaluate(spied, null, eve_acts_on=own).eve == 3
+
+
+def test_the_published_optimum_meets_what_it_attains() -> None:
+    """Where its channel is not in floats, rounding it would break the tie that somebody's obedience hangs on."""
+    for seed in range(40):
+        problem = float_problem(random.Random(seed), beliefs=True)
+        best = solve(problem, 1.0)
+        assert releases.meets(problem, best.mechanism, Conditions(max_bob_risk=best.risks.bob)) == ""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_float_search_beside_rare_states_ends_with_a_small_gap(seed: int) -> None:
+    draw = random.Random(seed)
+    masses = np.array([1.0, 1e-8, 1e-8, draw.random()])
+    problem = Problem(masses / masses.sum(), table(draw, 4, 5, "ties"), table(draw, 4, 2, "ties"))
+    for asked in ({}, {"max_leakage": 1.7}):
+        found = solve(problem, 0.001, conditions={"max_signals": 2, **asked})
+        assert found.gap <= 1e-9 * float(problem.arrays.spread(0.001))
+
+
 def test_a_float_certificate_is_made_of_fractions_and_its_channel_of_floats() -> None:
     problem = Problem([0.7, 0.3], [[1 / 3, 2 / 3], [1.0, 0.0]], [[0.0, 1.0], [10.0, 0.0]])
     for given in ({}, {"exp_epsilon": 3.0}, {"max_leakage": 1.25}):

@@ -54,19 +54,26 @@ def _row_product(weights: Array, table: Array) -> fmpq_mat:
     return fmpq_mat(1, n, weights.tolist()) * fmpq_mat(n, width, table.ravel().tolist())
 
 
-def least_sums(rho: Array, loss: Array, rounded: Array, group_of: Array) -> Array:
-    """sum_s min_{d in g} sum_x rho[x,s] loss[x,d] per group, in rationals where floats do not exclude d.
+def near_least(rho: Array, loss: Array, group_of: Array) -> Array:
+    """Which decisions may be the least of their group at each signal, by float sums: signals x decisions.
 
     A float sum of n products is off by at most n + 4 ulp of the sum of their sizes, the rounding of the data included;
     the doubled count covers the rounding of the bound itself, and the last two terms underflow.
     """
-    starts, small, sums = np.flatnonzero(np.diff(group_of, prepend=-1)), np.zeros(rho.shape), _SignalSums(rho, loss)
+    starts = np.flatnonzero(np.diff(group_of, prepend=-1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found, size = rho.T @ loss, np.abs(rho).T @ np.abs(loss)
+        error = 2 * (len(rho) + 4) * UNIT * size + _TINY + _LEAST * np.abs(loss).sum(axis=0)
+        top = np.minimum.reduceat(found + error, starts, axis=1)
+        return ~(found - error > top[:, group_of])
+
+
+def least_sums(rho: Array, loss: Array, rounded: Array, group_of: Array) -> Array:
+    """sum_s min_{d in g} sum_x rho[x,s] loss[x,d] per group, in rationals where floats do not exclude d."""
+    small, sums = np.zeros(rho.shape), _SignalSums(rho, loss)
     small[sums.sent] = floats(rho[sums.sent])
-    found, size = small.T @ rounded, np.abs(small).T @ np.abs(rounded)
-    error = 2 * (len(rho) + 4) * UNIT * size + _TINY + _LEAST * np.abs(rounded).sum(axis=0)
-    top = np.minimum.reduceat(found + error, starts, axis=1)
-    least = EXACT.zeros((len(found), 2, len(starts)))  # short and long parts
-    for s, near in enumerate(~(found - error > top[:, group_of])):
+    least = EXACT.zeros((rho.shape[1], 2, group_of[-1] + 1))  # short and long parts
+    for s, near in enumerate(near_least(small, rounded, group_of)):
         open_ = np.flatnonzero(near)
         short, long = sums.parts(s, open_)
         (first, unit), (second, other) = short.numer_denom(), long.numer_denom()

@@ -161,7 +161,8 @@ class _Search:
         wide = EXACT.zeros(self.program.shape)
         wide[:, list(part.keep)] = part.found.rho
         self.try_channel(wide)
-        heappush(self.open, (self._score(wide), self.count, part))
+        score = self._score(wide) if self.asked.exact else (part.found.bound,)  # which a float value may not attain
+        heappush(self.open, (score, self.count, part))
         self.count += 1
 
     def _score(self, q: Array) -> tuple[Any, Any, Any]:
@@ -188,7 +189,8 @@ class _Search:
         try:
             near = float(self.near)
             found = solve_program(program, ties, exact=self.asked.exact, near=near, allowed=allowed, hasty=True)
-            if self._final(found.rho, allowed) and program.broken(found.rho) is not None:
+            rough = found.value - found.bound > self.near or program.broken(found.rho) is not None
+            if rough and self._final(found.rho, allowed):  # it is not split again
                 found = solve_program(program, exact=False, near=near, allowed=allowed)
             return _Part(keep, required, allowed, found)
         except Infeasible:

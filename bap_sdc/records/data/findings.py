@@ -26,7 +26,9 @@ _BANDS = 4
 _SURE = 20  # records from which on a column without equal cells is an identifier
 CODES = ("?", "??", "n/a", "N/A", "n.a.", "#N/A", "#N/A N/A", ".", "..", "-", "--", "null", "NULL", "nan", "missing")
 _WEIGHT = re.compile(r"(^|[_\W])(weights?|wgts?|wts?|fnlwgt|pweights?|hhwt|perwt)([_\W\d]|$)", re.IGNORECASE)
-_IDENTIFIER = re.compile(r"(^|[_\W]|(?-i:(?<=[a-z])(?=I)))(id|(hh|case|resp)id|rownames?|uuid)([_\W\d]|$)", re.IGNORECASE)
+_IDENTIFIER = re.compile(
+    r"(^|[_\W]|(?-i:(?<=[a-z])(?=I)))(id|(hh|case|resp)id|rownames?|uuid)([_\W\d]|$)", re.IGNORECASE
+)
 _DATE = re.compile(r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*", re.ASCII)
 _EDGES = " \t.,;:"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from bap_cli.certainty import certainty_in_words
 from bap_cli.terminal import console, paragraph, plain_table, put, say, short, told, width_of
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
@@ -61,7 +62,7 @@ def show_solution(
     out.print()
     _set_of_priors(out, solution)
     risk_table(out, solution.risks, solution.lam)
-    for line in learned(evaluation):
+    for line in [*learned(evaluation), *certainty_in_words(solution.problem, solution.mechanism)]:
         paragraph(out, line)
     out.print()
     channel(out, solution.mechanism, "An optimal mechanism")
@@ -203,7 +204,7 @@ def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluati
     if len(evaluation.agents) > 2:
         for name, risk in evaluation.agents.items():
             out.print(f"  {clean(name)} alone: {both(risk)}")
-    for line in learned(evaluation):
+    for line in [*learned(evaluation), *certainty_in_words(problem, mechanism)]:
         paragraph(out, line)
     ratio = mechanism.max_ratio
     out.print()

@@ -17,6 +17,7 @@ import numpy as np
 import typer
 
 from bap_cli import inputs
+from bap_cli.certainty import certainty_in_words
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
 from bap_cli.show import conditions_in_words, learned, own_beliefs
@@ -284,9 +285,10 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
         (_, eve_full), (_, eve_null) = ((public(b), public(e)) for b, e in extremes(problem))
         eves, them = ("Eve loses", "her") if len(problem.eves) == 1 else ("the Eves lose", "them")
         if best.risks.eve == eve_null:
-            yield f"After the release {eves} as much as before: the signals do not help {them}."
+            yield f"After the release {eves} as much as before: on average the signals do not help {them}."
         elif best.risks.eve == eve_full:
             yield f"After the release {eves} as little as with all the data: Alice protects nothing at this lambda."
+    yield from certainty_in_words(problem, best.mechanism)
 
 
 def margins(best: Solution) -> Array | None:

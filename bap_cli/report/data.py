@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bap_cli.certainty import certainties
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
@@ -247,6 +248,7 @@ def _detail(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     numbers = {name: x for x, name in enumerate(problem.states)}
     return {
         "agents": [text(v) for v in evaluation.agents.values()],
+        "certain": [text(one.probability) for one in certainties(problem, mechanism)],
         "signals": _labels(told),
         "columns": [places.get(name, -1) for name in told],
         "hiddenSignals": len(mechanism.signals) - len(told),

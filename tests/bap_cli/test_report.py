@@ -168,7 +168,10 @@ def test_mechanism_and_signals_are_explained(opened: Open) -> None:
         "Eve is exactly indifferent between tails and heads.",
     ):
         assert words in card
-    assert "keeps 70% of the usefulness" in page.inner_text("#gist")
+    gist = page.inner_text("#gist")
+    assert "keeps 70% of the usefulness" in gist
+    assert "on average, 100% of the privacy of releasing nothing. But 17.5 times in 100 the message tells" in gist
+    assert "17.5 times in 100 the message tells as much" in page.inner_text("#short .eve")
     assert page.title() == "Coin toss – release report"
     page.click("#pieces button >> nth=0")
     assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "0", "1"]

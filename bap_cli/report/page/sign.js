@@ -25,6 +25,21 @@ function agentRisks(role, k, index) {
   return { wrong: said.wrong, best, full: Q.read(said.full), null: Q.read(said.null), most: Q.read(said.most) };
 }
 
+// How often the signal tells an Eve as much as the data would: one decision is best in every state possible there. On average
+// a release can look like none while one of its signals gives the data away.
+function certainShare(k, index) {
+  const own = model && model.eve[k];
+  if (!own) return Q.read(detailOf(index)?.certain[k] ?? "0");
+  const { joint } = model.pieces[index], share = (c, z) => (own.known ? own.known[c][z] : one), every = model.p.map((_, c) => c);
+  const right = (states) => own.table[0].some((_, d) => states.every((c) => Q.cmp(own.table[c][d], least(own.table[c])) === 0));
+  return right(every) ? zero : total(own.views.flatMap((_, z) => joint[0].map((_, i) => {
+    const live = every.filter((c) => joint[c][i].n && share(c, z).n);
+    return live.length && right(live) ? total(live.map((c) => Q.mul(joint[c][i], share(c, z)))) : zero;
+  })));
+}
+const certainWords = (k, index) => `${ofHundred(Q.float(certainShare(k, index)))} times in 100 the message tells as much as the data would`;
+const isCertain = (k, index) => Q.cmp(certainShare(k, index), zero) > 0;
+
 const largest = (values) => values.reduce((a, b) => (Q.cmp(a, b) < 0 ? b : a));
 const rounded = ({ wrong, best, full, null: none, most }) => ({ wrong, best: best === null ? null : Q.float(best), full: Q.float(full), null: Q.float(none), most: Q.float(most) });
 // How a risk is told: Bob by wrong decisions, Eve by right guesses, either by an expected loss, or by what Alice counts
@@ -49,6 +64,7 @@ function shortCard(role, k, index) {
   const rest = role === "eve" ? `${say(risks.null)} before the release, ${say(risks.full)} with all the data` : `${say(risks.full)} with all the data, ${say(risks.null)} without a release`;
   const unit = risks.wrong || risks.most === 0 ? [] : [make("p", { class: "exactly" }, `one decision ${agent.harm ? "counts" : "costs"} at most ${figure3(risks.most)}`)];
   if (weightOf(agent) !== 1) unit.push(make("p", { class: "exactly" }, `counts ${figure3(weightOf(agent))} times where the ${several(role)} are added up`));
+  if (role === "eve" && isCertain(k, index)) unit.push(make("p", { class: "exactly" }, certainWords(k, index)));
   return make("div", { class: `figure ${role}` }, make("h3", {}, ...person(agent.name, true), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
     make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, rest), ...unit,
     ...(agent.harm ? [] : [strip, make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data"))])); // harm may lie beyond both ends

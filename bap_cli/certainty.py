@@ -19,7 +19,7 @@ from bap_lp.rational import field_of, public
 _NAMED = 3
 
 
-class Certainty(NamedTuple):
+class CertainEve(NamedTuple):
     """The signals that tell an Eve as much as the data would, and how often one of them is sent."""
 
     eve: str
@@ -33,7 +33,7 @@ class Certainty(NamedTuple):
         return f"{often} the signal tells {person(self.eve)} as much as the data would: {names}{more}."
 
 
-def certainties(problem: Problem, mechanism: Mechanism) -> list[Certainty]:
+def certainties(problem: Problem, mechanism: Mechanism) -> list[CertainEve]:
     """One for every Eve with a table of losses; none where agents act on beliefs of their own."""
     if problem.misaligned or problem.reporting:
         return []
@@ -53,7 +53,7 @@ def certainties(problem: Problem, mechanism: Mechanism) -> list[Certainty]:
                 mass = p[live] * field.array(mechanism.q[live, s])
                 total, names = found[n]
                 found[n] = total + public((mass if share is None else mass * share[live]).sum()), [*names, name]
-    return [Certainty(problem.eves[n].name, v, tuple(dict.fromkeys(names))) for n, (v, names) in found.items()]
+    return [CertainEve(problem.eves[n].name, v, tuple(dict.fromkeys(names))) for n, (v, names) in found.items()]
 
 
 def certainty_in_words(problem: Problem, mechanism: Mechanism) -> list[str]:

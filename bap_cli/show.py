@@ -6,7 +6,7 @@ import math
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -379,3 +379,29 @@ def _releases(out: Console, comparison: Comparison) -> None:
     put(out, table)
     if form is forms[-1] and comparison.optimum.exact:
         out.print("Rounded to fit; --json has the fractions.")
+
+
+def show_bracket(
+    found: Any, title: str, choice: str, ends: Iterable[tuple[str, str]], notes: Iterable[str] = ()
+) -> None:
+    """The bracket `found`; `ends` are lines of a name and what it is, `notes` follow, indented ones unfolded."""
+    out = console()
+    if title:
+        say(out, clean(title, 200))
+    say(out, f"{equals('lambda', float(found.lam))}, {choice}")
+    out.print()
+    risk_table(out, Risks(float(found.bob), float(found.eve)), float(found.lam))
+    out.print()
+    say(out, f"The rule: {found.describe()}")
+    for name, words in ends:
+        say(out, f"{name:20} {words}")
+    for line in notes:
+        if line and not line.startswith(" "):
+            say(out, line)
+        else:
+            out.print(line, soft_wrap=True)
+
+
+def played_line(size: int, value: float, error: float) -> str:
+    """What a simulation says."""
+    return f"played on {size} simulated samples: R_A = {value:.6f} +- {error:.6f} (standard error)"

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from bap_cli.app import Json, Lambda
-from bap_cli.brackets import played_line, show_bracket
 from bap_cli.catalogue import locate_model
 from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
 from bap_cli.pictures import check_file, save
 from bap_cli.progress import Progress
+from bap_cli.show import played_line, show_bracket
 from bap_lp import InputError
 from bap_lp.clock import time_limited
 from discretise import ModelBracket, bracket

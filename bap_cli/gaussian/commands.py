@@ -13,12 +13,12 @@ import typer
 from rich.table import Table as RichTable
 
 from bap_cli.app import Json
-from bap_cli.brackets import played_line, show_bracket
 from bap_cli.gaussian.options import GaussianQuestion, about_a_model
 from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
 from bap_cli.pictures import check_file, write_gaussian_plot
 from bap_cli.progress import Progress
+from bap_cli.show import played_line, show_bracket
 from bap_cli.terminal import console, plain_table, put, say
 from bap_lp.files.writing import write_files
 from bap_lp.model.display import clean

@@ -26,7 +26,7 @@ from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
 from bap_lp.questions.path.frontier import Corner, corner
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, lambda_path
-from bap_lp.rational import TOLERANCE, InputError, public, text
+from bap_lp.rational import InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted
 _EPSILONS = 20
@@ -121,7 +121,7 @@ def bracketed_document(path: BracketedPath) -> dict[str, Any]:
 
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
     """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
-    at = corner_of(path, conditions)
+    at = corner(path.problem, path=path)
     stated = {} if conditions is None else {"conditions": conditions_document(conditions)}
     return stated | {
         "exact": path.exact,
@@ -137,20 +137,6 @@ def path_document(problem: Problem, path: Path, conditions: Conditions | None = 
         "method": path.method,
         "zero_probability_states": list(problem.null_states),
     }
-
-
-def corner_of(path: Path, conditions: Conditions | None) -> Corner:
-    """The corner of the problem, and how close the mechanisms of the path come to it."""
-    if conditions is None:
-        return corner(path.problem, path=path)
-    free = corner(path.problem)
-    lam = 1 if free.lam is None else free.lam
-    best = path.piece(lam)
-    excess = best.risks.alice(lam) - free.risks.alice(lam)
-    # at lam = 0 the corner's R_A is that of the full release: there R_E decides as well
-    missed = max(excess, best.risks.bob - free.risks.bob, free.risks.eve - best.risks.eve)
-    attained = bool(missed <= (0 if path.exact else TOLERANCE * path.problem.arrays.size(lam)))
-    return replace(free, excess=excess, attained=attained, mechanism=best.mechanism)
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
@@ -200,7 +186,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
         say(out, f"{equals('lambda', lam)}, {inputs.choice(loaded, None)}")
         where = f"is on piece {1 + path.pieces.index(path.piece(lam))} of {len(path.pieces)}"
         say(out, f"  {where}, with {equals('R_A', path.value(lam))}.")
-    _corner(out, corner_of(path, loaded.conditions), loaded.conditions is not None, path.problem.misaligned)
+    _corner(out, corner(path.problem, path=path), loaded.conditions is not None, path.problem.misaligned)
     out.print()
     if path.exact:
         among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"

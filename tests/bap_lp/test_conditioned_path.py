@@ -97,11 +97,20 @@ def test_a_wrong_path_under_conditions_is_found_out() -> None:
     assert not replace(path, pieces=path.pieces[1:]).verify()
 
 
+def test_the_corner_says_how_close_a_path_under_conditions_comes() -> None:
+    path = lambda_path(COIN, conditions=Conditions(exp_epsilon=3))
+    for lam in (0, "1/3", 5):
+        found, free = corner(COIN, lam, path), corner(COIN, lam)
+        assert (found.risks, found.value, found.attained) == (free.risks, free.value, False)
+        assert found.excess == path.value(lam) - found.value >= free.excess
+    blind = Problem(["1/2", "1/2"], [[1, 0], [1, 0]], [[0, 1], [1, 0]])
+    assert corner(blind, 1, lambda_path(blind, conditions=Conditions(exp_epsilon=1))).attained
+
+
 def test_questions_about_all_mechanisms_refuse_a_path_under_conditions() -> None:
     path = lambda_path(COIN, conditions=Conditions(exp_epsilon=3))
     for ask in (
         lambda: chooses(COIN, null(COIN), path),
-        lambda: corner(COIN, path=path),
         lambda: sdc(COIN, min_eve_risk="1/2", path=path),
     ):
         with pytest.raises(InputError, match="path has conditions"):
@@ -116,11 +125,12 @@ def test_conditions_that_are_not_exact_make_a_float_path() -> None:
         lambda_path(COIN, conditions=Conditions(min_eve_risk="4/5"))
 
 
-def test_progress_under_conditions_counts_lines() -> None:
+def test_progress_under_conditions_counts_pieces() -> None:
     seen: list[tuple[int, float]] = []
-    lambda_path(COIN, progress=lambda count, lam: seen.append((count, lam)), conditions=Conditions(exp_epsilon=9))
-    assert seen
-    assert all(count >= 2 for count, _ in seen)
+    path = lambda_path(
+        COIN, progress=lambda count, lam: seen.append((count, lam)), conditions=Conditions(exp_epsilon=9)
+    )
+    assert seen == [(k, float(piece.start)) for k, piece in enumerate(path.pieces, start=1)]
 
 
 def test_risks_of_a_float_path_are_plain_floats() -> None:

@@ -1,6 +1,7 @@
 """V(lam) as a lower envelope of lines R_B - lam R_E: solve where two lines cross.
 
-V is a minimum of lines over the mechanisms allowed, hence concave and piecewise linear. Start with the line of the
+This is the way where no basis can be followed: the mechanisms are no convex set, or the floats are many. V is a minimum
+of lines over the mechanisms allowed, hence concave and piecewise linear. Start with the line of the
 optimum at lam = 0 and that of the most private mechanism; solve where two neighbours cross, and add the line found
 there if it passes below. With exact numbers a crossing whose optimum lies on both lines is a breakpoint of V; the
 optimum chosen there is the most private one, so it is the mechanism of the piece that starts there.

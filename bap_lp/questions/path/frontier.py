@@ -21,14 +21,12 @@ from typing import Any
 from bap_lp.arguments import checked
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import Displayed, equals, fraction, risks_line
-from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
-from bap_lp.questions.optimum.solution import channel_of, published
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.questions.path.piece import ConditionedPiece, Piece
+from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, all_mechanisms, lambda_path
 from bap_lp.rational import TOLERANCE, InputError, is_exact, number, public, show
 
@@ -89,7 +87,8 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     Args:
         problem: the problem.
         lam: the price of privacy, or "calibrated".
-        path: the path of the problem, if it is known already.
+        path: the path of the problem, if it is known already; if it has conditions, how close the mechanisms that meet
+            them come to the corner.
 
     Returns:
         The corner, with its distance from the optimum and a mechanism if one attains it.
@@ -102,10 +101,9 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
     >>> print(found.risks.bob, found.risks.eve, found.attained)
     1/4 3/4 False
     """
-    path = all_mechanisms(path)
     if problem.misaligned:
-        path = path or lambda_path(problem)
-        risks = Risks(path.pieces[0].risks.bob, path.pieces[-1].risks.eve)
+        free = path if path is not None and path.conditions is None else lambda_path(problem)
+        risks, path = Risks(free.pieces[0].risks.bob, free.pieces[-1].risks.eve), path or free
     else:
         (bob, _), (_, eve) = extremes(problem)
         risks = Risks(public(bob), public(eve))
@@ -116,8 +114,9 @@ def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) 
             raise
         price, undefined = public(number(1, "lam")), True
     if price == 0:  # at lam = 0 privacy is worth nothing, and reaching R_B^full shows nothing
+        least = risks.bob if path is None or path.conditions is None else path.value(0)
         beyond = corner(problem, 1, path)
-        return Corner(risks, price, risks.bob, risks.bob * 0, beyond.attained, beyond.mechanism)
+        return Corner(risks, price, risks.bob, least - risks.bob, beyond.attained, beyond.mechanism)
     best = path.piece(price) if path is not None else solve(problem, price)
     excess = best.risks.alice(price) - risks.alice(price)
     exact = problem.exact and not isinstance(excess, float)
@@ -227,17 +226,5 @@ def _at_vertex(path: Path, piece: Piece, by_eve: bool) -> DisclosureControl:
 def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) -> DisclosureControl:
     problem, lam = path.problem, right.start
     price = lam if by_eve else 1 / lam
-    if isinstance(left, ConditionedPiece) and isinstance(right, ConditionedPiece):
-        both = right.mixed(left, share)
-        proof = both.certificate_at(lam)
-        return DisclosureControl(problem, both.risks, price, (price, price), both.mechanism, proof)
-    rho = left.rho * (1 - share) + right.rho * share
-    q = channel_of(left.arrays, rho)
-    mechanism, _ = published(problem, left.arrays, left.index, q, problem.bob_decisions)
-    risks = risks_of(problem, mechanism)
-    weight = public(share)
-    mixed = (a + weight * (b - a) for a, b in ((left.risks.bob, right.risks.bob), (left.risks.eve, right.risks.eve)))
-    if problem.exact and (risks.bob, risks.eve) != tuple(mixed):
-        raise ArithmeticError(f"the mixture of two vertices has the risks {risks}")
-    proof = right.certificate_at(lam, rho)
-    return DisclosureControl(problem, risks, price, (price, price), mechanism, proof)
+    both = right.mixed(left, share)
+    return DisclosureControl(problem, both.risks, price, (price, price), both.mechanism, both.certificate_at(lam))

@@ -1,12 +1,12 @@
-"""The compact program for every lam at once, by the parametric simplex method in exact arithmetic.
+"""A program for every lam at once, by the parametric simplex method in exact arithmetic.
 
-Split the cost, c0 = B on rho and c1 = -1 on t, and add the weights w that choose among optima (see programs.ties) as
-an infinitely small part: c0 + lam c1 + eps w. At a basis the duals of the three parts make every reduced cost
+Split the cost into that of R_B and that of -R_E, c0 and c1, and add the weights w that choose among optima as an
+infinitely small part: c0 + lam c1 + eps w. At a basis the duals of the three parts make every reduced cost
 d0 + lam d1 + eps d2, so the basis stays optimal up to the least root -d0/d1 - eps d2/d1 over d1 < 0, compared
 first without and then with eps. The column of that root enters there by an ordinary primal pivot: lam does not move
 during a pivot and never goes back. A pivot with a positive step moves the vertex and raises R_E strictly, so vertices
 and pieces of V correspond one to one; a step of zero changes the basis alone. Where roots tie altogether, Bland's
-rule keeps the pivots from cycling.
+rule keeps the pivots from cycling. Conditions are rows without lam: they change the program, not the method.
 
 Roots are settled by floats where their error bounds allow: a root computed from d0 +- e0 and d1 +- e1 lies in a known
 interval, and only columns whose interval reaches below every certain upper end are looked at exactly.
@@ -15,7 +15,7 @@ The start is the optimum at lam = 0: the least R_B, then the largest R_E, then t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,22 +24,50 @@ import numpy as np
 from bap_lp.clock import check
 from bap_lp.engines.compact.compact import compact_program, start_basis
 from bap_lp.engines.compact.ties import compact_ties
+from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact import filtered, leaving, reduced_cost
 from bap_lp.engines.linear.factor import Factor
 from bap_lp.engines.linear.optimum import optimum
+from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual
+from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.path.envelope import Stretch, SupportLine
 from bap_lp.rational import EXACT, Array, floats
 
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
 
 
-def vertices(arrays: Arrays) -> Iterator[Stretch]:
-    """Every piece by increasing lam."""
-    walk = _Walk(arrays)
-    ceiling = arrays.eve_risk(arrays.p[:, None])
-    while walk.line.eve < ceiling:  # every vertex but the last has less than the R_E of the null release
+def free_vertices(arrays: Arrays) -> Iterator[Stretch]:
+    """Every piece of the compact program by increasing lam; tables are joint."""
+    N, b, e = arrays.shape
+    private, generic = compact_ties(arrays)
+    bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
+    lp = replace(compact_program(arrays, 0), cost=bob)
+    own = np.array([row.argmin() for row in arrays.B])
+    unique_best = int((arrays.B.min(axis=1, keepdims=True) == arrays.B).sum()) == N
+    basic = start_basis(arrays, own) if unique_best else optimum(lp, ties=(private, generic)).basic
+
+    def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:
+        return SupportLine(z[: N * b].reshape(N, b), bob, eve, Dual({"eve": -y[N:].reshape(b, e)}, {}), None)
+
+    return _pieces(_Walk(lp, (bob, private, generic), basic, line), arrays.eve_risk(arrays.p[:, None]))
+
+
+def conditioned_vertices(asked: AskedProblem, most: Any) -> Iterator[Stretch]:
+    """The same under conditions that leave a convex set; most: the largest R_E; tables are channels."""
+    form, slope = (LinearForm.of(asked.layout.program(*at)) for at in ((EXACT.zero, 1), (EXACT.one, 0)))
+    private, generic = (tie.cost(form) for tie in asked.ties(asked.layout.program(EXACT.zero)))
+    basic = optimum(form.lp, ties=(private, generic)).basic
+
+    def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:
+        return SupportLine(z[form.rho], bob, eve, form.dual(y), None)
+
+    return _pieces(_Walk(form.lp, (form.lp.cost, slope.lp.cost, generic), basic, line), most)
+
+
+def _pieces(walk: _Walk, most: Any) -> Iterator[Stretch]:
+    while walk.line.eve < most:  # every vertex but the last has less than the largest R_E
         check()
         root, entering = walk.next_root()
         if root > walk.lam:
@@ -51,24 +79,32 @@ def vertices(arrays: Arrays) -> Iterator[Stretch]:
 
 
 class _Walk:
-    """A basis that is optimal at lam, its values and duals, and the line of its vertex."""
+    """A basis that is optimal at lam, its values and duals, and the line of its vertex.
 
-    def __init__(self, arrays: Arrays) -> None:
-        N, b, e = arrays.shape
-        self.arrays, self.lam, self.stalled = arrays, EXACT.zero, 0
-        private, generic = compact_ties(arrays)
-        bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
-        self.lp, self.costs = replace(compact_program(arrays, 0), cost=bob), (bob, private, generic)
-        self.rounded = [replace(self.lp.rounded, cost=floats(c)) for c in (bob, private)]
-        own = np.array([row.argmin() for row in arrays.B])
-        unique_best = int((arrays.B.min(axis=1, keepdims=True) == arrays.B).sum()) == N
-        self.basic = start_basis(arrays, own) if unique_best else optimum(self.lp, ties=(private, generic)).basic
-        self.factor = Factor(self.lp, self.basic)
-        self.values = self.factor.solve(self.lp.rhs)
+    costs: c0, c1 and w; read: the line of a vertex z with multipliers y and the two risks.
+    """
+
+    def __init__(
+        self,
+        lp: LinearProgram,
+        costs: tuple[Array, Array, Array],
+        basic: Array,
+        read: Callable[[Array, Array, Any, Any], SupportLine],
+    ) -> None:
+        self.lp, self.costs, self.basic, self.read = lp, costs, basic, read
+        self.lam, self.start, self.stalled = EXACT.zero, EXACT.zero, 0
+        self.rounded = [replace(lp.rounded, cost=floats(c)) for c in costs[:2]]
+        self.factor = Factor(lp, basic)
+        self.values = self.factor.solve(lp.rhs)
         self.y = [self._duals(part) for part in (0, 1)]
-        least, t = (self.lp.rhs.dot(y) for y in self.y)
-        self.start = EXACT.zero
-        self.line = SupportLine(self._rho(), least, -t, Dual({"eve": EXACT.zeros((b, e))}, {}), None)
+        least, t = (lp.rhs.dot(y) for y in self.y)
+        self.line = self._line(least, -t, self.y)
+
+    def _line(self, bob: Any, eve: Any, y: list[Array]) -> SupportLine:
+        z = EXACT.zeros(self.lp.shape[1])
+        live = self.basic < len(z)
+        z[self.basic[live]] = self.values[live]
+        return self.read(z, y[0] + y[1] * self.lam, bob, eve)
 
     def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
         """The least root at or above lam, and the column to enter there with its d0 and d1.
@@ -93,7 +129,7 @@ class _Walk:
                 ties = [*(ties if root == best else ()), (j, d0, d1)]
                 best = root
         if best is None:
-            raise ArithmeticError("the path ends below the R_E of the null release")
+            raise ArithmeticError("the path ends below the largest R_E")
         if len(ties) == 1:
             return best, ties[0]
         if best == self.lam and self.stalled > _PATIENCE:
@@ -139,15 +175,7 @@ class _Walk:
             self.stalled += 1
             return False
         self.stalled = 0
-        N, shape = len(self.arrays.p), self.line.dual.replies["eve"].shape
-        u = -(before[0][N:] + before[1][N:] * self.lam).reshape(shape)  # optimal at lam for the old and the new vertex
         bob, eve = self.line.bob + sign * step * d0, self.line.eve - sign * step * d1
-        self.start, self.line = self.lam, SupportLine(self._rho(), bob, eve, Dual({"eve": u}, {}), None)
+        # the multipliers of before are optimal at lam for the old and the new vertex
+        self.start, self.line = self.lam, self._line(bob, eve, before)
         return True
-
-    def _rho(self) -> Array:
-        N, b, _ = self.arrays.shape
-        rho = EXACT.zeros(N * b)
-        live = self.basic < N * b
-        rho[self.basic[live]] = self.values[live]
-        return rho.reshape(N, b)

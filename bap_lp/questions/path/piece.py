@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from bap_lp.model.display import Displayed, fraction, risks_line
 from bap_lp.model.mechanism import Mechanism
@@ -31,7 +31,7 @@ from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.conditioned import conclude, mechanism_of
 from bap_lp.questions.optimum.solution import channel_of, published
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, is_exact, number, public
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, field_of, is_exact, number, public, stated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,10 +64,11 @@ class Piece(ReadOnly, Displayed):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        return self._published(self.rho)[0]
+        return self._published[0]
 
-    def _published(self, rho: Array) -> tuple[Mechanism, Array]:
-        q = channel_of(self.arrays, rho)
+    @cached_property
+    def _published(self) -> tuple[Mechanism, Array]:
+        q = channel_of(self.arrays, self.rho)
         return published(self.problem, self.arrays, self.index, q, self.problem.bob_decisions)
 
     @property
@@ -75,8 +76,8 @@ class Piece(ReadOnly, Displayed):
         """The proof in the middle of the piece (one past the start of the last)."""
         return self.certificate_at(self.start + 1 if self.end == math.inf else (self.start + self.end) / 2)
 
-    def certificate_at(self, lam: Any, rho: Array | None = None) -> Certificate:
-        """The proof at any lam of the piece, for its own joint table or another that is optimal there."""
+    def certificate_at(self, lam: Any) -> Certificate:
+        """The proof at any lam of the piece."""
         at = number(lam, "lam")
         if not self.start <= public(at) <= self.end:
             raise InputError("lam", public(at), f"must be between {self.start} and {self.end}")
@@ -89,15 +90,27 @@ class Piece(ReadOnly, Displayed):
         else:
             share = (price - start) / (EXACT.number(self.end) - start)
             dual = first.plus(second, 1 - share, share)
-        return self._proof(price, dual, rho)
+        return self._proof(price, dual)
 
-    def _proof(self, lam: Any, dual: Dual, rho: Array | None) -> Certificate:
-        channel, exact = self._published(self.rho if rho is None else rho)[1], self.problem.exact
-        at = public(lam) if exact else float(lam)
+    def _proof(self, lam: Any, dual: Dual) -> Certificate:
+        channel, exact = self._published[1], self.problem.exact
+        at = stated(lam, exact)
         dual = dual if exact else settled(self.problem, at, dual.replies["eve"])
         value, bound = ends_of(self.problem, at, channel, dual)[2:]
-        stated, _, gap = reported(value, bound, exact)
-        return Certificate((at,), stated, gap, channel, dual, exact, prior=self.problem.p)
+        found, _, gap = reported(value, bound, exact)
+        return Certificate((at,), found, gap, channel, dual, exact, prior=self.problem.p)
+
+    def mixed(self, other: Self, share: Any) -> Self:
+        """Both mechanisms, signal by signal: this one with probability `share`; optimal where both pieces are.
+
+        There R_B and R_E are the mixtures: R_B is at most and R_E at least that, and R_A is the least. Obedience and
+        convex conditions survive mixing.
+        """
+        part, back, weight = public(share), public(1 - share), field_of(self.rho).number(share)
+        own, its = self.risks, other.risks
+        errors = own.bob_error + its.bob_error, own.eve_error + its.eve_error
+        risks = Risks(part * own.bob + back * its.bob, part * own.eve + back * its.eve, *errors)
+        return replace(self, rho=weight * self.rho + (1 - weight) * other.rho, risks=risks)
 
     def slope_wrong(self) -> str:
         """Why it is not proved that no mechanism has more R_E on the last piece; "" if it is: the null release has."""
@@ -116,23 +129,16 @@ class ConditionedPiece(Piece):
     def mechanism(self) -> Mechanism:
         return mechanism_of(self.asked, self.asked.layout.rows(self.channel, self.asked.deterministic))
 
-    def _proof(self, lam: Any, dual: Dual, rho: Array | None) -> Certificate:
+    def _proof(self, lam: Any, dual: Dual) -> Certificate:
         if self.asked.conditions.combinatorial:
-            at = public(lam) if self.asked.exact else float(lam)
+            at = stated(lam, self.asked.exact)
             return solve(self.problem, at, self.asked.exact, conditions=self.asked.conditions).certificate
         return conclude(self.asked, lam, Pair(self.channel, dual, EXACT.zero, None)).certificate
 
-    def mixed(self, other: ConditionedPiece, share: Any) -> ConditionedPiece:
-        """Both mechanisms, signal by signal: this one with probability `share`; optimal where both pieces are.
-
-        Obedience and convex conditions survive mixing, and told risks are linear in the channel.
-        """
-        part, back, weight = public(share), public(1 - share), EXACT.number(share)
-        own, its = self.risks, other.risks
-        errors = own.bob_error + its.bob_error, own.eve_error + its.eve_error
-        risks = Risks(part * own.bob + back * its.bob, part * own.eve + back * its.eve, *errors)
+    def mixed(self, other: Self, share: Any) -> Self:
+        weight = EXACT.number(share)
         channel = weight * self.channel + (1 - weight) * other.channel
-        return replace(self, channel=channel, rho=self.arrays.p[:, None] * channel, risks=risks)
+        return replace(super().mixed(other, share), channel=channel)
 
     def slope_wrong(self) -> str:
         """Why it is not proved that no mechanism under the conditions has more R_E; "" if it is."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.engines.compact.compact import normalised
+from bap_lp.engines.solve import Infeasible, solve_program
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
@@ -31,10 +32,10 @@ from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Verdict, verify
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conditioned import best_channel
-from bap_lp.questions.optimum.conflicts import within_range
+from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
-from bap_lp.questions.path.parametric import vertices
+from bap_lp.questions.path.parametric import conditioned_vertices, free_vertices
 from bap_lp.questions.path.piece import ConditionedPiece, Piece
 from bap_lp.rational import EXACT, TOLERANCE, UNIT, InputError, floats, public
 
@@ -186,10 +187,7 @@ def lambda_path(
     drift, tolerance, method = Dual({"eve": arrays.null_replies(arrays.shape[1])}, {}), 0.0, ""
     if problem.exact:
         method = "parametric simplex in exact arithmetic"
-        for vertex in vertices(arrays):
-            found.append(vertex)
-            if progress is not None:
-                progress(len(found), float(vertex[0]))
+        found = _followed(free_vertices(arrays), progress)
     elif arrays.B.size + arrays.E.size <= _PARAMETRIC:
         method = "parametric simplex in exact arithmetic, rounded"
         found, tolerance = _rounded(arrays, progress)
@@ -216,11 +214,20 @@ def lambda_path(
     return Path(problem, pieces, tolerance, method)
 
 
+def _followed(pieces: Iterator[Stretch], progress: PathProgress | None) -> list[Stretch]:
+    found: list[Stretch] = []
+    for piece in pieces:
+        found.append(piece)
+        if progress is not None:
+            progress(len(found), float(piece[0]))
+    return found
+
+
 def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretch], float]:
     """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
     found: list[Stretch] = []
     gaps, exact = [0.0], arrays.lifted()
-    for start, dual, vertex in vertices(exact):
+    for start, dual, vertex in free_vertices(exact):
         lam = float(start)
         rho = normalised(floats(vertex.table), arrays)
         risks = joint_risks(arrays, rho)
@@ -254,40 +261,53 @@ def _conditioned_path(
 ) -> Path:
     exact = exactly(problem, EXACT.zero, exact, conditions)
     asked = AskedProblem.of(problem, conditions, exact)
-    problem, layout, given_asked = asked.problem, asked.layout, asked
     within_range(asked)
-    ends: list[tuple[Case, ...]] = []
-
-    def at(lam: Any, bob_weight: int = 1) -> SupportLine:
-        best, cases, _ = best_channel(asked, lam, bob_weight)
-        sent = layout.sent(best.rho)
-        ends.append(tuple(cases))
-        if asked.exact and sent.score(lam, bob_weight)[0] != best.bound:
-            rule = f"leave a gap at lambda = {lam}: the search stopped at its limit, so the path is not known"
-            raise InputError("conditions", None, rule)
-        return SupportLine(best.rho, sent.told_risk, sent.eve_risk, best.dual, best.bound)
-
-    if len(layout.arrays.p) * len(layout.signals) <= _FINISHED and not conditions.combinatorial:
-        asked = replace(asked, exact=True)  # small: the path of the fractions that the floats are
-    last = at(EXACT.one, 0)
-    found, tolerance = envelope(layout.arrays, at, last, progress, asked.exact)
-    if asked.exact and not exact:
-        exactly_found, found = found, [(lam, dual, _on_floats(given_asked, line)) for lam, dual, line in found]
-        pairs = zip(found, exactly_found, strict=True)
-        tolerance = 2 * max(
-            float(abs(near.at(lam) - line.at(lam))) / layout.arrays.size(lam) for (lam, _, near), (_, _, line) in pairs
-        )
+    layout = asked.layout
+    cases: tuple[Case, ...] = ()
+    if conditions.combinatorial or not (exact or len(layout.arrays.p) * len(layout.signals) <= _FINISHED):
+        how = "lower envelope of solutions"
+        found, tolerance, drift, cases = _enveloped(asked, progress)
+    else:  # small floats: the path of the fractions that they are
+        how = "parametric simplex in exact arithmetic" + ("" if exact else ", rounded")
+        try:
+            last = solve_program(layout.program(EXACT.one, 0))
+        except Infeasible:
+            raise refusal(asked) from None
+        drift, tolerance = last.dual, 0.0
+        found = _followed(conditioned_vertices(asked, -last.value), progress)
+        if not exact:
+            near = [(lam, dual, _on_floats(asked, line)) for lam, dual, line in found]
+            apart = ((lam, one.at(lam) - line.at(lam)) for (lam, _, one), (_, _, line) in zip(near, found, strict=True))
+            found, tolerance = near, 2 * max(float(abs(d)) / layout.arrays.size(lam) for lam, d in apart)
     p = layout.arrays.p[:, None]
     pieces = [
         ConditionedPiece(
-            *(problem, layout.arrays, layout.index, start, end, _risks(line, exact)),
-            *(p * line.table, duals, given_asked, line.table, ends[0] if end == math.inf else ()),
+            *(asked.problem, layout.arrays, layout.index, start, end, _risks(line, exact)),
+            *(p * line.table, duals, asked, line.table, cases if end == math.inf else ()),
         )
-        for start, end, duals, line in _spans(found, last.dual, exact)
+        for start, end, duals, line in _spans(found, drift, exact)
     ]
     given = None if conditions.empty else conditions
-    how = "lower envelope of solutions" + ("" if given is None else " under the conditions")
-    return Path(problem, tuple(pieces), tolerance, how, given)
+    how += "" if given is None else " under the conditions"
+    return Path(asked.problem, tuple(pieces), tolerance, how, given)
+
+
+def _enveloped(
+    asked: AskedProblem, progress: PathProgress | None
+) -> tuple[list[Stretch], float, Dual, tuple[Case, ...]]:
+    """The pieces and their tolerance, and the multipliers and cases that prove the largest R_E."""
+
+    def at(lam: Any, bob_weight: int = 1) -> tuple[SupportLine, tuple[Case, ...]]:
+        best, cases, _ = best_channel(asked, lam, bob_weight)
+        sent = asked.layout.sent(best.rho)
+        if asked.exact and sent.score(lam, bob_weight)[0] != best.bound:
+            rule = f"leave a gap at lambda = {lam}: the search stopped at its limit, so the path is not known"
+            raise InputError("conditions", None, rule)
+        return SupportLine(best.rho, sent.told_risk, sent.eve_risk, best.dual, best.bound), tuple(cases)
+
+    last, cases = at(EXACT.one, 0)
+    found, tolerance = envelope(asked.layout.arrays, lambda lam: at(lam)[0], last, progress, asked.exact)
+    return found, tolerance, last.dual, cases
 
 
 def _on_floats(asked: AskedProblem, line: SupportLine) -> SupportLine:

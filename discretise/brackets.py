@@ -2,7 +2,7 @@
 
 The Gaussian model has its reduction (`gaussian.optimum`), a scalar model its integrals over the data
 (`discretise.continuum`), and anything that can be simulated its draws (`discretise.monte_carlo`). All three use
-one bound: any replies u of Eve bound R_A from below, any rule from above (docs/brackets.md).
+one bound: any replies u of Eve bound R_A from below, any rule from above (docs/proofs/brackets.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -57,30 +56,27 @@ def rows(text: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in found}
 
 
-def test_the_page_on_brackets_says_what_each_rule_costs() -> None:
-    text = page("docs/brackets.md")
+def test_the_pages_on_brackets_say_what_each_rule_costs() -> None:
+    text, proofs = page("docs/gaussian.md"), page("docs/proofs/brackets.md")
     mean, both = bracket(PAPER, MeanEve(0.5)), bracket(PAPER, BOTH)
     edge = 2 * PAPER.bob_posterior(0.5) - 1
-    assert rf"$\mu = {mean.price:.6f}$, $\delta = {edge:.3f}$, $\lambda = {mean.lam:.4f}$" in text
-    assert rf"($1 - 2 \tau_{{\max}} = {mean.price:.2f}$ per unit)" in text
+    assert rf"$\mu = {mean.price:.6f}$, $\delta = {edge:.3f}$, $\lambda = {mean.lam:.4f}$" in proofs
     full, bit = risks(PAPER, BOTH, Full()).bob, optimise(PAPER, BOTH, OneBit)
-    assert (
-        f"This rule costs Bob {both.bob - full:.4f}; the best one-bit release costs him {bit.risks.bob - full:.4f}."
-        in text
-    )
+    costs = f"This rule costs Bob {both.bob - full:.4f}; the best one-bit release costs him {bit.risks.bob - full:.4f}."
+    assert costs in text
     assert f"the best of them is {bit.alice - both.upper:.3f} worse" in text
     rare = cell_law(PAPER, BOTH).split(np.zeros(4)).sum((0, 1))[1]
-    assert rf"$M_{{01}} = {rare:.7f}$ and $\pi(c_1) = {PAPER.bob_posterior(0.5):.3f}$" in text
+    assert rf"$M_{{01}} = {rare:.7f}$ and $\pi(c_1) = {PAPER.bob_posterior(0.5):.3f}$" in proofs
 
 
 def test_the_page_on_brackets_says_why_bobs_decision_is_optimal_against_the_maximum() -> None:
     law, here = cell_law(PAPER, MaxEve(2.0)), np.zeros(1)
     a, b = (side(here).sum((0, 2)) for side in (law.above, law.below))
-    assert f"$a = ({a[0]:.4f}, {a[1]:.4f})$, $b = ({b[0]:.4f}, {b[1]:.4f})$" in page("docs/brackets.md")
+    assert f"$a = ({a[0]:.4f}, {a[1]:.4f})$, $b = ({b[0]:.4f}, {b[1]:.4f})$" in page("docs/proofs/brackets.md")
 
 
 def test_refined_grids_are_as_near_to_the_bracket_as_the_page_says() -> None:
-    shown = rows((ROOT / "docs/brackets.md").read_text())["LP optimum minus upper"]
+    shown = rows((ROOT / "docs/proofs/brackets.md").read_text())["LP optimum minus upper"]
     found = bracket(PAPER, MeanEve(0.5))
     problem = grid(PAPER, MeanEve(0.5), cells=60)
     for excess in map(float, shown):
@@ -98,8 +94,8 @@ def test_brackets_keep_their_width_where_the_event_is_very_rare(eve: Eve) -> Non
 
 
 @pytest.mark.slow
-def test_the_page_on_brackets_starts_with_the_three_optima() -> None:
-    table = rows((ROOT / "docs/brackets.md").read_text())
+def test_the_page_on_the_gaussian_example_starts_with_the_three_optima() -> None:
+    table = rows((ROOT / "docs/gaussian.md").read_text())
     for name, eve in (
         ("mean, $c = 1/2$", MeanEve(0.5)),
         ("maximum, $c = 2$", MaxEve(2.0)),
@@ -114,41 +110,19 @@ def test_the_page_on_brackets_starts_with_the_three_optima() -> None:
         assert found.width < float(width.removeprefix("below "))
 
 
-def problem_of(name: str) -> Problem:
-    return load_problem(ROOT / "examples" / f"{name}.toml").problem
-
-
-def test_the_first_page_has_the_optima_of_the_paper() -> None:
-    table = rows((ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-"))
-    titles = {
-        "mean": "Gaussian, Eve tests the mean",
-        "max": "Gaussian, Eve tests the maximum",
-        "both": "Gaussian, both Eves",
-    }
-    coin = problem_of("coin_toss")
-    best = solve(coin)
-    assert table["coin toss"][:2] == ["0.075", str(best.value)]  # the paper's "Linear-program optimum"
-    assert table["coin toss"][2] == f"{best.value} (exact)"
-    assert best.exact
-    assert best.mechanism.channel.tolist() == [[1, 0], [Fraction(3, 10), Fraction(7, 10)]]
-    assert (best.mechanism.signals, coin.states) == (("fixed", "fair"), ("tails", "heads"))
-    assert table["coin toss"][3] == 'tails: say "fixed"; heads: say "fair" with probability 7/10'
-    rules = {"Gaussian, Eve tests the maximum": MaxEve(2.0), "Gaussian, both Eves": BOTH}
-    told = [bracket(PAPER, eve).describe() for eve in rules.values()]
-    assert told == ["release 1 when xbar > 0, else 0", "release 1 when xbar > 0 or max > 2, else 0"]
-    assert [table[name][3] for name in rules] == [
-        "one bit: Bob's own decision",
-        "one bit: is the mean above 0 or the maximum above 2",
-    ]
-    for name, title in titles.items():
-        assert float(table[title][0]) == min(row.alice for row in PAPER_TABLES[name].rows.values())
-    bit = optimise(PAPER, MeanEve(0.5), OneBit).threshold
-    assert table[titles["mean"]][3] == f"one bit: is the sample mean above {bit:.4f}"
-    for name, eve in (("mean", MeanEve(0.5)), ("maximum", MaxEve(2.0))):
-        cells = table[f"Gaussian, Eve tests the {name}"]
-        assert cells[1].strip("* ") == cells[2].strip("* ") == f"{bracket(PAPER, eve).upper:.7f}"
-    assert table["Gaussian, both Eves"][2].strip("* ") == f"{bracket(PAPER, BOTH).upper:.7f}"
-    assert table["Gaussian, both Eves"][1].strip("* ") == f"{optimise(PAPER, BOTH, OneBit).alice:.7f}"
+def test_the_least_of_every_printed_table_is_the_rounded_optimum_or_worse() -> None:
+    """The paper's best release is ours up to rounding; with both Eves it is not the optimum."""
+    text = (ROOT / "docs/gaussian.md").read_text()
+    coin = solve(load_problem(ROOT / "examples" / "coin_toss.toml").problem)
+    assert f"The coin toss of the paper has the optimum {coin.value}, exactly" in text
+    table = rows(text)
+    for name, title in (
+        ("mean", "mean, $c = 1/2$"),
+        ("max", "maximum, $c = 2$"),
+        ("both", "both, $c_1 = 1/2$, $c_2 = 2$"),
+    ):
+        best = float(table[title][2].split(", ")[1])
+        assert round(best, 2) == min(row.alice for row in PAPER_TABLES[name].rows.values())
 
 
 def test_the_full_release_by_gauss_hermite_is_as_inaccurate_as_the_page_says() -> None:
@@ -171,7 +145,7 @@ def test_the_page_on_squared_losses_has_the_numbers_of_its_model() -> None:
     w, d = 1 + 1 / 5, residual_variance(5)
     k, r = 1 / w, 1 / 6
     lam = k**2 * w / (w + d)
-    text = page("docs/squared_loss.md")
+    text = page("docs/proofs/squared_loss.md")
     assert rf"d = \mathrm{{Var}}(D) = {d:.7f}$" in text
     assert rf"\lambda = \frac{{k^2 w}}{{w + d}} = {lam:.7f}." in text
     assert rf"$R_A = r - \lambda d = {r - lam * d:.7f}$" in text
@@ -183,7 +157,7 @@ def test_the_page_on_squared_losses_has_the_numbers_of_its_model() -> None:
 @pytest.mark.slow
 def test_the_reply_of_eve_who_estimates_the_maximum_is_convex() -> None:
     found = max_bracket(GaussianModel(n=5, prior_sd=1.0))
-    assert "$m'$ increases with $a$" in page("docs/squared_loss.md")
+    assert "$m'$ increases with $a$" in page("docs/proofs/squared_loss.md")
     assert (np.diff(np.diff(found.replies) / np.diff(found.knots)) > 0).all()
 
 
@@ -199,7 +173,7 @@ def test_the_limits_shown_are_the_limits_set() -> None:
     assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/files.md")
     assert MOST_TABLES == 2_000_000
     assert "Up to two million tables of the parts are enumerated" in page("docs/counts.md")
-    assert f"(`ranks`, $n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
+    assert f"($n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
 
 
 def test_the_page_on_trust_says_how_many_mutations_are_judged() -> None:
@@ -209,7 +183,7 @@ def test_the_page_on_trust_says_how_many_mutations_are_judged() -> None:
 
 def test_the_page_on_brackets_says_which_rules_integrate() -> None:
     low, high = cells._ORDERS
-    text = page("docs/brackets.md")
+    text = page("docs/proofs/brackets.md")
     assert f"out to {cells._FAR:g} standard deviations of each" in text
     assert f"by Gauss-Legendre rules with {low} and {high} nodes per panel" in text
 
@@ -218,7 +192,7 @@ def test_the_first_page_asks_for_the_python_that_the_package_needs() -> None:
     needed = re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text())
     assert needed is not None
     for name in ("README.md", "docs/index.md"):
-        assert f"You need Python {needed[1]} or later" in page(name)
+        assert f"Python {needed[1]} or later" in page(name)
 
 
 def test_the_page_on_the_command_has_the_names_of_the_files_that_are_written() -> None:

@@ -104,7 +104,7 @@ def test_a_floor_on_the_average_leaves_signals_at_which_the_employer_loses_less(
 
 
 def test_the_method_of_a_stopped_solution_ends_with_the_words_of_the_page() -> None:
-    assert 'its `method` ends with "stopped before the optimum"' in page("docs/service.md")
+    assert 'its `method` ends with "stopped before the optimum"' in page("docs/programs.md")
     rng = np.random.default_rng(0)
     for states, decisions in ((30, 3), (400, 8)):
         problem = Problem(np.full(states, 1 / states), rng.random((states, decisions)), rng.random((states, decisions)))

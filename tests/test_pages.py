@@ -1,16 +1,22 @@
-"""The pages people read: examples in them run, links lead somewhere, and the two commands are on the first screen."""
+"""The pages people read: examples and commands in them do what they show, links lead somewhere, pages stay short."""
 
 from __future__ import annotations
 
 import doctest
 import re
+import runpy
+import shlex
 from pathlib import Path
 from xml.etree import ElementTree
 
+import matplotlib.pyplot as plt
 import pytest
 
+from bap_cli.main import main
+
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+SITE = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted([*ROOT.glob("*.md"), *SITE])
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -34,31 +40,41 @@ def test_every_python_block_is_an_example_that_runs(page: Path) -> None:
     assert [block for block in blocks if not block.startswith(">>> ")] == []
 
 
-def test_readme_shows_an_example_and_the_two_commands() -> None:
-    text = (ROOT / "README.md").read_text()
-    first_screen = text[: text.index("\n## ")]
-    assert "make run" in first_screen
-    assert "make test" in first_screen
-    assert ">>> " in text
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def test_the_checker_imports_no_solver() -> None:
-    # everything that verification pulls in, followed through the project's own modules
-    seen, queue = set(), {"bap_lp.proof.certificate"}
-    imports = re.compile(r"^(?:from|import) ([\w.]+)", re.MULTILINE)
-    outside = set()
-    while queue:
-        name = queue.pop()
-        seen.add(name)
-        path = ROOT / (name.replace(".", "/") + ".py")
-        for found in imports.findall(path.read_text()):
-            if found.startswith("bap_lp."):
-                queue |= {found} - seen
-            else:
-                outside.add(found.split(".")[0])
-    assert outside & {"highspy", "scipy", "cvxpy"} == set()
-    assert "bap_lp.engines.linear.highs" not in seen
-    assert "bap_lp.engines.linear.exact" not in seen
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if CONSOLE.search(page.read_text())], ids=lambda page: page.name
+)
+def test_a_command_prints_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file is the page's own, named in the sentence before it; lines may be left out, and blanks at their ends."""
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    for name, file in re.findall(r"`([\w.]+\.toml)`:\n\n```toml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        Path(name).write_text(file)
+    for block in CONSOLE.findall(text):
+        for command, *shown in (part.splitlines() for part in block.split("$ ")[1:]):
+            capsys.readouterr()
+            assert main(shlex.split(command)[1:]) == 0
+            printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+            places = [printed.index(line) for line in shown if line != "..."]
+            assert places, command
+            assert places == sorted(places)
+
+
+def test_every_picture_of_the_gallery_is_drawn_by_the_code_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    images = ROOT / "docs" / "images"
+    drawn = runpy.run_path(str(images / "draw.py"))["draw"](tmp_path)
+    shown = re.findall(r"\(images/(\w+\.png)\)", (ROOT / "docs" / "gallery.md").read_text())
+    assert sorted(path.name for path in drawn) == sorted(shown)
+    for path in drawn:
+        sizes = [plt.imread(one).shape for one in (path, images / path.name)]
+        assert max(abs(a - b) for a, b in zip(*sizes, strict=True)) <= 8, path.name
 
 
 def formulas(page: Path) -> tuple[list[str], list[str]]:
@@ -68,7 +84,7 @@ def formulas(page: Path) -> tuple[list[str], list[str]]:
     return re.findall(r"\$\$(.+?)\$\$", text, re.DOTALL), [" ".join(formula.split()) for formula in inline]
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", SITE, ids=lambda page: page.name)
 def test_every_formula_can_be_set_without_a_network(page: Path) -> None:
     """docutils knows much of TeX, and not \\dots; the site does not build with a formula that it does not know."""
     from docutils.utils.math.latex2mathml import tex2mathml
@@ -84,14 +100,23 @@ def test_every_formula_can_be_set_without_a_network(page: Path) -> None:
         tex2mathml(formula)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", SITE, ids=lambda page: page.name)
 def test_arguments_that_are_digits_are_in_braces(page: Path) -> None:
     """TeX takes one digit as an argument, docutils the whole number: it draws \\frac12 x as 12 over x."""
     bare = re.compile(r"\\(?:[dt]?frac|[dt]?binom|sqrt)\s*\d|[_^]\s*\d\d")
     assert [formula for part in formulas(page) for formula in part if bare.search(formula)] == []
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", SITE, ids=lambda page: page.name)
 def test_bars_open_close_or_stand_between(page: Path) -> None:
     """A bare | does not say whether it is \\lvert, \\rvert or \\mid, and each has its own spaces."""
     assert [formula for part in formulas(page) for formula in part if "|" in formula] == []
+
+
+@pytest.mark.parametrize("page", [page for page in SITE if page.parent.name != "proofs"], ids=lambda page: page.name)
+def test_a_page_can_be_read_in_one_sitting(page: Path) -> None:
+    assert len(page.read_text().split()) <= 2500
+
+
+def test_the_first_page_fits_a_screen() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= 700

@@ -173,10 +173,10 @@ def plot_command(
 
 
 _THEOREMS = {
-    "corner": "Bob's own decision already leaves Eve as uncertain as without a release (Theorem 2 of docs/brackets.md)",
-    "plateau edge": "the one-bit release at the edge of its plateau (Theorem 3a of docs/brackets.md)",
-    "price": "the one-bit release at tau = (1 - lambda)/2 or its mirror image (Theorem 3b of docs/brackets.md)",
-    "rare cell": "the least likely cell is kept together (Theorem 4 of docs/brackets.md)",
+    "corner": "Bob's own decision leaves Eve as uncertain as no release (Theorem 2 of docs/proofs/brackets.md)",
+    "plateau edge": "the one-bit release at the edge of its plateau (Theorem 3a of docs/proofs/brackets.md)",
+    "price": "the one-bit release at tau = (1 - lambda)/2 or its mirror image (Theorem 3b of docs/proofs/brackets.md)",
+    "rare cell": "the least likely cell is kept together (Theorem 4 of docs/proofs/brackets.md)",
 }
 
 
@@ -249,7 +249,7 @@ def _ends(found: Bracket) -> list[tuple[str, str]]:
 
 def _proof(found: Bracket) -> list[str]:
     """Which theorem proves the bracket, and Eve's replies."""
-    lines = [f"proof: {_THEOREMS.get(found.theorem or '', 'Theorem 1 of docs/brackets.md')}"]
+    lines = [f"proof: {_THEOREMS.get(found.theorem or '', 'Theorem 1 of docs/proofs/brackets.md')}"]
     if found.lam > 0:
         lines.append("Eve's replies in the proof: the probability that she bets against each cell")
         for signal, row in enumerate(found.u):

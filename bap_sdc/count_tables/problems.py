@@ -4,7 +4,7 @@
 agent asks about, or whose total is public, is a union of parts. Let T(x) be the table of the parts. Replace a mechanism
 q(s|x) by the average q(s|t) = E[q(s|x) | T = t]. Losses depend on x through T, so nobody's risk changes, except that of
 an Eve who also knows the table y of the others: hers can only grow, since she minimises once for every T(y) instead of
-once for every y (docs/counts.md has the details). Hence some optimal mechanism depends on x through T. T is again
+once for every y (docs/proofs/counts.md has the proof). Hence some optimal mechanism depends on x through T. T is again
 Dirichlet-multinomial, with the sums of the alphas: the cells are taken together before any table is enumerated.
 
 **Tables that look alike.** Of the tables of the parts, those on which every loss takes the same row form one state.

@@ -5,7 +5,7 @@ Both ends are integrals or sums over the data (module optimum), not over the cel
 that Eve may decide any number between her decisions, that her loss has the Lipschitz constant K there, and that h is
 the largest gap between decisions. Then her Bayes risk at a signal falls by at most K h/2: lower still holds, and upper
 rises by lam K h/2. If Bob may decide any number, upper still holds, and lower falls by K h/2. The proofs are in
-docs/brackets.md.
+docs/proofs/brackets.md.
 """
 
 from __future__ import annotations

@@ -1,41 +1,28 @@
-"""Draws the pictures of the documentation again: python docs/images/draw.py."""
+"""Draws the pictures of the gallery again, each with the code that stands below it: python docs/images/draw.py."""
 
 from __future__ import annotations
 
+import doctest
+import re
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("agg")
 
-from bap_cli.inputs import load
-from bap_lp import Risks, solve
-from bap_lp.plots import risk_utility_map, signal_cards
-from gaussian.optimum.brackets import bracket
-from gaussian.optimum.frontier import attainable_frontier
-from gaussian.optimum.plots import rule_pictures
-from gaussian.paper import PAPER_MODEL, PAPER_TABLES
-from gaussian.plots import three_maps
-
 FOLDER = Path(__file__).parent
-DPI = 130
+ENTRY = re.compile(r"^!\[[^]]*\]\(images/(\w+\.png)\)\n\n```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def draw(folder: Path = FOLDER) -> list[Path]:
-    """Write every picture to a folder, and say which."""
-    coin = load("coin_toss")
-    found = {name: bracket(PAPER_MODEL, printed.eve) for name, printed in PAPER_TABLES.items()}
-    frontiers = {name: attainable_frontier(PAPER_MODEL, one.adversary, 24).points for name, one in found.items()}
-    figures = {
-        "coin_toss_map": risk_utility_map(coin.problem, coin.lam).figure,
-        "coin_toss_signals": signal_cards(coin.problem, solve(coin.problem, coin.lam).mechanism).figure,
-        "gaussian_maps": three_maps({name: Risks(one.bob, one.eve) for name, one in found.items()}, frontiers),
-        "gaussian_rules": rule_pictures(list(found.values())),
-    }
-    paths = []
-    for name, figure in figures.items():
-        paths.append(folder / f"{name}.png")
-        figure.savefig(paths[-1], dpi=DPI, metadata={"Software": None})
+    """Write every picture to a folder, and say which; the examples run in the folder of the project."""
+    page, names, paths = FOLDER.parent / "gallery.md", dict[str, Any](), []
+    for picture, code in ENTRY.findall(page.read_text(encoding="utf-8")):
+        for example in doctest.DocTestParser().get_examples(code):
+            exec(example.source, names)
+        paths.append(folder / picture)
+        names["picture"].savefig(paths[-1], dpi=130, metadata={"Software": None})
     return paths
 
 

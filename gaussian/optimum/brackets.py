@@ -2,7 +2,7 @@
 
     lower = D(u) - error  <=  inf over all mechanisms of R_A  <=  R_A(rule) + error = upper
 Module reduction gives u and the rule, module dual evaluates both on the continuous model. Where a theorem of module
-closed_forms applies and is sharper, its value replaces them. The proofs are in docs/brackets.md.
+closed_forms applies and is sharper, its value replaces them. The proofs are in docs/proofs/brackets.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Closed-form optima with their dual solutions, under simple conditions (docs/brackets.md has the proofs).
+"""Closed-form optima with their dual solutions, under simple conditions (docs/proofs/brackets.md has the proofs).
 
 With t_B Bob's threshold in xbar, a_s and b_s the masses of cell s above and below t_B, M_s = a_s + b_s, and
 P = min_s M_s = M_{s*} Eve's risk without a release:

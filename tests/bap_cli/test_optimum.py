@@ -28,8 +28,8 @@ def test_the_json_document_has_its_keys(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_page_on_brackets_lists_the_keys_of_the_json_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gaussian", "optimum", "--eve", "max", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    text = (Path(__file__).parents[2] / "docs/brackets.md").read_text(encoding="utf-8")
-    text = text[text.index("The JSON document has") : text.index("**In words.**")]
+    text = (Path(__file__).parents[2] / "docs/gaussian.md").read_text(encoding="utf-8")
+    text = text[text.index("The JSON document has") : text.index("## Other models")]
     best, region = document["best_parametric"], document["regions"][0]
     assert set(re.findall(r"`(\w+)`", text)) == set(document) | set(region)
     assert f"`best_parametric` ({', '.join(best)})" in " ".join(text.split())

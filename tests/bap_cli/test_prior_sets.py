@@ -129,8 +129,8 @@ def test_a_radius_of_the_command_line_is_judged_by_its_option(survey: Path) -> N
 
 
 def test_the_page_says_what_the_library_finds() -> None:
-    """Numbers in the text of docs/prior_sets.md, outside its examples."""
-    text = " ".join((Path(__file__).parents[2] / "docs" / "prior_sets.md").read_text().split())
+    """Numbers in the text of docs/priors.md, outside its examples."""
+    text = " ".join((Path(__file__).parents[2] / "docs" / "priors.md").read_text().split())
     problem = problem_from_dict(tomllib.loads(SURVEY)).problem
     best = solve(problem, 1)
     assert best.mechanism.channel[3, 0] == F(2, 9)

@@ -150,7 +150,7 @@ def test_independent_draws_for_two_tiers_tell_more_than_the_proof_allows() -> No
     seen = Mechanism(rows, states=public.problem.states)
     before, after = found.risks[1].eve, evaluate(research.problem, seen).eve
     assert after < before
-    page = " ".join((EXAMPLES.parent / "docs" / "tiers.md").read_text(encoding="utf-8").split())
+    page = " ".join((EXAMPLES.parent / "docs" / "several.md").read_text(encoding="utf-8").split())
     assert f"In this example the insurer's risk would fall from {before} to {after}." in page
 
 

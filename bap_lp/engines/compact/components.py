@@ -3,7 +3,7 @@
 Subtract min_j E_g(x,j) from every row of every Eve group: R_E changes by a constant. A state *touches* g if something
 is left. If one reply is best at every state that touches g, Eve's risk there is zero whatever is sent, and g is
 settled. The rows t[i,g] <= sum_x E_g(x,j) rho[x,i] of the other groups are the only ones that join states, so the
-compact program is a sum of programs, one per connected component of states and groups (docs/theory.md, Theorem 5).
+compact program is a sum of programs, one per connected component of states and groups (docs/proofs, Theorem 5).
 rho is put together from the components, u[.,g] comes from the component of g, and at a settled group Eve plays the
 reply that is best for all. The costs that choose among several optima are sums over states too, so the choice is the
 same as in the whole program.

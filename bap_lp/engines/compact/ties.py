@@ -3,7 +3,7 @@
 Among all optimal rho the most private one is chosen (least -sum t), and among those the one with the least sum w rho
 for fixed weights w without a pattern: a vertex that does not depend on the way to it. The rho that are optimal inside a
 piece of the path V(lam) are those with the risks (R_B, R_E) of the piece. So the choice is the same for all lam of a
-piece, and at a breakpoint it is that of the piece that starts there (docs/theory.md has the proof).
+piece, and at a breakpoint it is that of the piece that starts there (docs/proofs/theorems.md has the proof).
 """
 
 from __future__ import annotations

@@ -277,33 +277,3 @@ def test_the_employer_of_the_study_is_indifferent_as_often_as_the_notebook_says(
     ties = sum(well == 6 * bad for well, bad in mass.values())
     words = f"At {ties} of the {len(mass)} combinations of a released record and what the employer knows"
     assert words in " ".join("".join("".join(cell["source"]) for cell in book["cells"]).split())
-
-
-def test_the_tutorial_quotes_the_verdict_and_the_lines_of_the_survey() -> None:
-    from statsmodels.datasets import fair
-
-    frame = fair.load_pandas().data
-    frame["affair"] = (frame["affairs"] > 0).map({True: "yes", False: "no"})
-    bands = {"age": {"bands": [0, 25, 35, 100]}, "children": {"bands": [0, 1, 3, 6]}}
-    study = Study(
-        frame, {"rate_marriage": "absolute", "religious": "absolute"},
-        [Eve("affair", ["age", "children"], [[0, 1], [3, 0]], "neighbour")],
-        columns=bands | {"affair": {"levels": ["no", "yes"]}}, holdout="1/2",
-    )  # fmt: skip
-    path = study.path().audited()
-    page = (ROOT / "docs" / "microdata.md").read_text(encoding="utf-8")
-    chosen = path.within_gain("2%")
-    assert f"better off than without a release: line {1 + path.lines.index(chosen)}." in page
-    shown = re.findall(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE)
-    assert [k for k, _ in shown] == ["1", "5", "10", str(len(path.lines))]
-    for k, cells in shown:
-        line = path.lines[int(k) - 1]
-        audit = line.audit
-        numbers = [line.risks.bob, line.risks.eve, audit.bob.value, audit.eve.value, audit.informed.value]
-        told = ["0" if v == 0 else f"{float(v):.3f}" for v in numbers]
-        told.insert(2, f"{100 * float(path.gains(line)[0]):.1f}%")
-        assert cells.split(" | ") == told
-    words = study.solve(chosen.lam).verdict().words()
-    assert words[0] in PAGE
-    assert words[1].split(" (")[0] in PAGE
-    assert words[3].split(". Before")[0] in PAGE

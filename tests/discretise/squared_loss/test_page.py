@@ -16,7 +16,7 @@ from discretise.squared_loss.brackets import max_bracket
 from discretise.squared_loss.grids import residual_variance, squared_form, squared_grid
 from gaussian.paper import PAPER_MODEL as MODEL
 
-PAGE = Path(__file__).parents[3] / "docs" / "squared_loss.md"
+PAGE = Path(__file__).parents[3] / "docs" / "proofs" / "squared_loss.md"
 
 
 @pytest.mark.parametrize("signals", [1, 2, 9])

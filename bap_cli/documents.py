@@ -33,6 +33,7 @@ def solution_document(
             "risks": _risks(solution.risks, solution.lam),
             "bound": text(solution.bound),
             "gap": text(solution.gap),
+            **_information(evaluation),
             "mechanism": mechanism_document(solution.mechanism),
             "signals": _signals(evaluation),
             "method": solution.method,
@@ -69,10 +70,18 @@ def evaluation_document(problem: Problem, mechanism: Mechanism, evaluation: Eval
         "lambda": text(lam),
         "risks": _risks(evaluation, lam),
         "agents": {name: text(risk) for name, risk in evaluation.agents.items()},
+        **_information(evaluation),
         "epsilon": _finite(mechanism.epsilon),
         "signals": _signals(evaluation),
         "zero_probability_states": list(problem.null_states),
     }
+
+
+def _information(evaluation: Evaluation) -> dict[str, Any]:
+    """I(A;S) of agents with the log loss, in nats, with an error that H(A|S) in `agents` has at most as well."""
+    errors = evaluation.information_error
+    told = {name: {"nats": v, "error": errors[name]} for name, v in evaluation.information.items()}
+    return {"information": told} if told else {}
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:

@@ -41,7 +41,8 @@ def load(name: str, sets: bool = False) -> ProblemFile:
     """
     found = _load(name)
     if found.priors is not None and not sets:
-        rule = "is a set of priors, which bap solve, explain, verify and release know: leave it out for one prior"
+        knowing = "bap solve, path, explain, evaluate, verify and release"
+        rule = f"is a set of priors, which {knowing} know: leave it out for one prior"
         raise InputError(f"{found.source}: priors", None, rule)
     return found
 

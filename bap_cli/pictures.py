@@ -13,6 +13,7 @@ from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import file_place, write_files
 from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.path.bracketed import every_lambda
 from bap_lp.questions.path.epsilon import epsilon_path
 from bap_lp.questions.path.pieces import lambda_path
 from bap_lp.rational import InputError
@@ -62,10 +63,9 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
     assert isinstance(bundle.certificate, Certificate)
     certificate, mechanism = bundle.certificate, bundle.mechanism
     problem = bundle.problem if mechanism.exact else bundle.problem.as_float()
-    gap = certificate.value - certificate.value  # verified: none, or below the tolerance of floats
     own, method = risks(problem, mechanism), bundle.manifest["method"]
-    value = own.alice(certificate.lam)
-    best = Solution(problem, certificate.lam, value, mechanism, own, value, gap, method, certificate)
+    value, gap = own.alice(certificate.lam), certificate.gap
+    best = Solution(problem, certificate.lam, value, mechanism, own, value - gap, gap, method, certificate)
     with Progress("every lambda") as progress:
         document = report_document(
             problem, certificate.lam, "of the bundle", shlex.quote(folder), bundle.conditions, progress, best
@@ -84,7 +84,7 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
     matplotlib.use("agg")
     from bap_lp import plots
 
-    problem, conditions = loaded.problem, loaded.conditions
+    problem, conditions, priors = loaded.problem, loaded.conditions, loaded.priors
     style = matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False})
     with inputs.named(loaded, lam), Progress("drawing") as progress, style:
         if kind == "map":
@@ -93,9 +93,9 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
             found = epsilon_path(problem, price, conditions=conditions, progress=progress)
             ax = plots.value_of_epsilon(found)[0]
         elif kind == "path":
-            ax = plots.value_of_lambda(lambda_path(problem, progress=progress, conditions=conditions), price)
+            ax = plots.value_of_lambda(every_lambda(problem, None, progress, conditions, priors), price)
         else:
-            best = solve(problem, price, progress=progress, conditions=conditions)
+            best = solve(problem, price, progress=progress, conditions=conditions, priors=priors)
             if kind == "channel":
                 ax = plots.channel_heatmap(best.mechanism, best.problem.prior)
             else:

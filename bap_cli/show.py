@@ -14,8 +14,9 @@ from bap_cli.certainty import certainty_in_words
 from bap_cli.terminal import console, paragraph, plain_table, put, say, short, told, width_of
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
+from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import public
+from bap_lp.rational import InputError, public
 
 if TYPE_CHECKING:
     from bap_lp.files.problems import ProblemFile
@@ -52,6 +53,7 @@ def show_solution(
     written: str,
     costs: Sequence[ConditionCost] = (),
     described: Iterable[str] = (),
+    bits: bool = False,
 ) -> None:
     """What `bap solve` prints; `rounded` says that exact numbers were solved in floats."""
     out = console()
@@ -61,8 +63,8 @@ def show_solution(
     say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
     _set_of_priors(out, solution)
-    risk_table(out, solution.risks, solution.lam)
-    for line in [*learned(evaluation), *certainty_in_words(solution.problem, solution.mechanism)]:
+    risk_table(out, solution.risks, solution.lam, in_bits(solution.problem) if bits else "")
+    for line in [*learned(evaluation, bits), *certainty_in_words(solution.problem, solution.mechanism)]:
         paragraph(out, line)
     out.print()
     channel(out, solution.mechanism, "An optimal mechanism")
@@ -193,18 +195,20 @@ def conditions_in_words(conditions: Conditions) -> str:
     return ", ".join(words)
 
 
-def show_evaluation(problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number, choice: str) -> None:
+def show_evaluation(
+    problem: Problem, mechanism: Mechanism, evaluation: Evaluation, lam: Number, choice: str, bits: bool = False
+) -> None:
     """What `bap evaluate` prints."""
     out = console()
     exact = problem.exact and mechanism.exact
     heading(out, problem, exact)
     say(out, f"{equals('lambda', lam)}, {choice}")
     out.print()
-    risk_table(out, evaluation, lam)
+    risk_table(out, evaluation, lam, in_bits(problem) if bits else "")
     if len(evaluation.agents) > 2:
         for name, risk in evaluation.agents.items():
             out.print(f"  {clean(name)} alone: {both(risk)}")
-    for line in [*learned(evaluation), *certainty_in_words(problem, mechanism)]:
+    for line in [*learned(evaluation, bits), *certainty_in_words(problem, mechanism)]:
         paragraph(out, line)
     ratio = mechanism.max_ratio
     out.print()
@@ -284,14 +288,25 @@ def own_beliefs(problem: Problem) -> str:
     return f"Acting on beliefs of their own: {', '.join(parts)}; ties are broken for Alice"
 
 
-def risk_table(out: Console, risks: Risks, lam: Number) -> None:
-    """R_B, R_E and R_A, with what each of them is."""
+def in_bits(problem: Problem) -> str:
+    """Which of R_B and R_E are entropies, which may be told in bits: "B", "E" or "BE"."""
+    whose = {"B": problem.bobs, "E": problem.eves}
+    told = "".join(k for k, agents in whose.items() if all(reports(a) and a.loss == "log" for a in agents))
+    if not told:
+        raise InputError("--bits", None, "needs Bobs or Eves who all have the log loss: no risk is an entropy")
+    return told
+
+
+def risk_table(out: Console, risks: Risks, lam: Number, bits: str = "") -> None:
+    """R_B, R_E and R_A, with what each of them is; bits: which of the first two are told in bits."""
     as_floats = isinstance(risks.bob, float)
     table = plain_table("risk", "", *(("value",) if as_floats else ("fraction", "decimal")))
+    bob, eve = (v / math.log(2) if name in bits else v for name, v in (("B", risks.bob), ("E", risks.eve)))
+    unit = {name: " in bits" if name in bits else "" for name in "BE"}
     for name, what, value in (
-        ("R_B", "Bob's, wanted low", risks.bob),
-        ("R_E", "Eve's, wanted high", risks.eve),
-        ("R_A", "Alice's = R_B - lambda R_E", risks.alice(lam)),
+        ("R_B", f"Bob's{unit['B']}, wanted low", bob),
+        ("R_E", f"Eve's{unit['E']}, wanted high", eve),
+        ("R_A", f"Alice's = R_B - lambda R_E{', in nats' if bits else ''}", risks.alice(lam)),
     ):
         table.add_row(name, what, fraction(value), *(() if as_floats else (decimal(value),)))
     put(out, table)
@@ -317,13 +332,16 @@ def channel(out: Console, mechanism: Mechanism, what: str) -> None:
         out.print(f"... and {counted(len(states) - _ROWS, 'more state')} (--json or --out gives all)")
 
 
-def learned(evaluation: Evaluation) -> list[str]:
-    """What Eves with the log loss learn, in bits."""
+def learned(evaluation: Evaluation, bits: bool = False) -> list[str]:
+    """What agents with the log loss learn, in bits; bits: whether their risks are told in bits too."""
     out = []
     for name, gained in evaluation.information.items():
-        bits, left = (float(v) / math.log(2) for v in (gained, evaluation.agents[name]))
-        who = person(name, start=True)
-        out.append(f"{who} learns {bits:.4g} bits from the signal; {left:.4g} bits stay hidden. Her risk is in nats.")
+        found, left, error = (
+            float(v) / math.log(2) for v in (gained, evaluation.agents[name], evaluation.information_error[name])
+        )
+        told = f"{person(name, start=True)} learns {found:.4g} bits from the signal; {left:.4g} bits stay hidden"
+        more = f" (I(A;S) and H(A|S), each within {error:.1g} bits)." if bits else ". The risk is in nats."
+        out.append(told + more)
     return out
 
 

@@ -21,11 +21,11 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import counted, equals
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
-from bap_lp.questions.path.bracketed import BracketedPath, bracketed_path
+from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
 from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
 from bap_lp.questions.path.frontier import Corner, corner
 from bap_lp.questions.path.piece import Piece
-from bap_lp.questions.path.pieces import Path, lambda_path
+from bap_lp.questions.path.pieces import Path
 from bap_lp.rational import InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted
@@ -62,33 +62,29 @@ def path(
 
         path_command(FilePath(file), as_json=as_json)
         return
-    loaded = inputs.load(file)
+    loaded = inputs.load(file, sets=over == "lambda")
     if over == "epsilon":
         return _over_epsilon(loaded, lam, tolerance, use_floats, as_json)
     for option, value in (("--lambda", lam), ("--tolerance", tolerance)):
         if value is not None:
             raise InputError(option, value, "needs --over epsilon")
-    limited = loaded.conditions is not None and loaded.conditions.max_information is not None
-    if loaded.problem.reporting or limited:
-        return _bracketed(loaded, use_floats, as_json)
     with inputs.named(loaded), Progress("every lambda") as progress:
-        found = lambda_path(loaded.problem, False if use_floats else None, progress, loaded.conditions)
-    if as_json:
+        found = every_lambda(loaded.problem, False if use_floats else None, progress, loaded.conditions, loaded.priors)
+    if isinstance(found, BracketedPath):
+        _bracketed(loaded, found, as_json)
+    elif as_json:
         outputs.print_json(path_document(found.problem, found, loaded.conditions))
     else:
         show_path(loaded, found)
 
 
-def _bracketed(loaded: ProblemFile, use_floats: bool, as_json: bool) -> None:
-    """Certified points, where probabilities are reported."""
-    problem = loaded.problem.as_float() if use_floats else loaded.problem
-    with inputs.named(loaded), Progress("every lambda") as progress:
-        found = bracketed_path(problem, conditions=loaded.conditions, progress=progress)
+def _bracketed(loaded: ProblemFile, found: BracketedPath, as_json: bool) -> None:
+    """Certified points, where probabilities are reported or priors are a set."""
     if as_json:
         outputs.print_json(bracketed_document(found))
         return
     out = console()
-    heading(out, problem, problem.exact)
+    heading(out, found.problem, found.problem.exact)
     out.print()
     table = plain_table("lambda", "R_B", "R_E", "R_A", right=range(4))
     step = max(1, -(-len(found.points) // _ROWS))
@@ -96,7 +92,10 @@ def _bracketed(loaded: ProblemFile, use_floats: bool, as_json: bool) -> None:
         table.add_row(*(f"{float(v):.6g}" for v in (one.lam, one.risks.bob, one.risks.eve, one.value)))
     put(out, table)
     out.print()
-    say(out, "Where probabilities are reported the mechanism changes with every lambda, and there are no breakpoints.")
+    if loaded.priors is None:
+        say(out, "Where probabilities are reported the mechanism may change with every lambda, so points are shown.")
+    else:
+        say(out, f"Even if {loaded.priors.words()}: R_A is the least worst one, with the risks at the worst shares.")
     gap = max(float(one.gap) for one in found.points)
     say(
         out,
@@ -105,7 +104,7 @@ def _bracketed(loaded: ProblemFile, use_floats: bool, as_json: bool) -> None:
 
 
 def bracketed_document(path: BracketedPath) -> dict[str, Any]:
-    """What `bap path --json` prints where probabilities are reported."""
+    """What `bap path --json` prints where probabilities are reported, or priors are a set."""
     points = [
         {
             "lambda": text(one.lam),

@@ -12,6 +12,8 @@ from bap_cli import inputs, show
 from bap_cli.app import File, Floats, Folder, Json, Lambda
 from bap_cli.progress import Progress
 
+Bits = Annotated[bool, typer.Option("--bits", help="Tell entropies, risks of agents with the log loss, in bits.")]
+
 
 def solve(
     file: File,
@@ -40,6 +42,7 @@ def solve(
     time_limit: Annotated[
         float | None, typer.Option(metavar="S", help="End after S seconds; floats then give the best answer so far.")
     ] = None,
+    bits: Bits = False,
 ) -> None:
     """Find an optimal mechanism and prove it.
 
@@ -59,6 +62,8 @@ def solve(
 
         outputs.check_folder(out)
     loaded = inputs.load(file, sets=True)
+    if bits:
+        show.in_bits(loaded.problem)  # refuses
     proof_of_conflict = nullcontext() if out is None else outputs.conflict_in(out)
     with proof_of_conflict, inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
@@ -78,7 +83,9 @@ def solve(
         outputs.print_json(documents.solution_document(solution, evaluation, costs))
     else:
         rounded = use_floats and loaded.problem.exact
-        show.show_solution(solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written, costs)
+        show.show_solution(
+            solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written, costs, bits=bits
+        )
 
 
 def evaluate(
@@ -86,6 +93,7 @@ def evaluate(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="Mechanism file (JSON or TOML).")],
     lam: Lambda = None,
     as_json: Json = False,
+    bits: Bits = False,
 ) -> None:
     """Explain a given mechanism.
 
@@ -94,7 +102,7 @@ def evaluate(
     from bap_cli import documents, outputs
     from bap_lp.files.mechanisms import load_mechanism
 
-    loaded = inputs.load(file)
+    loaded = inputs.load(file, sets=True)
     channel = load_mechanism(mechanism, loaded.problem.states)
     price = inputs.number(loaded, lam)
     with Progress("evaluating"):
@@ -102,7 +110,7 @@ def evaluate(
     if as_json:
         outputs.print_json(documents.evaluation_document(loaded.problem, channel, evaluation, price))
     else:
-        show.show_evaluation(loaded.problem, channel, evaluation, price, inputs.choice(loaded, lam))
+        show.show_evaluation(loaded.problem, channel, evaluation, price, inputs.choice(loaded, lam), bits)
 
 
 def compare(file: File, lam: Lambda = None, as_json: Json = False) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bap_cli.certainty import certainties
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
@@ -24,10 +26,12 @@ from bap_lp.model.evaluation import evaluate
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
+from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.path.bracketed import bracketed_path
 from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import Array, InputError, public, text
@@ -41,6 +45,7 @@ _BRIEF = 9  # characters of a fraction next to a bar
 _SHARES = 8  # states of a posterior that are listed
 _DETAILS = 2_000_000  # characters of JSON for mechanisms
 _PIECES = 1000
+_VALUES = 2  # of what a Bob reports up to which other lambdas take seconds
 _JOINER = "\N{ZERO WIDTH JOINER}"
 
 News = Callable[..., None]  # words, (pieces, lam) or (iteration, bound, value)
@@ -78,12 +83,6 @@ def report_document(
     """
     from bap_cli.show import own_beliefs
 
-    if problem.forecasting:
-        rule = "needs Bobs with tables of losses for a report: `bap solve` and `bap explain` take one who reports"
-        raise InputError("problem", None, rule)
-    if problem.reporting:
-        rule = "needs Eves with tables of losses for a report: `bap solve` and `bap explain` take one who reports"
-        raise InputError("problem", None, rule)
     given, wanted = best, public(lam_of(problem, lam))
     best = given or solve(problem, wanted, progress=progress, conditions=conditions)
     problem, wanted, exact = best.problem, best.lam, best.exact
@@ -105,7 +104,8 @@ def report_document(
     alone = asked_uniqueness(problem, shown, path is not None and best.conditions is None)
     tie = None if calibrated is None else text(calibrated)
     full, null = (pair(*map(public, both)) for both in extremes(problem))
-    edge = path if path is not None else free
+    edge = path or free
+    drawn = _points(problem, progress) if edge is None else [p.risks for p in edge.pieces]
     ideal = None
     if problem.misaligned and free is not None:
         ideal = pair(free.pieces[0].risks.bob, free.pieces[-1].risks.eve)
@@ -127,7 +127,7 @@ def report_document(
         "corner": ideal,
         "region": [[float(r.bob), float(r.eve)] for r in region],
         "whole": whole,
-        "frontier": [[float(p.risks.bob), float(p.risks.eve)] for p in (edge.pieces if edge is not None else ())],
+        "frontier": [[float(risks.bob), float(risks.eve)] for risks in drawn],
         "stops": [text(s) for s in stops],
         "marks": marks,
         "pieces": [
@@ -158,6 +158,17 @@ def _path(problem: Problem, conditions: Conditions | None, progress: News) -> Pa
         return lambda_path(problem, progress=count, conditions=conditions)
     except (_TooMany, InputError):
         return None
+
+
+def _points(problem: Problem, progress: News) -> list[Risks]:
+    """Proved points of the frontier, where probabilities are reported."""
+    slow = any(len(one.values) > _VALUES for one in problem.forecasters.values())
+    if slow or not (problem.reporting or problem.forecasting):
+        return []
+    try:
+        return [one.risks for one in bracketed_path(problem, "1/20", progress=progress).points]
+    except InputError:
+        return []
 
 
 def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
@@ -203,6 +214,11 @@ def _problem(problem: Problem) -> dict[str, Any]:
         name = label(one.name) + ("" if known is None else f" (who knows which of {counted(len(known), 'case')} holds)")
         own = {"name": name, "weight": weight, "decisions": _labels(one.decisions or ())}
         own["views"] = None if known is None else [label(f"{one.name}, {z}") for z in known]
+        own["reports"] = one.loss if reports(one) else None
+        if reports(one):
+            law = isinstance(one.secret, np.ndarray)
+            named = one.decisions if law else dict.fromkeys(problem.states if one.secret is None else one.secret)
+            return own | {"decisions": _labels([*(named or ())]), "loss": None, "harm": None, "prior": None}
         prior = None if one.prior is None else [fraction(v) for v in public(one.prior[:_ROWS]).tolist()]
         return own | {"loss": table(one.loss), "harm": table(one.harm), "prior": prior}
 

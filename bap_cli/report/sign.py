@@ -26,6 +26,7 @@ from bap_lp.model.agents import Agent
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism, degenerate
 from bap_lp.model.problem import Problem
+from bap_lp.model.reports import reports
 from bap_lp.rational import EXACT, FLOAT, Array, public, text
 
 _ASKED = 12  # pieces of which uniqueness is asked
@@ -36,7 +37,7 @@ _NEAR = 1e-12  # a float loss this close to 1 - pi(theta|x) is the same number
 def signing(problem: Problem) -> dict[str, Any]:
     """Per agent: whether its risk is the probability to be wrong, and its risk if all or nothing is released.
 
-    `most` is the largest number of its table: without it an expected loss has no unit.
+    `most` is the largest number of its table: without it an expected loss has no unit. Reports have no table.
     """
     full, null = _agent_extremes(problem)
     agents, bobs = (*problem.bobs, *problem.eves), len(problem.bobs)
@@ -45,7 +46,7 @@ def signing(problem: Problem) -> dict[str, Any]:
             "wrong": counts_errors(problem, agent, k < bobs),
             "full": text(full[k]),
             "null": text(null[k]),
-            "most": text(public(_counted(problem, agent).max())),
+            "most": "0" if reports(agent) else text(public(_counted(problem, agent).max())),
         }
         for k, agent in enumerate(agents)
     ]
@@ -63,7 +64,7 @@ def counts_errors(problem: Problem, agent: Agent, bob: bool) -> bool:
     A harm of its own says what Alice counts, not what is right: if it is 1 for every conviction, a judge who acquits is
     not therefore right.
     """
-    if agent.harm is not None:
+    if agent.harm is not None or reports(agent):
         return False
     live = _counted(problem, agent)
     if ((live == 0) | (live == 1)).all():
@@ -90,7 +91,7 @@ def _same(a: Array, b: Array) -> bool:
 
 def _agent_extremes(problem: Problem) -> tuple[list[Any], list[Any]]:
     """Every agent's own unweighted risk under the full and under the null release, Bobs first."""
-    if problem.misaligned:
+    if problem.misaligned or problem.reporting or problem.forecasting:
         rows = len(problem.p)
         out = []
         for to in (list(range(rows)), [0] * rows):

@@ -19,8 +19,9 @@ import numpy as np
 
 from bap_lp.clock import OutOfTime, remaining
 from bap_lp.engines.form import LinearForm
+from bap_lp.engines.solve import centred
 from bap_lp.model.reports import Reporter
-from bap_lp.program.bound import Dual, Observer, Program
+from bap_lp.program.bound import Dual, Observer, Program, Sparse
 from bap_lp.rational import Array, floats
 
 _TIGHT = 1e-14  # asked of Clarabel, which then goes on until floats do not get closer
@@ -59,12 +60,15 @@ class _Score:
         return len(self.reporter.values), self.observer.views
 
 
-def conic_point(program: Program, scale: float = 1.0) -> ConicPoint:
-    """The optimum of a program whose costs have this scale; raises NoMechanism if there is none."""
+def conic_point(program: Program, scale: float = 1.0, balanced: bool = True) -> ConicPoint:
+    """The optimum of a program whose costs have this scale; raises NoMechanism if there is none.
+
+    balanced: whether Clarabel scales rows and columns. It seldom loses digits both ways.
+    """
     import clarabel
     from scipy import sparse
 
-    rounded = program.rounded
+    rounded = centred(program).rounded
     form = LinearForm.of(rounded)
     lp, scores, count = form.lp, [], form.lp.shape[1]
     keep = np.ones(len(lp.rhs), dtype=bool)  # columns that stand for reports have no rows
@@ -76,6 +80,13 @@ def conic_point(program: Program, scale: float = 1.0) -> ConicPoint:
     rows = np.flatnonzero(keep)
     A = sparse.csc_matrix((lp.value, lp.index, lp.start), shape=lp.shape).tocsr()[rows]
     A.resize(len(rows), count)
+    unit = np.ones(count)  # of the columns: t of a finite group is as large as its losses
+    for o in rounded.observers:
+        if not isinstance(o.losses, Sparse):
+            largest = np.maximum.reduceat(abs(o.losses).max(axis=0), o.starts)
+            largest[[g for g, _ in o.scores]] = 1.0
+            unit[form.t[o.name]] = np.where(largest > 0, largest, 1.0)
+    A = A @ sparse.diags(unit)
     size = np.maximum(abs(A).max(axis=1).toarray().ravel(), 1e-300)
     A, rhs, equal = sparse.diags(1 / size).tocsr() @ A, lp.rhs[rows] / size, lp.equality[rows]
     bounded = np.flatnonzero(~lp.free)
@@ -96,9 +107,9 @@ def conic_point(program: Program, scale: float = 1.0) -> ConicPoint:
     right = np.zeros(matrix.shape[0])
     right[: int(equal.sum())] = rhs[equal]
     right[zeros : zeros + int((~equal).sum())] = rhs[~equal]
-    cost = np.append(lp.cost / scale, np.zeros(count - lp.shape[1]))
+    cost = np.append(lp.cost / scale, np.zeros(count - lp.shape[1])) * unit
     kinds = [clarabel.ZeroConeT(zeros), clarabel.NonnegativeConeT(signs), *cones]
-    x, z = _solved(cost, matrix, right, kinds)
+    x, z = _solved(cost, matrix, right, kinds, balanced)
 
     y = np.zeros(len(lp.rhs))
     y[rows[equal]] = z[: int(equal.sum())] / size[equal]
@@ -158,14 +169,14 @@ def _rows(one: _Score, form: LinearForm, count: int) -> tuple[Any, Any, Any]:
     return total, cap, cone
 
 
-def _solved(cost: Array, matrix: Any, right: Array, kinds: list[Any]) -> tuple[Array, Array]:
+def _solved(cost: Array, matrix: Any, right: Array, kinds: list[Any], balanced: bool) -> tuple[Array, Array]:
     import clarabel
     from scipy import sparse
 
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TIGHT
-    settings.tol_ktratio = 1e-12
+    settings.tol_ktratio, settings.equilibrate_enable = 1e-12, balanced
     if remaining() < np.inf:
         settings.time_limit = max(remaining(), 1e-3)
     nothing = sparse.csc_matrix((len(cost), len(cost)))

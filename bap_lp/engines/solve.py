@@ -248,6 +248,7 @@ def centred(program: Program) -> Program:
             seen.append(o)
             continue
         least = np.minimum.reduceat(o.losses, o.starts, axis=1)
+        least[:, [group for group, _ in o.scores]] = EXACT.zero  # reports are not listed
         shifts[o.name] = program.mass.dot(least)  # per group
         seen.append(replace(o, losses=o.losses - least[:, o.group_of]))
     rows = []

@@ -21,7 +21,7 @@ from bap_lp.model.agents import counted_loss
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
-from bap_lp.model.reports import reports, risk_ends
+from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, UNIT, InputError, number, public
 
@@ -84,7 +84,7 @@ def _reported_extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, An
     p, full, null = problem.p[:, None], EXACT.zero, EXACT.zero
     for k, (n, _) in enumerate(problem.eve_views):
         if k in problem.reporters:
-            null = null + risk_ends(problem.reporters[k], p)[0]
+            null = null + problem.reporters[k].risk_ends(p)[0]
         else:
             share = 1 if problem.eve_shares is None else problem.eve_shares[:, [k]]
             losses = p * share * counted_loss(problem.eves[n])

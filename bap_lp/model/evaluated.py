@@ -93,6 +93,7 @@ class Evaluation(Tabular, Risks):
         signals: every signal that is sent, with its probability, the posterior and the decisions of all agents.
         agents: every Bob's and Eve's own unweighted risk, by name; with the log loss it is H(A|S), in nats.
         information: I(A;S) in nats, by the names of the agents with the log loss; given what they know, if they do.
+        information_error: how far each of these, and the agent's own risk H(A|S), may be off.
 
     >>> from bap_lp import Mechanism, Problem, evaluate
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -103,6 +104,7 @@ class Evaluation(Tabular, Risks):
     signals: tuple[Signal, ...] = ()
     agents: dict[str, Number] = field(default_factory=dict)
     information: dict[str, Number] = field(default_factory=dict)
+    information_error: dict[str, float] = field(default_factory=dict)
 
     @property
     def risks(self) -> Risks:

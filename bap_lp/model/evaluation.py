@@ -20,7 +20,7 @@ from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.reports import reports, risk_ends
+from bap_lp.model.reports import Forecaster, Reporter, reports
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
@@ -79,15 +79,22 @@ def _shared_risks(problem: Problem, rho: Array) -> tuple[Risks, list[Any], list[
     risk, error = [found.bob, found.eve], [found.bob_error, found.eve_error]
     exactly, whole = problem.exactly, EXACT.array(rho)
     ends = {k: (one.kind, one.risk_ends(whole)) for k, one in exactly.forecasters.items()}
-    ends |= {bobs + k: (one.kind, risk_ends(one, whole)) for k, one in exactly.reporters.items()}
+    ends |= {bobs + k: (one.kind, one.risk_ends(whole)) for k, one in exactly.reporters.items()}
     for k, (kind, (low, high)) in ends.items():
         own[k] = low if is_exact(rho) and kind == "brier" else float((low + high) / 2)
         risk[k >= bobs] = risk[k >= bobs] + public(own[k])
         if isinstance(own[k], float):
-            # masses with a relative error d change sum m log(M/m) by at most d times itself and twice the mass
-            units = 4 if is_exact(rho) else len(rho) + 8
-            error[k >= bobs] += float(high - low) + units * 2.0**-52 * float(high + 2 * EXACT.number(weights[k]))
+            error[k >= bobs] += _log_error(low, high, EXACT.number(weights[k]), rho)
     return Risks(risk[0], risk[1], error[0], error[1]), own, tables
+
+
+def _log_error(low: Any, high: Any, weight: Any, rho: Array) -> float:
+    """How far a float between the two ends of a log risk may be off.
+
+    Masses with a relative error d change sum m log(M/m) by at most d times itself and twice the mass.
+    """
+    units = 4 if is_exact(rho) else len(rho) + 8
+    return float(high - low) + units * 2.0**-52 * float(high + 2 * weight)
 
 
 def _own_risks(
@@ -161,24 +168,29 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
         risk = sum(risk for risk, k in zip(own, owners, strict=True) if k == n)
         agents[a.name] = public(risk / (float(a.weight) if isinstance(risk, float) else field_.number(a.weight)))
     told = _signals(problem, mechanism, rho, decisions)
-    gained = _information(problem, rho, agents)
-    return Evaluation(found.bob, found.eve, found.bob_error, found.eve_error, told, agents, gained)
+    gained = _information(problem, rho)
+    return Evaluation(
+        found.bob, found.eve, found.bob_error, found.eve_error, told, agents,
+        {name: value for name, (value, _) in gained.items()}, {name: error for name, (_, error) in gained.items()},
+    )  # fmt: skip
 
 
-def _information(problem: Problem, rho: Array, agents: dict[str, Any]) -> dict[str, Any]:
-    """I(A;S|Z) = H(A|Z) - H(A|S,Z) of every agent with the log loss, in nats; a Bob knows no Z."""
-    out: dict[str, float] = {}
-    before = EXACT.array(rho).sum(axis=1)[:, None]
-    for k, forecaster in problem.exactly.forecasters.items():
-        bob = problem.bobs[k]
-        if forecaster.kind == "log":
-            out[bob.name] = float(forecaster.risk_ends(before)[0]) / float(bob.weight) - float(agents[bob.name])
-    for k, reporter in problem.exactly.reporters.items():
-        eve = problem.eves[problem.eve_views[k][0]]
-        if reporter.kind == "log":
-            first = out.get(eve.name, -float(agents[eve.name]))
-            out[eve.name] = first + float(risk_ends(reporter, before)[0]) / float(eve.weight)
-    return {name: max(value, 0.0) for name, value in out.items()}
+def _information(problem: Problem, rho: Array) -> dict[str, tuple[float, float]]:
+    """I(A;S|Z) = H(A|Z) - H(A|S,Z) of every agent with the log loss, in nats, and its error; a Bob knows no Z."""
+    whole, exactly = EXACT.array(rho), problem.exactly
+    before = whole.sum(axis=1)[:, None]
+    found: list[tuple[Agent, Reporter | Forecaster]] = []
+    found += [(problem.bobs[k], one) for k, one in exactly.forecasters.items()]
+    found += [(problem.eves[problem.eve_views[k][0]], one) for k, one in exactly.reporters.items()]
+    out: dict[str, tuple[float, float]] = {}
+    for agent, one in found:
+        if one.kind == "log":
+            (low, high), (left, most) = one.risk_ends(before), one.risk_ends(whole)
+            weight = EXACT.number(agent.weight)
+            error = _log_error(low, high, weight, rho) + _log_error(left, most, weight, rho)
+            value, sofar = out.get(agent.name, (0.0, 0.0))
+            out[agent.name] = value + float((low + high - left - most) / 2 / weight), sofar + error / float(weight)
+    return {name: (max(value, 0.0), error) for name, (value, error) in out.items()}
 
 
 def _share(problem: Problem, k: int, rho: Array) -> Array:

@@ -79,6 +79,11 @@ class Reporter(ReadOnly):
         """What she loses at every signal of an exact table, at best."""
         return least_risk(self.kind, self.masses(rho), above)
 
+    def risk_ends(self, rho: Array) -> tuple[Any, Any]:
+        """Rationals below and above what she loses in all, of an exact joint table; equal for the Brier loss."""
+        low = tree_sum(self.risk(rho))
+        return low, low if self.kind == "brier" else tree_sum(self.risk(rho, above=True))
+
     def flaw(self, table: Array) -> str:
         """Why reports prove nothing, or ""."""
         if table.ndim != 2 or table.shape[1] != len(self.values):
@@ -140,9 +145,3 @@ def least_risk(kind: str, m: Array, above: bool = False) -> Array:
     log = log_above if above else log_below
     terms = (EXACT.list(v * log(t / v) if v else v for v in m[:, s]) for s, t in enumerate(total))
     return EXACT.list(own.sum() for own in terms)
-
-
-def risk_ends(reporter: Reporter, rho: Array) -> tuple[Any, Any]:
-    """Rationals below and above what she loses in all, of an exact joint table; equal for the Brier loss."""
-    low = tree_sum(reporter.risk(rho))
-    return low, low if reporter.kind == "brier" else tree_sum(reporter.risk(rho, above=True))

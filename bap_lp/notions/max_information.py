@@ -18,7 +18,7 @@ import numpy as np
 
 from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.labels import state_labels
-from bap_lp.model.reports import Reporter, reports, risk_ends
+from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums, first_members
 from bap_lp.notions.base import Notion, Part, limit
@@ -173,4 +173,4 @@ class MaxInformation(Notion):
 
 def _entropy(one: Reporter) -> tuple[Any, Any]:
     """Rationals below and above H(A)."""
-    return risk_ends(one, EXACT.full((len(one.where), 1), 1))
+    return one.risk_ends(EXACT.full((len(one.where), 1), 1))

@@ -22,7 +22,8 @@ from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
 from bap_lp.plots.cards import signal_cards
 from bap_lp.plots.channels import channel_heatmap
-from bap_lp.questions.path.pieces import Path, lambda_path
+from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
+from bap_lp.questions.path.pieces import Path
 from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import InputError, public
 from bap_lp.releases import Comparison, compare
@@ -32,6 +33,7 @@ __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lamb
 
 _LEVELS = 5  # level lines of R_A, in addition to the calibration line and that of the optimum
 _FAMILY_STATES = 200
+_GRID = 200  # values of lam at which a bracket is drawn
 _STAR = 9.5  # half the size of the optimum's star, in points
 
 
@@ -44,7 +46,7 @@ def risk_utility_map(
     problem: Problem,
     lam: Any = "calibrated",
     *,
-    path: Path | None = None,
+    path: Path | BracketedPath | None = None,
     comparison: Comparison | None = None,
     families: Sequence[Family] | None = None,
     optimum: Risks | None = None,
@@ -56,7 +58,8 @@ def risk_utility_map(
     Args:
         problem: the problem.
         lam: a non-negative number, or "calibrated".
-        path: the path of the problem without conditions, if it is known already.
+        path: the path of the problem without conditions, if it is known already. Where probabilities are reported it
+            has points instead of pieces: the frontier is drawn through them.
         comparison: the releases to mark, by default those of `compare`.
         families: the curves to draw, by default randomised response.
         optimum: the risks to mark as optimal, by default those of the best mechanism that meets the conditions.
@@ -67,18 +70,19 @@ def risk_utility_map(
     Returns:
         The Axes.
     """
-    path = path or lambda_path(problem)
+    path = path or every_lambda(problem)
     price = public(lam_of(path.problem, lam))
     comparison = comparison or compare(path.problem, price, conditions=conditions)
     drawn, name = _frontier(path, conditions)
     if families is None:
-        small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned
+        small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned and isinstance(path, Path)
         families = [randomised_response_family(path.problem)] if small else []
     ax = lt.axes(ax, 7.2, 6.4)
     full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
-    ideal = [Risks(path.pieces[0].risks.bob, path.pieces[-1].risks.eve)] if problem.misaligned else []
-    (x0, y0), (x1, y1) = _frame(ax, [full, null, *(ideal and [*ideal, *(p.risks for p in path.pieces)])])
-    region, whole = attainable_region(path.problem, path)
+    ends = _vertices(path)
+    ideal = [Risks(ends[0].bob, ends[-1].eve)] if problem.misaligned else []
+    (x0, y0), (x1, y1) = _frame(ax, [full, null, *(ideal and [*ideal, *ends])])
+    region, whole = attainable_region(path.problem, path) if isinstance(path, Path) else ((), False)
     lines = _region(ax, region, whole, drawn, name)
     best = comparison.optimum.risks if optimum is None else optimum
     named = "least $R_A$" if comparison.conditions is None else "$R_A$ of the optimum"
@@ -101,6 +105,10 @@ def risk_utility_map(
     return ax
 
 
+def _vertices(path: Path | BracketedPath) -> list[Risks]:
+    return [one.risks for one in (path.pieces if isinstance(path, Path) else path.points)]
+
+
 def _frame(ax: Any, inside: Sequence[Risks]) -> tuple[tuple[float, float], tuple[float, float]]:
     xs, ys = zip(*map(_place, inside), strict=True)
     (x0, x1), (y0, y1) = (min(xs), max(xs)), (min(ys), max(ys))
@@ -112,21 +120,21 @@ def _frame(ax: Any, inside: Sequence[Risks]) -> tuple[tuple[float, float], tuple
     return (x0 - pads[0], y0 - pads[1]), (x1 + pads[0], y1 + pads[1])
 
 
-def _frontier(path: Path, conditions: Conditions | None) -> tuple[Path, str]:
-    """The path whose vertices are drawn, and what the legend calls them."""
+def _frontier(path: Path | BracketedPath, conditions: Conditions | None) -> tuple[list[Risks], str]:
+    """What is drawn, and what the legend calls it."""
     if conditions is None or conditions.empty:
-        return path, "frontier: nothing is better"
-    return lambda_path(path.problem, conditions=conditions), "frontier under the conditions"
+        return _vertices(path), "frontier: nothing is better"
+    return _vertices(every_lambda(path.problem, conditions=conditions)), "frontier under the conditions"
 
 
-def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Path, edge_name: str) -> list[np.ndarray]:
+def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Sequence[Risks], edge_name: str) -> list[np.ndarray]:
     name = "attainable: some mechanism does this" if whole else "attainable, and perhaps more above"
     corners = np.array([_place(risks) for risks in region])
     if len(corners) > 2:
         ax.add_patch(Polygon(corners, closed=True, fc=pt.REGION, ec=pt.REGION_EDGE, lw=0.8, label=name, zorder=1))
-    vertices = np.array([_place(piece.risks) for piece in edge.pieces])
+    vertices = np.array([_place(risks) for risks in edge])
     ax.plot(*vertices.T, "-o", color=pt.FRONTIER, lw=2.6, ms=4.5, label=edge_name, zorder=4)
-    return [vertices, np.vstack([corners, corners[:1]])]
+    return [vertices, *([np.vstack([corners, corners[:1]])] if len(corners) else [])]
 
 
 def _levels(
@@ -199,8 +207,13 @@ def _legend(ax: Any, title: str, columns: int = 2) -> None:
     legend.get_title().set_fontweight("bold")
 
 
-def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
-    """V(lam), the least R_A, with its breakpoints; full and null release for comparison; lam marked if given."""
+def value_of_lambda(path: Path | BracketedPath, lam: Any = None, *, ax: Any = None) -> Any:
+    """V(lam), the least R_A, with its breakpoints, or points and a bracket in between; lam marked if given.
+
+    Full and null release are drawn for comparison, except over a set of priors.
+    """
+    if isinstance(path, BracketedPath):
+        return _bracketed(path, lam, lt.axes(ax, 7.2, 4.2))
     among = "" if getattr(path, "conditions", None) is None else " under the conditions"
     ax = lt.axes(ax, 7.2, 4.2)
     full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
@@ -231,8 +244,39 @@ def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
     lines = [curve, *(np.column_stack([ends, float(r.bob) - ends * float(r.eve)]) for r in (full, null))]
     room = [_STAR] * (price is not None) + [6.5] * len(kinks)
     lt.Labels(ax, points, texts, [pt.INK] * len(texts), lines, room=room)
+    return _by_lambda(ax, path.problem.title)
+
+
+def _bracketed(path: BracketedPath, lam: Any, ax: Any) -> Any:
+    """Points, and the bracket between them."""
+    last, among = float(path.points[-1].lam), "" if path.points[0].conditions is None else " under the conditions"
+    ends = np.array([0.0, last])
+    if path.points[0].priors is None:
+        for pair, name, style in zip(extremes(path.problem), ("full", "null"), ("--", ":"), strict=True):
+            bob, eve = map(float, pair)
+            ax.plot(ends, bob - ends * eve, style, color=pt.GREY, lw=1.4, label=f"{name} release")
+    else:
+        among = " over the set of priors" + among
+    grid = np.unique([*np.linspace(0, last, _GRID), *(float(one.lam) for one in path.points)])
+    band = np.array([path.bracket(v) for v in grid])
+    ax.fill_between(grid, *band.T, color=pt.ALICE, alpha=0.25, lw=0, zorder=3)
+    curve = np.array([(float(one.lam), float(one.value)) for one in path.points])
+    ax.plot(*curve.T, "-o", color=pt.ALICE, lw=2.0, ms=4, label=f"optimum $V(\\lambda)${among}", zorder=4)
+    if lam is not None:
+        price = float(public(lam_of(path.problem, lam)))
+        low, high = path.bracket(price)
+        ax.plot(price, high, "*", color=pt.GREEN, mec=pt.INK, mew=0.7, ms=15, zorder=6)
+        known = " to ".join(dict.fromkeys(f"{v:.4g}" for v in (low, high)))
+        lines = [np.column_stack(line.get_data()) for line in ax.lines[:-1]]
+        lt.Labels(ax, [(price, high)], [f"λ = {price:.4g}: V = {known}"], [pt.INK], lines, room=[_STAR])
+    ax.set_xlim(0, max(last, 0.0 if lam is None else 1.05 * price))
+    ax.margins(y=0.12)
+    return _by_lambda(ax, path.problem.title)
+
+
+def _by_lambda(ax: Any, title: str) -> Any:
     ax.set_xlabel("price of privacy  $\\lambda$")
     ax.set_ylabel("$R_A = R_B - \\lambda R_E$")
     ax.spines[["top", "right"]].set_visible(False)
-    _legend(ax, path.problem.title, 3)
+    _legend(ax, title, 3)
     return ax

@@ -51,15 +51,20 @@ def test_solve_explain_evaluate_and_verify_speak_of_reports(capsys, file, tmp_pa
     plain = " ".join(words.split())
     assert "The researcher reports probabilities of a parameter, and should lose little (logarithmic loss)." in plain
     assert "What is proved" in words
+    code, words = run(capsys, "path", file)
+    assert code == 0, words
+    assert "Every R_A here is proved up to" in words
+    code, words = run(capsys, "plot", file, "-o", str(tmp_path / "map.svg"))
+    assert code == 0, words
     code, words = run(capsys, "solve", file, "--json")
+    assert json.loads(words)["information"]["researcher"]["error"] < 1e-12
     assert json.loads(words)["signals"][0]["bob"] == ["reports probabilities: young 1, old 0"]
 
 
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (["path"], "problem needs Bobs with tables of losses here: researcher reports probabilities"),
-        (["report"], "problem needs Bobs with tables of losses for a report"),
+        (["tiers"], "researcher reports probabilities"),
         (["solve", "--deterministic"], "--deterministic = True is not possible with a Bob who reports probabilities"),
         (["solve", "--max-bob-risk", "1/10"], "is not possible with a Bob who reports probabilities"),
         (["solve", "--formulation", "paper"], 'must be "compact" if a Bob reports probabilities'),
@@ -67,7 +72,7 @@ def test_solve_explain_evaluate_and_verify_speak_of_reports(capsys, file, tmp_pa
     ids=lambda own: " ".join(own) if isinstance(own, list) else "",
 )
 def test_what_is_not_covered_is_refused_in_one_line(capsys, file, words, rule):
-    code, said = run(capsys, words[0], file, *words[1:])
+    code, said = run(capsys, words[0], file, *([file] if words == ["tiers"] else words[1:]))
     assert code == 2
     assert rule in said
     assert len(said.strip().splitlines()) == 1

@@ -511,6 +511,31 @@ def test_a_page_without_a_proof_does_not_claim_one(
     assert "proves nothing by itself" in page.inner_text("main")
 
 
+REPORTING = """
+[data]
+prior = ["2/5", "1/10", "1/5", "3/10"]
+[bob]
+{bob}
+[eve]
+name = "insurer"
+loss = "log"
+secret = ["well", "ill", "well", "ill"]
+[alice]
+lambda = 6
+"""
+
+
+@pytest.mark.parametrize("bob", ["loss = [[0, 1], [0, 1], [1, 0], [1, 0]]", 'loss = "brier"\nsecret = [1, 1, 2, 2]'])
+def test_the_page_speaks_of_probabilities_that_are_reported(opened: Open, tmp_path: Path, bob: str) -> None:
+    (tmp_path / "people.toml").write_text(REPORTING.format(bob=bob))
+    page = opened(tmp_path / "people.toml")
+    text = page.inner_text("body")
+    assert "will report probabilities of: well or ill" in text
+    assert "misses 0.968 bits" in text
+    assert "this page shows the one at the chosen λ" in page.text_content("body")
+    assert "up to rounding, with a proved tolerance" in text
+
+
 @pytest.mark.slow
 def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> None:
     assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0

@@ -41,6 +41,7 @@ def test_a_log_risk_is_the_conditional_entropy(seed: int) -> None:
     hidden = entropy(table.ravel()) - entropy(table.sum(axis=0))  # H(A,S) - H(S)
     assert found.eve == pytest.approx(hidden, abs=1e-13)
     assert abs(found.eve - hidden) <= found.eve_error + 1e-15 < 1e-12
+    assert 0 < found.information_error["Eve"] < 1e-12
     assert found.information["Eve"] == pytest.approx(entropy(table.sum(axis=1)) - hidden, abs=1e-13)
 
 

@@ -99,7 +99,7 @@ function drawProblem() {
   for (const [list, why] of [[problem.bobs, ", who should learn from the release,"], [problem.eves, ", who must not learn too much,"]]) {
     for (const agent of list) {
       const some = agent.decisions.slice(0, 8);
-      lines.push([...person(agent.name, true), `${why} will decide: `, ...listed(some, " or ", agent.decisions.length - some.length),
+      lines.push([...person(agent.name, true), `${why} will ${agent.reports ? "report probabilities of" : "decide"}: `, ...listed(some, " or ", agent.decisions.length - some.length),
         agent.weight ? ` (weight ${agent.weight}).` : "."]);
     }
   }
@@ -110,7 +110,7 @@ function drawProblem() {
   if (problem.emptyCount) lines.push(["Of probability zero: ", ...listed(problem.empty, " and ", problem.emptyCount - problem.empty.length), ". They are left out of the optimisation."]);
   $("words").replaceChildren(...lines.map((line) => make("p", {}, ...line.flatMap((part) => (typeof part === "string" ? rich(part) : [part])))));
   const checked = (role, k) => (row, x) => (!model ? row : model.index[x] < 0 ? row.map(() => "–") : model[role][k].table[model.index[x]].map((v) => Q.text(v)));
-  const tables = [...problem.bobs.map((a, k) => [a, "expected loss of ", checked("bob", k)]), ...problem.eves.map((a, k) => [a, "loss of ", checked("eve", k)])].map(([agent, what, own]) =>
+  const tables = [...problem.bobs.map((a, k) => [a, "expected loss of ", checked("bob", k)]), ...problem.eves.map((a, k) => [a, "loss of ", checked("eve", k)])].filter(([agent]) => agent.loss).map(([agent, what, own]) =>
     table(["data", "probability", ...agent.decisions.map(quoted)], agent.loss.map((row, x) => [quoted(problem.states[x]), model ? Q.text(model.prior[x]) : problem.prior[x], ...own(row, x)]),
       make("span", {}, what, ...person(agent.name), " for each decision")));
   for (const agent of [...problem.bobs, ...problem.eves]) {
@@ -277,7 +277,7 @@ function drawReleases(index, releases) {
 }
 
 function drawPieces(index) {
-  $("pieces-words").textContent = data.conditions && data.partial ? "Under these conditions this page shows the optimum at the chosen λ only." :
+  $("pieces-words").textContent = data.partial && reported() ? "Where probabilities are reported the mechanism may change with every λ; this page shows the one at the chosen λ." : data.conditions && data.partial ? "Under these conditions this page shows the optimum at the chosen λ only." :
     data.partial ? "There are too many to list; this page shows the one at the chosen λ." :
     `${data.pieces.length === 1 ? "One mechanism is optimal at every price." : `As λ grows, ${data.pieces.length} mechanisms are optimal one after the other. They are the corners of the frontier.`}`;
   const rows = data.pieces.map((piece, k) => ({ here: k === index, cells: [
@@ -287,6 +287,8 @@ function drawPieces(index) {
   const here = $("pieces").querySelector("tr.here");
   $("pieces").scrollTop = here.offsetTop - $("pieces").clientHeight / 2;
 }
+
+const reported = () => [...data.problem.bobs, ...data.problem.eves].some(({ reports }) => reports);
 
 // Risks of the mechanism of a piece, unless this browser finds that it is not optimal there
 function pieceRisks(k) {

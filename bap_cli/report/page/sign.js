@@ -43,13 +43,15 @@ const isCertain = (k, index) => Q.cmp(certainShare(k, index), zero) > 0;
 const largest = (values) => values.reduce((a, b) => (Q.cmp(a, b) < 0 ? b : a));
 const rounded = ({ wrong, best, full, null: none, most }) => ({ wrong, best: best === null ? null : Q.float(best), full: Q.float(full), null: Q.float(none), most: Q.float(most) });
 // How a risk is told: Bob by wrong decisions, Eve by right guesses, either by an expected loss, or by what Alice counts
-function toldRisk(role, wrong, risk, harm) {
+function toldRisk(role, wrong, risk, harm, reports) {
   if (risk === null) return "not shown";
+  if (reports === "log") return risk === 0 ? "knows it for certain" : `misses ${inBits(risk)}`;
   if (harm) return `Alice counts ${figure3(risk)} on average`;
   if (!wrong) return risk === 0 ? "loses nothing" : `loses ${figure3(risk)} on average`;
   return role === "bob" ? `wrong in ${ofHundred(risk)} of 100 decisions` : `right in ${ofHundred(1 - risk)} of 100 guesses`;
 }
-const shortRisk = (role, wrong, risk) => (!wrong ? figure3(risk) : ofHundred(role === "bob" ? risk : 1 - risk));
+const inBits = (nats) => `${figure3(nats / Math.LN2)} bits`;
+const shortRisk = (role, wrong, risk, reports) => (reports === "log" ? inBits(risk) : !wrong ? figure3(risk) : ofHundred(role === "bob" ? risk : 1 - risk));
 
 // Weights are fractions as text, such as "1/2 (0.5)"; on this screen they are decimals
 const weightOf = ({ weight }) => (weight ? weight.split(" ")[0].split("/").map(Number).reduce((a, b) => a / b) : 1);
@@ -57,7 +59,7 @@ const several = (role) => (role === "bob" ? "Bobs" : "Eves");
 const weighted = (role) => data.problem[`${role}s`].some((agent) => weightOf(agent) !== 1);
 
 function shortCard(role, k, index) {
-  const agent = data.problem[`${role}s`][k], risks = rounded(agentRisks(role, k, index)), say = (risk) => shortRisk(role, risks.wrong, risk);
+  const agent = data.problem[`${role}s`][k], risks = rounded(agentRisks(role, k, index)), say = (risk) => shortRisk(role, risks.wrong, risk, agent.reports);
   const span = risks.null - risks.full, done = risks.best === null || span === 0 ? null : Math.min(1, Math.max(0, (risks.null - risks.best) / span));
   const strip = make("div", { class: "bar", role: "img", "aria-label": done === null ? "no scale" : `${figure3(100 * done)}% of the way from no release to the full data` }, make("i"));
   strip.firstElementChild.style.width = `${100 * (done ?? 0)}%`;
@@ -66,7 +68,7 @@ function shortCard(role, k, index) {
   if (weightOf(agent) !== 1) unit.push(make("p", { class: "exactly" }, `counts ${figure3(weightOf(agent))} times where the ${several(role)} are added up`));
   if (role === "eve" && isCertain(k, index)) unit.push(make("p", { class: "exactly" }, certainWords(k, index)));
   return make("div", { class: `figure ${role}` }, make("h3", {}, ...person(agent.name, true), make("span", {}, role === "bob" ? " should learn" : " must not learn too much")),
-    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm)), make("p", { class: "exactly" }, rest), ...unit,
+    make("p", { class: "value" }, toldRisk(role, risks.wrong, risks.best, agent.harm, agent.reports)), make("p", { class: "exactly" }, rest), ...unit,
     ...(agent.harm ? [] : [strip, make("p", { class: "scale" }, make("span", {}, "no release"), make("span", {}, "all the data"))])); // harm may lie beyond both ends
 }
 
@@ -80,6 +82,7 @@ function changes(from, to, first = null) {
     if (list.some(({ harm }) => harm)) return [`${start ? "What" : "what"} Alice counts for `, ...(single ? person(list[0].name) : [`the ${several(role)}`]),
       Math.abs(change) < 1e-12 ? " is the same" : ` ${change > 0 ? "rises" : "falls"} by ${figure3(change)}`];
     if (Math.abs(change) < 1e-12) return [...name, wrong ? (role === "eve" ? " guesses right as often" : " is wrong as often") : single ? " loses the same" : " lose the same"];
+    if (single && list[0].reports === "log") return [...name, ` misses ${inBits(change)} ${change > 0 ? "more" : "less"}`];
     if (!wrong) return [...name, `${single ? " loses" : " lose"} ${figure3(change)} ${change > 0 ? "more" : "less"}`];
     const count = ofHundred(Math.abs(change));
     return role === "bob" ? [...name, ` makes ${count} ${change > 0 ? "more" : "fewer"} wrong decisions in 100`] : [...name, ` makes ${count} ${change > 0 ? "fewer" : "more"} right guesses in 100`];
@@ -117,7 +120,7 @@ function offered(index) {
   return [...new Set([...some, index])].sort((a, b) => a - b);
 }
 
-const lossWords = (role) => (data.problem[`${role}s`].some(({ harm }) => harm) ? "counted by Alice" : data.problem[`${role}s`].some(({ weight }) => weight) ? "weighted loss" : "average loss");
+const lossWords = (role) => (data.problem[`${role}s`].some(({ harm }) => harm) ? "counted by Alice" : data.problem[`${role}s`].every(({ reports }) => reports === "log") ? "missing, in nats" : data.problem[`${role}s`].some(({ weight }) => weight) ? "weighted loss" : "average loss");
 
 function drawLines(index) {
   const one = (role) => data.problem[`${role}s`].length === 1 && !data.problem[`${role}s`][0].weight && agentRisks(role, 0, index).wrong;

@@ -124,8 +124,7 @@ def _solved(
 ) -> tuple[_Proof, Array]:
     """The optimum of a finite problem, up to a small gap, with its proof on all states."""
     if told.finite.reporting:
-        both = ReportedProblem(told.finite, conditions, lam)
-        statement, channel, dual, tables = both.proved(both.solved())
+        statement, channel, dual, tables = ReportedProblem(told.finite, conditions, lam).proved()
         return _Proof(told, splits, statement, dual, statement.bound(dual)[0] - told.added, tables), channel
     asked = AskedProblem.of(told.finite, conditions, True)
     if not conditions.empty:

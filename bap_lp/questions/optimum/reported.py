@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import OutOfTime
 from bap_lp.engines.conic import ConicPoint, NoMechanism, conic_point
 from bap_lp.engines.solve import slack_program
 from bap_lp.model.calibration import extremes
@@ -34,6 +35,7 @@ from bap_lp.rational import stated as as_stated
 
 _FLOORS = (0.0, 1e-10, 1e-7)  # probabilities up to which a solution of Clarabel may be tidied
 _SHARES = (2.0**-26, 2.0**-20, 2.0**-14)  # of the even channel, where Clarabel breaks a condition by more than rounding
+_CLOSE = 1e-10  # of what the release can change: a gap that is small enough
 _FEW = 2000  # probabilities up to which that is tried
 
 
@@ -43,8 +45,7 @@ def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: C
     problem = problem if exact else problem.as_float()
     whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
     asked = ReportedProblem(whole, conditions, price)
-    found = asked.solved()
-    statement, channel, dual, tables = asked.proved(found)
+    statement, channel, dual, tables = asked.proved()
     value, bound = statement.value(channel), statement.bound(dual)[0]
     stated, least, gap = reported(value, bound, exact, rounds(statement.program))
     at = as_stated(price, exact)
@@ -90,9 +91,9 @@ class ReportedProblem:
         spread = null_bob - bob + lam * (null_eve - eve)
         self.scale = float(spread) if spread > 0 else 1.0
 
-    def solved(self) -> ConicPoint:
+    def _solved(self, balanced: bool) -> ConicPoint:
         try:
-            return conic_point(self.program, self.scale)
+            return conic_point(self.program, self.scale, balanced)
         except NoMechanism:
             names = ", ".join(self.conditions.given())
             raise InputError("conditions", None, f"cannot be met: no mechanism satisfies {names}") from None
@@ -129,8 +130,25 @@ class ReportedProblem:
             return None
         return q / q.sum(axis=1, keepdims=True)
 
-    def proved(self, found: ConicPoint) -> tuple[Statement, Array, Dual, tuple[Array, ...]]:
-        """The statement with the reports listed, the channel on all states, and multipliers that prove a bound."""
+    def proved(self) -> tuple[Statement, Array, Dual, tuple[Array, ...]]:
+        """The statement with the reports listed, the channel on all states, and multipliers that prove a bound.
+
+        Each end is the better one of two solutions, if the first is not close enough.
+        """
+        statement, channel, dual, tables = self._ends(self._solved(True))
+        value, bound = statement.value(channel), statement.bound(dual)[0]
+        if value - bound <= EXACT.number(_CLOSE * self.scale):
+            return statement, channel, dual, tables
+        try:
+            other, second, its_dual, its_tables = self._ends(self._solved(False))
+        except (ArithmeticError, InputError, OutOfTime):
+            return statement, channel, dual, tables
+        channel = second if other.value(second) < value else channel
+        if other.bound(its_dual)[0] > bound:
+            statement, dual, tables = other, its_dual, its_tables
+        return statement, channel, dual, tables
+
+    def _ends(self, found: ConicPoint) -> tuple[Statement, Array, Dual, tuple[Array, ...]]:
         channel = self.layout.rows(self.channel(found.rho))
         tables = tuple(_listed(found, o.name, g, r) for o in self.program.observers for g, r in o.scores)
         final = self.problem.reported(tables)

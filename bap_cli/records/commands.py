@@ -251,10 +251,15 @@ def _say_left(solution: Any, total: int, mine: int, elsewhere: int) -> None:
 
 @app.command("audit")
 def audit_command(
-    folder: Folder, file: Table, attackers: Attackers = True, allow_float: AllowFloat = False, as_json: Json = False
-) -> None:
+    folder: Folder, file: Table, attackers: Attackers = True,
+    anonymeter: Annotated[
+        bool, typer.Option("--anonymeter", help="Also run the attacks of anonymeter, which must be installed.")
+    ] = False,
+    allow_float: AllowFloat = False, as_json: Json = False,
+) -> None:  # fmt: skip
     """Judge the mechanism of a solved study on other records."""
-    from bap_cli.records.tables import show_audit
+    from bap_cli.records.tables import show_anonymeter, show_audit
+    from bap_sdc.records.audit.anonymeter import anonymeter_audit
     from bap_sdc.records.data.tables import read_table
 
     with Progress("reading") as progress:
@@ -263,11 +268,18 @@ def audit_command(
         frame.attrs["source"] = source_name(file)
         progress("auditing")
         audit = solution.audit(frame, attackers=None if attackers else ())
+        attacked = None
+        if anonymeter:
+            progress("anonymeter")
+            attacked = anonymeter_audit(solution, solution.study.encode(frame), _kept(folder))
     assert audit is not None
     if as_json:
-        print_json(audit.document())
-    else:
-        show_audit(audit)
+        more = {} if attacked is None else {"anonymeter": [one.document() for one in attacked]}
+        print_json(audit.document() | more)
+        return
+    show_audit(audit)
+    if attacked is not None:
+        show_anonymeter(attacked)
 
 
 @app.command("report")

@@ -82,7 +82,8 @@ def show_path(path: Any, found: Opened) -> None:
             continue
         share = f"{100 * float(gain):.3g}%"
         first = f"Line {1 + path.lines.index(line)} is the first on which no Eve gains more than {share}"
-        say(out, f"{first}: --eve-gain {share} chooses it.")
+        chosen = "chooses it" if path.whole else "looks between it and the one before"
+        say(out, f"{first}: --eve-gain {share} {chosen}.")
     if path.whole:
         say(
             out,

@@ -40,14 +40,15 @@ class Opened:
         """The solution at the lambda that was asked for."""
         if self.solution is not None:
             return self.solution
-        lam = self.lam
-        if self.eve_gain is not None:
-            from bap_sdc.records.path import lam_within_gain
+        from bap_lp.clock import time_limited
+        from bap_sdc.records.path import lam_within_gain
 
-            own = {k: v for k, v in options.items() if k in ("workers", "time_limit")}
-            lam = lam_within_gain(self.study, self.eve_gain, progress=progress, **own)
         tell = lambda done, total: progress(f"solving: {done} of {total} record types")  # noqa: E731
-        return self.study.solve(lam, progress=tell, **options)
+        with time_limited(options.pop("time_limit", None)):
+            lam = self.lam
+            if self.eve_gain is not None:
+                lam = lam_within_gain(self.study, self.eve_gain, progress=progress, workers=options.get("workers"))
+            return self.study.solve(lam, progress=tell, **options)
 
 
 def asked(loaded: Any, lam: str | None, gain: str | None) -> Opened:

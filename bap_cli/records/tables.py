@@ -9,6 +9,7 @@ from typing import Any
 from bap_cli.show import risk_table
 from bap_cli.terminal import console, paragraph, plain_table, put, say, short
 from bap_lp.model.display import clean, counted, equals, person
+from bap_sdc.records.audit.anonymeter import Attacked
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
@@ -154,3 +155,15 @@ def show_audit(audit: Audit) -> None:
     changed = ", ".join(f"{clean(name)} {share:.1%}" for name, share in u.changed.items())
     pairs = "" if isnan(u.two_way) else f", two-way {u.two_way:.4f}"  # one column has no pairs
     say(out, f"Changed cells: {changed}. Distance of margins: one-way {u.one_way:.4f}{pairs}.")
+
+
+def show_anonymeter(found: Sequence[Attacked]) -> None:
+    """The attacks of anonymeter as a table."""
+    out = console()
+    out.print()
+    say(out, "Attacks of anonymeter: what they do better on fitted records than on the audited ones, from 0 to 1")
+    out.print()
+    table = plain_table("attack", "Eve", "risk", "low", "high", right=(2, 3, 4))
+    for one in found:
+        table.add_row(one.attack, clean(one.eve or ""), *(f"{v:.3f}" for v in (one.risk, one.low, one.high)))
+    put(out, table)

@@ -253,20 +253,19 @@ def study_path(
 
 
 def lam_within_gain(
-    study: Study, gain: Any, *, workers: Workers = None, progress: Progress | None = None,
-    time_limit: float | None = None,
-) -> Any:  # fmt: skip
+    study: Study, gain: Any, *, workers: Workers = None, client: Any = None, progress: Progress | None = None
+) -> Any:
     """A lam at which no Eve gains more than this share: the first of the path.
 
-    With an informed Eve lam is searched for by bisection, and is at most a twentieth larger than one that does not keep
-    the share.
+    With an informed Eve, or under conditions, lam is searched for by bisection, and is at most a twentieth larger than
+    one that does not keep the share.
 
     Args:
         study: the study.
         gain: a share from 0 to 1, or a percentage.
         workers: processes for the parts.
+        client: a Dask client instead.
         progress: called with a sentence.
-        time_limit: in seconds.
 
     Returns:
         lam.
@@ -274,30 +273,29 @@ def lam_within_gain(
     Raises:
         InputError: the share is not one, or no release under the conditions keeps it.
     """
-    if all(spy.informed < 2 for spy in study.spies):
-        return study.path(workers=workers, progress=progress, time_limit=time_limit).within_gain(gain).lam
+    if study.conditions is None and all(spy.informed < 2 for spy in study.spies):
+        return study.path(workers=workers, client=client, progress=progress).within_gain(gain).lam
     share, tell = public(gain_of(gain)), progress or (lambda _: None)
     exact = False if study.conditions is None else None
 
     def kept(lam: Fraction) -> bool:
         tell(f"looking for lambda: {float(lam):.3g}")
-        found = study.solve(lam, exact, workers=workers)
+        found = study.solve(lam, exact, workers=workers, client=client)
         pairs = zip(found.eves, found.nulls, strict=True)
         return all(float(risk) >= float(1 - share) * float(null) * (1 - _ROUNDING) for risk, null in pairs)
 
-    with time_limited(time_limit):
-        low, high = Fraction(0), Fraction(1)
-        if kept(low):
-            return low
-        while not kept(high):
-            low, high = high, 4 * high
-            if high > _LARGEST:
-                raise InputError("eve_gain", gain, f"is kept by no release up to lambda = {low}")
-        while low < Fraction(20, 21) * high and high > Fraction(1, _LARGEST):
-            middle = Fraction(f"{float(low * high) ** 0.5:.3g}") if low else high / 4
-            if not low < middle < high:
-                break
-            low, high = (low, middle) if kept(middle) else (middle, high)
+    low, high = Fraction(0), Fraction(1)
+    if kept(low):
+        return low
+    while not kept(high):
+        low, high = high, 4 * high
+        if high > _LARGEST:
+            raise InputError("eve_gain", gain, f"is kept by no release up to lambda = {low}")
+    while low < Fraction(20, 21) * high and high > Fraction(1, _LARGEST):
+        middle = Fraction(f"{float(low * high) ** 0.5:.3g}") if low else high / 4
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if kept(middle) else (middle, high)
     return high
 
 

@@ -350,11 +350,12 @@ class Study(Displayed):
         >>> print(Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(1).value)
         0
         """
+        from bap_sdc.records.path import lam_within_gain
         from bap_sdc.records.solution import solve_study
 
         with time_limited(time_limit):
             if eve_gain is not None:
-                lam = self.path(workers=workers, client=client).within_gain(eve_gain).lam
+                lam = lam_within_gain(self, eve_gain, workers=workers, client=client)
             return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
 
     def path(

@@ -282,6 +282,11 @@ def test_without_pandas_one_line_says_what_to_install(folder, capsys, monkeypatc
     code, _, err = run(capsys, "solve", "study.toml")
     assert code == 2
     assert err == "bap: microdata needs pandas: pip install 'bap-lp[microdata]'\n"
+    monkeypatch.undo()
+    monkeypatch.setattr(pd, "__version__", "2.3.3")
+    code, _, err = run(capsys, "solve", str(folder / "study.toml"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "microdata needs pandas 3, and 2.3.3 is installed" in err
 
 
 def test_labels_of_a_hostile_table_are_escaped_in_the_report(folder, capsys):

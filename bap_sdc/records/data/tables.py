@@ -31,11 +31,14 @@ _NEGATIVE = re.compile(r"-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def pandas_module() -> Any:
-    """pandas, or one line that says how to get it."""
+    """pandas 3, or one line that says how to get it: to older ones a missing text is the text None."""
     try:
         import pandas
     except ImportError:
         raise InputError("microdata", None, "needs pandas: pip install 'bap-lp[microdata]'") from None
+    if int(pandas.__version__.partition(".")[0]) < 3:
+        rule = f"needs pandas 3, and {pandas.__version__} is installed: pip install 'bap-lp[microdata]'"
+        raise InputError("microdata", None, rule)
     return pandas
 
 

@@ -130,6 +130,16 @@ def test_under_conditions_the_points_are_optima_and_the_width_holds():
             assert nearest - path.width <= exact.value(lam) <= nearest
 
 
+def test_under_conditions_a_gain_is_searched_for_to_within_a_twentieth():
+    study = study_of(records(12), EVES[:1], conditions={"exp_epsilon": 100})
+    found = study.solve(eve_gain="5%")
+    assert found.eves[0] >= F(95, 100) * found.nulls[0]
+    before = study.solve(found.lam * F(20, 21))
+    assert before.eves[0] <= found.eves[0]
+    assert before.risks.bob <= found.risks.bob
+    assert study.solve(found.lam / 2).eves[0] < F(95, 100) * found.nulls[0]
+
+
 def test_a_path_stops_at_its_time_limit():
     with pytest.raises(OutOfTime):
         study_of(records()).path(time_limit=0)

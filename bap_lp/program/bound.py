@@ -101,10 +101,15 @@ class Observer(ReadOnly):
 
     def least(self, rho: Array) -> Array:
         """t: views x groups."""
-        out = np.minimum.reduceat(self.sums(rho), self.starts, axis=1)
+        if not self.scores:
+            return np.minimum.reduceat(self.sums(rho), self.starts, axis=1)
+        seen = rho if self.sees_all else class_sums(rho.T, self.sees, self.views).T
+        out = field_of(rho).zeros((self.views, len(self.starts)))
         for group, reporter in self.scores:
-            seen = rho if self.sees_all else class_sums(rho.T, self.sees, self.views).T
             out[:, group] = reporter.risk(seen)
+        for group in set(range(len(self.starts))) - {group for group, _ in self.scores}:
+            assert not isinstance(self.losses, Sparse)
+            out[:, group] = signal_losses(seen, self.losses[:, self.group_of == group]).min(axis=1)
         return out
 
     def paid(self, u: Array) -> Array:

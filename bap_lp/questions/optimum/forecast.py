@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, SolveProgress, check
+from bap_lp.clock import OutOfTime, SolveProgress, check, remaining
 from bap_lp.engines.solve import Infeasible, solve_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import counted
@@ -51,6 +52,7 @@ class _Proof:
     dual: Dual
     bound: Any
     reports: tuple[Array, ...] = ()  # of Eves, if they report probabilities too
+    own: Any = EXACT.zero  # the gap of the cone program then, which finer simplices do not close
 
     def value(self, channel: Array) -> Any:
         """R_A of a channel on the signals of the finite problem, when Bob reports what he believes."""
@@ -74,9 +76,13 @@ def solve_forecast(
     splits = tuple(_first(len(each.start)) for each in tangents)
     proof: _Proof | None = None
     sent, value, how = None, EXACT.zero, ""
+    took = 0.0
     for step in range(_ROUNDS):
+        began = monotonic()
         try:
             check()
+            if remaining() < took:  # a finer problem takes longer than the last one
+                raise OutOfTime
             found, channel = _solved(ToldProblem.of(whole, splits, tangents), splits, price, conditions, enough / 8)
         except ConflictError as error:
             error.proof = error.proof and replace(error.proof, exact=exact, splits=splits)
@@ -94,15 +100,13 @@ def solve_forecast(
                 sent, value = other[:, (other != 0).any(axis=0)], own
         if progress is not None:
             progress(step, float(proof.bound), float(value))
-        # the cone program against Eves who report leaves a gap of its own, which finer simplices do not close
-        own = found.statement.value(channel) - found.told.added - found.bound if found.reports else EXACT.zero
-        if value - proof.bound <= max(enough, 2 * own):
+        if value - proof.bound <= max(enough, 2 * found.own):
             break
         finer = _finer(found, channel)
         if finer == splits or prod(each.count(".") for each in finer) > _CELLS:
             how = f", stopped at {sum(each.count('.') for each in splits)} parts"
             break
-        splits = finer
+        splits, took = finer, monotonic() - began
     assert proof is not None
     assert sent is not None
     best = _solution(problem, lam if exact else float(lam), exact, conditions, proof, sent, how)
@@ -124,8 +128,9 @@ def _solved(
 ) -> tuple[_Proof, Array]:
     """The optimum of a finite problem, up to a small gap, with its proof on all states."""
     if told.finite.reporting:
-        statement, channel, dual, tables = ReportedProblem(told.finite, conditions, lam).proved()
-        return _Proof(told, splits, statement, dual, statement.bound(dual)[0] - told.added, tables), channel
+        ends = ReportedProblem(told.finite, conditions, lam).proved()
+        own = ends.value - ends.bound
+        return _Proof(told, splits, ends.statement, ends.dual, ends.bound - told.added, ends.reports, own), ends.channel
     asked = AskedProblem.of(told.finite, conditions, True)
     if not conditions.empty:
         within_range(asked)

@@ -8,7 +8,7 @@ and their difference is stated; it is small, but not zero.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -39,21 +39,33 @@ _CLOSE = 1e-10  # of what the release can change: a gap that is small enough
 _FEW = 2000  # probabilities up to which that is tried
 
 
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The statement with the reports listed, a channel on all states, multipliers, and what the two prove."""
+
+    statement: Statement
+    channel: Array
+    dual: Dual
+    reports: tuple[Array, ...]
+    value: Any
+    bound: Any
+
+
 def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> Solution:
     """Minimise R_A over the mechanisms that satisfy the conditions, to a certified bracket."""
     exact = exactly(problem, lam, exact, conditions)
     problem = problem if exact else problem.as_float()
     whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
     asked = ReportedProblem(whole, conditions, price)
-    statement, channel, dual, tables = asked.proved()
-    value, bound = statement.value(channel), statement.bound(dual)[0]
-    stated, least, gap = reported(value, bound, exact, rounds(statement.program))
+    ends = asked.proved()
+    stated, least, gap = reported(ends.value, ends.bound, exact, rounds(ends.statement.program))
     at = as_stated(price, exact)
-    kept, signals = without_unused(channel, asked.layout.signals.names)
+    kept, signals = without_unused(ends.channel, asked.layout.signals.names)
     kept = kept if exact else in_floats(kept)
     mechanism = Mechanism.of(kept, signals, problem.states, "optimum" + " under conditions" * (not conditions.empty))
+    prior = problem.p if exact else whole.p
     certificate = Certificate(
-        (at,), stated, gap, channel, dual, exact, conditions, prior=whole.p if not exact else problem.p, reports=tables
+        (at,), stated, gap, ends.channel, ends.dual, exact, conditions, prior=prior, reports=ends.reports
     )
     how = f"compact program{'' if conditions.empty else ' under conditions'}, Clarabel, reports of Eve"
     risks = risks_of(problem, mechanism)
@@ -130,25 +142,22 @@ class ReportedProblem:
             return None
         return q / q.sum(axis=1, keepdims=True)
 
-    def proved(self) -> tuple[Statement, Array, Dual, tuple[Array, ...]]:
-        """The statement with the reports listed, the channel on all states, and multipliers that prove a bound.
+    def proved(self) -> Ends:
+        """Both ends. If those of one solution are not close enough, each is the better one of two."""
+        found, failed = [], []
+        for balanced in (True, False):
+            try:
+                found.append(self._ends(self._solved(balanced)))
+            except (ArithmeticError, InputError, OutOfTime) as error:
+                failed.append(error)
+            if found and found[0].value - found[0].bound <= EXACT.number(_CLOSE * self.scale):
+                break
+        if not found:
+            raise failed[0]
+        high, low = min(found, key=lambda one: one.value), max(found, key=lambda one: one.bound)
+        return replace(low, channel=high.channel, value=high.value)
 
-        Each end is the better one of two solutions, if the first is not close enough.
-        """
-        statement, channel, dual, tables = self._ends(self._solved(True))
-        value, bound = statement.value(channel), statement.bound(dual)[0]
-        if value - bound <= EXACT.number(_CLOSE * self.scale):
-            return statement, channel, dual, tables
-        try:
-            other, second, its_dual, its_tables = self._ends(self._solved(False))
-        except (ArithmeticError, InputError, OutOfTime):
-            return statement, channel, dual, tables
-        channel = second if other.value(second) < value else channel
-        if other.bound(its_dual)[0] > bound:
-            statement, dual, tables = other, its_dual, its_tables
-        return statement, channel, dual, tables
-
-    def _ends(self, found: ConicPoint) -> tuple[Statement, Array, Dual, tuple[Array, ...]]:
+    def _ends(self, found: ConicPoint) -> Ends:
         channel = self.layout.rows(self.channel(found.rho))
         tables = tuple(_listed(found, o.name, g, r) for o in self.program.observers for g, r in o.scores)
         final = self.problem.reported(tables)
@@ -156,8 +165,9 @@ class ReportedProblem:
         program = layout.whole_program(self.lam)
         dual = self.layout.expanded(found.dual.each(lambda v: lifted(np.maximum(v, 0.0))))
         dual = Dual({**dual.replies, **_replies(self.program, program, found)}, dual.weights)
+        dual = priced(program, program.completed(dual))
         statement = Statement(program, layout, self.conditions, self.lam)
-        return statement, channel, priced(program, program.completed(dual)), tables
+        return Ends(statement, channel, dual, tables, statement.value(channel), statement.bound(dual)[0])
 
 
 def _listed(found: ConicPoint, observer: str, group: int, reporter: Reporter) -> Array:

@@ -9,6 +9,7 @@
 
 PYTHON  ?= python3
 PROBLEM ?= coin_toss
+WORKERS ?= 2
 VENV    := .venv
 BIN     := $(VENV)/bin
 
@@ -18,7 +19,7 @@ run: $(VENV)/.run
 	$(BIN)/bap solve $(PROBLEM)
 
 test: $(VENV)/.dev lint browser
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 # the floors of pyproject.toml must be true: every dependency at its lowest, or at its newest, version
 test-lowest: browser
@@ -26,13 +27,13 @@ test-lowest: browser
 	.venv-lowest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	.venv-lowest/bin/python tests/floors.py > .venv-lowest/floors.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/floors.txt -e '.[all,docs]' --group dev
-	.venv-lowest/bin/python -m pytest -q -n 2
+	.venv-lowest/bin/python -m pytest -q -n $(WORKERS)
 
 test-newest: browser
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all,docs]' --group dev
-	.venv-newest/bin/python -m pytest -q -n 2
+	.venv-newest/bin/python -m pytest -q -n $(WORKERS)
 
 sdist: $(VENV)/.dev
 	rm -rf dist

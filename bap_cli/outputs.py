@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.rational import InputError, public
+
+_FRACTION = re.compile(r"[0-9]+/[0-9]+")
 
 
 def print_json(document: Any) -> None:
@@ -53,5 +57,20 @@ def write_folder(out: Path, solution: Solution, loaded: ProblemFile, lam: Any, f
 
 
 def command_line(otherwise: str) -> str:
-    """The command that was given, for readers of a manifest; `otherwise` if Python called it."""
-    return shlex.join(["bap", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("bap", "main") else otherwise
+    """The command that was given, for readers of a manifest; `otherwise` if Python called it.
+
+    Readers may be strangers: a file is called by its name, without the folders of the computer that it lies on.
+    """
+    given = sys.argv[1:] if Path(sys.argv[0]).stem in ("bap", "main") else shlex.split(otherwise)[1:]
+    return shlex.join(["bap", *map(_without_folders, given)])
+
+
+def _without_folders(argument: str) -> str:
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return option + equals + (os.path.basename(value.rstrip("/")) if _is_path(value) else value)
+
+
+def _is_path(value: str) -> bool:
+    """Whether this names a place in a folder, as opposed to a fraction such as 1/3."""
+    folder = os.path.dirname(value.rstrip("/"))
+    return value.startswith(("~", os.sep)) or (folder != "" and not _FRACTION.fullmatch(value) and os.path.isdir(folder))

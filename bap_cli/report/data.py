@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,7 +113,7 @@ def report_document(
     return {
         "title": label(problem.title),
         "exact": exact,
-        "file": file,
+        "file": os.path.basename(file.rstrip("/")),  # readers of a page do not need the folders of its author
         "tolerance": float(best.gap) if path is None else path.tolerance,
         "method": best.method if path is None else path.method,
         "partial": path is None,

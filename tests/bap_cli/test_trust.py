@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,18 @@ def test_the_hash_in_the_log_is_that_of_the_files_that_were_checked(run: Run, mo
     Path("states.csv").write_text("tails\n")
     assert run("release", "d", "--from", "states.csv", "-o", "signals.csv", "--log", "log.txt")[0] == 0
     assert before in Path("log.txt").read_text()
+
+@pytest.mark.parametrize("place", ["{}", "--out={}"])
+def test_a_manifest_and_a_page_do_not_tell_where_files_lie(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, folder, page = (tmp_path / "private" / name for name in ("coin.json", "proof", "page.html"))
+    file.parent.mkdir()
+    file.write_text(json.dumps(COIN))
+    command = ["solve", str(file), "--lambda", "1/3", *(["--out"] if place == "{}" else []), place.format(folder)]
+    monkeypatch.setattr(sys, "argv", ["bap", *command])
+    assert main(command) == main(["report", str(file), "-o", str(page)]) == 0
+    assert "private" not in (folder / "manifest.json").read_text() + page.read_text()
+    how = json.loads((folder / "manifest.json").read_text())["how"]
+    assert how == f"bap solve coin.json --lambda 1/3 {'--out proof' if place == '{}' else '--out=proof'}"
+

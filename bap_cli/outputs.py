@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -22,11 +23,17 @@ from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.rational import InputError, public
 
+_BEYOND_ASCII = re.compile(r"[^\x20-\x7e\n]")
 _FRACTION = re.compile(r"[0-9]+/[0-9]+")
 
 
 def print_json(document: Any) -> None:
-    sys.stdout.write(dumps(document))
+    """On a terminal labels must not act: what is not printable is escaped, which JSON reads as the same text."""
+    sys.stdout.write(_BEYOND_ASCII.sub(_escaped, dumps(document)))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def check_folder(out: Path | None) -> None:
@@ -73,4 +80,6 @@ def _without_folders(argument: str) -> str:
 def _is_path(value: str) -> bool:
     """Whether this names a place in a folder, as opposed to a fraction such as 1/3."""
     folder = os.path.dirname(value.rstrip("/"))
-    return value.startswith(("~", os.sep)) or (folder != "" and not _FRACTION.fullmatch(value) and os.path.isdir(folder))
+    return value.startswith(("~", os.sep)) or (
+        folder != "" and not _FRACTION.fullmatch(value) and os.path.isdir(folder)
+    )

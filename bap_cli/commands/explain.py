@@ -24,7 +24,7 @@ from bap_cli.show import conditions_in_words, learned, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import extremes
-from bap_lp.model.display import clean, counted, listed, person
+from bap_lp.model.display import clean, counted, listed, person, printable
 from bap_lp.model.evaluated import Evaluation
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.knowledge import values_of
@@ -114,7 +114,7 @@ def show_chapters(out: Any, title: str, chapters: Iterable[Chapter], words: str 
         for line in chapter.lines:
             indent = " " * (len(line) - len(line.lstrip()))
             filled = textwrap.fill(
-                line.strip(), out.width, initial_indent=f"{indent}- ", subsequent_indent=f"{indent}  ",
+                printable(line.strip()), out.width, initial_indent=f"{indent}- ", subsequent_indent=f"{indent}  ",
                 break_on_hyphens=False, break_long_words=False,
             )  # fmt: skip
             out.print(filled, soft_wrap=True)

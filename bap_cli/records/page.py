@@ -25,7 +25,7 @@ from bap_cli.records.tables import UNCHANGED, probability
 from bap_cli.report.html import island, policy
 from bap_cli.report.sign import fingerprint
 from bap_lp.files.bundles import MANIFEST
-from bap_lp.model.display import both, clean
+from bap_lp.model.display import both, clean, printable
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.small_cells import small_cells
@@ -87,6 +87,7 @@ def report_page(
         "" if public else _confidential(solution, threshold),
         _leaving(folder, public),
     ]
+    body = [printable(part) for part in body]  # what comes from the table shows, and does nothing else
     style = _CSS.read_text(encoding="utf-8") + _MORE
     script = "" if document is None else '"use strict";\n' + _CSS.with_name("lines.js").read_text(encoding="utf-8")
     if script:

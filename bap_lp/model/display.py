@@ -20,9 +20,14 @@ _BARE = re.compile(r"(?:the|a|an|my|our|every|each|one|two|all)\b|(?:alice|bob|e
 _ROWS, _COLUMNS = 20, 12  # of a table in a notebook
 
 
+def printable(text: str) -> str:
+    """Text whose controls, separators and marks of direction are spelled out; a line keeps its end."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
 def clean(label: str, width: int = _LABEL) -> str:
     """A label as one printable piece of text."""
-    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in label[: width + 1])
+    text = printable(label[: width + 1]).replace("\n", "\\n")
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

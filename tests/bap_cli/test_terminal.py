@@ -1,5 +1,6 @@
 """What commands print fits the terminal: no number is folded, sentences break between words, pipes get no colours."""
 
+import json
 import re
 from pathlib import Path
 
@@ -161,3 +162,46 @@ def test_a_narrow_terminal_cuts_no_digit_of_the_papers_table(
         tables = lines[next(k for k, line in enumerate(lines) if line.startswith("mechanism  ")) :]
         seen.append(re.findall(r"[-+]?\d+\.\d+|\d+e-\d+", "\n".join(tables)))
     assert seen[0] == seen[1]
+
+
+UNSEEN = "\u202ex\u2028y\u2066\x1b[31m\x9b\u200f"  # right to left, a line, an isolate, controls
+
+
+def _shows_all(text: str) -> bool:
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "command", ["solve --json", "solve", "explain --own", "compare", "compare --json", "path", "path --json"]
+)
+def test_labels_do_nothing_but_show(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"decisions": [f"yes{UNSEEN}", f"no{UNSEEN}"], "loss": [[0, 1], [1, 0]]}
+    problem = {
+        "title": f"title{UNSEEN}",
+        "data": {"labels": [f"a{UNSEEN}", f"b{UNSEEN}"], "prior": ["1/2", "1/2"]},
+        "bob": {"name": f"bob{UNSEEN}", **names},
+        "eve": {"name": f"eve{UNSEEN}", **names},
+        "alice": {"lambda": "1/3"},
+    }
+    file = tmp_path / "hostile.json"
+    file.write_text(json.dumps(problem))
+    name, *options = command.split()
+    assert main([name, str(file), *options]) == 0
+    out = capsys.readouterr().out
+    assert _shows_all(out)
+    if name == "solve" and options:
+        assert json.loads(out)["mechanism"]["states"] == problem["data"]["labels"]
+
+
+@pytest.mark.slow
+def test_columns_and_values_of_a_table_do_nothing_but_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{20 + k % 3},v{k % 2}\u202e,{k % 4}\n" for k in range(40)]
+    (tmp_path / "t.csv").write_text("age\u202e,ill\u2066,pay\n" + "".join(rows))
+    assert main(["microdata", "init", "t.csv", "-o", "s.toml"]) == main(["explain", "s.toml"]) == 0
+    assert main(["microdata", "solve", "s.toml", "--out", "m"]) == 0
+    assert main(["microdata", "report", "m", "-o", "page.html", "--no-attackers"]) == 0
+    assert _shows_all("".join(capsys.readouterr()))
+    assert _shows_all((tmp_path / "page.html").read_text())

@@ -256,6 +256,7 @@ def test_the_hash_in_the_log_is_that_of_the_files_that_were_checked(run: Run, mo
     assert run("release", "d", "--from", "states.csv", "-o", "signals.csv", "--log", "log.txt")[0] == 0
     assert before in Path("log.txt").read_text()
 
+
 @pytest.mark.parametrize("place", ["{}", "--out={}"])
 def test_a_manifest_and_a_page_do_not_tell_where_files_lie(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -269,4 +270,3 @@ def test_a_manifest_and_a_page_do_not_tell_where_files_lie(
     assert "private" not in (folder / "manifest.json").read_text() + page.read_text()
     how = json.loads((folder / "manifest.json").read_text())["how"]
     assert how == f"bap solve coin.json --lambda 1/3 {'--out proof' if place == '{}' else '--out=proof'}"
-

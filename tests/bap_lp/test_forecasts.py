@@ -125,6 +125,57 @@ def test_no_mechanism_lies_below_the_bound(kind):
             assert true_value(problem, float(Fraction(lam)), p * q) >= float(found.bound) - 1e-12
 
 
+def bottleneck(seed: int | None) -> tuple[Problem, np.ndarray, np.ndarray]:
+    """Bob wants theta, Eve the data: a symmetric channel if there is no seed. Also p(x) and the law of theta."""
+    draw = random.Random(seed)
+    rows = [[9, 1], [1, 9]] if seed is None else [[draw.randint(1, 9), draw.randint(1, 9)] for _ in range(3)]
+    law, p = [[Fraction(v, sum(row)) for v in row] for row in rows], [Fraction(1, len(rows))] * len(rows)
+    problem = Problem(p, bobs=[Agent("log", ["a", "b"], secret=law)], eves=[Agent("log")])
+    return problem, np.array(p, float), np.array(law, float)
+
+
+@pytest.mark.parametrize("lam", ["1/4", "1/2", "3/4"])
+def test_the_bottleneck_of_a_binary_symmetric_channel_flips_the_bit(lam):
+    """Mrs. Gerber's lemma: h(1/10 * d) is convex in h(d), so a flip with some probability d is optimal."""
+    problem, _, _ = bottleneck(None)
+    d = np.linspace(1e-9, 0.5, 200_001)
+    h = lambda v: -v * np.log(v) - (1 - v) * np.log1p(-v)  # noqa: E731
+    best = (h(0.1 * (1 - d) + 0.9 * d) - float(Fraction(lam)) * h(d)).min()
+    found = solve(problem, lam)
+    assert float(found.bound) - 1e-9 <= best <= float(found.value) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_stationary_point_of_alternating_minimisation_lies_below_the_bound(seed):
+    """The self-consistent equations of Tishby, Pereira, Bialek: q(s|x) ~ q(s) exp(-KL(law(x) || law(s)) / lam)."""
+    problem, p, law = bottleneck(seed)
+    found, generator, best = solve(problem, "1/5"), np.random.default_rng(seed), np.inf
+    for _ in range(20):
+        q = generator.dirichlet(np.ones(4), len(p))
+        for _ in range(300):
+            mass = p @ q
+            told = (p[:, None] * q).T @ law / mass[:, None]
+            q = mass * np.exp(-5 * (law[:, None] * np.log(law[:, None] / told)).sum(axis=2)) + 1e-300
+            q /= q.sum(axis=1, keepdims=True)
+        rho = p[:, None] * q
+        hidden = -(rho * np.log(rho / rho.sum(axis=0))).sum()
+        joint = law.T @ rho
+        value = -(joint * np.log(joint / joint.sum(axis=0))).sum() - hidden / 5
+        assert value >= float(found.bound) - 1e-9
+        best = min(best, value)
+    assert best <= float(found.value) + 1e-3
+
+
+def test_the_rate_privacy_function_of_binary_data_is_the_identity_and_perfect_privacy_tells_nothing():
+    """Asoodeh, Diaz, Alajaji, Linder (Information 7:15), where the private bit is the data."""
+    both = Problem(["1/4", "3/4"], bobs=[Agent("log")], eves=[Agent("log")])
+    entropy = -0.25 * math.log(0.25) - 0.75 * math.log(0.75)
+    for lam in ("1/2", "3/2"):  # (1 - lam) H(X|S)
+        assert float(solve(both, lam).value) == pytest.approx(min(0.0, (1 - float(Fraction(lam))) * entropy), abs=1e-8)
+    private = solve(both, "1/2", conditions=Conditions(independent_of=[[0]]))
+    assert float(private.value) == pytest.approx(entropy / 2, abs=1e-9)
+
+
 def test_the_value_is_the_true_risk_of_the_mechanism_rounded_up():
     found = best()
     risks = evaluate(FUNNEL, found.mechanism)

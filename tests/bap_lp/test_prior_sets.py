@@ -235,6 +235,16 @@ def test_the_least_worst_distortion_under_maximal_leakage_is_that_of_the_flattes
     assert uniform.value == 1 - F(leakage) / 3
 
 
+@pytest.mark.parametrize(("states", "ratio"), [(2, 3), (3, 2), (4, "7/2")])
+def test_the_least_worst_hamming_distortion_under_differential_privacy_is_known(states: int, ratio: Any) -> None:
+    """Kalantari, Sankar, Sarwate (2018): over all sources exp(epsilon) = (M - 1) (1 - D) / D."""
+    hamming = [[int(x != y) for y in range(states)] for x in range(states)]
+    problem = Problem([1, *[0] * (states - 1)], hamming, [[0]] * states)
+    best = solve(problem, 0, conditions=Conditions(exp_epsilon=ratio), priors=PriorSet.total_variation(1))
+    assert best.value == F(states - 1) / (states - 1 + F(ratio))
+    assert best.gap == 0
+
+
 def test_bobs_who_know_the_prior_lose_less_and_no_less_where_they_all_decide_alike() -> None:
     alike = 0
     for seed in range(40):

@@ -66,7 +66,9 @@ def solve_forecast(
     """The least R_A where a Bob reports probabilities, up to the gap that is stated."""
     for name in NOT_FORECAST:
         if name in conditions.given():
-            raise InputError(name, conditions.given()[name], "is not possible with a Bob who reports probabilities")
+            value = conditions.given()[name]
+            rule = "is not possible with a Bob who reports probabilities"
+            raise InputError(name, None if isinstance(value, tuple) else value, rule)
     exact = exactly(problem, lam, exact, conditions)
     problem = problem if exact else problem.as_float()
     whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))

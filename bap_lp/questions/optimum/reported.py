@@ -9,7 +9,6 @@ and their difference is stated; it is small, but not zero.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,13 @@ from bap_lp.program.lowering import LoweredProblem
 from bap_lp.proof.certificate import Certificate, Statement, reported, rounds
 from bap_lp.questions.optimum.asked import exactly
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import EXACT, Array, InputError, in_floats, lifted
+from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, lifted
 from bap_lp.rational import stated as as_stated
 
 _FLOORS = (0.0, 1e-10, 1e-7)  # probabilities up to which a solution of Clarabel may be tidied
 _SHARES = (2.0**-26, 2.0**-20, 2.0**-14)  # of the even channel, where Clarabel breaks a condition by more than rounding
 _CLOSE = 1e-10  # of what the release can change: a gap that is small enough
+_HALVINGS = 24  # of the share of the null release where floats are too coarse for a limit on information
 _FEW = 2000  # probabilities up to which that is tried
 
 
@@ -126,14 +126,27 @@ class ReportedProblem:
     def _met(self, q: Array) -> Array | None:
         q = q / q.sum(axis=1, keepdims=True)
         even = np.full(q.shape, 1 / q.shape[1])
-        found = (feasible(self.program, q, inner()) for inner in (lambda: None, lambda: even, self._inner))
-        mixed = (feasible(self.program, (1 - share) * q + share * even) for share in _SHARES)
-        return next((own for own in chain(found, mixed) if own is not None and not self._broken(own)), None)
+        tried: list[tuple[Array, Any]] = [(q, None), (q, even), (q, self._inner)]
+        tried += [((1 - share) * q + share * even, None) for share in _SHARES]
+        found = (self._kept(own, inner() if callable(inner) else inner) for own, inner in tried)
+        kept = next((own for own in found if own is not None), None)
+        return self._withdrawn(q) if kept is None else kept
 
-    def _broken(self, q: Array) -> bool:
-        """Whether a demand is broken by its definition."""
-        sent = self.layout.sent(q)
-        return any(demand.broken(sent) for demand in self.layout.local)
+    def _kept(self, q: Array, inner: Array | None = None) -> Array | None:
+        """A channel near a float one that keeps all rows, and all demands by their definition."""
+        found = feasible(self.program, q, inner)
+        broken = found is None or any(demand.broken(self.layout.sent(found)) for demand in self.layout.local)
+        return None if broken else found
+
+    def _withdrawn(self, q: Array) -> Array | None:
+        """The channel mixed with as little as needed of the null release that sends the same signals as often."""
+        mass = floats(self.program.mass)
+        null = np.tile(mass @ q / mass.sum(), (len(q), 1))
+        best, share = self._kept(null), 0.5
+        for k in range(2, _HALVINGS if best is not None else 0):
+            found = self._kept((1 - share) * q + share * null)
+            best, share = (best, share + 2.0**-k) if found is None else (found, share - 2.0**-k)
+        return best
 
     def _inner(self) -> Array | None:
         try:

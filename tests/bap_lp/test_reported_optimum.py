@@ -279,7 +279,7 @@ def test_a_limit_on_information_holds_for_the_secret_that_it_names() -> None:
 
 @pytest.mark.parametrize("digits", [8, 14, 25])
 def test_tiny_limits_on_information_are_kept_and_the_gap_is_stated(digits: int) -> None:
-    """Close to none I(A;S) is quadratic in the mechanism: R_A approaches the null release with the root of the limit."""
+    """I(A;S) is quadratic near the null release: R_A approaches it with the root of the limit."""
     found = solve(BIT, 0, conditions=Conditions(max_information=Fraction(1, 10**digits)))
     assert 0 <= 0.5 - float(found.value) <= 10 ** (-digits / 2)
     assert found.gap < 1e-5

@@ -16,6 +16,7 @@ from discretise.continuum.brackets import model_bracket
 from discretise.gaussian_samples import gaussian_sample
 from discretise.models import GriddedProblem
 from discretise.monte_carlo.brackets import sample_bracket
+from discretise.pace import patient
 from discretise.samples import SampledProblem
 from gaussian.laws.statistics import reducible
 from gaussian.model import GaussianModel
@@ -54,8 +55,8 @@ def bracket_of(
         bob_lipschitz: for a scalar model, a Lipschitz constant of Bob's loss in his decision, or "auto", if he may
             decide anything between his decisions.
         eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
-        time_limit: for a scalar model, seconds after which it gives up; without one, laws of which one table takes
-            scipy.stats more than 20 seconds are refused.
+        time_limit: for a scalar model, seconds after which it gives up; without one, a law of which one table takes
+            scipy.stats more than 20 seconds is refused, and a model that takes more than a minute of computing.
         progress: for a scalar model, called with a few words now and then.
 
     Returns:
@@ -102,7 +103,7 @@ def bracket_of(
         lam = eve
     if isinstance(model, GriddedProblem):
         _only("a scalar model", options)
-        with time_limited(time_limit):
+        with time_limited(time_limit), patient():
             return model_bracket(model, lam, **options, progress=progress)
     _only("a sample", options)
     return sample_bracket(model, lam, **{"seed": model.seed + 1, **options})

@@ -188,6 +188,10 @@ class Likelihood:
         """P(edges[c] < X <= edges[c+1] | theta)."""
         below, above = self.table("cdf", edges), self.table("sf", edges)
         mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
+        unknown = self.thetas[np.isnan(mass).any(axis=1)]
+        if len(unknown):
+            rule = "is no distribution of scipy.stats: its parameters must be allowed for every value of the prior"
+            raise InputError(f"likelihood({unknown[0]:.6g})", None, rule)
         return np.maximum(mass, 0.0)
 
     def atoms(self, weights: Array, exact: bool = True, deep: bool = True) -> tuple[Array, float]:

@@ -218,7 +218,7 @@ def model(
     eve_table(eves, np.zeros(1))  # a loss of the wrong shape is refused before it is integrated
     with known_quantiles():
         check_finite(prior, likelihood, bob, eves)
-    pairs = _both(points, law, finer, finer_law)
+    pairs = [(points.weights, law), (finer.weights, finer_law)]
     beyond = 0.0
     if law.discrete:
         deep = not (isinstance(bob[0], ZeroOne) and all(eve.bounded for eve in eves))
@@ -243,12 +243,6 @@ def model(
     # Eve loses at most 1 at data that are not tabulated
     errors = bob_error, eve_error + beyond * sum(eve.weight for eve in eves)
     return GriddedProblem(tables[0], cut, points, law, bob, eves, errors, title, prior, (breaks, bent))
-
-
-def _both(
-    points: WeightedPoints, law: Likelihood, finer: WeightedPoints, finer_law: Likelihood
-) -> list[tuple[Array, Likelihood]]:
-    return [(points.weights, law), (finer.weights, finer_law)]
 
 
 def _atom_average(

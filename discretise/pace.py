@@ -1,14 +1,18 @@
-"""Tables of scipy.stats that take long: made in parts, so that they can be stopped, and refused if nobody set a limit.
+"""Models that take long: stopped at the time limit, and refused if nobody set one.
 
-The values of some laws (levy_stable) are integrals and the quantiles of others (ksone) searches, thousands of times
-slower than those of a closed form. How slow is measured on the first entries of a table.
+The values of some laws of scipy.stats (levy_stable) are integrals and the quantiles of others (ksone) searches,
+thousands of times slower than those of a closed form. Tables are made in parts, and how slow they are is measured on
+the first entries. All of a model may take a minute of computing. The clock is that of the thread: a busy machine is not
+a slow law.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -19,15 +23,37 @@ from gaussian.arrays import Array
 _AT_ONCE = 1000  # numbers that are made without looking at the clock
 _PATIENCE = 20.0  # seconds that a table may take if no time limit was set
 _STEP = 0.2  # seconds between two looks at the clock
+_LONGEST = 60.0  # seconds that a model may take likewise
+_BEGUN: ContextVar[float] = ContextVar("begun", default=math.inf)
+
+
+@contextmanager
+def patient() -> Iterator[None]:
+    """Inside, `wait` counts the time."""
+    token = _BEGUN.set(time.thread_time())
+    try:
+        yield
+    finally:
+        _BEGUN.reset(token)
+
+
+def wait() -> None:
+    """Go on, unless the time limit has passed or, without one, more time than a model may take."""
+    check()
+    if time.thread_time() - _BEGUN.get() > _LONGEST and remaining() == math.inf:
+        rule = (
+            f"takes more than {_LONGEST:.0f} s of computing: set a time limit to wait longer, or use discretise.sample"
+        )
+        raise InputError("model", None, rule)
 
 
 def paced(part: Callable[[int, int], Array], count: int, width: int, law: object, axis: int = 0) -> Array:
     """part(0, count), from parts along an axis of so many entries, each of `width` numbers."""
-    check()
+    wait()
     if count * width <= _AT_ONCE:
         return part(0, count)
     out, done, size = [], 0, 1
-    begun = time.thread_time()  # of this thread alone: a busy machine is not a slow law
+    begun = time.thread_time()
     while done < count:
         end = min(count, done + size)
         out.append(part(done, end))

@@ -74,7 +74,10 @@ def _checked(law: DataLaw, expected: Array, left: Array, most: Array, beyond: fl
     totals, b = law.totals, law.decisions
     missed = np.abs(np.append(totals[0] - 1, totals[1 : 1 + b] - expected)) + np.append(0.0, left)
     if abs(totals[0] + beyond - 1) > _OFF + beyond / 2:
-        rule = f"has densities that integrate to {totals[0]:.6g} over the data, must be 1"
+        rule = (
+            f"cannot be integrated over the data: its densities sum to {totals[0]:.6g}, not 1, as with mass next to an "
+            "infinite density or far out; use discretise.sample"
+        )
         raise InputError("likelihood", None, rule)
     wrong = law.wrong if law.panels is None else law.panels.error
     wrong[0, : 1 + b] += missed

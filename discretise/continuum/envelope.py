@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discretise.pace import wait
 from gaussian.arrays import Array
 
 _SMALLEST = 2.0**-40
@@ -46,6 +47,7 @@ def lower_envelope(coefs: Array, half: Array) -> Envelope:
     done: list[tuple[Array, ...]] = []
     slack = 0.0
     while len(panel):
+        wait()
         ends = [np.einsum("pk,pik->pi", np.cos(np.arccos(t)[:, None] * k), coefs[panel]) for t in (left, right)]
         choice = (ends[0] + ends[1]).argmin(axis=1)
         row = np.arange(len(panel))

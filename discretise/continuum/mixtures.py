@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bap_lp import InputError
 from discretise.laws import Likelihood
-from discretise.pace import paced
+from discretise.pace import paced, wait
 from gaussian.arrays import Array
 
 _NODES = 16
@@ -155,10 +155,10 @@ class PriorMixture:
         order = np.argsort(place.ravel(), kind="stable")
         data = np.repeat(x, thetas.shape[1])[order]
         ends = np.append(np.searchsorted(place.ravel()[order], np.arange(len(values))), len(order))
-        parts = [
-            np.asarray(getattr(self._law(float(t)), name)(data[a:b]), dtype=float)
-            for t, a, b in zip(values, ends[:-1], ends[1:], strict=True)
-        ]
+        parts = []
+        for t, a, b in zip(values, ends[:-1], ends[1:], strict=True):
+            wait()
+            parts.append(np.asarray(getattr(self._law(float(t)), name)(data[a:b]), dtype=float))
         out.ravel()[order] = np.concatenate(parts)
         return out
 

@@ -19,12 +19,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from bap_lp.clock import check
 from bap_lp.engines.game.solver import solve_game
 from bap_lp.model.sums.arrays import Arrays
 from discretise.continuum.envelope import lower_envelope
 from discretise.continuum.panels import PanelLaw
 from discretise.continuum.tidy import RuleTable, gathered
+from discretise.pace import wait
 from gaussian.arrays import Array
 
 _ROUNDS = 14
@@ -145,7 +145,7 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float, tell: Callable[[str],
         [RuleOptimum(np.zeros((0, 0)), -np.inf, np.inf, _nowhere(), np.zeros((0, 0)))] * 2,
     )
     for _ in range(_ROUNDS):
-        check()
+        wait()
         table = _table(panels, *_cells(cuts))
         tell(f"a game on {len(table.panel)} cells" + (f", bracket of width {gaps[-1]:.1e}" if gaps else ""))
         u, rows = _game(law, table.masses, lam)

@@ -158,4 +158,7 @@ def _tail(functions: Functions, edges: Array, side: int, scale: Array, names: li
         end, step = float(reach[-1]), step * 2.0**_BATCH
 
 
-_INFINITE = "is infinite: the loss grows faster than the tails of the data fall, choose a bounded loss"
+_INFINITE = (
+    "is infinite, or nearly so: the tails of the data are heavier than can be integrated; choose a bounded loss, or "
+    "use discretise.sample"
+)

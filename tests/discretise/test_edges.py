@@ -60,6 +60,25 @@ def test_a_table_that_would_take_long_is_refused_unless_a_time_limit_is_set():
         bracket(made, time_limit=0)
 
 
+def test_a_model_that_takes_long_is_refused_unless_a_time_limit_is_set(monkeypatch):
+    made = model(stats.norm(), stats.norm, zero_one(0), zero_one(0.5), **TESTS)
+    monkeypatch.setattr("discretise.pace._LONGEST", 0.0)
+    with pytest.raises(InputError, match="model takes more than 0 s of computing: set a time limit"):
+        bracket(made)
+    assert bracket(made, time_limit=600).width < 1e-9
+
+
+def test_a_parameter_that_scipy_does_not_allow_is_named():
+    with pytest.raises(InputError, match=r"likelihood\(\S+\) is no distribution of scipy.stats"):
+        model(stats.uniform(5, 20), stats.ksone, zero_one(10), zero_one(0.1), **TESTS)
+
+
+def test_mass_next_to_an_infinite_density_is_refused_with_a_way_out():
+    made = model(stats.gamma(0.3), stats.gamma, zero_one(0.2), zero_one(0.1), **TESTS)
+    with pytest.raises(InputError, match=r"cannot be integrated over the data.*use discretise.sample"):
+        bracket(made)
+
+
 @pytest.mark.parametrize(("pairs", "code"), [(40, 0), (60, 2), (490, 2), (20_000, 2)])
 def test_an_expression_may_not_be_nested_without_end(tmp_path, capsys, pairs, code):
     file = tmp_path / "model.toml"

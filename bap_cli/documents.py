@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.files.mechanisms import mechanism_document
-from bap_lp.files.problems import conditions_document
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import text
 
@@ -56,7 +55,7 @@ def _conditions(solution: Solution, each: Sequence[ConditionCost]) -> dict[str, 
     if solution.conditions is None:
         return {}
     costs = {"price_of_conditions": solution.price_of_conditions, "price_of_determinism": solution.price_of_determinism}
-    document: dict[str, Any] = {"conditions": conditions_document(proof.conditions)}
+    document: dict[str, Any] = {"conditions": proof.conditions.written()}
     document |= {name: text(cost) for name, cost in costs.items() if cost is not None}
     prices = {"min_eve_risk": text(proof.floor_price), "max_bob_risk": text(proof.cap_price)}
     prices |= {label: text(price) for one in each for label, price in one.shadow_prices.items()}
@@ -87,7 +86,7 @@ def _information(evaluation: Evaluation) -> dict[str, Any]:
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """What `bap compare --json` prints: releases by increasing R_A."""
     asked = comparison.conditions
-    return ({} if asked is None else {"conditions": conditions_document(asked)}) | {
+    return ({} if asked is None else {"conditions": asked.written()}) | {
         "exact": comparison.optimum.exact,
         "lambda": text(comparison.lam),
         "optimum": text(comparison.optimum.value),

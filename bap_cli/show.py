@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bap_lp.model.evaluated import Evaluation
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
     from bap_lp.proof.certificate import Certificate
     from bap_lp.questions.optimum.costs import ConditionCost
     from bap_lp.questions.optimum.solution import Solution
@@ -127,7 +126,7 @@ def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> 
     proof = solution.certificate
     if solution.conditions is None:
         return ""
-    stated = conditions_in_words(proof.conditions)
+    stated = proof.conditions.words()
     paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
     if solution.price_of_conditions is not None:
         parts = [f"They cost {both(solution.price_of_conditions)} in R_A"]
@@ -174,25 +173,7 @@ def show_conflict(loaded: ProblemFile, conflict: Certificate, source: str) -> No
         raise typer.Exit(1)
     out = console()
     out.print(f"{clean(loaded.problem.title or loaded.source, 200)}: verified, no mechanism meets the conditions.")
-    paragraph(out, f"Conditions: {conditions_in_words(conflict.conditions)}.")
-
-
-def conditions_in_words(conditions: Conditions) -> str:
-    from bap_lp.notions.reading import named
-
-    words = []
-    for name, value in conditions.given().items():
-        if name in ("neighbours", "metric"):
-            words.append("between neighbours" if name == "neighbours" else "along a metric")
-        elif name == "signal_floor" and isinstance(value, tuple):
-            words.append("signal_floor " + ", ".join(f"{clean(eve)} {fraction(floor)}" for eve, floor in value))
-        elif name == "independent_of":
-            words.append("signals independent of " + "; of ".join(clean(named(event)) for event in value))
-        elif isinstance(value, tuple):
-            words.append(f"{name}: " + "; ".join(clean(str(one), 200) for one in value))
-        else:
-            words.append(name if value is True else f"{name} = {value if name == 'max_signals' else fraction(value)}")
-    return ", ".join(words)
+    paragraph(out, f"Conditions: {conflict.conditions.words()}.")
 
 
 def show_evaluation(
@@ -230,7 +211,7 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
     out.print()
     _releases(out, comparison)
     if comparison.conditions is not None:
-        paragraph(out, f"Conditions: {conditions_in_words(comparison.conditions)}.")
+        paragraph(out, f"Conditions: {comparison.conditions.words()}.")
         for row in comparison.rows:
             if row.breaks:
                 paragraph(out, f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}.")
@@ -254,7 +235,7 @@ def show_verdict(
     else:
         say(out, f"{equals('R_A', certificate.value)} is optimal: no mechanism goes below.")
     if not certificate.conditions.empty:
-        say(out, f"Conditions: {conditions_in_words(certificate.conditions)}.")
+        say(out, f"Conditions: {certificate.conditions.words()}.")
     for line in more:
         say(out, line)
 

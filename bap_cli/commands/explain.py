@@ -20,7 +20,7 @@ from bap_cli import inputs
 from bap_cli.certainty import certainty_in_words
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
-from bap_cli.show import conditions_in_words, learned, own_beliefs
+from bap_cli.show import learned, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import extremes
@@ -185,7 +185,7 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
     units = "1 unit" if best.lam == 1 else f"{short(best.lam)} units"
     yield f"So one unit of {eves} loss counts as much as {units} of {bobs} loss."
     if best.conditions is not None:
-        yield f"The mechanism must meet conditions: {clean(conditions_in_words(best.conditions), 500)}."
+        yield f"The mechanism must meet conditions: {clean(best.conditions.words(), 500)}."
 
 
 def _wrong(best: Solution) -> Iterator[str]:

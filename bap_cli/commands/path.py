@@ -13,10 +13,10 @@ import typer
 from bap_cli import inputs, outputs
 from bap_cli.app import File, Floats, Json
 from bap_cli.progress import Progress
-from bap_cli.show import conditions_in_words, heading
+from bap_cli.show import heading
 from bap_cli.terminal import console, plain_table, put, say, short, width_of
 from bap_lp.files.mechanisms import mechanism_document
-from bap_lp.files.problems import ProblemFile, conditions_document
+from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import counted, equals
 from bap_lp.model.problem import Problem
@@ -121,7 +121,7 @@ def bracketed_document(path: BracketedPath) -> dict[str, Any]:
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
     """What `bap path --json` prints; "to" of the last piece is null, and a float path states its tolerance."""
     at = corner(path.problem, path=path)
-    stated = {} if conditions is None else {"conditions": conditions_document(conditions)}
+    stated = {} if conditions is None else {"conditions": conditions.written()}
     return stated | {
         "exact": path.exact,
         "pieces": [_piece(piece) for piece in path.pieces],
@@ -153,7 +153,7 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
     out = console()
     heading(out, path.problem, path.exact)
     if loaded.conditions is not None:
-        say(out, f"Conditions: {conditions_in_words(loaded.conditions)}")
+        say(out, f"Conditions: {loaded.conditions.words()}")
     out.print()
     headings = ("piece", "lambda from", "to", "R_B", "R_E", "least R_A")
     forms: list[Callable[[Any], str]] = [short, lambda v: short(v, 9), lambda v: f"{float(v):.6g}"]
@@ -236,7 +236,7 @@ def _over_epsilon(loaded: ProblemFile, lam: str | None, tolerance: str | None, u
 
 def epsilon_document(path: EpsilonPath) -> dict[str, Any]:
     """What `bap path --over epsilon --json` prints; between two points R_A lies from the next bound to the value."""
-    stated = {} if path.conditions is None else {"conditions": conditions_document(path.conditions)}
+    stated = {} if path.conditions is None else {"conditions": path.conditions.written()}
     return stated | {
         "over": "epsilon",
         "exact": path.exact,
@@ -286,4 +286,4 @@ def _show_epsilon(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
 
 def _others(conditions: Conditions) -> str:
     given = replace(conditions, exp_epsilon=2, epsilon=None)
-    return ", ".join(part for part in conditions_in_words(given).split(", ") if part != "exp_epsilon = 2")
+    return ", ".join(part for part in given.words().split(", ") if part != "exp_epsilon = 2")

@@ -133,7 +133,7 @@ def _notes(loaded: ProblemFile, proof: Certificate) -> list[str]:
     """What the file asks for where the certificate is about something else."""
     out = []
     if loaded.conditions is not None and loaded.conditions != proof.conditions:
-        out.append(f"Note: the file asks for other conditions: {show.conditions_in_words(loaded.conditions)}.")
+        out.append(f"Note: the file asks for other conditions: {loaded.conditions.words()}.")
     if loaded.lam != "calibrated" and loaded.lam != proof.lam:
         out.append(f"Note: the file asks for {equals('lambda', loaded.lam)}.")
     return out

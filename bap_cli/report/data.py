@@ -184,13 +184,13 @@ def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
 
 def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
-    from bap_cli.show import conditions_in_words, costs_in_words
+    from bap_cli.show import costs_in_words
     from bap_lp.questions.optimum.costs import condition_costs
 
     if best.conditions is None:
         return None
     price: Any = best.price_of_conditions
-    words = label(conditions_in_words(best.conditions))
+    words = label(best.conditions.words())
     cost = None if price is None else float(price)
     costs = [label(line) for line in costs_in_words(condition_costs(best))]
     plain = [label(line) for line in conditions_for_people(best.problem, best.conditions)]

@@ -33,7 +33,7 @@ from bap_lp.files.demands import other_demands, other_priors, other_several
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
-from bap_lp.files.problems import ProblemFile, conditions_document, problem_document
+from bap_lp.files.problems import ProblemFile, problem_document
 from bap_lp.files.tables import long_number
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import Displayed
@@ -177,7 +177,7 @@ def bundle_files(
     if certificate.kind in ("scenarios", "tiers"):
         given = zip(problem or solution.problems, certificate.lams if lam is None else lam, strict=True)
         documents = [problem_document(one, public(number(v, "lam"))) for one, v in given]
-        stated = [conditions_document(one) for one in certificate.conditions_of] or {}
+        stated = [one.written() for one in certificate.conditions_of] or {}
         for document, table in zip(documents, stated, strict=False):
             document |= {"conditions": table} if table else {}
         whole: Any = {certificate.kind: documents}
@@ -188,7 +188,7 @@ def bundle_files(
     else:
         whole = problem_document(problem or solution.problem, certificate.lam if lam is None else lam)
         price = whole["alice"]["lambda"]
-        stated = conditions_document(certificate.conditions)
+        stated = certificate.conditions.written()
         whole |= {"conditions": stated} if stated else {}
         whole |= {} if certificate.priors is None else {"priors": certificate.priors.document()}
     proved = certificate_document(certificate)

@@ -34,7 +34,7 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps
-from bap_lp.files.problems import conditions_document, conditions_from, priors_from
+from bap_lp.files.problems import conditions_from, priors_from
 from bap_lp.files.tables import proof_table, read_proof_table, signed_number
 from bap_lp.files.writing import write_files
 from bap_lp.notions.conditions import Conditions
@@ -226,9 +226,9 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
     if certificate.tier_weights:
         out["weights_of_tiers"] = [_exactly(w) for w in certificate.tier_weights]
     if not certificate.conditions.empty:
-        out["conditions"] = conditions_document(certificate.conditions)
+        out["conditions"] = certificate.conditions.written()
     if certificate.conditions_of:
-        out["conditions"] = [conditions_document(one) for one in certificate.conditions_of]
+        out["conditions"] = [one.written() for one in certificate.conditions_of]
     if certificate.priors is not None and certificate.listed is not None:
         out["priors"] = certificate.priors.document()
         out["listed"] = proof_table(certificate.listed)

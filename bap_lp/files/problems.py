@@ -29,7 +29,6 @@ from bap_lp.model.labels import Numbers
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
 from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import plain
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.rational import Array, InputError, number, public, text
 
@@ -143,21 +142,6 @@ def conditions_for(table: dict[str, Any] | None, problem: Problem) -> Conditions
     except InputError as error:
         raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
     return conditions
-
-
-def conditions_document(conditions: Conditions) -> dict[str, Any]:
-    """The [conditions] table that says the same."""
-    out: dict[str, Any] = {}
-    for name, value in conditions.given().items():
-        if name == "neighbours":
-            out[name] = [list(pair) for pair in value]
-        elif name == "metric":
-            out[name] = [["inf" if d is None else text(d) for d in row] for row in value]
-        elif name == "signal_floor" and isinstance(value, tuple):
-            out[name] = {eve: text(floor) for eve, floor in value}
-        else:
-            out[name] = plain(value)
-    return out
 
 
 def conditions_from(table: dict[str, Any]) -> Conditions:

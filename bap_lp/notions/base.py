@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bap_lp.model.display import clean, fraction
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.notions.reading import plain
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
@@ -79,6 +81,10 @@ class Notion:
     numbers: ClassVar[dict[str, int]] = {}  # fields of Conditions that are numbers, and the least value of each
     convex: ClassVar[bool] = True  # whether it has rows; if not, the feasible channels are not a convex set
     tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
+    with_reports: ClassVar[bool] = True  # whether it can be asked where a Bob reports probabilities
+    several: ClassVar[bool] = True  # whether scenarios and tiers can be asked for it
+    pure: ClassVar[bool] = False  # whether only deterministic channels meet it
+    few: int | None = None  # how many signals may be sent, if that is limited
     merges: bool = True  # whether states with equal losses may be merged
     null_row: bool = True  # whether a state of probability zero may be given the null row sum_x p(x) q(.|x)
 
@@ -99,6 +105,18 @@ class Notion:
     def fields(cls) -> tuple[str, ...]:
         """The fields of Conditions that state it."""
         return (cls.name,)
+
+    @classmethod
+    def written(cls, name: str, value: Any) -> Any:
+        """A field as the file has it."""
+        return plain(value)
+
+    @classmethod
+    def words(cls, name: str, value: Any) -> str:
+        """A field in a line that names it."""
+        if isinstance(value, tuple):
+            return f"{name}: " + "; ".join(clean(str(one), 200) for one in value)
+        return name if value is True else f"{name} = {value if type(value) is int else fraction(value)}"
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:

@@ -33,8 +33,6 @@ from bap_lp.rational import InputError
 if TYPE_CHECKING:
     from bap_lp.notions.base import Notion
 
-_ONE_PROBLEM = ("deterministic", "max_signals", "margin", "max_information")  # not of scenarios and tiers
-
 
 def _known_names(kind: type[Any]) -> type[Any]:
     """The class, which refuses an unknown keyword with the nearest known one."""
@@ -144,8 +142,7 @@ class Conditions:
     @property
     def combinatorial(self) -> bool:
         """Whether the feasible mechanisms are not a convex set."""
-        given = self.given()
-        return any(kind.name in given and not kind.convex for kind in self._kinds())
+        return not all(kind.convex for kind in self.kinds().values())
 
     @property
     def exact(self) -> bool:
@@ -156,6 +153,21 @@ class Conditions:
         """The conditions that are set, by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: v for name, v in values.items() if v is not None and v is not False}
+
+    def kinds(self) -> dict[str, type[Notion]]:
+        """The notion that each condition that is set belongs to."""
+        owner = {name: kind for kind in reversed([*self._kinds()]) for name in kind.fields()}
+        return {name: owner[name] for name in self.given()}
+
+    def written(self) -> dict[str, Any]:
+        """The [conditions] table of a file that says the same."""
+        given = self.given()
+        return {name: kind.written(name, given[name]) for name, kind in self.kinds().items()}
+
+    def words(self) -> str:
+        """What is set, in a line."""
+        given = self.given()
+        return ", ".join(kind.words(name, given[name]) for name, kind in self.kinds().items())
 
     def demands(self, problem: Problem) -> tuple[Notion, ...]:
         """One object per notion demanded of an exact problem; refuses what does not fit it."""
@@ -186,8 +198,8 @@ def demands_of_each(conditions: Sequence[Conditions], problems: Sequence[Problem
     """The demands on exact problems that share their signals; refuses those that need signals of their own."""
     out: list[tuple[Notion, ...]] = [() for _ in problems]
     for k, (own, problem) in enumerate(zip(conditions, problems, strict=True) if conditions else ()):
-        for name in _ONE_PROBLEM:
-            if name in own.given():
+        for name, kind in own.kinds().items():
+            if not kind.several:
                 raise InputError(f"problems[{k}]: {name}", None, "is a condition for one problem, not for several")
         out[k] = own.demands(problem)
     return out

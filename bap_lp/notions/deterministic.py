@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 class Deterministic(Notion):
     name = "deterministic"
-    convex = False
+    convex = with_reports = several = False
+    pure = True
     merges = False
 
     @classmethod

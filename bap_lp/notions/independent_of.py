@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from bap_lp.model.display import clean
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import Event, event_named, indicator, listed, named, read_event
 from bap_lp.rational import Array
@@ -24,6 +25,10 @@ class Independence(SignalCone):
     def stated(cls, value: Any) -> tuple[Event, ...]:
         events = listed(value, cls.name, "must be a list of events, each a list of states")
         return tuple(read_event(event, f"{cls.name}[{k}]") for k, event in enumerate(events))
+
+    @classmethod
+    def words(cls, name: str, value: Any) -> str:
+        return "signals independent of " + "; of ".join(clean(named(event)) for event in value)
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:

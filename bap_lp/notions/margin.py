@@ -32,6 +32,7 @@ class Margin(Notion):
     name = "margin"
     numbers: ClassVar[dict[str, int]] = {"margin": 0}
     tuples = True
+    with_reports = several = False
 
     def __init__(self, margin: Any, names: list[str], merges: bool = True) -> None:
         self.margin, self.names, self.merges = margin, names, merges

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class BobCap(RiskLimit):
     name = "max_bob_risk"
     numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
+    with_reports = False
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:

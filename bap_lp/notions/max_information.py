@@ -96,6 +96,7 @@ class MaxInformation(Notion):
     reporters: tuple[Reporter, ...]
     tables: tuple[Array, ...]
     name = "max_information"
+    with_reports = several = False
 
     @classmethod
     def validate(cls, given: Conditions) -> None:

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 class MaxSignals(Notion):
     name = "max_signals"
-    convex = False
+    convex = with_reports = several = False
+
+    few: int
 
     def __init__(self, most: int) -> None:
-        self.most = most
+        self.few = most
 
     @classmethod
     def validate(cls, given: Conditions) -> None:
@@ -41,9 +43,9 @@ class MaxSignals(Notion):
             yield f"There are at most {counted(given.max_signals, 'different message')}."
 
     def broken(self, sent: SentSignals) -> str:
-        if int((sent.q > 0).any(axis=0).sum()) > self.most:
-            return f"the channel sends more than {self.most} signals"
+        if int((sent.q > 0).any(axis=0).sum()) > self.few:
+            return f"the channel sends more than {self.few} signals"
         return ""
 
     def sieve(self, table: MapTable) -> Array:
-        return table.signals <= self.most
+        return table.signals <= self.few

@@ -22,7 +22,7 @@ from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
-from bap_lp.rational import EXACT, Array, InputError
+from bap_lp.rational import EXACT, Array, InputError, text
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
@@ -48,6 +48,17 @@ class Privacy(PairNotion):
                 object.__setattr__(given, name, read(getattr(given, name)))
         if given.neighbours is not None and given.metric is not None:
             raise InputError("metric", None, "must not be given together with neighbours")
+
+    @classmethod
+    def written(cls, name: str, value: Any) -> Any:
+        if name == "metric":
+            return [["inf" if d is None else text(d) for d in row] for row in value]
+        return super().written(name, value)
+
+    @classmethod
+    def words(cls, name: str, value: Any) -> str:
+        among = {"neighbours": "between neighbours", "metric": "along a metric"}
+        return among[name] if name in among else super().words(name, value)
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:

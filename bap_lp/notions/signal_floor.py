@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.model.display import person
+from bap_lp.model.display import clean, fraction, person
 from bap_lp.notions.base import limit
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import figure, read_number
-from bap_lp.rational import EXACT, Array, InputError
+from bap_lp.rational import EXACT, Array, InputError, text
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
@@ -37,6 +37,16 @@ class SignalFloor(SignalCone):
         if not pairs:
             raise InputError(cls.name, None, "must name at least one Eve")
         return tuple((str(name), read_number(floor, f"{cls.name}.{name}", 0)) for name, floor in pairs)
+
+    @classmethod
+    def written(cls, name: str, value: Any) -> Any:
+        return {eve: text(floor) for eve, floor in value} if isinstance(value, tuple) else text(value)
+
+    @classmethod
+    def words(cls, name: str, value: Any) -> str:
+        if not isinstance(value, tuple):
+            return super().words(name, value)
+        return f"{name} " + ", ".join(f"{clean(eve)} {fraction(floor)}" for eve, floor in value)
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:

@@ -41,7 +41,6 @@ BITS = 96  # of a loss behind the point
 DEPTH = 256  # halvings of an edge, one inside the other
 MOST_CELLS = 20_000
 # conditions that finer signals may break, and one whose cone program is too large for so many signals
-NOT_FORECAST = ("max_bob_risk", "deterministic", "max_signals", "margin", "max_information")
 _ONE, _UNIT = fmpz(1) << DEPTH, fmpz(1) << BITS
 
 Corner = tuple[int, ...]  # barycentric coordinates times 2^DEPTH

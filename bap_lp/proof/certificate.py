@@ -429,9 +429,9 @@ def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slac
     """Where Bobs report probabilities, the bound is that of a finite problem, and the value is the true R_A."""
     if certificate.kind not in ("release", "conflict"):
         return Verdict(False, f"{certificate.kind} need Bobs with tables of losses")
-    from bap_lp.program.forecasts import NOT_FORECAST, ToldProblem
+    from bap_lp.program.forecasts import ToldProblem
 
-    if set(NOT_FORECAST) & set(certificate.conditions.given()):
+    if not all(kind.with_reports for kind in certificate.conditions.kinds().values()):
         return Verdict(False, "a condition is not possible with a Bob who reports probabilities")
     try:
         told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)

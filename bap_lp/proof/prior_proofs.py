@@ -24,15 +24,13 @@ if TYPE_CHECKING:
     from bap_lp.notions.conditions import Conditions
     from bap_lp.proof.certificate import Certificate
 
-_NOT_HERE = ("margin", "deterministic", "max_signals")
-
 
 def refuse_beliefs(problem: Problem, conditions: Conditions) -> None:
     """Refuse what has no meaning, or no program of this form, over a set of priors."""
     if problem.misaligned:
         raise InputError("priors", None, "cannot be a set where an agent has a prior or harm of his own")
-    for name in _NOT_HERE:
-        if name in conditions.given():
+    for name, kind in conditions.kinds().items():
+        if kind.tuples or not kind.convex:
             raise InputError(f"conditions.{name}", None, "cannot be combined with a set of priors")
 
 

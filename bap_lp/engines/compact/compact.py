@@ -45,6 +45,8 @@ _PIVOTS_TIED = 5000  # of the primal method on 0-1 losses: 4900 in 0.2 s at (60,
 # entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
 _PERTURBED, _PERTURBED_TIED = 10_000, 2000
 _MANY = 300_000  # products up to which a gap is computed in rationals
+_COMPARED = 10**8  # losses: less than a second
+_MANY_DECISIONS = 256  # of Bob, from which those that are worse than others in every state are left out
 
 
 def whole_program(arrays: Arrays) -> bool:
@@ -136,10 +138,37 @@ def solve_undivided(
     arrays: Arrays, lam: Any, progress: SolveProgress | None = None, places: Array | None = None
 ) -> JointOptimum:
     """The optimum of the program as a whole. places: the numbers of (x, 0) among the weights; x * b by default."""
-    weight = table_weights(arrays, places)
+    weight, better = table_weights(arrays, places), _better(arrays.rounded.B)
+    kept = np.flatnonzero(better == np.arange(len(better)))
+    whole, arrays = arrays, replace(arrays, B=arrays.B[:, kept]) if len(kept) < len(better) else arrays
     if arrays.exact:
-        return _exactly(arrays, lam, progress, weight)
-    return _in_floats(arrays, float(lam), progress, weight)
+        found = _exactly(arrays, lam, progress, weight[:, kept])
+    else:
+        found = _in_floats(arrays, float(lam), progress, weight[:, kept])
+    if arrays is whole:
+        return found
+    rho = arrays.field.zeros(whole.B.shape)
+    rho[:, kept] = found.rho
+    return replace(found, rho=rho, u=found.u[np.searchsorted(kept, better)])
+
+
+def _better(B: Array) -> Array:
+    """For each of many decisions one that is better in every state, or itself; B in floats, as rounding keeps order.
+
+    No optimum sends a signal for which another is better in every state: pooled with that one it costs Bob less and
+    tells Eve no more. With the replies of the other its margins B(x,i) - u.E(x) are above those of the other, so the
+    bound is the same. What is looked at next is the least on average, in units of the states, so it has no better one.
+    """
+    b, out = B.shape[1], np.arange(B.shape[1])
+    if b < _MANY_DECISIONS:
+        return out
+    most = max(_COMPARED // B.size, 1)
+    sizes = B / np.maximum(B.max(axis=1, keepdims=True), 1e-300)
+    for j in np.argsort(sizes.sum(axis=0), kind="stable").tolist():
+        if out[j] == j and most > 0:
+            out[(B[:, [j]] < B).all(axis=0) & (out == np.arange(b))] = j
+            most -= 1
+    return out
 
 
 def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weight: Array) -> JointOptimum:

@@ -54,13 +54,13 @@ class AskedProblem:
 
     @property
     def deterministic(self) -> bool:
-        return any(demand.name == "deterministic" for demand in self.layout.demands)
+        return any(demand.pure for demand in self.layout.demands)
 
     @property
     def most(self) -> int | None:
         """The limit on the signals, if there is one that binds."""
-        found = [demand.most for demand in self.layout.demands if demand.name == "max_signals"]
-        return found[0] if found and found[0] < len(self.layout.signals) else None
+        least = min((demand.few for demand in self.layout.demands if demand.few), default=len(self.layout.signals))
+        return least if least < len(self.layout.signals) else None
 
     def weights(self) -> Array:
         """Of q[x,s], to choose among optima."""

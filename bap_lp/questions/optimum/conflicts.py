@@ -390,7 +390,7 @@ def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tupl
         except (OutOfTime, SolverError):
             continue
     labels = [label for label, _ in conflict]
-    name = next((name for name in ("deterministic", "max_signals") if name in labels), labels[0])
+    name = next((label for label, demand in conflict if not demand.convex), labels[0])
     others = ", ".join(label for label in labels if label != name)
     rule = f"cannot be met together with {others}" if others else "cannot be met"
     error = ConflictError(name, getattr(asked.conditions, name, None), rule)

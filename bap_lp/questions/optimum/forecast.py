@@ -26,7 +26,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
-from bap_lp.program.forecasts import NOT_FORECAST, ReportTangents, ToldProblem
+from bap_lp.program.forecasts import ReportTangents, ToldProblem
 from bap_lp.proof.certificate import Certificate, Statement, reported, rounds
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
@@ -64,8 +64,8 @@ def solve_forecast(
     problem: Problem, lam: Any, exact: bool | None, conditions: Conditions, progress: SolveProgress | None = None
 ) -> Solution:
     """The least R_A where a Bob reports probabilities, up to the gap that is stated."""
-    for name in NOT_FORECAST:
-        if name in conditions.given():
+    for name, kind in conditions.kinds().items():
+        if not kind.with_reports:
             value = conditions.given()[name]
             rule = "is not possible with a Bob who reports probabilities"
             raise InputError(name, None if isinstance(value, tuple) else value, rule)

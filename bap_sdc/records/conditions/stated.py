@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bap_lp import Conditions
-from bap_lp.files.problems import conditions_document
 from bap_lp.model.display import person
 from bap_lp.notions.base import LOOSE
 from bap_lp.notions.reading import all_exact, figure, hundred, plain, read_number, rows_of
@@ -175,7 +174,7 @@ class StudyConditions:
     def document(self) -> dict[str, Any]:
         """The [conditions] table that says the same."""
         own = {name: plain(getattr(self, name)) for name in self.on_columns}
-        return {name: value for name, value in own.items() if value} | conditions_document(self.types)
+        return {name: value for name, value in own.items() if value} | self.types.written()
 
     # on the columns of a study
 

@@ -8,6 +8,7 @@ import math
 import random
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -536,3 +537,17 @@ def test_where_both_report_the_stand_alone_checker_agrees(tmp_path):
     assert load_bundle(tmp_path / "b").verify().optimal
     code, words = standalone(tmp_path / "b")
     assert code == 0, words
+
+
+def test_the_bracket_survives_a_time_limit_that_leaves_no_time_for_the_price_of_conditions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = Problem(["1/2", "1/4", "1/4"], bobs=[Agent("log")], eves=[Agent([[0, 1], [0, 1], [1, 0]])])
+
+    def over(step: int, bound: float, value: float) -> None:
+        monkeypatch.setattr(time, "monotonic", lambda: math.inf)
+
+    found = solve(problem, 1, conditions={"exp_epsilon": 2}, progress=over, time_limit=10**6)
+    assert "time limit" in found.method
+    assert found.price_of_conditions is None
+    assert verify(problem, found.certificate)

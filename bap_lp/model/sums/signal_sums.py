@@ -18,8 +18,11 @@ def signal_losses(rho: Array, loss: Array) -> Array:
     if rho.size <= FEW:
         return rho.T.dot(loss)
     sums, every = _SignalSums(rho, loss), np.arange(loss.shape[1])
-    rows = [short + long / sums.scale for short, long in (sums.parts(s, every) for s in range(rho.shape[1]))]
-    return objects(v for row in rows for v in row.entries()).reshape(len(rows), -1)
+    out = EXACT.zeros((rho.shape[1], loss.shape[1]))
+    for s in np.flatnonzero(sums.sent.any(axis=0)).tolist():
+        short, long = sums.parts(s, every)
+        out[s] = (short + long / sums.scale).entries()
+    return out
 
 
 class _SignalSums:

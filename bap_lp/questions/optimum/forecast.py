@@ -114,7 +114,10 @@ def solve_forecast(
     best = _solution(problem, lam if exact else float(lam), exact, conditions, proof, sent, how)
     if conditions.empty:
         return best
-    return replace(best, unconstrained=solve_forecast(problem, lam, exact, Conditions()).value)
+    try:
+        return replace(best, unconstrained=solve_forecast(problem, lam, exact, Conditions()).value)
+    except OutOfTime:
+        return best
 
 
 def _first(corners: int) -> str:

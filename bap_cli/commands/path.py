@@ -278,7 +278,8 @@ def _show_epsilon(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
     if path.impossible is not None:
         say(out, f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.")
     say(out, f"Without differential privacy {equals('R_A', path.free)}.")
-    proved = "proved exactly" if path.exact else "proved up to rounding"
+    gap = max(float(point.solution.gap) for point in path.points)
+    proved = "proved exactly" if path.exact and not gap else f"proved up to {gap:.2g}"
     between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
     say(out, f"Every value is {proved}; {between}.")
     say(out, "A picture: bap plot FILE --kind epsilon -o epsilon.svg")

@@ -21,6 +21,7 @@ from bap_lp.engines.linear.exact import optimise
 from bap_lp.engines.linear.highs import SolverError, solve_lp
 from bap_lp.engines.linear.looks import looked
 from bap_lp.engines.linear.optimum import Infeasible, optimum, scaled
+from bap_lp.engines.linear.program import ProgramBuilder
 from bap_lp.model.display import counted
 from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse
 from bap_lp.program.finish import NOISE, Pair, best_of, feasible, on_grid, pair_of
@@ -218,6 +219,21 @@ def inner_channel(program: Program, allowed: Array | None = None) -> Array | Non
     q = np.maximum(out[form.rho], 0.0) / floats(program.mass)[:, None]
     total = q.sum(axis=1, keepdims=True)
     return q / total if (total > 0.5).all() else None
+
+
+def nearest_table(program: Program, q: Array) -> Array:
+    """The table that meets the rows and is nearest to a float channel, exactly: min sum |rho - mass q|."""
+    near = program.mass[:, None] * lifted(np.maximum(q, 0.0))
+
+    def apart(make: ProgramBuilder, rho: Array) -> None:
+        up, down = (make.columns(rho.size, EXACT.one) for _ in range(2))
+        at = np.arange(rho.size)
+        entries = [(at, rho.ravel(), EXACT.one), (at, up, -EXACT.one), (at, down, EXACT.one)]
+        make.rows(rho.size, entries, near.ravel(), equality=True)
+
+    form = LinearForm.of(program.silent, apart)
+    table: Array = optimum(form.lp).z[form.rho]
+    return table
 
 
 def slack_program(program: Program) -> Program:

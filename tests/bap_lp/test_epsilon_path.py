@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from strategies import few_lams, few_states, parts_of
 
 from bap_cli.main import main
-from bap_lp import Conditions, InputError, Problem, epsilon_path, plots, releases, solve
+from bap_lp import Agent, Conditions, InputError, Problem, epsilon_path, plots, releases, solve
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
@@ -150,3 +150,24 @@ def test_the_picture_has_the_values_of_the_path() -> None:
     assert {line.get_label()[:5] for line in below.lines} == {"$R_B$", "$R_E$"}
     assert math.isclose(path.points[1].epsilon, math.log(path.points[1].exp_epsilon))
     plt.close(top.figure)
+
+
+CAPS: Any = {"posterior_caps": [{"event": [0], "at_most": "2/3"}]}
+
+
+@pytest.mark.parametrize(
+    ("problem", "conditions"),
+    [
+        (Problem(["1/2", "1/4", "1/4"], [[0, 1], [1, 0], [1, 0]], eves=[Agent("log")]), None),
+        (Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]]), {"max_information": "1/2"}),
+        (Problem([0.5, 0.5], [[0, 1], [1, 0]], [[0, 1], [1, 0]]), CAPS),
+    ],
+    ids=["log", "max_information", "floats"],
+)
+def test_what_solve_takes_has_an_epsilon_path(problem: Problem, conditions: Any) -> None:
+    path = epsilon_path(problem, 1, conditions=conditions, tolerance="1/3")
+    assert path.points[0].exp_epsilon == 1
+    assert path.verify()
+    low, high = path.band("3/2")
+    asked = {**(conditions or {}), "exp_epsilon": "3/2"}
+    assert low <= solve(problem, 1, conditions=asked).value <= high

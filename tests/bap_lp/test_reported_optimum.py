@@ -23,6 +23,7 @@ from bap_lp import (
     Mechanism,
     Problem,
     bracketed_path,
+    compare,
     evaluate,
     lambda_path,
     load_bundle,
@@ -313,7 +314,7 @@ def test_a_limit_that_does_not_fit_is_refused_in_one_line(limit: Any, words: str
 
 
 def test_a_path_refuses_limits_on_information() -> None:
-    with pytest.raises(InputError, match="max_information is not possible here"):
+    with pytest.raises(InputError, match="max_information is no linear condition"):
         lambda_path(Problem(BIT.p, BIT.B, BIT.B), conditions=Conditions(max_information=1))
 
 
@@ -390,3 +391,13 @@ def test_reports_are_drawn(kind: str, limit: str, tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text(f"{PEOPLE}{limit}\n")
     assert main(["plot", str(tmp_path / "people.toml"), "--kind", kind, "-o", str(tmp_path / "out.svg")]) == 0
     assert (tmp_path / "out.svg").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("conditions", [{"exp_epsilon": 1}, {"independent_of": [[0]]}, {"independent_of": [[1]]}])
+def test_conditions_that_leave_no_room_are_met_exactly(loss: str, conditions: Any) -> None:
+    problem = Problem(["1/2", "1/4", "1/4"], [[0, 1], [1, 0], [1, 0]], eves=[Agent(loss)])
+    for own in (problem, problem.as_float()):
+        found = solve(own, 1, conditions=conditions)
+        assert verify(own, found.certificate).optimal
+        assert compare(own, 1, found)["optimum"].meets_conditions

@@ -359,7 +359,8 @@ def refusal_of_each(
         if not _any_channel(program(fewer)):
             conflict = fewer
     labels = tuple(f"problems[{k}].{part.label}" for k, part in conflict)
-    error = ConflictError("conditions", None, f"cannot be met together: {', '.join(labels)}")
+    whole = f"cannot be met together: {', '.join(labels)}" if len(labels) > 1 else "cannot be met"
+    error = ConflictError("conditions" if len(labels) > 1 else labels[0], None, whole)
     error.conflict, one, zero = labels, public(EXACT.one), public(EXACT.zero)
     everything = program(
         [(k, p) for k, a in enumerate(audiences) for d in a.demands for p in d.parts(a.arrays, a.signals)]

@@ -8,6 +8,7 @@ and their difference is stated; it is small, but not zero.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from bap_lp.clock import OutOfTime
 from bap_lp.engines.conic import ConicPoint, NoMechanism, conic_point
-from bap_lp.engines.solve import slack_program
+from bap_lp.engines.solve import Infeasible, nearest_table, slack_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
@@ -119,6 +120,11 @@ class ReportedProblem:
         found = [own for own in (self._met(np.where(q > floor, q, 0.0)) for floor in floors) if own is not None]
         if found:
             return min(found, key=self.program.value) if len(found) > 1 else found[0]
+        if q.size <= _FEW:  # there may be no room, as under independence: then the nearest one, exactly
+            with suppress(Infeasible):
+                own = nearest_table(self.program, q)
+                if not self._broken(own):
+                    return own
         names = ", ".join(self.conditions.given())
         rule = f"leave no room for rounding: no mechanism was found that satisfies {names} exactly"
         raise InputError("conditions", None, rule)

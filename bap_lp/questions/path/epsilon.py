@@ -260,7 +260,7 @@ class _Sampler:
     def writable(self, K: Fraction) -> bool:
         """Whether the powers K^d are not too large."""
         try:
-            replace(self.given, exp_epsilon=K, epsilon=None).demands(self.problem)
+            replace(self.given, exp_epsilon=K, epsilon=None, max_information=None).demands(self.problem.exactly)
         except InputError:
             return False
         return True
@@ -268,11 +268,13 @@ class _Sampler:
     def possible(self, K: Fraction) -> bool:
         """Whether anything meets the conditions at K."""
         asked = replace(self.given, exp_epsilon=K, epsilon=None)
-        lowered = AskedProblem.of(self.problem, asked, exactly(self.problem, self.lam, self.exact, asked))
-        within_range(lowered)
-        if not is_feasible(lowered.layout):
-            return False
-        if asked.combinatorial:
+        searched = self.problem.reporting or self.problem.forecasting or asked.max_information is not None
+        if not searched:
+            lowered = AskedProblem.of(self.problem, asked, exactly(self.problem, self.lam, self.exact, asked))
+            within_range(lowered)
+            if not is_feasible(lowered.layout):
+                return False
+        if searched or asked.combinatorial:
             try:
                 self.at(K)
             except ConflictError:

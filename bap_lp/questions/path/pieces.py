@@ -172,9 +172,10 @@ def lambda_path(
     0 1/4 0
     1/10 13/40 3/4
     """
-    if problem.reporting:
-        name = next(a.name for a in problem.eves if reports(a))
-        rule = f"has no path of finitely many pieces: {name} reports probabilities (`bracketed_path` has a bracket)"
+    reporters = [agent.name for agent in (*problem.bobs, *problem.eves) if reports(agent)]
+    if reporters or (conditions is not None and conditions.max_information is not None):
+        why = f"{reporters[0]} reports probabilities" if reporters else "max_information is no linear condition"
+        rule = f"has no path of finitely many pieces: {why} (`bracketed_path` has a bracket)"
         raise InputError("problem", None, rule)
     if problem.misaligned or (conditions is not None and not conditions.empty):
         return _conditioned_path(problem, exact, progress, conditions or Conditions())

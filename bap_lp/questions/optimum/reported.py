@@ -8,8 +8,8 @@ and their difference is stated; it is small, but not zero.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -120,11 +120,6 @@ class ReportedProblem:
         found = [own for own in (self._met(np.where(q > floor, q, 0.0)) for floor in floors) if own is not None]
         if found:
             return min(found, key=self.program.value) if len(found) > 1 else found[0]
-        if q.size <= _FEW:  # there may be no room, as under independence: then the nearest one, exactly
-            with suppress(Infeasible):
-                own = nearest_table(self.program, q)
-                if not self._broken(own):
-                    return own
         names = ", ".join(self.conditions.given())
         rule = f"leave no room for rounding: no mechanism was found that satisfies {names} exactly"
         raise InputError("conditions", None, rule)
@@ -135,14 +130,23 @@ class ReportedProblem:
         tried: list[tuple[Array, Any]] = [(q, None), (q, even), (q, self._inner)]
         tried += [((1 - share) * q + share * even, None) for share in _SHARES]
         found = (self._kept(own, inner() if callable(inner) else inner) for own, inner in tried)
-        kept = next((own for own in found if own is not None), None)
-        return self._withdrawn(q) if kept is None else kept
+        last = (find(q) for find in (self._nearest, self._withdrawn))
+        return next((own for own in chain(found, last) if own is not None), None)
 
     def _kept(self, q: Array, inner: Array | None = None) -> Array | None:
         """A channel near a float one that keeps all rows, and all demands by their definition."""
-        found = feasible(self.program, q, inner)
-        broken = found is None or any(demand.broken(self.layout.sent(found)) for demand in self.layout.local)
-        return None if broken else found
+        return self._unbroken(feasible(self.program, q, inner))
+
+    def _unbroken(self, q: Array | None) -> Array | None:
+        broken = q is None or any(demand.broken(self.layout.sent(q)) for demand in self.layout.local)
+        return None if broken else q
+
+    def _nearest(self, q: Array) -> Array | None:
+        """The nearest channel, exactly: rows may leave no room, as those of independence do."""
+        try:
+            return self._unbroken(nearest_table(self.program, q)) if q.size <= _FEW else None
+        except Infeasible:
+            return None
 
     def _withdrawn(self, q: Array) -> Array | None:
         """The channel mixed with as little as needed of the null release that sends the same signals as often."""

@@ -292,7 +292,7 @@ def test_a_bob_who_cannot_be_is_refused_in_one_line(bob, words):
 
 
 def test_questions_that_need_tables_say_so():
-    with pytest.raises(InputError, match="^problem has no path of finitely many pieces: Bob reports probabilities"):
+    with pytest.raises(InputError, match=r"^problem has no path of finitely many pieces: Bob reports probabilities"):
         lambda_path(FUNNEL)
 
 

@@ -9,7 +9,7 @@ Alice counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -30,7 +30,7 @@ from bap_lp.model.agents import (
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
-from bap_lp.model.labels import exact_distribution, joints, labels, probability, quoted
+from bap_lp.model.labels import joints, labels, probability, quoted
 from bap_lp.model.reports import Forecaster, Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.model.sums.merging import class_sums, first_members, merge_index
@@ -406,20 +406,7 @@ class Problem(ReadOnly, Tabular):
         """
         if self.exact:
             return self
-
-        def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            out = []
-            for a in group:
-                whole = replace(changed_agent(a, lifted), weight=EXACT.number(a.weight))
-                prior = None if a.prior is None else exact_distribution(a.prior)
-                known = None if a.knowledge is None else np.array([exact_distribution(row) for row in a.knowledge])
-                law = a.secret
-                if isinstance(law, np.ndarray):
-                    law = np.array([exact_distribution(row) for row in law])
-                out.append(replace(whole, prior=prior, knowledge=known, secret=law))
-            return out
-
-        out = self._with(exact_distribution(self.p), agents(self.bobs), agents(self.eves), self.states, None)
+        out = self._in_rationals(lifted, None)
         out.of_floats = True
         return out
 
@@ -434,21 +421,25 @@ class Problem(ReadOnly, Tabular):
                 return values
             return objects(number(repr(v), "number") for v in values.ravel().tolist()).reshape(values.shape)
 
-        def scaled(values: Array) -> Array:
-            """A probability vector, or one per row."""
+        return self._in_rationals(read, self.theta and Theta(self.theta.labels, read(self.theta.posterior)))
+
+    def _in_rationals(self, read: Callable[[Array], Array], theta: Theta | None) -> Problem:
+        """The same problem with its numbers read like this, and probabilities that sum to one exactly."""
+
+        def scaled(values: Any) -> Any:
+            """A probability vector, or one per row; anything else is left as it is."""
+            if not isinstance(values, np.ndarray):
+                return values
             exact = read(values)
-            return exact / exact.sum(axis=-1, keepdims=True)
+            total = exact.sum(axis=-1, keepdims=True)
+            return exact if (total == 1).all() else exact / total
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            whole = [replace(changed_agent(a, read), weight=number(str(a.weight), "weight")) for a in group]
-            own = [[None if v is None else scaled(v) for v in (a.prior, a.knowledge)] for a in whole]
-            laws = [scaled(a.secret) if isinstance(a.secret, np.ndarray) else a.secret for a in whole]
-            return [
-                replace(a, prior=prior, knowledge=known, secret=law)
-                for a, (prior, known), law in zip(whole, own, laws, strict=True)
-            ]
+            laws = [{name: scaled(getattr(a, name)) for name in ("prior", "knowledge", "secret")} for a in group]
+            weights = [read(np.array([a.weight]))[0] for a in group]
+            pairs = zip(group, weights, laws, strict=True)
+            return [replace(changed_agent(a, read), weight=weight, **law) for a, weight, law in pairs]
 
-        theta = self.theta and Theta(self.theta.labels, read(self.theta.posterior))
         return self._with(scaled(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
 
     def merged(self) -> MergedProblem:

@@ -1,22 +1,4 @@
-"""Conditions the mechanism must satisfy, as users write them.
-
-min_eve_risk           R_E >= floor
-max_bob_risk           R_B <= cap
-exp_epsilon, epsilon   q(s|x) <= exp(eps) q(s|x') for every signal s and neighbours x, x': all pairs of states, the
-                       pairs listed in `neighbours` (both ways round), or exp(eps d(x,x')) with a `metric` d
-delta                  the same up to delta: sum_s max(0, q(s|x) - exp(eps) q(s|x')) <= delta
-posterior_caps         at_least <= P(event|s) <= at_most for every signal s
-posterior_ratio        P(event|s) / P(event) between exp(-eps) and exp(eps)
-independent_of         P(event|s) = P(event)
-signal_floor           every Eve's risk given any signal is at least this
-pufferfish             P(s|A) <= exp(eps) P(s|B) and back for pairs of events, under each of several priors
-max_leakage            sum_s max_x q(s|x) <= c
-max_information        I(A;S) <= c bits, for the state, an Eve's secret, or any label of the states
-deterministic          q(s|x) is 0 or 1
-max_signals            at most so many signals are ever sent
-margin                 at every signal sent, Bob's decision is better than any other by at least margin * P(signal),
-                       and so is each Eve's (losses with the agents' weights)
-"""
+"""Conditions the mechanism must satisfy, as users write them: a field each, whose notion reads and states it."""
 
 from __future__ import annotations
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable
-from bap_lp.notions.min_eve_risk import RiskLimit
+from bap_lp.notions.min_eve_risk import NumberLimit
 from bap_lp.notions.reading import figure, together
 from bap_lp.program.lowering import Lowering, SentSignals
+from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from bap_lp.notions.conditions import Conditions
 
 
-class BobCap(RiskLimit):
+class BobCap(NumberLimit):
     name = "max_bob_risk"
     numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
     with_reports = False
@@ -36,6 +38,9 @@ class BobCap(RiskLimit):
     def lower(self, program: Lowering) -> None:
         x, s = np.indices(program.costs.shape).reshape(2, -1)
         program.demand(self.name, EXACT.full(1, self.limit), (0 * x, x, s, program.costs.ravel()))
+
+    def loosest(self, arrays: Arrays, signals: Signals) -> Any:
+        return arrays.B.max()
 
     def sieve(self, table: MapTable) -> Array:
         return table.bob - table.bob_error <= self.outmost(table)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.notions.base import MapTable, Notion, Part, limit
+from bap_lp.notions.base import MapTable
+from bap_lp.notions.min_eve_risk import NumberLimit
 from bap_lp.notions.reading import figure
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
@@ -39,16 +40,9 @@ def spread(dual: Dual, names: tuple[str, ...], index: Array, share: Array) -> Du
     return Dual(replies, dual.weights)
 
 
-class MaximalLeakage(Notion):
+class MaximalLeakage(NumberLimit):
     name = "max_leakage"
     numbers: ClassVar[dict[str, int]] = {"max_leakage": 1}
-
-    def __init__(self, most: Any) -> None:
-        self.most = most
-
-    @classmethod
-    def of(cls, given: Conditions, problem: Problem) -> MaximalLeakage | None:
-        return None if given.max_leakage is None else cls(limit(given.max_leakage, 1, problem))
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
@@ -58,22 +52,19 @@ class MaximalLeakage(Notion):
 
     def broken(self, sent: SentSignals) -> str:
         leaked = sent.q.max(axis=0).sum()
-        return f"the signals leak {leaked}, more than max_leakage = {self.most}" if leaked > self.most else ""
+        return f"the signals leak {leaked}, more than max_leakage = {self.limit}" if leaked > self.limit else ""
 
     def lower(self, program: Lowering) -> None:
         s = np.arange(len(program.signals))
         program.observe("leak", per_state(len(program.arrays.p), -1), np.zeros(1, dtype=int))
-        program.demand(self.name, EXACT.full(1, self.most), terms=[("leak", 0 * s, s, 0 * s, EXACT.full(len(s), 1))])
+        program.demand(self.name, EXACT.full(1, self.limit), terms=[("leak", 0 * s, s, 0 * s, EXACT.full(len(s), 1))])
 
     def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
         return spread(dual, ("leak",), index, share)
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        return [Part(self.name, self.most, 1, EXACT.number(len(signals)) + self.most, MaximalLeakage)]
-
-    def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
-        return {self.name: dual.weights[self.name][0]}
+    def loosest(self, arrays: Arrays, signals: Signals) -> Any:
+        return EXACT.number(len(signals)) + self.limit
 
     def sieve(self, table: MapTable) -> Array:
         """A deterministic channel leaks as much as it has signals."""
-        return table.signals <= float(self.most) * (1 + table.unit)
+        return table.signals <= self.outmost(table)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bap_lp.notions.conditions import Conditions
 
 
-class RiskLimit(Notion):
-    """A limit on one of the risks: one row and one weight, which is its shadow price."""
+class NumberLimit(Notion):
+    """A limit on one number: one row and one weight, which is its shadow price."""
 
     looser: ClassVar[int] = 1
 
@@ -29,23 +29,26 @@ class RiskLimit(Notion):
         self.limit = most
 
     @classmethod
-    def of(cls, given: Conditions, problem: Problem) -> RiskLimit | None:
+    def of(cls, given: Conditions, problem: Problem) -> NumberLimit | None:
         value = getattr(given, cls.name)
         return None if value is None else cls(limit(value, cls.looser, problem))
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         return {self.name: dual.weights[self.name][0]}
 
+    def loosest(self, arrays: Arrays, signals: Signals) -> Any:
+        """A limit that asks nothing."""
+        return EXACT.zero
+
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        most = arrays.B.max() if self.looser > 0 else EXACT.zero
-        return [Part(self.name, self.limit, self.looser, most, type(self))]
+        return [Part(self.name, self.limit, self.looser, self.loosest(arrays, signals), type(self))]
 
     def outmost(self, table: MapTable) -> float:
         """The limit moved by more than its rounding."""
         return float(self.limit) + self.looser * table.unit * abs(float(self.limit))
 
 
-class EveFloor(RiskLimit):
+class EveFloor(NumberLimit):
     name = "min_eve_risk"
     numbers: ClassVar[dict[str, int]] = {"min_eve_risk": 0}
     looser = -1

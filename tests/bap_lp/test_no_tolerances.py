@@ -21,6 +21,7 @@ from bap_lp import (
     Mechanism,
     Problem,
     evaluate,
+    minimum_of,
     releases,
     robust,
     solve,
@@ -193,6 +194,14 @@ def test_weights_multiply_losses_without_rounding() -> None:
     best = solve(problem, 0.0)
     assert best.mechanism.signals == ("0",)
     assert best.certificate.gap == 0
+
+
+def test_the_joint_eve_of_equal_weights_has_losses_that_were_not_multiplied() -> None:
+    near = math.nextafter(0.3, 1)
+    both = minimum_of([Agent([[0.3, 1.0]], weight=0.1), Agent([[near]], weight=0.1)])
+    assert (both.weight, both.loss.tolist()) == (0.1, [[0.3, near]])
+    other = minimum_of([Agent([[0.3, 1.0]], weight=0.1), Agent([[near]], weight="1/10")])
+    assert (other.weight, other.loss.tolist()) == (1, [[float(F(0.1) * F(0.3)), float(F(near) / 10)]])
 
 
 def test_agents_with_beliefs_decide_exactly_between_floats() -> None:

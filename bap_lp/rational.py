@@ -134,8 +134,8 @@ def finite(*values: Any) -> bool:
     return all(is_exact(v) or bool(np.isfinite(v).all()) for v in values)
 
 
-def array(values: Any, field: str, ndim: int) -> Array:
-    """Read a vector (ndim 1) or table (ndim 2) of non-negative finite numbers; exact unless it holds a float."""
+def array(values: Any, field: str, ndim: int, signed: bool = False) -> Array:
+    """Read a vector (ndim 1) or table (ndim 2) of finite numbers, non-negative unless signed; exact without floats."""
     if hasattr(values, "to_numpy"):  # a data frame lists its columns, and its rows are meant
         values = values.to_numpy()
     if np.any(getattr(values, "mask", False)) and isinstance(values, np.ma.MaskedArray):  # numpy.ma is loaded late
@@ -143,22 +143,22 @@ def array(values: Any, field: str, ndim: int) -> Array:
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         out = np.array(values, dtype=float)
         _check_shape(out.shape, field, ndim, out)
-        bad = ~((out >= 0) & (out <= _LARGEST_FLOAT))
+        bad = ~((out >= (-_LARGEST_FLOAT if signed else 0)) & (out <= _LARGEST_FLOAT))
         if bad.any():
             at = tuple(int(k) for k in np.argwhere(bad)[0])
-            rule = "must not be negative" if out[at] < 0 else f"must be at most 1e{_MAX_DIGITS}"
+            rule = "must not be negative" if out[at] < 0 and not signed else f"must be at most 1e{_MAX_DIGITS}"
             rule = rule if math.isfinite(out[at]) else "must be finite"
             raise InputError(field + "".join(f"[{k}]" for k in at), out[at], rule)
         return out
     if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == ndim and values.size:
         flat = values.ravel().tolist()
-        if all(type(v) is fmpq for v in flat) and min(flat) >= 0 and max(flat) <= _LARGEST:
+        if all(type(v) is fmpq for v in flat) and min(flat) >= (-_LARGEST if signed else 0) and max(flat) <= _LARGEST:
             return values.copy()
     rows = [_sequence(values, field)] if ndim == 1 else list(_sequence(values, field))
     numbers = []
     for k, row in enumerate(rows):
         name = field if ndim == 1 else f"{field}[{k}]"
-        numbers.append([_non_negative(v, f"{name}[{j}]") for j, v in enumerate(_sequence(row, name))])
+        numbers.append([sized_number(v, f"{name}[{j}]", signed) for j, v in enumerate(_sequence(row, name))])
         if len(numbers[-1]) != len(numbers[0]):
             raise InputError(name, None, f"has {len(numbers[-1])} entries, must have {len(numbers[0])} like {field}[0]")
     _check_shape((len(numbers), len(numbers[0]) if numbers else 0), field, 2, values)
@@ -173,13 +173,14 @@ def _sequence(values: Any, field: str) -> Any:
     return values if isinstance(values, (list, tuple, np.ndarray)) else list(values)
 
 
-def _non_negative(value: Any, field: str) -> Any:
+def sized_number(value: Any, field: str, signed: bool = False) -> Any:
+    """A number that is not too large, and not negative unless signed."""
     if isinstance(value, (list, tuple, dict, np.ndarray)):
         raise InputError(field, value, "must be a number, not a list or table")
     value = number(value, field)
-    if value < 0:
+    if value < 0 and not signed:
         raise InputError(field, value, "must not be negative")
-    if value > _LARGEST:
+    if abs(value) > _LARGEST:
         raise InputError(field, value, f"must be at most 1e{_MAX_DIGITS}")
     return value
 

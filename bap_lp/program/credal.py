@@ -100,10 +100,6 @@ class Hull(_Set):
         best = int(np.argmax(values))
         return values[best], self.table[best], None
 
-    def near(self, p: Array, moved: Array | None) -> tuple[Array, Array | None]:
-        """The prior of the set, in rationals, that floats mean."""
-        return self.table[int(abs(floats(self.table) - p).sum(axis=1).argmin())], None
-
     def outside(self, p: Array, moved: Array | None) -> str:
         return "" if (self.table == p).all(axis=1).any() else "is not one of the vertices"
 

@@ -29,14 +29,13 @@ from bap_lp.rational import (
     common_denominator,
     floats,
     is_exact,
-    number,
     objects,
     public,
+    sized_number,
     text,
 )
 
 _LOOSE = EXACT.number(2.0**-48)
-_LARGEST = 10**300
 PRIOR_KEYS = ("total_variation", "lower", "upper", "vertices", "polytope", "wasserstein")
 _MOST_METRIC = 2_000  # states up to which the triangle inequality is checked, a table at a time
 
@@ -96,7 +95,7 @@ class PriorSet(ReadOnly, Displayed):
     @classmethod
     def total_variation(cls, radius: Any) -> PriorSet:
         """Shares that are wrong by at most `radius` in total: the largest error of the probability of any event."""
-        found = _not_negative(radius, "total_variation")
+        found = sized_number(radius, "total_variation")
         if found > 1:
             raise InputError("total_variation", found, "must be at most 1")
         return cls("total_variation", {"radius": _single(found)})
@@ -104,7 +103,7 @@ class PriorSet(ReadOnly, Displayed):
     @classmethod
     def polytope(cls, A: Any, b: Any) -> PriorSet:
         """The distributions with A p <= b, a row per condition: known margins, orderings, bounds on means."""
-        rows, limits = _signed(A, "polytope.A", 2), _signed(b, "polytope.b", 1)
+        rows, limits = array(A, "polytope.A", 2, signed=True), array(b, "polytope.b", 1, signed=True)
         if len(rows) != len(limits):
             raise InputError("polytope.b", None, f"has {len(limits)} entries, must have {len(rows)}, one per row of A")
         return cls("polytope", {"A": rows, "b": limits})
@@ -114,7 +113,7 @@ class PriorSet(ReadOnly, Displayed):
         """Mass moved from p0 at a cost of at most `radius`, d(x,y) = metric[x][y] per unit of mass."""
         d = array(metric, "wasserstein.metric", 2)
         _require_metric(d)
-        return cls("wasserstein", {"radius": _single(_not_negative(radius, "wasserstein.radius")), "metric": d})
+        return cls("wasserstein", {"radius": _single(sized_number(radius, "wasserstein.radius")), "metric": d})
 
     @classmethod
     def from_plain(cls, given: Any, name: str = "priors", states: Any = None) -> PriorSet | None:
@@ -225,39 +224,6 @@ def _single(value: Any) -> Array:
 
 def _stacked(rows: list[Array]) -> Array:
     return np.array(rows) if all(map(is_exact, rows)) else np.array([floats(row) for row in rows])
-
-
-def _not_negative(value: Any, field: str) -> Any:
-    found = number(value, field)
-    if found < 0:
-        raise InputError(field, public(found), "must not be negative")
-    if found > _LARGEST:
-        raise InputError(field, public(found), "must be at most 1e300")
-    return found
-
-
-def _signed(values: Any, field: str, ndim: int) -> Array:
-    """A vector or a table of numbers of any sign."""
-    if isinstance(values, np.ndarray):
-        values = values.tolist()
-    rows = values if ndim == 2 else [values]
-    if (
-        not isinstance(rows, (list, tuple))
-        or not rows
-        or not all(isinstance(row, (list, tuple)) and row for row in rows)
-    ):
-        raise InputError(field, None, f"must be a {'table' if ndim == 2 else 'list'} of numbers")
-    found = []
-    for k, row in enumerate(rows):
-        name = f"{field}[{k}]" if ndim == 2 else field
-        if len(row) != len(rows[0]):
-            raise InputError(name, None, f"has {len(row)} entries, must have {len(rows[0])} like {field}[0]")
-        found += [number(v, f"{name}[{j}]") for j, v in enumerate(row)]
-    for v in found:
-        if abs(v) > _LARGEST:
-            raise InputError(field, public(v), "must be at most 1e300 in size")
-    flat = np.array([float(v) for v in found]) if any(isinstance(v, float) for v in found) else objects(found)
-    return flat.reshape(len(rows), -1) if ndim == 2 else flat
 
 
 def _loosened(values: Array, sign: int, exact: bool) -> Array:

@@ -37,7 +37,6 @@ from bap_lp import (
     verify,
     verify_standalone,
 )
-from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.reports import Forecaster
 from bap_lp.program.bound import NoProof
 from bap_lp.program.forecasts import ReportTangents, cells_of
@@ -336,17 +335,6 @@ def test_what_is_no_subdivision_proves_nothing(splits):
         list(cells_of(2, splits))
     with pytest.raises(verify_standalone.Refused):
         verify_standalone.simplices(2, splits)
-
-
-def test_both_checkers_round_logarithms_to_the_same_numbers():
-    draw, verify_standalone.EFFORT.left = random.Random(1), 10**9
-    for _ in range(300):
-        q = Fraction(draw.randint(1, 10 ** draw.randint(1, 60)), draw.randint(1, 10 ** draw.randint(1, 60)))
-        near = 1 + draw.choice([-1, 1]) * Fraction(1, 10 ** draw.randint(1, 90))
-        for value in (q, near):
-            own = verify_standalone.log_floor(value)
-            assert EXACT.number(Fraction(own, 2**128)) == log_below(EXACT.number(value))
-            assert -EXACT.number(Fraction(own, 2**128)) == log_above(1 / EXACT.number(value))
 
 
 # files, and what is not proved

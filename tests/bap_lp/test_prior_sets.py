@@ -327,7 +327,7 @@ def test_calibrated_is_about_the_own_prior_and_a_sweep_goes_over_lambda() -> Non
 
 @pytest.mark.parametrize("make", [ball, box, polytope])
 def test_a_path_over_a_set_brackets_the_value_at_every_lambda(make: Callable[..., Any]) -> None:
-    problem = some(3, states=3)
+    problem = some(4, states=3)
     priors, _ = make(problem, F(1, 8))
     path = bracketed_path(problem, priors=priors, conditions=Conditions(exp_epsilon=9))
     last = path.points[-1].lam

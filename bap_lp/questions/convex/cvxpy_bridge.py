@@ -22,23 +22,22 @@ probability of a signal, say) leaves a program over mechanisms with one signal p
 `Bridge.obedience` to it.
 
 What is certified. Risks are recomputed from the channel, whatever the solver reported. A lower bound is computed by
-weak duality from multipliers n, m0, m_i >= 0 and u (rows in (lam + n) simplex), which the solver only suggests. Write
-c(x,i) = B(x,i) - sum_j u[i,j] E(x,j) - k m_i and m = m0 + m_i. For every mechanism with R_E >= f, I <= cap and KL at
-each signal <= k,
-    R_A >= R_B - (lam + n) R_E + n f >= sum c rho + sum_i m D_i - m0 cap + n f
-        >= sum_x p(x) y(x) - m0 cap + n f + sum_i P(i) min_post [ sum_x post(x) (c(x,i) - y(x)) + m KL(post || p) ]
+weak duality from multipliers m_i >= 0 and u (rows in lam simplex), which the solver only suggests. Write
+c(x,i) = B(x,i) - sum_j u[i,j] E(x,j) - k m_i. For every mechanism with KL at each signal <= k,
+    R_A >= sum c rho + sum_i m_i D_i
+        >= sum_x p(x) y(x) + sum_i P(i) min_post [ sum_x post(x) (c(x,i) - y(x)) + m_i KL(post || p) ]
 and the minimum is -m log sum_x p(x) exp((y(x) - c(x,i)) / m) (Gibbs; for m = 0: min_x c - y). Lowering y by the largest
--minimum makes every bracket non-negative, so R_A >= sum p y - m0 cap + n f. Further constraints enter by their
-tangents (`tangents`): a linear cost of q, which joins p c, and of t, which joins the price of Eve's risk. The bound is
-then about mechanisms whose signals are the decisions that Bob takes; if he disobeys at the solution, it is that of all
-mechanisms. No bound is below the optimum without constraints, which `solve` bounds.
+-minimum makes every bracket non-negative, so R_A >= sum p y. Further constraints enter by their tangents (`tangents`):
+a linear cost of q, which joins p c, and of t, which joins the price of Eve's risk. The bound is then about mechanisms
+whose signals are the decisions that Bob takes; if he disobeys at the solution, it is that of all mechanisms. No bound
+is below the optimum without constraints, which `solve` bounds.
 
 Any y gives a bound, and the better of two is taken: the solver's multiplier of the rows (accurate if m > 0), and the y
 with sum_i P(i) exp((y(x) - c(x,i)) / m) = 1, as at the optimum, where the terms are the q(i|x) (accurate if m is near
 0). The solver's own dual value is never reported.
 
-The two caps are met to the last digit. Mixing the channel with the null release of the same signal probabilities moves
-every posterior towards the prior. KL and I are convex and zero at the prior, so they shrink at least in proportion.
+The cap on KL is met to the last digit. Mixing the channel with the null release of the same signal probabilities moves
+every posterior towards the prior. KL is convex and zero at the prior, so it shrinks at least in proportion.
 """
 
 from __future__ import annotations
@@ -181,60 +180,50 @@ class Bridge:
         q[self.p == 0] = self.p @ q  # a state that never occurs gets the null row
         return q / q.sum(axis=1, keepdims=True)
 
-    def _withdrawn(self, q: Array, cap: float | None, each: float | None) -> Array:
-        """The channel, mixed with its null release as far as the caps require."""
-        marginal = self.p @ q
-        divergence = _divergences(self.p, q)
-        keep = 1.0
-        if cap is not None and divergence.sum() > cap:
-            keep = cap / divergence.sum()
-        if each is not None and (divergence > each * marginal).any():
-            used = divergence > 0
-            keep = min(keep, each * float((marginal[used] / divergence[used]).min()))
-        return q if keep == 1 else marginal + keep * (1 - 1e-12) * (q - marginal)
+    def _withdrawn(self, q: Array, each: float | None) -> Array:
+        """The channel, mixed with its null release as far as the cap requires."""
+        marginal, divergence = self.p @ q, _divergences(self.p, q)
+        if each is None or not (divergence > each * marginal).any():
+            return q
+        used = divergence > 0
+        keep = each * float((marginal[used] / divergence[used]).min())
+        return marginal + keep * (1 - 1e-12) * (q - marginal)
 
     def solve(
         self,
         constraints: Sequence[Any] = (),
         *,
         lam: Any = None,
-        max_information: Any = None,
         max_kl: Any = None,
-        min_eve_risk: Any = None,
         **options: Any,
     ) -> BridgeSolution:
         """Minimise R_A under convex constraints.
 
         Args:
-            constraints: cvxpy constraints on the variables and expressions of this bridge.
+            constraints: cvxpy constraints on the variables and expressions of this bridge. Floors on R_E and limits on
+                information are conditions of `bap_lp.solve`, which proves them.
             lam: a number or "calibrated"; by default the lam of the bridge.
-            max_information: I(X; signal) is at most this, in nats.
             max_kl: KL(posterior || prior) is at most this at every signal, in nats.
-            min_eve_risk: R_E is at least this.
             options: for cvxpy.Problem.solve; the default solver is Clarabel, with tolerances of 1e-10.
 
         Returns:
             The mechanism with its risks, recomputed, and a lower bound.
 
         Raises:
-            InputError: no mechanism satisfies the constraints, or lam or a cap is missing or negative.
+            InputError: no mechanism satisfies the constraints, lam is missing, or it or the cap is negative.
         """
         cp, price = self.cp, self._lam(lam)
-        cap, each = (_cap(v, f) for v, f in ((max_information, "max_information"), (max_kl, "max_kl")))
+        each = None if max_kl is None else float(number(max_kl, "max_kl"))
         decisions = list(range(self.B.shape[1]))
-        total, single, flat, low = [], [], [], []
-        floor = None if min_eve_risk is None else float(number(min_eve_risk, "min_eve_risk"))
-        if floor is not None:
-            low = [cp.sum(self.t) >= floor]
-        if cap == 0 or each == 0:  # no interior: independence itself is the linear constraint
+        single, flat = [], []
+        if each is not None and each < 0:
+            raise InputError("max_kl", max_kl, "must not be negative: divergences are not")
+        if each == 0:  # no interior: independence itself is the linear constraint
             own, average = self._columns(decisions)
             flat = [own == average]
-        else:
-            total = [] if cap is None else [self.mutual_information <= cap]
-            single = (
-                [] if each is None else [self.kl_to_prior(i) <= each * self.signal_probability[i] for i in decisions]
-            )
-        every = [*self.constraints, *total, *single, *flat, *low, *constraints]
+        elif each is not None:
+            single = [self.kl_to_prior(i) <= each * self.signal_probability[i] for i in decisions]
+        every = [*self.constraints, *single, *flat, *constraints]
         size = self.problem.arrays.size(price)
         problem = cp.Problem(cp.Minimize(self.alice(price) / size), every)  # of size one, whatever the losses are
         with warnings.catch_warnings():  # the bound below judges the accuracy, and `status` says what the solver thinks
@@ -247,13 +236,12 @@ class Bridge:
             raise InputError("constraints", None, f"leave no mechanism: the solver reports {problem.status!r}")
         for dual in (dual for row in every for dual in row.dual_variables):
             dual.save_value(size * dual.value)
-        over = max(float(low[0].dual_value), 0.0) if low else 0.0
         self.channel.value = np.maximum(self.channel.value, 1e-12)  # inside the domain of logarithms
         added = tangents(constraints, [self.channel, self.signal_probability, self.t])
-        bound = self._bound(price + over, total, single, cap, each, bool(flat), added) + over * (floor or 0.0)
+        bound = self._bound(price, single, each, bool(flat), added)
         # under max_kl one rare signal, slightly off, would mix all others with the null release: pool it if better
         rarities = _RARE if each is not None else _RARE[:1]
-        channels = [self._withdrawn(self._channel(rarity), cap, each) for rarity in rarities]
+        channels = [self._withdrawn(self._channel(rarity), each) for rarity in rarities]
         channel = min(channels, key=lambda q: risks_of(self.problem, Mechanism(q)).alice(price))
         mechanism = self._mechanism(channel, "convex optimum")
         self.channel.value, self.signal_probability.value = channel, self.p @ channel
@@ -266,16 +254,7 @@ class Bridge:
         bound = float(free) if constraints and value < told - slack else max(bound, float(free))
         return BridgeSolution(price, mechanism, risks, value, bound, violation, str(problem.status))
 
-    def _bound(
-        self,
-        lam: float,
-        total: list[Any],
-        single: list[Any],
-        cap: float | None,
-        each: float | None,
-        null: bool,
-        added: Tangents,
-    ) -> float:
+    def _bound(self, lam: float, single: list[Any], each: float | None, null: bool, added: Tangents) -> float:
         """The lower bound of the module's docstring, from the multipliers that the solver suggests."""
         from scipy.special import logsumexp
 
@@ -295,18 +274,17 @@ class Bridge:
         rounding = (sum(self.problem.shape) + 40) * float(np.finfo(float).eps)
         if null:  # only the null releases are left, and one of them sends a single signal
             return float((p @ c).min()) + constant - rounding * size
-        m0 = float(max(total[0].dual_value, 0.0)) if total else 0.0
         own = np.array([max(float(s.dual_value), 0.0) for s in single] or [0.0])
         c = c - own * (each or 0.0)
-        m = np.broadcast_to(m0 + own, (c.shape[1],))
-        size += float(m.max() * (1 + (each or 0.0)) + m0 * (cap or 0.0))
+        m = np.broadcast_to(own, (c.shape[1],))
+        size += float(m.max() * (1 + (each or 0.0)))
         best = -np.inf
         for y in (_potential(c, m, self.signal_probability.value), -self.rows.dual_value[self.live] / p):
             excess = [
                 mi * logsumexp((y - ci) / mi, b=p) if mi > 0 else (y - ci).max() for mi, ci in zip(m, c.T, strict=True)
             ]
             best = max(best, float(p @ y - max(excess)) - rounding * (size + float(np.abs(y).max())))
-        return best - m0 * (cap or 0.0) + constant
+        return best + constant
 
 
 def _potential(c: Array, m: Array, weight: Array) -> Array:
@@ -319,15 +297,6 @@ def _potential(c: Array, m: Array, weight: Array) -> Array:
             above = np.exp((y[:, None] - c) / np.maximum(m, 1e-300)) @ weight > 1
             low, high = np.where(above, low, y), np.where(above, y, high)
     return low
-
-
-def _cap(value: Any, field: str) -> float | None:
-    if value is None:
-        return None
-    cap = float(number(value, field))
-    if cap < 0:
-        raise InputError(field, value, "must not be negative: divergences are not")
-    return cap
 
 
 @checked
@@ -347,8 +316,8 @@ def to_cvxpy(problem: Problem, lam: Any = None) -> Bridge:
 
     >>> from bap_lp import Problem, to_cvxpy
     >>> bridge = to_cvxpy(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]), "1/3")
-    >>> found = bridge.solve(max_information=0.1)
-    >>> round(found.value, 5), found.gap < 1e-6
+    >>> found = bridge.solve([bridge.mutual_information <= 0.1])
+    >>> round(found.value, 5), found.gap < 1e-5
     (0.12412, True)
     """
     return Bridge(problem, lam)
